@@ -35,7 +35,7 @@ SOON = 60_000
 
 def said(name: str, words: Any = EN) -> str:  # noqa: ANN401 - texts of a locale
     text: str = words[name]
-    return text.replace("{provider}", "Stripe")
+    return text.replace("{provider}", "Stripe").rpartition("{vendor}")[2]
 
 
 @pytest.fixture
@@ -118,6 +118,23 @@ def test_the_whole_way_works_step_by_step_on_a_small_slow_phone_by_touch(
     acknowledge(page)
 
 
+def test_a_check_that_is_begun_again_leads_on_in_a_slow_network(
+    windows: Windows, checked: Order
+) -> None:
+    """The page is informed of the new check before the response to its form has arrived."""
+    page = windows.open()
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    slow = {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1}
+    session.send("Network.emulateNetworkConditions", slow)
+    page.goto(checked.url)
+    leave(page)
+    for _ in range(3):
+        page.goto(f"{checked.server.url}/c/{checked.id}")
+        press(page, "identity_again")
+        heading(page, "Agree to the check")
+
+
 def test_the_whole_way_works_by_keyboard_alone(windows: Windows, checked: Order) -> None:
     page = windows.open()
     page.goto(checked.url)
@@ -148,9 +165,9 @@ def test_a_check_that_fails_says_why_and_is_tried_again(windows: Windows, checke
     leave(page)
     find(page, "underage")
     heading(page, EN["identity_title"])
-    expect(page.get_by_role("alert")).to_contain_text(EN["reason_age_below_minimum"])
+    expect(page.get_by_role("alert")).to_contain_text(said("reason_age_below_minimum"))
     page.reload()
-    expect(page.get_by_role("alert")).to_contain_text(EN["reason_age_below_minimum"])
+    expect(page.get_by_role("alert")).to_contain_text(said("reason_age_below_minimum"))
     press(page, "retry")
     heading(page, "Agree to the check")
     find(page, "verified")
@@ -279,7 +296,7 @@ def test_every_state_is_accessible_and_can_be_loaded_again(
     assert_accessible(page)
     with stripe.mood(lambda _, reply: replace(reply, status=500)):
         press(page, "identity_done")
-        expect(page.get_by_role("alert")).to_contain_text(EN["provider_unavailable"])
+        expect(page.get_by_role("alert")).to_contain_text(said("provider_down"))
         assert_accessible(page)
     press(page, "identity_continue")
     find(page, "underage")

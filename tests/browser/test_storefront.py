@@ -10,10 +10,10 @@ from playwright.sync_api import expect
 
 from tests.browser.walk import Walk
 from tests.browser.windows import Windows, assert_accessible
-from tests.storefront.conftest import storefront
+from tests.storefront.conftest import deployment, operator, server, storefront
 from tests.storefront.shopper import Storefront
 
-__all__ = ["storefront"]
+__all__ = ["deployment", "operator", "server", "storefront"]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.npm,

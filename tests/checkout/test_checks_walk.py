@@ -29,8 +29,11 @@ from hypothesis.stateful import (
 
 from countersign.checkout import buyer, expiry, identity, sessions
 from countersign.checkout.model import ATTEMPTS_MAX, Collected, Session, Status
+from countersign.checkout.room import Checkout
 from countersign.errors import CheckoutSessionClosed
 from countersign.evidence.process import Binding
+from countersign.remembered.inform import inform
+from countersign.remembered.model import Kind, KnownBy
 from tests.checkout.checks import Checks, checks_at, submit
 from tests.support.depth import drawn
 from tests.verification.conftest import each_engine, stage
@@ -46,6 +49,21 @@ OUTCOMES: Final = ["verified", "verified", "later", "never", "underage", "wrong_
 KINDS: Final = [(Collected.IDENTITY,), (Collected.IDENTITY, Collected.ACKNOWLEDGMENT)]
 
 which = st.integers(0, SESSIONS_MAX - 1)
+
+
+async def _remembered(room: Checkout, session: Session, cbid: str, binding: Binding) -> Session:
+    at = session.created_at
+    known = KnownBy(
+        id="rem_1",
+        mode=session.mode,
+        cbid=cbid,
+        kind=Kind.COOKIE,
+        created_at=at,
+        last_used_at=at,
+        expires_at=at,
+    )
+    informing = await inform(room.remembered, session.account_id, known, None)
+    return await identity.remembered(room, session, informing, binding)
 
 
 @dataclass(kw_only=True)
@@ -174,9 +192,7 @@ class Walk(RuleBasedStateMachine):
             return
         cbid = min(self.known)
         before = self._read(one)
-        after = self._done(
-            one, lambda s: identity.remembered(self.checks.room, s, cbid, binding, None)
-        )
+        after = self._done(one, lambda s: _remembered(self.checks.room, s, cbid, binding))
         if after is not None:
             assert before.step is Collected.IDENTITY
             one.remembered = True
@@ -188,9 +204,7 @@ class Walk(RuleBasedStateMachine):
         one, stranger = self._pick(number), f"cbid_{'0' * 26}"
         with pytest.raises(CheckoutSessionClosed):
             self.checks.do(
-                identity.remembered(
-                    self.checks.room, self._read(one), stranger, Binding.PASSKEY, None
-                )
+                _remembered(self.checks.room, self._read(one), stranger, Binding.PASSKEY)
             )
 
     @rule(number=which)

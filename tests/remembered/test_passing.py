@@ -60,6 +60,15 @@ def test_a_verified_buyer_keeps_a_passkey_and_passes_with_it(
     _check_record(operator, "passkey")
 
 
+def test_the_cookie_comes_first_where_no_passkey_was_kept(person: Person, shop: Shop) -> None:
+    first, second = shop.session(), shop.session()
+    person.send(form_of(verify_in(person, first), "cookie"))
+    text = person.open(link(second)).response.text
+    by_cookie, by_passkey = EN["remembered_use_cookie"], EN["remembered_use_passkey"]
+    assert text.index(by_cookie) < text.index(by_passkey)
+    assert EN["remembered_told_when"] in text
+
+
 def test_a_passkey_is_found_in_a_browser_that_has_no_cookie(
     person: Person, another: Person, shop: Shop
 ) -> None:

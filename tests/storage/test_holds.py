@@ -121,7 +121,7 @@ class World:
         return await self.database.scan(holds.find_holding, SECRET, active, record_ids)
 
     def find(self, cbid: str) -> ErasableBuyer | None:
-        return self.run(self.database.read(find_buyer, cbid))
+        return self.run(self.database.read(find_buyer, SECRET, cbid))
 
 
 @pytest.mark.parametrize("asked_for", ["alias", "primary"])

@@ -9,23 +9,38 @@ import pytest
 from tests.http.backstage import Operator, another_deployment
 from tests.storefront.shopper import Shopper, Storefront, running_shop
 from tests.support.engines import ENGINES, engine_server
-from tests.support.service import running_server
+from tests.support.service import Deployment, Server, running_server
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def storefront(
+def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Storefront]:
-    """Run the shop while the tests of a file run.
+) -> Deployment:
+    """Give a deployment of this file: what an order needs depends on every notice there is."""
+    place = tmp_path_factory.mktemp("storefront") / "data"
+    return another_deployment(place, engine_server(request))
 
-    On a deployment of its own: what an order needs depends on every notice that there is.
-    """
-    place = tmp_path_factory.mktemp("storefront")
-    made = another_deployment(place / "data", engine_server(request))
-    with running_server(made) as server, Operator(made) as operator:
-        key = operator.key(operator.account()).token
-        with running_shop(server.url, key, place) as shop:
-            yield shop
+
+@pytest.fixture(scope="module")
+def server(deployment: Deployment) -> Iterator[Server]:
+    with running_server(deployment) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def operator(deployment: Deployment) -> Iterator[Operator]:
+    with Operator(deployment) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def storefront(
+    server: Server, operator: Operator, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Storefront]:
+    """Run the shop while the tests of a file run."""
+    key = operator.key(operator.account()).token
+    with running_shop(server.url, key, tmp_path_factory.mktemp("shop")) as shop:
+        yield shop
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.storefront.shopper import SECRET, Shopper, Storefront, running_shop
 from tests.support.service import Server, free_port
 
 # The shop sees the HTTP interface alone, which is the same on both engines.
-pytestmark = pytest.mark.parametrize("storefront", ["sqlite"], indirect=True)
+pytestmark = pytest.mark.parametrize("deployment", ["sqlite"], indirect=True)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def test_no_text_is_blank_or_has_other_places() -> None:
     for words in WORDS.values():
         for text in words.values():
             assert text.strip() == text != ""
-            assert set(_PLACES.findall(text)) <= {"{vendor}", "{number}", "{provider}"}
+            assert set(_PLACES.findall(text)) <= {"{vendor}", "{number}", "{provider}", "{time}"}
 
 
 @pytest.mark.skipif(not _COMPONENT.exists(), reason="the component's source is not in this copy")

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.buyers import expiry
+from countersign.buyers import expiry, review
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
 from countersign.buyers.started import Check
@@ -20,6 +20,7 @@ from countersign.errors import (
     VerificationNotConfigured,
 )
 from countersign.ids import BUYER, VERIFICATION, is_id
+from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign_simulators.base import Reply, Request
 from tests.support.providers import playing
@@ -114,6 +115,16 @@ def test_each_end_is_known_and_a_buyer_is_there_only_after_a_submission(
     assert (check.verification is not None) == submitted
     assert counted(stage, "buyers", "verifications") == [submitted, submitted]
     assert vendor.found(made) == (check, 1)
+
+
+def test_the_review_queue_names_the_session_in_which_a_buyer_failed(stage: Stage) -> None:
+    vendor = live_starter(stage)
+    reference = a_reference()
+    made = vendor.start(reference)
+    walk(made, "underage")
+    vendor.ask(made)
+    [waiting] = stage.do(review.queue(stage.opened.buyers, Mode.LIVE))
+    assert waiting.reference == reference
 
 
 @pytest.mark.parametrize("settles", ["clock", "webhook"])

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Connection, Row, Select, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.idempotency import Remember, keep_answer
@@ -23,7 +23,7 @@ from countersign.buyers.room import Buyers
 from countersign.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
 from countersign.buyers.schemas import VerifyResult, verify_result
 from countersign.buyers.sql import buyers_by_cbid, decoded_reasons
-from countersign.db.tables import buyers, verifications
+from countersign.db.tables import buyers, started_checks, verifications
 from countersign.errors import (
     CountersignError,
     InvalidArgument,
@@ -59,6 +59,8 @@ class Waiting(Struct, frozen=True, kw_only=True):
     status: BuyerStatus
     reasons: tuple[Reason, ...]
     attempted_at: datetime
+    reference: str | None
+    """The checkout or verification session whose check it was; None for any other attempt."""
 
 
 class AcceptedZip(NamedTuple):
@@ -213,11 +215,19 @@ def _query(
     # A sandbox is one account's own, and what is played there has no attempt of an account.
     asked_by = buyers.c.attempted_by if mode is Mode.LIVE else buyers.c.account_id
     newer = verifications.alias()
+    started = (
+        select(func.min(started_checks.c.reference))
+        .where(
+            started_checks.c.cbid == verifications.c.cbid,
+            started_checks.c.verification_id == verifications.c.id,
+        )
+        .scalar_subquery()
+    )
     return (
         select(
             *(verifications.c.id, verifications.c.account_id, verifications.c.provider),
             *(verifications.c.at, buyers.c.cbid, buyers.c.mode, buyers.c.status, buyers.c.reasons),
-            buyers.c.attempted_by,
+            *(buyers.c.attempted_by, started.label("reference")),
         )
         .join(verifications, verifications.c.cbid == buyers.c.cbid)
         .where(
@@ -249,4 +259,5 @@ def _from_row(row: Row[Any]) -> Waiting:
         status=BuyerStatus(row.status),
         reasons=decoded_reasons(row.reasons),
         attempted_at=row.at,
+        reference=row.reference,
     )

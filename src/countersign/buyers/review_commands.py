@@ -43,7 +43,7 @@ async def queue(
     view = [msgspec.to_builtins(one) | {"attempted_at": rfc3339(one.attempted_at)} for one in found]
     lines = [
         f"{rfc3339(one.attempted_at)}  {one.cbid}  {one.account_id}  {one.provider}  {one.status}  "
-        f"{', '.join(one.reasons)}".rstrip()
+        f"{one.reference or '-'}  {', '.join(one.reasons)}".rstrip()
         for one in found
     ]
     show_all(view, lines, "No buyer waits for a review.", as_json=as_json)

@@ -51,6 +51,13 @@ class BuyerReview(Struct, frozen=True, kw_only=True):
     ]
     verification_id: Annotated[str, Meta(description="The record of the attempt.")]
     attempted_at: Timestamp
+    reference: Annotated[
+        str | None,
+        Meta(
+            description="The checkout or verification session in which the attempt was made; null "
+            "for any other attempt."
+        ),
+    ]
     reasons: Annotated[
         tuple[Reason, ...] | UnsetType,
         Meta(description="The reasons against it; present only if there is a reason."),
@@ -128,6 +135,7 @@ def _view(waiting: Waiting) -> BuyerReview:
         provider=waiting.provider,
         verification_id=waiting.verification_id,
         attempted_at=to_the_second(waiting.attempted_at) or waiting.attempted_at,
+        reference=waiting.reference,
         reasons=waiting.reasons or UNSET,
     )
 
@@ -138,6 +146,7 @@ _REVIEW: Final[dict[str, Any]] = {
     "provider": "stripe",
     "verification_id": _VERIFICATION_ID,
     "attempted_at": "2026-11-20T21:31:00Z",
+    "reference": "vfs_01km9x4v8gen3rr1p6q1s2t3v4",
     "reasons": ["zip_mismatch"],
 }
 _ACCEPT: Final[dict[str, Any]] = {

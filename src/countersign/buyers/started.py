@@ -260,7 +260,7 @@ async def judge_known(
     clock = await room.access.test_clocks.of(account_id, mode)
     at = from_ns(room.access.clock.time_ns())
     query = StatusQuery(account_id, mode, cbid)
-    return await room.access.database.write(_judge, room, query, shipping_zip, at, clock.at(at))
+    return await room.access.database.write(judge, room, query, shipping_zip, at, clock.at(at))
 
 
 async def _integrations(
@@ -287,6 +287,8 @@ def _started(
 def _write_started(
     connection: Connection, new: StoredCheck, pending: PendingSession
 ) -> CountersignError | None:
+    if started_sql.is_erased(connection, new.reference):
+        return None  # meanwhile; nothing of the buyer is to come back by it
     if started_sql.add(connection, new, pending.account_id, pending.mode, pending.created_at):
         sessions_sql.follow(connection, pending)
         return None
@@ -297,7 +299,7 @@ def _write_started(
     return None
 
 
-def _judge(  # noqa: PLR0917 - see `Database.write`
+def judge(  # noqa: PLR0917 - see `Database.write`
     connection: Connection,
     room: Buyers,
     query: StatusQuery,
@@ -305,6 +307,7 @@ def _judge(  # noqa: PLR0917 - see `Database.write`
     at: datetime,
     now: datetime,
 ) -> Check | RateLimited:
+    """The act of `judge_known`: `at` is real time, `now` that of the test clock."""
     [known] = buyers_and_rules(connection, [query])
     if known is None:
         return _known(None, BuyerStatus.REQUIRES_INPUT, Reason.IDENTITY_REQUIRES_INPUT)

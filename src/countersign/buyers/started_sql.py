@@ -72,6 +72,13 @@ def add(
     return connection.execute(_INSERT[connection.dialect.name], row).first() is not None
 
 
+def is_erased(connection: Connection, reference: str) -> bool:
+    """Whether what the session of a reference held was destroyed; locks it against that."""
+    held = select(checkout_sessions.c.content).where(checkout_sessions.c.id == reference)
+    row = connection.execute(held.with_for_update()).one_or_none()
+    return row is not None and row.content is None
+
+
 def of_session(
     connection: Connection,
     account_id: str,

@@ -90,10 +90,12 @@ def write_evaluation(
     entry: Remember[bytes],
 ) -> VerifyResult | CountersignError | None:
     """Find the buyer, and write the verification with all that belongs to it."""
-    if work.polled is not None and not sessions_sql.is_followed(connection, work.polled):
+    polled = work.polled
+    followed = polled is not None and sessions_sql.is_followed(connection, polled)
+    started = of_session(connection, work.account_id, work.mode, work.keys.session, to_change=True)
+    if work.quiet and not (followed if polled is not None else started):
         # Erased, or asked about again, while the provider was being asked.
         return ProviderSessionNotFound()
-    started = of_session(connection, work.account_id, work.mode, work.keys.session, to_change=True)
     if _is_unsubmitted(started, work):
         _write_unsubmitted(connection, work, started)
         return None

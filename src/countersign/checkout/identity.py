@@ -42,6 +42,7 @@ from countersign.evidence.process import Binding
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.reason import Reason
+from countersign.remembered.inform import Informing
 
 OUTCOMES: Final[Mapping[str, str | None]] = {
     "verified": None,
@@ -284,33 +285,33 @@ async def take_over(room: Checkout, session: Session) -> Session:
 
 
 async def remembered(
-    room: Checkout, session: Session, cbid: str, binding: Binding, verification: str | None
+    room: Checkout, session: Session, informing: Informing, binding: Binding
 ) -> Session:
-    """A buyer that is known by `binding` is verified for this account now, by its own rules.
+    """Take over what is known of a remembered buyer, with all that is written of it or nothing.
 
-    Args:
-        room: the room.
-        session: the session, which is at the identity.
-        cbid: the buyer, whose ZIP code `judge_known` has compared already.
-        binding: how it is known that it is this buyer.
-        verification: the record of this.
+    Only a verified buyer ends the step; otherwise the session learns nothing. `binding` is how it
+    is known that it is this buyer.
 
     Raises:
         CheckoutSessionClosed: the session has ended, or collects something else now; or the buyer
             is not verified any more.
     """
-    known = await started.judge_known(room.buyers, session.account_id, session.mode, cbid, None)
-    if known.status is not BuyerStatus.VERIFIED or known.cbid is None:
-        raise CheckoutSessionClosed("The buyer is not verified for this account now.")
+    found = informing.check
+    if found.verification is None:
+        # The session stays as it is: who watches its link does not see that somebody was asked.
+        require_open(session, await store.clock_of(room, session), Collected.IDENTITY)
+        await room.access.database.write(informing.write)
+        return session
     check = IdentityCheck(
-        cbid=known.cbid,
-        status=known.status,
+        cbid=found.cbid,
+        status=found.status,
         reasons=(),
-        verification=verification,
+        verification=found.verification,
         binding=binding,
         attempt=0,
     )
-    return await store.change(room, session, partial(checks.identified, check=check))
+    identified = partial(checks.identified, check=check)
+    return await store.change(room, session, identified, informing.write)
 
 
 async def require_verified(room: Checkout, session: Session) -> None:

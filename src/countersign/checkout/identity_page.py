@@ -27,7 +27,7 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
-from countersign.checkout.remembered_cookies import RETURNED, mark_header
+from countersign.checkout.remembered_cookies import BEGAN, RETURNED, has_mark, mark_header
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
@@ -42,6 +42,7 @@ from countersign.errors import (
     VerificationNotConfigured,
 )
 from countersign.http.reply import Call, Header, Reply
+from countersign.ids import VERIFICATION_SESSION, is_id
 from countersign.reason import Reason
 
 if TYPE_CHECKING:
@@ -97,8 +98,11 @@ async def up_to_date(visit: Visit) -> Visit:
     return replace(visit, session=await identity.take_over(visit.room, session))
 
 
-async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
-    """The page of the identity step; `is_unavailable`: the provider does not respond."""
+async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None = None) -> Reply:
+    """The page of the identity step; `is_unavailable`: the provider does not respond.
+
+    `down` is the one that was chosen; without it, it is that of the newest check, or the first.
+    """
     content, stage = visit.session.asked, stage_of(visit)
     try:
         names = await identity.providers(visit.room, visit.session)
@@ -106,7 +110,7 @@ async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
         names, is_unavailable = (), True
     is_played = names == (PLAYED,)
     going_on = {Stage.WAITING, Stage.DECIDING}
-    if is_played and stage is Stage.WAITING:
+    if stage is Stage.WAITING and (is_played or not _has_begun(visit)):
         stage = Stage.BEGIN
     elif not is_played and content.check and content.check.played and stage in going_on:
         # The account has the test mode of a provider now.
@@ -128,6 +132,7 @@ async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
         may_begin=content.attempts < ATTEMPTS_MAX,
         providers={name: _title(name) for name in names},
         provider=_title(provider),
+        down=None if is_played or not names else _title(down or provider),
         outcomes=[*identity.OUTCOMES] if is_played else [],
         reasons=_reasons(content) if stage in {Stage.FAILED, Stage.USED_UP} else (),
         unavailable=is_unavailable,
@@ -141,6 +146,7 @@ async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
         and (is_for_device or not is_fetched)
         and _qr(url, words_of(visit.locale)["identity_qr"]),
         alone=content.collect == (Collected.IDENTITY,),
+        until=visit.session.expires_at.strftime("%H:%M UTC (%Y-%m-%d)"),
         revision=visit.session.revision,
         return_url=return_url(visit.session),
     )
@@ -151,20 +157,23 @@ async def start(visit: Visit) -> Reply:
     form, content = visit.form, visit.session.asked
     # Of a button that is pressed twice, the second is for a check that is given up already.
     again = form.get("again") == str(content.attempts)
+    provider = form.get("provider") or None
     if content.is_waiting and not visit.room.asking.may(visit.session.id):
         return await show(visit, is_unavailable=True)
     try:
-        session = await identity.begin(
-            visit.room, visit.session, form.get("provider") or None, again=again
-        )
+        session = await identity.begin(visit.room, visit.session, provider, again=again)
     except _NOT_STARTED:
-        return await show(visit, is_unavailable=True)
-    check = None if session.content is None else session.content.check
+        return await show(visit, is_unavailable=True, down=provider)
+    begun = session.content
+    if begun is None:
+        return visit.go_on()
+    mark = mark_header(visit.room, session, BEGAN, begun.attempts, visit.now)
     if form.get(_DEVICE) == "yes":
-        return lead(_with(visit, _DEVICE))
-    # Whom nobody leads back needs this page in a window of its own.
+        return lead(_with(visit, _DEVICE), mark)
+    # With a provider that does not lead back, this page stays open in its own window.
+    check = begun.check
     stays = check is None or check.played or not check.leads_back
-    return lead(f"{visit.root}{'' if stays else '/continue'}{visit.lang}")
+    return lead(f"{visit.root}{'' if stays else '/continue'}{visit.lang}", mark)
 
 
 async def go_to_provider(visit: Visit) -> Reply:
@@ -202,12 +211,17 @@ async def check_now(visit: Visit) -> Reply:
 
 
 async def play(visit: Visit) -> Reply:
-    """Play the outcome that was chosen on the page of the pretended provider."""
+    """Play the outcome that was chosen on the page of the pretended provider.
+
+    The browser is back from that provider with this response.
+    """
     try:
-        await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
+        session = await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
     except ProviderUnavailable:
         return await show(visit, is_unavailable=True)
-    return visit.go_on()
+    mark = mark_header(visit.room, session, RETURNED, session.asked.attempts, visit.now)
+    reply = visit.go_on()
+    return reply._replace(headers=(*reply.headers, mark))
 
 
 async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Reply:
@@ -258,6 +272,14 @@ async def updates(visit: Visit) -> Reply:
         return Reply(b"", headers)
     pieces = visit.room.updates.after(visit.session.id, int(shown))
     return Reply(await anext(pieces), headers, 200, pieces)
+
+
+def _has_begun(visit: Visit) -> bool:
+    """Whether this browser has begun a check: the first of a verification session waits for it."""
+    session, attempts = visit.session, visit.session.asked.attempts
+    if attempts > 1 or not is_id(VERIFICATION_SESSION, session.id):
+        return True
+    return has_mark(visit.room, session, BEGAN, attempts, visit.call)
 
 
 def _with(visit: Visit, said: str) -> str:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from countersign.buyers.model import BuyerStatus
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.evidence.process import Binding, Surface, Viewport
+from countersign.ids import VERIFICATION_SESSION, is_id
 from countersign.mode import Mode
 from countersign.notices.rule import Exemption
 
@@ -178,6 +179,8 @@ class Session:
     clearance_id: str | None
     check_revision: int = 0
     """How many decisions about its identity checks are taken over."""
+    consents: int = 0
+    """How many decisions of visitors about being remembered were counted."""
     content: Content | None
 
     def status_at(self, now: datetime) -> Status:
@@ -213,6 +216,11 @@ class Session:
         if content is None:
             return None
         return (content.identity and content.identity.cbid) or content.cbid
+
+    @property
+    def is_of_known_buyer(self) -> bool:
+        """Whether a buyer whom the vendor knows is asked for a new identity check."""
+        return is_id(VERIFICATION_SESSION, self.id) and self.asked.cbid is not None
 
     @property
     def step(self) -> Collected | None:

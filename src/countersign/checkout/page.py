@@ -82,8 +82,7 @@ async def post_form(room: Checkout, call: Call) -> Reply:
     """A form of a page, from the browser that the page was served to."""
     name, _, what = call.parameter.partition("/")
     visit = await visit_of(room, call, name)
-    reply = await _handled(_POSTS, what, await with_form(visit))
-    return await remembered_page.begun(visit, reply) if what in _BEGINS else reply
+    return await _handled(_POSTS, what, await with_form(visit))
 
 
 async def get_logo(room: Checkout, call: Call) -> Reply:
@@ -223,7 +222,7 @@ async def _ended(visit: Visit, *, with_copy: bool = True) -> Reply:
         title=words[f"{name}_title"],
         intro=words[intro],
         return_url=return_url(session),
-        **(remembered_page.offer(visit) if with_copy else remembered_page.NO_OFFER),
+        **(await remembered_page.offer(visit) if with_copy else remembered_page.NO_OFFER),
         **(await _copied(visit) if with_copy else {"ack": None}),
     )
 
@@ -402,8 +401,6 @@ _POSTS: Final[Mapping[str, VisitHandler]] = {
     "remembered": remembered_page.consent,
     "remember": remembered_page.keep,
 }
-_BEGINS: Final = frozenset({"start", "identity"})
-"""The forms that can begin an identity check."""
 
 ROUTES: Final = grouped(
     "",

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import timedelta
 from hmac import compare_digest
 from typing import Any, Final
 
@@ -24,18 +23,16 @@ from countersign.checkout.remembered_cookies import (
     cookie,
     cookie_header,
     has_mark,
-    mark_header,
 )
 from countersign.checkout.room import Checkout
-from countersign.checkout.screens import lead, words_of
+from countersign.checkout.screens import ALONE, lead, words_of
 from countersign.checkout.sessions import return_url
 from countersign.checkout.visits import Visit
 from countersign.errors import CheckoutSessionClosed, RateLimited
 from countersign.evidence.process import Binding
 from countersign.http.reply import Call, Reply
-from countersign.ids import VERIFICATION_SESSION, is_id
 from countersign.mode import Mode
-from countersign.remembered.cookies import by_cookie, forget_cookie, remember_cookie
+from countersign.remembered.cookies import by_cookie, forget_cookie, remember_cookie, use_cookie
 from countersign.remembered.inform import inform
 from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind, KnownBy
 from countersign.remembered.passkeys import (
@@ -48,6 +45,8 @@ from countersign.remembered.passkeys import (
 CHECK: Final = "check"
 """The value of `step` with which the page of the identity check itself is asked for."""
 SCRIPT: Final = "remembered.js"
+OFFERED: Final = timedelta(minutes=15)
+"""How long after the end: later, somebody else may have the device."""
 _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedframe"})
 
 
@@ -55,43 +54,45 @@ async def asked_first(visit: Visit) -> Reply | None:
     """The page that asks a remembered buyer; None where no one is known to be remembered."""
     content, call = visit.session.asked, visit.call
     begun = content.identity or has_mark(visit.room, visit.session, BEGAN, content.attempts, call)
-    if begun or visit.form.get("step") == CHECK or is_framed(call):
+    if begun or visit.form.get("step") == CHECK or not _may_ask(visit):
         return None
     known = await _by_cookie(visit)
-    has_passkey = bool(cookie(visit.room, visit.call, PASSKEY, visit.session.mode))
-    return _consent(visit, with_cookie=known is not None) if known or has_passkey else None
+    return _consent(visit, known) if known or _has_passkey(visit) else None
 
 
 async def ask(visit: Visit) -> Reply:
     """The same page for a buyer who says to have a passkey."""
     require_open(visit.session, visit.now, Collected.IDENTITY)
-    if is_framed(visit.call):
+    if not _may_ask(visit):
         return lead(_check_page(visit))
-    return _consent(visit, with_cookie=await _by_cookie(visit) is not None)
+    return _consent(visit, await _by_cookie(visit))
 
 
 async def consent(visit: Visit) -> Reply:
     """Take what a remembered buyer has decided.
 
-    A response counts once: with it the session gets another state, and so other codes.
+    A response counts once: the session then has other codes.
     """
     room, session, form = visit.room, visit.session, visit.form
     require_open(session, visit.now, Collected.IDENTITY)
     mode, how = session.mode, form.get("how")
     if how == "forget":
         await forget_cookie(room.remembered, cookie(room, visit.call, REMEMBERED, mode))
-        gone = cookie_header(room, REMEMBERED, mode, "", COOKIE_KEPT)
-        return lead(_check_page(visit), gone)
+        gone = [cookie_header(room, name, mode, "", COOKIE_KEPT) for name in (REMEMBERED, PASSKEY)]
+        return lead(_check_page(visit), *gone)
+    if session.is_of_known_buyer:
+        return lead(_check_page(visit))
     challenge = _challenge(visit, "consent")
     if not compare_digest(form.get("served", "").encode(), _text(challenge).encode()):
         return visit.go_on()
-    session = await store.change(room, session, _spent(session))
+    session = await store.count_consent(room, session)
     known: KnownBy | None
     if how == Kind.PASSKEY:
         response = form.get("credential", "")
         known = await assert_passkey(room.remembered, mode, challenge, response)
     else:
-        known = await _by_cookie(visit)
+        sent = cookie(room, visit.call, REMEMBERED, mode)
+        known = await use_cookie(room.remembered, mode, sent)
     if known is not None:
         session = await _informed(room, session, known)
     if session.step is Collected.IDENTITY:
@@ -103,22 +104,29 @@ async def consent(visit: Visit) -> Reply:
 
 
 async def _informed(room: Checkout, session: Session, known: KnownBy) -> Session:
-    """The session after its account was informed of the buyer; the same if nothing was said."""
+    """The session after its account was informed of the buyer; the same if nothing was said.
+
+    Raises CheckoutSessionClosed if the session has ended meanwhile, or collects something else.
+    """
+    asked = session.asked.shipping_zip
     try:
-        check = await inform(room.remembered, session.account_id, known, session.asked.shipping_zip)
+        informing = await inform(room.remembered, session.account_id, known, asked)
+        return await identity.remembered(room, session, informing, known.kind.binding)
     except RateLimited:
         return session
-    if check.verification is None or check.cbid is None:
-        return session
-    return await identity.remembered(
-        room, session, check.cbid, known.kind.binding, check.verification
-    )
+    except CheckoutSessionClosed:
+        # The buyer may be no longer verified, or erased: then the session is where it was.
+        now = await store.find_by_id(room, session.id)
+        if now is None or now.content is None:
+            raise
+        require_open(now, await store.clock_of(room, now), Collected.IDENTITY)
+        return now
 
 
 NO_OFFER: Final[Mapping[str, Any]] = {"remembered": None, "remembered_yes": False}
 
 
-def offer(visit: Visit) -> Mapping[str, Any]:
+async def offer(visit: Visit) -> Mapping[str, Any]:
     """What the page of an ended session shows: what the buyer can be remembered by, if anything.
 
     Only to the browser that the provider led back from the identity check: a vendor has the link
@@ -127,7 +135,7 @@ def offer(visit: Visit) -> Mapping[str, Any]:
     if is_framed(visit.call):
         return NO_OFFER
     room, mode = visit.room, visit.session.mode
-    if cookie(room, visit.call, REMEMBERED, mode) or cookie(room, visit.call, PASSKEY, mode):
+    if _has_passkey(visit) or await _by_cookie(visit) is not None:
         return {"remembered": None, "remembered_yes": visit.form.get("remembered") == "yes"}
     if not _may_keep(visit):
         return NO_OFFER
@@ -142,6 +150,7 @@ def offer(visit: Visit) -> Mapping[str, Any]:
         "remembered_yes": False,
         "framed_by": "'none'",
         "scripts": ("page.js", SCRIPT),
+        "headers": (ALONE,),
     }
 
 
@@ -152,7 +161,7 @@ async def keep(visit: Visit) -> Reply:
     served = compare_digest(form.get("served", "").encode(), _text(challenge).encode())
     if not served or not _may_keep(visit):
         return visit.go_on()
-    await store.change(room, session, _spent(session))
+    await store.count_consent(room, session)
     cbid = _cbid(session)
     if form.get("how") == Kind.COOKIE:
         value = await remember_cookie(room.remembered, mode, cbid)
@@ -164,27 +173,21 @@ async def keep(visit: Visit) -> Reply:
     return lead(f"{visit.root}?remembered=yes{visit.lang.replace('?', '&')}", header)
 
 
-async def begun(visit: Visit, reply: Reply) -> Reply:
-    """The response to a form that can begin a check: its browser is informed that it has."""
-    before = visit.session
-    session = await store.find_by_id(visit.room, before.id)
-    if session is None or session.content is None or before.status is not Status.OPEN:
-        return reply
-    attempts = session.content.attempts
-    # The first check of a verification session was started with it, and waits for its buyer.
-    waits = is_id(VERIFICATION_SESSION, session.id) and before.asked.is_waiting
-    if attempts <= before.asked.attempts and not waits:
-        return reply
-    header = mark_header(visit.room, session, BEGAN, attempts, visit.now)
-    return reply._replace(headers=(*reply.headers, header))
-
-
 def is_framed(call: Call) -> bool:
     """Whether the response would be shown inside another page, as far as the browser says."""
     return call.headers.get(b"sec-fetch-dest", b"document") in _FRAMES
 
 
-def _consent(visit: Visit, *, with_cookie: bool) -> Reply:
+def _may_ask(visit: Visit) -> bool:
+    """Whether a remembered buyer may pass: not one who is asked for a new check."""
+    return not is_framed(visit.call) and not visit.session.is_of_known_buyer
+
+
+def _has_passkey(visit: Visit) -> bool:
+    return bool(cookie(visit.room, visit.call, PASSKEY, visit.session.mode))
+
+
+def _consent(visit: Visit, known: KnownBy | None) -> Reply:
     challenge, party = _challenge(visit, "consent"), visit.room.remembered.party
     back = origin_of(visit.session.asked.return_url)
     return visit.show(
@@ -194,7 +197,10 @@ def _consent(visit: Visit, *, with_cookie: bool) -> Reply:
         # Browsers ask the policy of a form also about where its response leads.
         form_action=f"'self' {back}" if back else "'self'",
         here=f"{visit.root}/remembered",
-        with_cookie=with_cookie,
+        with_cookie=known is not None,
+        with_hint=known is not None or _has_passkey(visit),
+        cookie_first=known is not None and not _has_passkey(visit),
+        headers=(ALONE,),
         served=_text(challenge),
         options=party and json.dumps(assertion_options(party, challenge)),
     )
@@ -207,16 +213,15 @@ async def _by_cookie(visit: Visit) -> KnownBy | None:
 
 
 def _may_keep(visit: Visit) -> bool:
-    session, content = visit.session, visit.session.asked
-    check, started = content.identity, content.check
-    # In the sandbox the buyer never leaves this page.
-    mark = BEGAN if started is not None and started.played else RETURNED
+    session, check = visit.session, visit.session.asked.identity
     return (
         session.status is Status.COMPLETED
+        and session.ended_at is not None
+        and visit.now < session.ended_at + OFFERED
         and check is not None
         and check.verified
         and check.binding is Binding.IDENTITY_SESSION
-        and has_mark(visit.room, session, mark, check.attempt, visit.call)
+        and has_mark(visit.room, session, RETURNED, check.attempt, visit.call)
     )
 
 
@@ -236,18 +241,8 @@ def _name(visit: Visit) -> str:
 def _challenge(visit: Visit, use: str) -> bytes:
     """Of this session in this state alone."""
     session = visit.session
-    use = f"remembered {use} {session.revision}"
+    use = f"remembered {use} {session.revision} {session.consents}"
     return visit.room.access.secret.page_code(use, session.id, session.token_digest)
-
-
-def _spent(before: Session) -> Callable[[Session, datetime], Session]:
-    def spend(session: Session, _now: datetime) -> Session:
-        """The same session in another state, if it is still in that one."""
-        if session.revision != before.revision:
-            raise CheckoutSessionClosed("It went on in another tab.")
-        return replace(session)
-
-    return spend
 
 
 def _check_page(visit: Visit) -> str:

@@ -31,6 +31,8 @@ NOTHING: Final[Header] = (
     b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 )
 """The policy of a response that is no page."""
+ALONE: Final[Header] = (b"cross-origin-opener-policy", b"same-origin")
+"""No page of another site that has opened this one keeps a hold of its window (HTML §7.1.3)."""
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 _LIGHT_MIN: Final = 0.1791
 """From this luminance on, black on a colour has more contrast than white (WCAG 2.2, 1.4.3).

@@ -19,7 +19,7 @@ from countersign.checkout.model import Content, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.db.bulk import BulkInsert
 from countersign.db.tables import checkout_sessions, shred_keys
-from countersign.errors import NotFound
+from countersign.errors import CheckoutSessionClosed, NotFound
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
 from countersign.evidence.record import CBID_FIELD
@@ -37,7 +37,15 @@ _SELECT: Final = select(checkout_sessions, shred_keys.c.key.label("shred_key")).
 )
 _COLUMNS: Final = (
     *("id", "account_id", "mode", "revision", "token_digest", "session_index", "cbid_index"),
-    *("status", "created_at", "expires_at", "expiry_due_at", "content", "check_revision"),
+    *(
+        "status",
+        "created_at",
+        "expires_at",
+        "expiry_due_at",
+        "content",
+        "check_revision",
+        "consents",
+    ),
 )
 _insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
 _insert_keys: Final = BulkInsert(shred_keys, "record_id", "key")
@@ -79,7 +87,7 @@ def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[Non
             (
                 *(session.id, session.account_id, session.mode.value, session.revision),
                 *(session.token_digest, session_index, cbid_index, session.status.value),
-                *(to_ms(session.created_at), expires_at, expires_at, content, 0),
+                *(to_ms(session.created_at), expires_at, expires_at, content, 0, 0),
             )
         )
     _insert(connection, rows)
@@ -192,6 +200,26 @@ async def change(
         session = await find(room, session.account_id, session.mode, session.id, kind)
 
 
+async def count_consent(room: Checkout, session: Session) -> Session:
+    """Count what a visitor decided about being remembered; durable when this returns.
+
+    The revision stays: who has the link can watch it, and would learn that somebody is known.
+
+    Raises:
+        CheckoutSessionClosed: the session went on, or this was counted, in another tab.
+    """
+    if not await room.access.database.write(_count_consent, session):
+        raise CheckoutSessionClosed("It went on in another tab.")
+    return replace(session, consents=session.consents + 1)
+
+
+def _count_consent(connection: Connection, before: Session) -> bool:
+    same = update(checkout_sessions).where(
+        _c.id == before.id, _c.revision == before.revision, _c.consents == before.consents
+    )
+    return connection.execute(same.values(consents=before.consents + 1)).rowcount == 1
+
+
 def _write_change(  # noqa: PLR0917 - see `Database.write`
     connection: Connection,
     before: Session,
@@ -268,6 +296,7 @@ async def _opened(room: Checkout, row: Row[Any]) -> Session:
         ack_id=row.ack_id,
         clearance_id=row.clearance_id,
         check_revision=row.check_revision,
+        consents=row.consents,
         content=None,
     )
     if row.content is None or row.shred_key is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace as with_members
@@ -12,7 +14,7 @@ from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import Principal
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout import identity, store
-from countersign.checkout.model import Collected, Content, Session, Status
+from countersign.checkout.model import Collected, Content, Session, StartedCheck, Status
 from countersign.checkout.room import Checkout
 from countersign.checkout.sessions import (
     Created,
@@ -27,6 +29,7 @@ from countersign.checkout.verification_schemas import (
     VerificationSessionRequest,
     VerificationSessionStatus,
 )
+from countersign.errors import ProviderUnavailable, VerificationMisconfigured
 from countersign.http.reply import encode
 from countersign.ids import VERIFICATION_SESSION
 from countersign.instant import to_the_second
@@ -59,7 +62,7 @@ async def create_verification(
         VerificationMisconfigured, ProviderUnavailable: no check could be started.
     """
     await check_addresses(room, who, wanted.return_url)
-    provider, *_ = await identity_needs(room, who, wanted.shipping_zip)
+    providers = await identity_needs(room, who, wanted.shipping_zip)
     content = Content(
         session_id=wanted.session_id,
         return_url=wanted.return_url,
@@ -73,11 +76,27 @@ async def create_verification(
         attempts=1,
     )
     new = await prepare(room, who, VERIFICATION_SESSION, content, wanted.expires_in_seconds)
-    check = await identity.start(room, new.session.id, who.account_id, who.mode, content, provider)
+    check = await _started(room, new.session, content, providers)
     new = new.holding(with_members(content, check=check))
     body = encode(view(room, new.session, new.session.created_at, new.token))
     await write(room, new, body, entry)
     return Created(new.session, new.token, body)
+
+
+async def _started(
+    room: Checkout, session: Session, content: Content, providers: Sequence[str]
+) -> StartedCheck:
+    """A check at the account's first provider that can start one.
+
+    Raises:
+        VerificationMisconfigured, ProviderUnavailable: the last one could not either.
+    """
+    *others, last = providers
+    start = partial(identity.start, room, session.id, session.account_id, session.mode, content)
+    for provider in others:
+        with suppress(ProviderUnavailable, VerificationMisconfigured):
+            return await start(provider)
+    return await start(last)
 
 
 async def find_verification(room: Checkout, who: Principal, session_id: str) -> Session:

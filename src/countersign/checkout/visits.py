@@ -53,7 +53,8 @@ class Visit:
             "csrf": code(self.room, self.session, FORM),
             "test_mode": self.session.mode is Mode.TEST,
             "remembered_no": self.form.get("remembered") == "no",
-            "remembered_link": self.room.remembered.party is not None,
+            "remembered_link": self.room.remembered.party is not None
+            and not self.session.is_of_known_buyer,
         }
         values["framed_by"] = self.session.asked.origin or "'none'"
         return screen(template, self.locale, self.brand, status, **(values | context))

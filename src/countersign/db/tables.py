@@ -698,6 +698,7 @@ checkout_sessions: Final = _table(
     Column("clearance_id", String(40)),
     # How many decisions about its identity checks the session has taken over.
     Column("check_revision", Integer, nullable=False),
+    Column("consents", Integer, nullable=False),
     # What was asked and how far the buyer is, sealed by the vault; NULL once it is erased.
     Column("content", LargeBinary),
     Index(None, "account_id", "mode", "id"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -30,7 +31,8 @@ from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy import erase_sql as sql
 from countersign.privacy.holds import active_holds, find_holding, take_turn
-from countersign.privacy.model import Erasable, ErasureReason, Plan, RecordErasure
+from countersign.privacy.model import Erasable, ErasureReason, Outdated, Plan, RecordErasure
+from countersign.privacy.person_sql import forget_checks, lock_person
 from countersign.privacy.room import Privacy
 from countersign.vault.data_keys_sql import noted_copies
 
@@ -65,7 +67,7 @@ def _plan(
         found += sql.find_records(connection, records.c.id == subject)
         found += sql.find_order_records(connection, [subject] if found else [])
     elif is_id(BUYER, subject) or is_id(SANDBOX_BUYER, subject):
-        buyer = sql.find_buyer(connection, subject)
+        buyer = sql.find_buyer(connection, privacy.access.secret, subject)
         found += buyer.verifications if buyer else ()
         if buyer and naming:
             found += _naming(connection, privacy.access.secret, buyer.cbids)
@@ -102,8 +104,17 @@ async def erase_planned(
     record of its own, and they are in random order: one that listed all records of a buyer would
     show permanently that they were of one buyer.
 
+    What was written of the buyer since the plan goes, too.
+
     Raises OnHold if a legal hold keeps part of it; nothing was destroyed.
     """
+    while (outdated := await _erase_as_planned(privacy, plan, reason, details)) is not None:
+        plan = replace(plan, records=(*plan.records, *outdated.found))
+
+
+async def _erase_as_planned(
+    privacy: Privacy, plan: Plan, reason: ErasureReason, details: Mapping[str, object]
+) -> Outdated | None:
     access = privacy.access
     parts = [
         await make_erasure(privacy, record.account_id, record.mode, [record.record_id], reason)
@@ -116,7 +127,8 @@ async def erase_planned(
         audit = access.audit.entry(
             AuditAction.ERASED, subject, reason=reason.value, records=number, **details
         )
-        await _write_erasure(privacy, parts, subject if plan.buyer else None, audit)
+        return await _write_erasure(privacy, parts, subject if plan.buyer else None, audit)
+    return None
 
 
 async def make_erasure(
@@ -139,9 +151,11 @@ async def _write_erasure(
     parts: Sequence[RecordErasure],
     cbid: str | None = None,
     audit: AuditEntry | None = None,
-) -> None:
+) -> Outdated | None:
     access, journal = privacy.access, privacy.log.journal
-    await access.database.write(carry_out, access.secret, journal, parts, cbid=cbid, audit=audit)
+    return await access.database.write(
+        carry_out, access.secret, journal, parts, cbid=cbid, audit=audit
+    )
 
 
 def carry_out(
@@ -152,21 +166,32 @@ def carry_out(
     *,
     cbid: str | None = None,
     audit: AuditEntry | None = None,
-) -> OnHold | None:
-    """Destroy the disclosures of these records, and what is known of the buyer: all or nothing."""
+) -> OnHold | Outdated | None:
+    """Destroy the disclosures of these records, and what is known of the buyer: all or nothing.
+
+    Nothing, too, if something of the buyer is not in the plan that `parts` were made from.
+    """
     take_turn(connection)
+    person = None if cbid is None else lock_person(connection, secret, cbid)
+    if cbid is not None and person is None:
+        return Outdated(())
     refusal = _refusal(connection, secret, parts, cbid)
     if refusal is not None:
         return refusal
+    planned = {id_ for part in parts for id_ in part.record_ids}
+    known = sql.find_verifications(connection, person.cbids) if person else []
+    found = [one for one in known if one.erased_at is None and one.record_id not in planned]
+    if found:
+        return Outdated(found)
     for part in parts:
         sql.destroy_disclosures(connection, part)
         sql.forget_sessions(connection, secret, part.record_ids, [])
     sql.note_copies(connection, parts[0].erasure.id)
-    if cbid is not None:
-        cbids = sql.identifiers_of(connection, cbid)
-        sql.remember_erased(connection, secret, cbids, parts[0].erasure.at)
-        sql.forget_buyer(connection, cbids)
-        sql.forget_sessions(connection, secret, [], cbids)
+    if person is not None:
+        sql.remember_erased(connection, secret, person.cbids, parts[0].erasure.at)
+        forget_checks(connection, person)
+        sql.forget_buyer(connection, person.cbids)
+        sql.forget_sessions(connection, secret, [], person.cbids)
     journal.write(connection, [part.erasure for part in parts])
     write_audit(connection, audit)
     return None
@@ -234,7 +259,7 @@ async def _erase_buyers(privacy: Privacy) -> int:
     """Erase the buyers again that were erased since the backup; gives how many a hold keeps."""
     database, held = privacy.access.database, 0
     for cbid in await database.scan(_find_erased_buyers, privacy.access.secret):
-        buyer = await database.scan(sql.find_buyer, cbid)
+        buyer = await database.scan(sql.find_buyer, privacy.access.secret, cbid)
         if buyer is None:
             continue  # erased with another identifier of the same buyer
         left = [[v.record_id] for v in buyer.verifications if v.erased_at is None]
@@ -243,7 +268,8 @@ async def _erase_buyers(privacy: Privacy) -> int:
             for ids in left or [[]]
         ]
         try:
-            await _write_erasure(privacy, parts, cbid)
+            if await _write_erasure(privacy, parts, cbid) is not None:
+                raise AssertionError("no server writes during a restore")
         except OnHold as error:
             # The hold was released before the erasure, and the backup is older than both.
             held += 1

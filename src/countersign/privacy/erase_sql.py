@@ -14,7 +14,6 @@ from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sql import erased_name
 from countersign.checkout.store import erase_contents
 from countersign.db.tables import (
-    accounts,
     acknowledgment_uses,
     buyer_documents,
     buyers,
@@ -33,17 +32,16 @@ from countersign.db.tables import (
     remembered,
     remembered_uses,
     shred_keys,
-    started_checks,
     verification_evidence,
     verifications,
     zip_attempts,
 )
-from countersign.evidence.record import CBID_FIELD
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import to_ms
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy.model import Erasable, ErasableBuyer, RecordErasure, years_after
+from countersign.privacy.person_sql import cbid_indexes, find_person, identifiers_of
 from countersign.vault.data_keys_sql import COPIES_REMAIN
 
 _CHUNK: Final = 500
@@ -89,21 +87,26 @@ def find_records(connection: Connection, *conditions: ColumnElement[bool]) -> li
     return [*map(to_erasable, connection.execute(SELECT_ERASABLE.where(*conditions)))]
 
 
-def find_buyer(connection: Connection, cbid: str) -> ErasableBuyer | None:
+def find_buyer(connection: Connection, secret: DeploymentSecret, cbid: str) -> ErasableBuyer | None:
     """The buyer with this identifier."""
-    cbids = identifiers_of(connection, cbid)
+    cbids = find_person(connection, secret, cbid).cbids
     known = connection.execute(
         select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == cbids[0])
     ).one_or_none()
     if known is None:
         return None
-    own = select(verifications.c.id).where(verifications.c.cbid.in_(cbids))
     return ErasableBuyer(
         cbids=tuple(cbids),
         account_id=known.account_id,
         mode=Mode(known.mode),
-        verifications=find_records(connection, records.c.id.in_(own)),
+        verifications=find_verifications(connection, cbids),
     )
+
+
+def find_verifications(connection: Connection, cbids: Sequence[str]) -> list[Erasable]:
+    """The records of the verifications of these buyers."""
+    own = select(verifications.c.id).where(verifications.c.cbid.in_(cbids))
+    return find_records(connection, records.c.id.in_(own))
 
 
 def find_naming(
@@ -138,14 +141,6 @@ def find_accounts_of(connection: Connection, cbid: str) -> list[str]:
     return [*connection.execute(union(*owned)).scalars()]
 
 
-def identifiers_of(connection: Connection, cbid: str) -> list[str]:
-    """All identifiers of the person with this one, the current one first."""
-    current = select(buyers.c.same_as).where(buyers.c.cbid == cbid)
-    first = connection.execute(current).scalar() or cbid
-    aliases = select(buyers.c.cbid).where(buyers.c.same_as == first)
-    return [first, *connection.execute(aliases).scalars()]
-
-
 def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
     """Destroy the disclosures and evidence of these records with their keys."""
     for chunk in chunks(part.record_ids):
@@ -177,17 +172,6 @@ def forget_sessions(
         erase_contents(connection, connection.execute(ids.where(named)).scalars().all())
 
 
-def cbid_indexes(
-    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]
-) -> list[bytes]:
-    """The blind indexes of a buyer in every account."""
-    return [
-        secret.blind_index(account_id, CBID_FIELD, cbid)
-        for account_id in connection.execute(select(accounts.c.id)).scalars()
-        for cbid in cbids
-    ]
-
-
 def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
     """Destroy what is known of a buyer that is not a record, under all its identifiers.
 
@@ -199,7 +183,6 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
     verified = verifications.c.cbid.in_(cbids)
     own = select(verifications.c.id).where(verified)
     guesses = select(verifications.c.subject_index).where(verified)
-    pending = select(pending_sessions.c.id).where(pending_sessions.c.cbid.in_(cbids))
     askers = select(verifications.c.account_id).where(verified)
     for statement in (
         # The events stay as long as others do, without the reasons.
@@ -208,9 +191,6 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
         .values(reasons=None),
         delete(verification_evidence).where(verification_evidence.c.record_id.in_(own)),
         delete(shred_keys).where(shred_keys.c.record_id.in_(own)),
-        delete(shred_keys).where(shred_keys.c.record_id.in_(pending)),
-        delete(pending_sessions).where(pending_sessions.c.cbid.in_(cbids)),
-        delete(started_checks).where(started_checks.c.cbid.in_(cbids)),
         delete(zip_attempts).where(zip_attempts.c.subject_index.in_(guesses)),
         delete(verifications).where(verified),
         delete(remembered).where(remembered.c.cbid.in_(cbids)),

@@ -16,8 +16,9 @@ from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.evidence.record import CBID_FIELD
 from countersign.ids import BUYER, timed_id
 from countersign.instant import from_ns
-from countersign.privacy.erase_sql import chunks, identifiers_of
+from countersign.privacy.erase_sql import chunks
 from countersign.privacy.model import Hold
+from countersign.privacy.person_sql import identifiers_of
 from countersign.privacy.room import Privacy
 
 _HOLDS_LOCK: Final = 0x636F756E68

@@ -53,6 +53,13 @@ class Plan:
     """The end of the longest retention period that the records have, if it is yet to come."""
 
 
+class Outdated(NamedTuple):
+    """Nothing was erased: something was written of the buyer since the plan."""
+
+    found: Sequence[Erasable]
+    """The records of it; none where it is a check that began."""
+
+
 class RecordErasure(NamedTuple):
     """Records of one account and mode whose disclosures go, and the record that says so."""
 

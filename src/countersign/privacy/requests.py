@@ -12,8 +12,8 @@ from countersign.db.tables import erasure_requests, remembered
 from countersign.errors import DatabasePermissionDenied, OnHold, UnknownSubject
 from countersign.instant import from_ns
 from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
-from countersign.privacy.erase_sql import identifiers_of
 from countersign.privacy.model import ErasureReason
+from countersign.privacy.person_sql import identifiers_of
 from countersign.privacy.room import Privacy
 
 

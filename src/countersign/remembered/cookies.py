@@ -34,6 +34,15 @@ async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
     return None if row is None else sql.known(row)
 
 
+async def use_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
+    """Who is remembered by this cookie, which is used now; durable when this returns."""
+    known = await by_cookie(room, mode, value)
+    if known is not None:
+        access = room.buyers.access
+        await access.database.write(sql.touch, known.id, from_ns(access.clock.time_ns()))
+    return known
+
+
 async def forget_cookie(room: Remembered, value: str) -> None:
     """Forget this cookie; nothing happens if there is none."""
     if 0 < len(value) <= _LENGTH_MAX:

@@ -1,18 +1,25 @@
-"""Informing an account about a remembered buyer who has agreed to it, and writing that down."""
+"""Informing an account about a remembered buyer who has agreed to it, and writing that down.
+
+What is written goes into the transaction that takes the response over: who is informed and what
+is written of it are never two different things.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection, insert, select
 
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import zip5
-from countersign.buyers.sql import write_verification
+from countersign.buyers.sql import StatusQuery, buyers_by_cbid, write_verification
 from countersign.buyers.started import REMEMBERED as PROVIDER
-from countersign.buyers.started import Check, judge_known
+from countersign.buyers.started import Check, judge, judge_known
 from countersign.db.tables import remembered_uses, verifications
+from countersign.errors import CheckoutSessionClosed
 from countersign.ids import VERIFICATION, timed_id
 from countersign.instant import from_ns
 from countersign.log.append_record import account_fact
@@ -24,12 +31,63 @@ from countersign.remembered.room import Remembered
 _USE: Final = "use"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Informing:
+    """What an account is to be informed of: nothing is written before `write`."""
+
+    room: Remembered
+    query: StatusQuery
+    check: Check
+    """Only the status `verified` informs the account; the buyer sees the others, too."""
+    record: NewRecord | None
+    use: Mapping[str, object]
+    shipping_zip: str | None
+    at: datetime
+    now: datetime
+    """The same by the test clock."""
+
+    def write(self, connection: Connection) -> None:
+        """Write the record and the use, in the transaction of what follows from them.
+
+        Raises CheckoutSessionClosed if the buyer was erased, revoked or joined to another one, or
+        is for another reason no longer verified; the transaction is to be rolled back.
+        """
+        cbid, index = self.query.cbid, self.room.buyers.access.secret.blind_index
+        buyer = buyers_by_cbid(connection, [cbid], to_change=True).get(cbid)
+        if buyer is None:
+            raise CheckoutSessionClosed("The buyer was erased.")
+        if self.record is None:
+            connection.execute(insert(remembered_uses), dict(self.use))
+            return
+        known = judge(connection, self.room.buyers, self.query, None, self.at, self.now)
+        still = isinstance(known, Check) and known.status is BuyerStatus.VERIFIED
+        if not still or buyer.same_as is not None:
+            raise CheckoutSessionClosed("The buyer is not verified for this account now.")
+        connection.execute(insert(remembered_uses), dict(self.use))
+        account_id, subject = self.query.account_id, None
+        if self.query.mode is Mode.TEST:
+            # In the sandbox the guesses of a session count: see `buyers.sandbox`.
+            first = select(verifications.c.subject_index).where(verifications.c.cbid == cbid)
+            subject = connection.execute(first.order_by(verifications.c.id).limit(1)).scalar()
+        zip_ = self.shipping_zip
+        write_verification(
+            connection,
+            self.record,
+            cbid=cbid,
+            provider=PROVIDER,
+            result=(BuyerStatus.VERIFIED, ()),
+            subject_index=subject or index(account_id, "buyer", cbid),
+            zip_index=None if zip_ is None else index(account_id, "zip", zip5(zip_)),
+        )
+        self.room.buyers.journal.write(connection, [self.record])
+
+
 async def inform(
     room: Remembered, account_id: str, known: KnownBy, shipping_zip: str | None
-) -> Check:
-    """Whether this buyer is verified for this account now; durable when this returns.
+) -> Informing:
+    """Whether this buyer is verified for this account now.
 
-    If so, a record of it is written, which `verification` names. The buyer sees both outcomes.
+    If so, there is a record of it to write, which the check names as its `verification`.
 
     Raises:
         RateLimited: too many ZIP codes tried for one buyer.
@@ -75,33 +133,13 @@ async def inform(
         "verified": record is not None,
         "at": at,
     }
-    await access.database.write(_write, room, check, record, use, shipping_zip)
-    return check
-
-
-def _write(  # noqa: PLR0917 - see `Database.write`
-    connection: Connection,
-    room: Remembered,
-    check: Check,
-    record: NewRecord | None,
-    use: dict[str, object],
-    shipping_zip: str | None,
-) -> None:
-    connection.execute(insert(remembered_uses), use)
-    if record is None or record.account_id is None or check.cbid is None:
-        return
-    index, account_id, subject = room.buyers.access.secret.blind_index, record.account_id, None
-    if record.mode is Mode.TEST:
-        # In the sandbox the guesses of a session count: see `buyers.sandbox`.
-        first = select(verifications.c.subject_index).where(verifications.c.cbid == check.cbid)
-        subject = connection.execute(first.order_by(verifications.c.id).limit(1)).scalar()
-    write_verification(
-        connection,
-        record,
-        cbid=check.cbid,
-        provider=PROVIDER,
-        result=(BuyerStatus.VERIFIED, ()),
-        subject_index=subject or index(account_id, "buyer", check.cbid),
-        zip_index=None if shipping_zip is None else index(account_id, "zip", zip5(shipping_zip)),
+    return Informing(
+        room=room,
+        query=StatusQuery(account_id, known.mode, check.cbid or known.cbid),
+        check=check,
+        record=record,
+        use=use,
+        shipping_zip=shipping_zip,
+        at=at,
+        now=clock.at(at),
     )
-    room.buyers.journal.write(connection, [record])

@@ -27,6 +27,8 @@ T = TypeVar("T")
 RESPONSE_LENGTH_MAX: Final = 16_384
 """Of what a browser sends, in characters."""
 TIMEOUT_MS: Final = 300_000
+_CREDENTIAL_ID_BYTES_MAX: Final = 1023
+"""WebAuthn §4, Credential ID."""
 _ALGORITHMS: Final = (-8, -7, -257)
 """EdDSA, ES256, RS256 (IANA COSE Algorithms), as WebAuthn §5.4 recommends."""
 _log: Final = structlog.get_logger("countersign.remembered")
@@ -145,6 +147,8 @@ def _registered(party: RelyingParty, challenge: bytes, response: str) -> _Made:
         require_user_verification=True,
         supported_pub_key_algs=[COSEAlgorithmIdentifier(alg) for alg in _ALGORITHMS],
     )
+    if len(made.credential_id) > _CREDENTIAL_ID_BYTES_MAX:
+        raise ValueError("the credential id is too long")
     return _Made(made.credential_id, made.credential_public_key, made.sign_count)
 
 

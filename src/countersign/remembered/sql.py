@@ -55,6 +55,11 @@ def used(connection: Connection, id_: str, before: Row[*tuple[Any, ...]], **valu
     return connection.execute(same.values(values)).rowcount == 1
 
 
+def touch(connection: Connection, id_: str, now: datetime) -> None:
+    """Note a use of what can be used often."""
+    connection.execute(update(remembered).where(_c.id == id_).values(last_used_at=now))
+
+
 def remove(connection: Connection, cbids: Sequence[str], id_: str) -> None:
     """Remove one of what these buyers are remembered by."""
     connection.execute(delete(remembered).where(_c.cbid.in_(cbids), _c.id == id_))

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from countersign.checkout.brand import brand_of
 from countersign.checkout.cookies import refuse_foreign
 from countersign.checkout.remembered_cookies import PASSKEY, REMEMBERED, cookie_header
-from countersign.checkout.screens import lead, screen, words_of
+from countersign.checkout.screens import ALONE, lead, screen, words_of
 from countersign.checkout.visits import read_form
 from countersign.checkout.words import LOCALES
 from countersign.errors import OriginNotAllowed
@@ -23,7 +23,7 @@ from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, grouped
 from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
-from countersign.privacy.requests import ErasureOutcome, request_erasure
+from countersign.privacy.requests import request_erasure
 from countersign.remembered import sql
 from countersign.remembered.model import COOKIE_KEPT, KnownBy, Use
 from countersign.remembered.passkeys import TIMEOUT_MS, assert_passkey, assertion_options
@@ -33,7 +33,6 @@ from countersign.self_service.visits import BuyerVisit, is_partial, visit_of
 _USES_SHOWN: Final = 200
 _SCRIPTS: Final = ("remembered.js",)
 _MS_DIGITS_MAX: Final = 14
-_SAYS: Final = frozenset({*ErasureOutcome, "removed", "refused", "signed_out"})
 
 
 async def get_page(room: SelfService, call: Call) -> Reply:
@@ -72,15 +71,14 @@ async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
     if known is not None and partial:
         kept, uses = [one for one in kept if one.id == known.id], []
     options = None
-    if party is not None and (known is None or partial):
+    if party is not None and (known is None or partial or visit.is_stale):
         options = json.dumps(assertion_options(party, visit.challenge(visit.now)))
-    says = visit.form.get("says", "")
     return screen(
         "remembered_buyer.html",
         visit.locale,
         None,
         422 if unsure else 200,
-        headers=() if visit.signed_in else (visit.header(),),
+        headers=(ALONE,) if visit.signed_in_at else (ALONE, visit.header()),
         scripts=_SCRIPTS,
         here="/buyer",
         csrf=visit.csrf,
@@ -91,8 +89,10 @@ async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
         kept=kept,
         uses=uses,
         unsure=unsure,
+        stale=visit.is_stale,
+        signed_in=visit.signed_in_at is not None,
         test_mode=known is not None and known.mode is Mode.TEST,
-        says=words_of(visit.locale).get(f"remembered_says_{says}") if says in _SAYS else None,
+        says=words_of(visit.locale).get(f"remembered_says_{visit.said}"),
     )
 
 
@@ -123,7 +123,7 @@ async def _sign_in(visit: BuyerVisit) -> Reply:
     )
     if known is None:
         return _lead(visit, "refused")
-    return _lead(visit, "", visit.header(known))
+    return _lead(visit, "", visit.renewed().header(known))
 
 
 async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:
@@ -147,7 +147,7 @@ async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
     """Erase everything that is known of the buyer, if the buyer has said to be sure."""
     room = visit.room
     kept, _ = await room.checkout.access.database.read(_all_of, known.cbid, visit.now)
-    if is_partial(known, kept):
+    if is_partial(known, kept) or visit.is_stale:
         return _lead(visit)
     if visit.form.get("sure") != "yes":
         return await _page(visit, unsure=True)
@@ -164,7 +164,7 @@ def _without(visit: BuyerVisit, known: KnownBy) -> list[tuple[bytes, bytes]]:
 
 
 def _lead(visit: BuyerVisit, says: str = "", *headers: tuple[bytes, bytes]) -> Reply:
-    query = f"?lang={visit.locale}" + (f"&says={says}" if says else "")
+    query = f"?lang={visit.locale}" + (f"&says={visit.says(says)}" if says else "")
     return lead(f"/buyer{query}", *headers)
 
 

@@ -27,6 +27,8 @@ from countersign.remembered.model import Kind, KnownBy
 from countersign.self_service.room import SelfService
 
 SIGNED_IN: Final = timedelta(minutes=15)
+_FRESH: Final = timedelta(minutes=5)
+"""How long after signing in a buyer may erase everything: it cannot be undone."""
 _COOKIE: Final = "buyer"
 """One for both modes, as that of the live one."""
 _VISIT_BYTES: Final = 16
@@ -45,9 +47,14 @@ class BuyerVisit:
     """Of this browser, for a while: forms and challenges belong to it."""
     known: KnownBy | None
     """By what the buyer is known; None: no one is signed in."""
-    signed_in: bool = False
-    """Whether a passkey was used minutes ago."""
+    signed_in_at: datetime | None = None
+    """When a passkey was used, if that is minutes ago."""
     form: Mapping[str, str]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the passkey was used too long ago to erase everything."""
+        return self.signed_in_at is not None and self.now >= self.signed_in_at + _FRESH
 
     @property
     def csrf(self) -> str:
@@ -64,6 +71,22 @@ class BuyerVisit:
             ms = to_ms(self.now)
             value += f".{known.id}.{ms}.{self._code(f'who {known.id} {ms}')}"
         return cookie_header(self.room.checkout, _COOKIE, Mode.LIVE, value, SIGNED_IN)
+
+    def renewed(self) -> BuyerVisit:
+        """The same visit with another token: one that was there before signs no one in."""
+        entropy = self.room.checkout.access.entropy(_VISIT_BYTES)
+        return replace(self, token=_new_token(entropy))
+
+    def says(self, what: str) -> str:
+        """What the page is to say next, as only this service can ask it to in this browser."""
+        return f"{what}.{self._code(f'says {what}')}"
+
+    @property
+    def said(self) -> str:
+        """What the page was asked to say; "" if that was not by `says`."""
+        sent = self.form.get("says", "")
+        what = sent.partition(".")[0]
+        return what if compare_digest(self.says(what).encode(), sent.encode()) else ""
 
     def is_form(self, sent: str) -> bool:
         return compare_digest(self.csrf.encode(), sent.encode())
@@ -111,7 +134,7 @@ async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
     )
     known = await _signed_in(visit, who)
     if known is not None:
-        return replace(visit, known=known, signed_in=True)
+        return replace(visit, known=known, signed_in_at=from_ms(int(who[1])))
     return replace(visit, known=await _remembered(visit))
 
 

@@ -46,9 +46,21 @@ if (document.querySelector("[data-ended]")) {
   try { Object.keys(sessionStorage).filter((key) => key.startsWith(prefix)).forEach((key) => sessionStorage.removeItem(key)); } catch {}
 }
 let sent;
+// What changes while a form is on its way must not take the place of where the form leads.
+const live = document.querySelector("[data-updates]");
+let source;
+const load = () => { if (!sent) location.replace(live.dataset.here); };
+const listen = () => {
+  if (!live || source) return;
+  const opened = source = new EventSource(live.dataset.updates);
+  opened.addEventListener("changed", load);
+  // Refused, as where too many are open: then now and again.
+  opened.addEventListener("error", () => { if (opened === source && opened.readyState === EventSource.CLOSED) setTimeout(load, 15000); });
+};
 const again = () => {
   if (sent) sent.textContent = sent.dataset.label;
   sent = undefined;
+  listen();
 };
 document.querySelectorAll("form").forEach((one) => one.addEventListener("submit", (event) => {
   const status = one.querySelector("[data-status]");
@@ -62,18 +74,13 @@ document.querySelectorAll("form").forEach((one) => one.addEventListener("submit"
   sent.dataset.label = sent.textContent;
   sent.textContent = one.dataset.sending;
   status.textContent = "";
+  source?.close();
+  source = undefined;
   setTimeout(again, 15000);
 }));
 addEventListener("pageshow", again);
 addEventListener("pagehide", send);
-const live = document.querySelector("[data-updates]");
-if (live) {
-  const load = () => location.replace(live.dataset.here);
-  const source = new EventSource(live.dataset.updates);
-  source.addEventListener("changed", load);
-  // Refused, as where too many are open: then now and again.
-  source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) setTimeout(load, 15000); });
-}
+listen();
 document.querySelectorAll("[data-print]").forEach((button) => {
   button.hidden = false;
   button.addEventListener("click", () => print());

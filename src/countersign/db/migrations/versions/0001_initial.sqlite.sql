@@ -67,6 +67,7 @@ CREATE TABLE checkout_sessions (
   ack_id VARCHAR(40),
   clearance_id VARCHAR(40),
   check_revision INTEGER NOT NULL,
+  consents INTEGER NOT NULL,
   content BLOB,
   CONSTRAINT pk_checkout_sessions PRIMARY KEY (id),
   CONSTRAINT uq_checkout_sessions_token_digest UNIQUE (token_digest)

@@ -1,0 +1,221 @@
+"""Others with the link of a session, and others at the device of a buyer, gain nothing."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import httpx2
+import pytest
+
+from countersign import bootstrap
+from countersign.checkout.words import WORDS
+from tests.checkout.buyer import SHOP
+from tests.checkout.surfer import Page
+from tests.http.backstage import Operator
+from tests.remembered.conftest import (
+    Person,
+    Shop,
+    form_of,
+    link,
+    options_of,
+    remembered,
+    verified_at,
+    verify_in,
+)
+from tests.remembered.device import ORIGIN, Passkey, text
+from tests.support.service import Server
+
+EN, ES = WORDS["en"], WORDS["es"]
+OPENER = "cross-origin-opener-policy"
+
+
+def _identity_session(shop: Shop, **changes: object) -> tuple[str, str]:
+    """The path of the link and the id of a verification session."""
+    body = {"return_url": f"{SHOP}/back", "session_id": "cart-7", "shipping_zip": "94110"}
+    made = shop.client.post("/v1/buyers/verification_sessions", json=body | changes)
+    session = made.raise_for_status().json()
+    return session["url"].removeprefix(ORIGIN), session["verification_session_id"]
+
+
+def _passkey(person: Person, shop: Shop, device: Passkey | None = None) -> Passkey:
+    device = device or Passkey()
+    done = verify_in(person, shop.session())
+    person.send(form_of(done, "passkey"), credential=device.create(options_of(done)))
+    return device
+
+
+def _signed_in(person: Person, device: Passkey) -> Page:
+    page = person.open("/buyer")
+    form = form_of(page, "sign_in", "act")
+    return person.send(form, credential=device.sign(options_of(page)))
+
+
+@pytest.mark.parametrize("path", ["start", "identity"])
+def test_a_form_that_ends_after_the_check_makes_no_one_the_buyer(
+    server: Server, person: Person, another: Person, shop: Shop, path: str
+) -> None:
+    """The session is read before the body of a form, which may be slow."""
+    address, id_ = _identity_session(shop)
+    form = next(f for f in another.open(address).forms if f.action.endswith("/identity"))
+    body = urlencode(form.fields | {"outcome": "verified"}).encode()
+    cookies = "; ".join(f"{name}={value}" for name, value in another.client.cookies.items())
+    host = urlsplit(server.url)
+    head = (
+        f"POST /c/{id_}/{path} HTTP/1.1\r\nHost: {host.netloc}\r\nCookie: {cookies}\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    with socket.create_connection((host.hostname or "", host.port or 0), timeout=30) as slow:
+        slow.sendall(head.encode() + body[:1])
+        page = person.open(address)
+        buyer = next(f for f in page.forms if f.action.endswith("/identity"))
+        assert EN["remembered_offer_title"] in person.send(buyer, outcome="verified").text
+        slow.sendall(body[1:])
+        received = b"".join(iter(lambda: slow.recv(65536), b"")).decode()
+    assert " 303 " in received.splitlines()[0]
+    for line in received.splitlines():
+        name, _, value = line.partition(": ")
+        if name.lower() == "set-cookie":
+            another.client.cookies.set(*value.partition(";")[0].split("=", 1))
+    another.post(replace(form, action=f"/c/{id_}/{path}"), outcome="verified")
+    assert EN["remembered_offer_title"] not in another.open(f"/c/{id_}").text
+
+
+def test_a_buyer_who_is_to_be_checked_again_passes_by_no_other_way(
+    person: Person, live_shop: Callable[..., Shop], operator: Operator
+) -> None:
+    shop = live_shop()
+    cbid, zip_ = verified_at(shop.vendor)
+    remembered(operator, person, cbid)
+    session = shop.session(shipping_zip=zip_)
+    consent = form_of(person.open(link(session)), "cookie")
+    address, id_ = _identity_session(shop, cbid=cbid, shipping_zip=zip_)
+    page = person.open(address)
+    assert page.heading == EN["identity_title"]
+    assert EN["remembered_link"] not in page.links
+    assert person.open(f"/c/{id_}/remembered").heading == EN["identity_title"]
+    csrf = page.forms[0].fields["csrf"]
+    form = replace(consent, action=f"/c/{id_}/remembered")
+    assert person.send(form, csrf=csrf).heading == EN["identity_title"]
+    found = shop.client.get(f"/v1/buyers/verification_sessions/{id_}").json()
+    assert found["status"] == "open"
+    assert operator.rows("SELECT * FROM remembered_uses") == []
+
+
+def test_the_revision_does_not_say_that_somebody_consented_or_was_kept(
+    person: Person, shop: Shop, operator: Operator
+) -> None:
+    """Who has the link can watch it: /updates compares with it."""
+    revision = "SELECT revision FROM checkout_sessions WHERE id = :id"
+    first = shop.session()
+    done = verify_in(person, first)
+    [before] = operator.rows(revision, id=first["checkout_session_id"])
+    person.send(form_of(done, "cookie"))
+    assert operator.rows(revision, id=first["checkout_session_id"]) == [before]
+    second = shop.session(shipping_zip="10001")
+    page = person.open(link(second))
+    assert person.send(form_of(page, "cookie")).heading == EN["identity_title"]
+    [after] = operator.rows(revision, id=second["checkout_session_id"])
+    assert after["revision"] == 0
+
+
+def test_the_offer_is_made_only_for_a_while(person: Person, shop: Shop) -> None:
+    session = shop.session()
+    form = form_of(verify_in(person, session), "cookie")
+    shop.client.post("/v1/test/clock/advance", json={"seconds": 901}).raise_for_status()
+    page = person.open(f"/c/{session['checkout_session_id']}")
+    assert EN["remembered_offer_title"] not in page.text
+    assert EN["remembered_kept"] not in person.send(form).text
+
+
+def test_another_person_of_the_device_can_be_remembered(person: Person, shop: Shop) -> None:
+    """A browser that knows only that there is a passkey forgets it, too."""
+    _passkey(person, shop)
+    session = shop.session()
+    check = person.send(form_of(person.open(link(session)), "forget"))
+    assert check.heading == EN["identity_title"]
+    form = next(f for f in check.forms if f.action.endswith("/identity"))
+    assert EN["remembered_offer_title"] in person.send(form, outcome="verified").text
+
+
+def test_a_cookie_that_is_not_known_any_more_hides_no_offer(person: Person, shop: Shop) -> None:
+    person.client.cookies.set("cs-remembered-test", "x" * 43)
+    assert EN["remembered_offer_title"] in verify_in(person, shop.session()).text
+
+
+def test_only_who_is_signed_in_can_sign_out(person: Person, shop: Shop) -> None:
+    person.send(form_of(verify_in(person, shop.session()), "cookie"))
+    acts = [form.fields["act"] for form in person.open("/buyer").forms]
+    assert acts == ["remove", "erase"]
+
+
+def test_erasing_needs_a_passkey_that_was_used_just_now(
+    person: Person, shop: Shop, operator: Operator
+) -> None:
+    page = _signed_in(person, _passkey(person, shop))
+    form = form_of(page, "erase", "act")
+    token, id_, ms, _ = person.client.cookies["cs-buyer"].split(".")
+    then = str(int(ms) - 301_000)
+
+    async def code(opened: bootstrap.Deployment) -> bytes:
+        return opened.access.secret.page_code(f"buyer who {id_} {then}", token, b"")
+
+    person.client.cookies.delete("cs-buyer")
+    value = f"{token}.{id_}.{then}.{text(operator.act(code))}"
+    person.client.cookies.set("cs-buyer", value)
+    again = person.send(form, sure="yes")
+    assert EN["remembered_erase_again"] in again.text
+    assert [f.fields["act"] for f in again.forms] == ["sign_in", "remove", "sign_out"]
+    assert len(operator.rows("SELECT * FROM remembered")) == 1
+
+
+def test_signing_in_gives_the_browser_another_token(person: Person, shop: Shop) -> None:
+    device = _passkey(person, shop)
+    person.open("/buyer")
+    before = person.client.cookies["cs-buyer"]
+    _signed_in(person, device)
+    assert person.client.cookies["cs-buyer"].partition(".")[0] != before
+
+
+def test_a_use_of_a_cookie_is_noted(person: Person, shop: Shop, operator: Operator) -> None:
+    person.send(form_of(verify_in(person, shop.session()), "cookie"))
+    [before] = operator.rows("SELECT last_used_at, expires_at FROM remembered")
+    person.post(form_of(person.open(link(shop.session())), "cookie"))
+    [after] = operator.rows("SELECT last_used_at, expires_at FROM remembered")
+    assert after["last_used_at"] > before["last_used_at"]
+    assert after["expires_at"] == before["expires_at"]
+
+
+@pytest.mark.parametrize("says", ["erased", "erased.x", "erased.é", ".", ""])
+def test_a_link_of_somebody_else_claims_nothing(person: Person, says: str) -> None:
+    person.open("/buyer")
+    page = person.client.get("/buyer", params={"says": says})
+    assert EN["remembered_says_erased"] not in page.text
+
+
+def test_links_to_the_list_keep_the_language(person: Person, shop: Shop) -> None:
+    session = shop.session(locale="es")
+    kept = person.send(form_of(verify_in(person, session), "cookie"))
+    assert kept.links[ES["remembered_manage"]] == "/buyer?lang=es"
+    asked = person.open(link(shop.session(locale="es")))
+    assert asked.links[ES["remembered_manage"]] == "/buyer?lang=es"
+
+
+@pytest.mark.parametrize(("length", "kept"), [(1023, 1), (1024, 0)])
+def test_the_id_of_a_passkey_has_a_greatest_length(
+    person: Person, shop: Shop, operator: Operator, length: int, kept: int
+) -> None:
+    _passkey(person, shop, Passkey(credential_id=bytes(length)))
+    assert len(operator.rows("SELECT * FROM remembered")) == kept
+
+
+def test_the_pages_keep_no_hold_of_a_window(person: Person, shop: Shop) -> None:
+    done = verify_in(person, shop.session())
+    person.send(form_of(done, "cookie"))
+    pages: list[Any] = [done, person.open(link(shop.session())), person.open("/buyer")]
+    responses: list[httpx2.Response] = [page.response for page in pages]
+    assert [one.headers.get(OPENER) for one in responses] == ["same-origin"] * 3
