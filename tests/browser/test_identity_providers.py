@@ -59,7 +59,8 @@ class Buying:
         return f"{self.order.server.url}/c/{self.order.id}"
 
     def said(self, name: str, words: Any = EN) -> str:  # noqa: ANN401 - texts of a locale
-        text: str = words[name]
+        """A text of the page, or what follows the vendor's name in it."""
+        text: str = words[name].rpartition("{vendor}")[2]
         return text.replace("{provider}", self.provider.name.capitalize())
 
     def reason(self, outcome: Outcome, words: Any = EN) -> str:  # noqa: ANN401 - as above

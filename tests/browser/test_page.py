@@ -86,9 +86,11 @@ def go_on(page: Page, words: dict[str, str] | Any = EN) -> None:  # noqa: ANN401
 
 
 def agree(page: Page, words: dict[str, str] | Any = EN) -> None:  # noqa: ANN401 - as above
+    accept = page.get_by_role("button", name=words["accept"])
+    accept.wait_for()  # `all` waits for no page
     for box in page.get_by_role("checkbox").all():
         box.check()
-    page.get_by_role("button", name=words["accept"]).click()
+    accept.click()
 
 
 def walk(page: Page, url: str, words: Any = EN) -> None:  # noqa: ANN401 - as above

@@ -60,12 +60,14 @@ class Walk:
 
     def initial(self) -> None:
         """Initial every line, and go on to the review."""
+        self.page.get_by_role("button", name="Continue to review").wait_for()
         for field in self.page.get_by_label("Your initials for line").all():
             field.fill("JD")
         self.press("Continue to review")
 
     def agree(self) -> None:
         """Agree to everything in the review."""
+        self.page.get_by_role("button", name="Agree and send").wait_for()
         for box in self.page.get_by_role("checkbox").all():
             box.check()
         self.press("Agree and send")
