@@ -211,11 +211,12 @@ class Session:
 
     @property
     def subject(self) -> str | None:
-        """The buyer whose session this is, verified or not: with the buyer, it is erased."""
-        content = self.content
-        if content is None:
-            return None
-        return (content.identity and content.identity.cbid) or content.cbid
+        """The buyer with whom this session is erased: `cbid`, else the one that was not verified.
+
+        Of a session that has both, the second is found by its identity checks.
+        """
+        identity = None if self.content is None else self.content.identity
+        return self.cbid or (identity.cbid if identity else None)
 
     @property
     def is_of_known_buyer(self) -> bool:
