@@ -43,21 +43,31 @@ def set_cookie(room: Checkout, session: Session, now: datetime) -> Header:
     The copy has a link of its own: on a device of several people the next one finds nothing.
     """
     kept = int((session.expires_at + _LOOK_BACK - now).total_seconds())
-    value = f"{_name(room, session)}={code(room, session, COOKIE)}; Max-Age={kept}; Path=/"
-    secure = "; Secure" if _is_secure(room) else ""
-    return (b"set-cookie", f"{value}; HttpOnly; SameSite=Lax{secure}".encode())
+    return cookie_of(room, _name(room, session), code(room, session, COOKIE), kept)
 
 
 def has_cookie(room: Checkout, session: Session, call: Call) -> bool:
     """Whether the browser has the cookie of this session."""
-    name = _name(room, session)
-    for header, value in call.raw_headers:
-        if header == b"cookie":
-            for pair in value.decode("latin-1").split(";"):
-                key, _, sent = pair.strip().partition("=")
-                if key == name and is_code(room, session, COOKIE, sent):
-                    return True
-    return False
+    sent = values_of(call, _name(room, session))
+    return any(is_code(room, session, COOKIE, value) for value in sent)
+
+
+def cookie_of(room: Checkout, name: str, value: str, seconds: int) -> Header:
+    """The header that sets a cookie for this host alone, out of reach of scripts."""
+    secure = "; Secure" if is_secure(room) else ""
+    text = f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax{secure}"
+    return (b"set-cookie", text.encode())
+
+
+def values_of(call: Call, name: str) -> list[str]:
+    """The values of the cookies with this name that the browser sends."""
+    pairs = [
+        pair.strip().partition("=")
+        for header, line in call.raw_headers
+        if header == b"cookie"
+        for pair in line.decode("latin-1").split(";")
+    ]
+    return [value for key, _, value in pairs if key == name]
 
 
 def refuse_foreign(room: Checkout, call: Call) -> None:
@@ -77,8 +87,9 @@ def refuse_foreign(room: Checkout, call: Call) -> None:
 
 
 def _name(room: Checkout, session: Session) -> str:
-    return f"{'__Host-' if _is_secure(room) else ''}cs-{session.id}"
+    return f"{'__Host-' if is_secure(room) else ''}cs-{session.id}"
 
 
-def _is_secure(room: Checkout) -> bool:
+def is_secure(room: Checkout) -> bool:
+    """Whether browsers reach this service by https alone."""
     return room.public_url.startswith("https:")

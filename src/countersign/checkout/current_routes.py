@@ -14,7 +14,7 @@ from countersign.acknowledgments.origin import Origin, resolve_browser
 from countersign.checkout import buyer, model, schemas, sessions, store
 from countersign.checkout.model import Collected, Session, Status
 from countersign.checkout.room import Checkout
-from countersign.checkout.words import WORDS
+from countersign.checkout.screens import words_of
 from countersign.errors import (
     CheckoutSessionClosed,
     EmptyInitials,
@@ -175,7 +175,6 @@ async def _reply(room: Checkout, session: Session, notice: NoticeEdition | None 
     content, now = session.content, await store.clock_of(room, session)
     status, locale = session.status_at(now), content.locale if content else "en"
     is_open, vendor = status is Status.OPEN, (await buyer.brand(room, session)).name
-    words = {name: text.replace("{vendor}", vendor) for name, text in WORDS[locale].items()}
     return Reply(
         encode(
             schemas.CurrentCheckoutSession(
@@ -192,7 +191,7 @@ async def _reply(room: Checkout, session: Session, notice: NoticeEdition | None 
                 return_url=None if is_open or content is None else sessions.return_url(session),
                 expires_at=session.expires_at.replace(microsecond=0),
                 notice=None if notice is None else _shown(notice),
-                words=words,
+                words=dict(words_of(locale, vendor)),
                 agreement=None if notice is None else notice.content.attestation_text,
                 consent=None if notice is None else buyer.consent(locale),
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from countersign.checkout.cookies import code, is_code
+from countersign.checkout.cookies import code, cookie_of, is_code, is_secure, values_of
 from countersign.checkout.model import Session
 from countersign.checkout.room import Checkout
 from countersign.http.reply import Call, Header
@@ -48,25 +48,14 @@ def has_mark(room: Checkout, session: Session, mark: str, attempt: int, call: Ca
 
 
 def _sent(call: Call, name: str) -> str:
-    found = [
-        value
-        for header, line in call.raw_headers
-        if header == b"cookie"
-        for key, _, value in (
-            pair.strip().partition("=") for pair in line.decode("latin-1").split(";")
-        )
-        if key == name
-    ]
+    found = values_of(call, name)
     return found[0] if len(found) == 1 else ""
 
 
 def _header(room: Checkout, name: str, value: str, kept: timedelta) -> Header:
-    secure = "; Secure" if room.public_url.startswith("https:") else ""
-    age = max(0, int(kept.total_seconds()))
-    text = f"{name}={value}; Max-Age={age}; Path=/; HttpOnly; SameSite=Lax{secure}"
-    return (b"set-cookie", text.encode())
+    return cookie_of(room, name, value, max(0, int(kept.total_seconds())))
 
 
 def _name(room: Checkout, name: str, mode: Mode) -> str:
-    host = "__Host-" if room.public_url.startswith("https:") else ""
+    host = "__Host-" if is_secure(room) else ""
     return f"{host}cs-{name}{'-test' if mode is Mode.TEST else ''}"
