@@ -21,6 +21,7 @@ from countersign.cli.support import command, log_to_standard_error
 from countersign.config import load_settings
 from countersign.errors import PackageNotInstalled
 from countersign.log.commands import log
+from countersign.monitor.commands import check_alarm_file, mirror_log, monitor
 from countersign.notices.commands import notices
 from countersign.operations.commands import backup, database, restore
 from countersign.privacy.commands import erase, holds, retention
@@ -90,6 +91,8 @@ async def _open_room(kind: type[R]) -> AsyncIterator[R]:
 
 accounts.add_command(verification)
 accounts.add_command(clearance)
+for outside in (monitor, mirror_log, check_alarm_file):
+    log.add_command(outside)
 for part in (
     init,
     serve,

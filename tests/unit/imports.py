@@ -27,6 +27,7 @@ FLOORS = (
     "identity",
     "notices",
     "log",
+    "monitor",
     "events",
     "http",
     "vault",
