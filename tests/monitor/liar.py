@@ -10,7 +10,7 @@ import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
@@ -57,6 +57,8 @@ class Log:
     """What is served in the place of other resources; None: not found."""
     asked: list[str] = field(default_factory=list)
     _leaves: list[bytes] = field(default_factory=list)
+    _roots: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    _heads: dict[int, bytes] = field(default_factory=dict)
 
     @property
     def origin(self) -> str:
@@ -71,9 +73,13 @@ class Log:
         return f"log {self.signer.verifier.vkey}\n"
 
     def leaves(self) -> Sequence[bytes]:
-        if len(self._leaves) != len(self.entries):
-            self._leaves = [leaf(one) for one in self.entries]
+        self._leaves += [leaf(one) for one in self.entries[len(self._leaves) :]]
         return self._leaves
+
+    def copy(self) -> Log:
+        """The same log, to lie with."""
+        kept = {name: value.copy() for name, value in vars(self).items() if hasattr(value, "copy")}
+        return replace(self, **kept)
 
     def grow(self, count: int, salt: str = "") -> None:
         """Append entries."""
@@ -83,12 +89,15 @@ class Log:
     def rewrite(self, index: int, data: bytes | None = None) -> None:
         """Put another entry in the place of one."""
         self.entries[index] = entry(index, "rewritten") if data is None else data
-        self._leaves = []
+        for kept in (self._leaves, self._roots, self._heads):
+            kept.clear()  # type: ignore[attr-defined]
 
     def checkpoint(self, size: int | None = None) -> Checkpoint:
         """The head of the tree of this size."""
         size = len(self.entries) if size is None else size
-        return Checkpoint(self.origin, size, root_hash(self.leaves()[:size]))
+        if size not in self._heads:
+            self._heads[size] = root_hash(self.leaves()[:size])
+        return Checkpoint(self.origin, size, self._heads[size])
 
     def signed(self, size: int | None = None) -> bytes:
         """The same, signed."""
@@ -111,11 +120,21 @@ class Log:
         level, index, width = parse_tile_path(path)
         start = index * 256
         if level == "entries":
-            return entry_bundle(self.entries[start : start + width])
+            found = self.entries[start : start + width]
+            return entry_bundle(found) if len(found) == width else None
+        if (start + width) * 256**level > len(self.entries):
+            return None
+        return b"".join(self._root(level, n) for n in range(start, start + width))
+
+    def _root(self, level: int, index: int) -> bytes:
+        """The root of a complete subtree; of the large ones it is kept."""
         span = 256**level
-        return b"".join(
-            root_hash(self.leaves()[n * span : (n + 1) * span]) for n in range(start, start + width)
-        )
+        leaves = self.leaves()[index * span : (index + 1) * span]
+        if level == 0:
+            return leaves[0]
+        if (level, index) not in self._roots:
+            self._roots[level, index] = root_hash(leaves)
+        return self._roots[level, index]
 
 
 class Handler(BaseHTTPRequestHandler):

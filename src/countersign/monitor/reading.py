@@ -91,6 +91,8 @@ class Reader:
         be used any further.
         """
         size = self._checkpoint.size
+        if tree.size == size and tree.root() == self._checkpoint.root:
+            return  # there is nothing new
         async for bundle in self._bundles(tree.size):
             known = tree.edge[0] if tree.edge else ()
             index = tree.size >> HEIGHT
@@ -194,7 +196,7 @@ class Reader:
         )
 
     async def _leaves(self, bundle: _Bundle, index: int) -> list[bytes]:
-        width = len(bundle.tile) // HASH_BYTES
+        width = min(WIDTH, self._checkpoint.size - (index << HEIGHT))
         try:
             leaves = leaves_of(bundle.entries, self._host, width)
         except EvidenceError as error:
@@ -206,7 +208,7 @@ class Reader:
 
     async def _look_at_entries(self, bundle: _Bundle, index: int) -> None:
         """Find out whether the log itself holds what is not one of its entries: Wrong if so."""
-        width = len(bundle.tile) // HASH_BYTES
+        width = min(WIDTH, self._checkpoint.size - (index << HEIGHT))
         data = await self._get("entries", index, width, (2 + _ENTRY_BYTES_MAX) * width)
         form, at = re.compile(entry_form(self._host)), 0
         for leaf in range(width):
