@@ -18,7 +18,7 @@ from countersign.http.examples import RECEIPT
 from tests.evidence.rfc6962_reference import mth, path
 
 ORIGIN = "evidence.example.com:8443/v1/log/live/1"
-SIGNER, OTHER = Signer(ORIGIN, bytes(32)), Signer(ORIGIN, bytes([1]) * 32)
+SIGNER, OTHER = Signer.from_seed(ORIGIN, bytes(32)), Signer.from_seed(ORIGIN, bytes([1]) * 32)
 POLICY = parse_policy(f"log {SIGNER.verifier.vkey}\nquorum none\n".encode())
 UNTIL = datetime(2026, 11, 21, 21, 31, 5, 123000, tzinfo=UTC)
 FIRST = b"evidence.example.com:8443/receipt/v1\n"
@@ -54,7 +54,7 @@ def test_the_example_of_the_api_is_what_a_service_would_have_written() -> None:
     origin = "evidence.example.com/v1/log/test/1"
     seed = sha256(b"countersign: the key of a test log\x00" + origin.encode()).digest()
     until = datetime(2026, 11, 21, 21, 31, tzinfo=UTC)
-    made = make_receipts([sha256(b"example").digest()], until, [Signer(origin, seed)])
+    made = make_receipts([sha256(b"example").digest()], until, [Signer.from_seed(origin, seed)])
     assert made == [RECEIPT]
 
 

@@ -15,7 +15,7 @@ import pytest
 from countersign.evidence.note import parse_note
 from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.proof import parse_proof
-from countersign.evidence.receipt import Receipt, check_receipt
+from countersign.evidence.receipt import Promise, check_receipt
 from countersign.instant import parse_rfc3339
 from countersign.mode import Mode
 from tests.sealing.acts import INITIALS, NOTICE, get, policy_of
@@ -35,7 +35,7 @@ def acknowledge(client: httpx2.Client, key: str | None = None) -> dict[str, str]
     return found
 
 
-def kept_promise(client: httpx2.Client, answer: dict[str, str], policy: Policy) -> Receipt:
+def kept_promise(client: httpx2.Client, answer: dict[str, str], policy: Policy) -> Promise:
     """The receipt, which is about the record that the log has."""
     receipt = check_receipt(answer["receipt"].encode(), policy)
     record = parse_proof(get(client, answer["ack_id"], "proof")).extra

@@ -27,8 +27,8 @@ _SEALED_BY: Final = "sealed-by "
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
-    """A receipt whose signature and path were checked.
+class Promise:
+    """What a receipt says whose signature and path were checked.
 
     `digest` is the SHA-256 of the record, `origin` the log that promised to have its entry at the
     time `sealed_by`, `key` the one that signed.
@@ -66,7 +66,7 @@ def make_receipts(
     ]
 
 
-def check_receipt(data: bytes, policy: Policy) -> Receipt:
+def check_receipt(data: bytes, policy: Policy) -> Promise:
     """What a receipt promises.
 
     Raises EvidenceError if it is malformed, or no log of the policy signed it.
@@ -98,7 +98,7 @@ def check_receipt(data: bytes, policy: Policy) -> Receipt:
     _, [by, *_] = open_note(note, own)
     verify_inclusion(index, size, leaf_hash(log_entry(origin, digest)), path, root)
     key = next(key for key in own if key.signs_as == by.by)
-    return Receipt(digest, origin, sealed_by, key)
+    return Promise(digest, origin, sealed_by, key)
 
 
 def _first_line(origin: str) -> str:
