@@ -239,7 +239,8 @@ class Sequencer:
         for entry in entries_of(head.origin, [record.digest for record in waiting]):
             tree.append(leaf_hash(entry))
         size, root, (log_id, _, at_ms) = tree.size, tree.root(), placed
-        note = sign_checkpoint(Checkpoint(head.origin, size, root), edge.signers)
+        checkpoint = Checkpoint(head.origin, size, root)
+        note = sign_checkpoint(checkpoint, edge.signers, at_ms // 1000)
         swapped = _SWAP_HEAD(connection, size, root, at_ms, log_id, head.size, head.root)
         if swapped.rowcount != 1:
             raise SealingSuspended("Another process sealed at the same time.")
