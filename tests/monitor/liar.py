@@ -66,7 +66,7 @@ class Log:
 
     @property
     def signer(self) -> Signer:
-        return Signer(self.origin, self.seed)
+        return Signer.from_seed(self.origin, self.seed)
 
     @property
     def policy(self) -> str:

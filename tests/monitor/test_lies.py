@@ -235,7 +235,7 @@ def test_a_key_of_an_unknown_kind_is_not_an_alarm(monitor: Monitor) -> None:
 def test_too_few_witnesses_are_an_alarm(monitor: Monitor) -> None:
     """The policy asks for one, and none cosigned."""
     log = log_of(10)
-    key = Signer("w.example", OTHER_SEED).verifier.public_key
+    key = Signer.from_seed("w.example", OTHER_SEED).verifier.public_key
     witness = Verifier("w.example", COSIGNATURE, key)
     with served(log) as site:
         policy = f"{log.policy}witness w {witness.vkey}\nquorum w\n"

@@ -19,6 +19,7 @@ from countersign.evidence.bundle import BUNDLE_BYTES_MAX, in_order, write_contai
 from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.contents import INITIALS
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.policy import Policy
 from countersign.evidence.process import PROCESS
 from countersign.evidence.receipt import check_receipt, is_receipt
 from countersign.evidence.verification import (

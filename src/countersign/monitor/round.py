@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -67,19 +67,21 @@ class Watch(Look):
     progress: Progress
 
 
-async def check_log(watch: Watch, source: Source, kept: Kept | None) -> Kept:
+async def check_log(watch: Watch, source: Source, known: Sequence[Kept]) -> Kept:
     """Check all that a log has published since, and keep what was found right.
 
-    Raises AlarmFound, Unchecked, or Unreachable.
+    `known` is what is kept of any log. Raises AlarmFound, Unchecked, or Unreachable.
     """
     note, served = await signed_checkpoint(watch, source)
-    if kept is None:
-        kept = Kept(origin=served.origin, url=source.url, grown_at=watch.now)
-    elif kept.origin != served.origin:
-        message = f"the address of {kept.origin} serves {served.origin}"
-        notes = (kept.note.encode(),) if kept.note else ()
-        raise AlarmFound(watch.alarm(AlarmKind.REPLACED, source.url, message, *notes, note))
-    if kept.head is not None and kept.note is not None:
+    for other in known:
+        if other.url == source.url and other.note and other.origin != served.origin:
+            message = f"the address of {other.origin} serves {served.origin}"
+            notes = other.note.encode(), note
+            raise AlarmFound(watch.alarm(AlarmKind.REPLACED, source.url, message, *notes))
+    # A log is what its name says, whatever the address of this copy of it.
+    of_log = [one for one in known if one.origin == served.origin]
+    kept = of_log[0] if of_log else Kept(origin=served.origin, url="", grown_at=watch.now)
+    if kept.note is not None:
         note, served = await not_smaller(watch, source, kept.note.encode(), note)
         await continues(watch, source, kept.note.encode(), note)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import IntEnum
@@ -57,14 +57,14 @@ class Patience:
 
 async def look(watch: Watch, source: Source, patience: Patience) -> Seen:
     """Check the log at this address and all that follow it; whatever happens is a result."""
-    known = {kept.url: kept for kept in watch.state.logs()}
+    known = watch.state.logs()
     try:
         try:
             checked = await _all_epochs(watch, source, known)
             for kept in checked[-1:]:
                 _check_growth(watch, kept, patience)
         except (Unreachable, Unchecked) as error:
-            _check_silence(watch, source, known.get(source.url), patience, str(error))
+            _check_silence(watch, source, known, patience, str(error))
             seen = Seen(status=Status.UNCHECKED, message=str(error))
         else:
             said = ", ".join(f"{kept.origin}: {kept.tree.size} entries" for kept in checked)
@@ -97,21 +97,20 @@ async def follow(
         await source.pause(every.total_seconds())
 
 
-async def _all_epochs(watch: Watch, source: Source, known: dict[str, Kept]) -> list[Kept]:
-    checked = [await check_log(watch, source, known.get(source.url))]
+async def _all_epochs(watch: Watch, source: Source, known: Sequence[Kept]) -> list[Kept]:
+    checked = [await check_log(watch, source, known)]
     # At the address of a copy, no other log follows.
     while (found := _EPOCH.fullmatch(source.url)) and checked[-1].origin.endswith(
         found[1] + found[2]
     ):
         source = source.at(f"{source.url[: found.start(2)]}{int(found[2]) + 1}")
-        before = known.get(source.url)
         try:
             await source.get("checkpoint", 1)
         except Missing:
-            if before is not None:
+            if any(kept.url == source.url for kept in known):
                 raise Unreachable(f"{source.url} is not served any more") from None
             break
-        checked.append(await check_log(watch, source, before))
+        checked.append(await check_log(watch, source, known))
         await _check_beginning(watch, source, *checked[-2:])
     return checked
 
@@ -155,15 +154,14 @@ def _check_growth(watch: Watch, kept: Kept, patience: Patience) -> None:
 
 
 def _check_silence(
-    watch: Watch, source: Source, kept: Kept | None, patience: Patience, why: str
+    watch: Watch, source: Source, known: Sequence[Kept], patience: Patience, why: str
 ) -> None:
-    if kept is None or kept.note is None:
-        return
-    silent = watch.now - kept.checked_at
-    if silent > patience.silence.total_seconds():
-        message = f"{kept.origin} could not be checked for {_in_words(silent)}: {why}"
-        note = kept.note.encode()
-        raise AlarmFound(watch.alarm(AlarmKind.SILENCE, source.url, message, note))
+    for kept in known:
+        silent = watch.now - kept.checked_at
+        if kept.note is not None and silent > patience.silence.total_seconds():
+            message = f"{kept.origin} could not be checked for {_in_words(silent)}: {why}"
+            note = kept.note.encode()
+            raise AlarmFound(watch.alarm(AlarmKind.SILENCE, source.url, message, note))
 
 
 def _in_words(seconds: int) -> str:
