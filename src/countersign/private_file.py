@@ -58,7 +58,7 @@ def draft(path: Path, data: bytes) -> Iterator[Path]:
 def replace_file(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Put this content in the place of a file: whole, and on the disk, or not at all.
 
-    `mode` counts whatever the mask of the process is. Raises OSError.
+    `mode` counts with any mask of the process. Raises OSError.
     """
     with draft(path, data) as new:
         new.chmod(mode)

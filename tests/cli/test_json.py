@@ -121,8 +121,14 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "checkout-sessions show": (*_TEST, "{checkout_session_id}"),
     "checkout-sessions cancel": (*_TEST, "{checkout_session_id}", "--yes"),
 }
-# With status 1 where nothing could be judged, as here; the answer is on standard output anyway.
-JUDGES: dict[str, tuple[str, ...]] = {"conformance": ("--account", "{account_id}", "--for", "1s")}
+# With status 1 or 2 where nothing could be judged, as here; the answer is on standard output.
+_NO_LOG = ("http://127.0.0.1:9/v1/log/test/1", "--policy", "{policy}")
+JUDGES: dict[str, tuple[str, ...]] = {
+    "conformance": ("--account", "{account_id}", "--for", "1s"),
+    "log monitor": (*_NO_LOG, "--state", "{new}", "--once"),
+    "log mirror": (*_NO_LOG, "{new}"),
+    "log check-alarm": ("{file}", "--policy", "{policy}"),
+}
 # These answer by serving; `--json` is for what may keep them from it.
 SERVERS: dict[str, tuple[str, ...]] = {
     "serve": (),
@@ -133,6 +139,7 @@ SERVERS: dict[str, tuple[str, ...]] = {
 EMPTY = {"buyers evidence", "webhooks deliveries"}
 # These need no configuration; their arguments are right or not.
 BARE = {"verify", "simulate-provider", "database grants"}
+BARE |= {"log monitor", "log mirror", "log check-alarm"}
 
 
 def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]]:

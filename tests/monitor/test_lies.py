@@ -20,7 +20,7 @@ from countersign.evidence.check_alarm import Shown, check_alarm
 from countersign.evidence.entry import log_entry
 from countersign.evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
 from countersign.evidence.policy import parse_policy
-from countersign.monitor.watch import Patience, Status
+from countersign.monitor.watch import Patience, LookStatus
 from tests.monitor.conftest import Monitor
 from tests.monitor.liar import OTHER_SEED, Act, Handler, Log, Served, entry, served
 
@@ -69,7 +69,7 @@ def alarm(
 ) -> str:
     """Look, find this alarm, and have its file checked; gives what the file shows."""
     seen = monitor.look(site, policy=policy)
-    assert (seen.status, seen.kind) == (Status.ALARM, kind), seen.message
+    assert (seen.status, seen.kind) == (LookStatus.ALARM, kind), seen.message
     judged = monitor.judged(seen, site, policy=policy)
     assert judged.shown is shown, judged.message
     return judged.message
@@ -78,7 +78,7 @@ def alarm(
 def consistent(monitor: Monitor, site: Served, **options: object) -> None:
     """Look, and find nothing wrong."""
     seen = monitor.look(site, **options)  # type: ignore[arg-type]
-    assert seen.status is Status.CONSISTENT, seen.message
+    assert seen.status is LookStatus.CONSISTENT, seen.message
 
 
 @pytest.mark.parametrize("sizes", [(1,), (255, 256, 257, 512, 600), (1000, 1001, 3000)])
@@ -228,7 +228,7 @@ def test_a_key_of_an_unknown_kind_is_not_an_alarm(monitor: Monitor) -> None:
     ).encode()
     with served(log) as site:
         seen = monitor.look(site, policy=f"log {odd.vkey}\nquorum none\n")
-    assert seen.status is Status.UNCHECKED
+    assert seen.status is LookStatus.UNCHECKED
     assert "unknown kind of key" in seen.message
 
 
@@ -256,7 +256,7 @@ def test_a_log_that_the_policy_does_not_name_cannot_be_checked(monitor: Monitor)
     log = log_of(10)
     with served(log) as site:
         seen = monitor.look(site, policy=f"{Log(epoch=3).policy}quorum none\n")
-    assert seen.status is Status.UNCHECKED
+    assert seen.status is LookStatus.UNCHECKED
     assert "names no log" in seen.message
 
 
@@ -314,7 +314,7 @@ def test_a_log_that_does_not_respond_is_not_accused(monitor: Monitor, act: Act, 
     log.lies[path] = act
     with served(log) as site:
         seen = monitor.look(site, seconds=0.3)
-        assert seen.status is Status.UNCHECKED, seen.message
+        assert seen.status is LookStatus.UNCHECKED, seen.message
         assert str(site.at()) in seen.message
         log.lies.clear()
         consistent(monitor, site)
@@ -326,7 +326,7 @@ def test_an_endless_checkpoint_is_read_to_the_limit_and_no_further(monitor: Moni
     log.lies["checkpoint"] = endless
     with served(log) as site:
         seen = monitor.look(site)
-    assert seen.status is Status.UNCHECKED
+    assert seen.status is LookStatus.UNCHECKED
     assert "is not a checkpoint" in seen.message
 
 
@@ -345,7 +345,7 @@ def test_a_log_that_is_silent_for_too_long_is_an_alarm(monitor: Monitor) -> None
         consistent(monitor, site)
         log.lies["checkpoint"] = failing
         monitor.clock.seconds += 3600
-        assert monitor.look(site).status is Status.UNCHECKED
+        assert monitor.look(site).status is LookStatus.UNCHECKED
         monitor.clock.seconds += 24 * 3600
         said = alarm(monitor, site, AlarmKind.SILENCE, Shown.OBSERVED)
         assert "could not be checked for 1 day, 1:00:" in said
@@ -421,7 +421,7 @@ def test_a_new_epoch_that_cites_another_root_proves_it_itself(monitor: Monitor) 
 def test_a_new_epoch_that_hides_its_first_record_is_an_alarm(
     monitor: Monitor, shown: bytes | None
 ) -> None:
-    """Without it nobody sees what it continues."""
+    """Without it no one sees what it continues."""
     old = log_of(300)
     with served(old) as site:
         site.logs[2] = next_log(old)
@@ -435,7 +435,7 @@ def test_a_new_epoch_whose_key_is_not_known_cannot_be_checked(monitor: Monitor) 
     with served(old) as site:
         site.logs[2] = next_log(old)
         seen = monitor.look(site, policy=f"{old.policy}quorum none\n")
-    assert seen.status is Status.UNCHECKED
+    assert seen.status is LookStatus.UNCHECKED
     assert "get the operator's present policy" in seen.message
 
 
@@ -449,13 +449,11 @@ def test_the_same_alarm_is_written_once(monitor: Monitor) -> None:
         monitor.clock.seconds += 60
         again = monitor.look(site)
     assert first.alarm_file == again.alarm_file
-    assert again.status is Status.ALARM
+    assert again.status is LookStatus.ALARM
     assert len(list((monitor.folder / "alarms").iterdir())) == 1
 
 
-def test_no_file_of_an_alarm_that_was_changed_shows_anything(
-    monitor: Monitor, tmp_path: Path
-) -> None:
+def test_no_file_of_an_alarm_that_was_changed_shows_anything(monitor: Monitor) -> None:
     """Each byte of a fork's file: it is not proved any more, or says the same of another moment."""
     log = log_of(70)
     with served(log) as site:
@@ -476,7 +474,6 @@ def test_no_file_of_an_alarm_that_was_changed_shows_anything(
         changed = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
         assert check_alarm(changed, policy).shown is Shown.FAILED, at
     assert format_alarm(alarm_) == data
-    assert tmp_path
 
 
 def test_an_honest_log_cannot_be_accused(monitor: Monitor) -> None:

@@ -1,7 +1,7 @@
 """Alarms: what somebody who watches a log found, in one file that others can check.
 
 An alarm is proved if the log's own signatures contradict each other, or what its entries may be. It
-is an observation if it rests on the word of whoever wrote the file that this is what was served.
+is an observation if it rests on the word of its writer that this is what was served.
 """
 
 from base64 import b64encode

@@ -31,7 +31,7 @@ class Shown(StrEnum):
     PROVED = "proved"
     """The log's own signatures show it."""
     OBSERVED = "observed"
-    """The file agrees with itself; that this was served is the word of whoever wrote it."""
+    """The file agrees with itself; that this was served is the word of its writer."""
     UNCHECKED = "unchecked"
     """It depends on a signature of a kind that this reader cannot check."""
     FAILED = "failed"

@@ -20,7 +20,7 @@ from countersign.monitor.round import (
     not_smaller,
     signed_checkpoint,
 )
-from countersign.monitor.source import Source
+from countersign.monitor.source import LogSource
 
 
 def proofs_in(data: bytes) -> list[Proof]:
@@ -31,7 +31,7 @@ def proofs_in(data: bytes) -> list[Proof]:
     return [parse_proof(body) for name, body in files.items() if name.endswith(".tlog-proof")]
 
 
-async def still_in(look: Look, source: Source, proof: Proof) -> str:
+async def still_in(look: Look, source: LogSource, proof: Proof) -> str:
     """Check a proof that was verified against the log at this address; gives the result in words.
 
     Raises AlarmFound if the log contradicts the proof, else Unchecked or Unreachable.

@@ -26,7 +26,7 @@ from countersign.monitor.mirror import Copy, mirror
 from countersign.monitor.round import AlarmFound, Look, Unchecked, Watch
 from countersign.monitor.source import Unreachable, open_source
 from countersign.monitor.state import DamagedState, State
-from countersign.monitor.watch import Patience, Seen, Status, follow, look
+from countersign.monitor.watch import Patience, Seen, LookStatus, follow, look
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER: Final = click.Path(file_okay=False, path_type=Path)
@@ -74,7 +74,7 @@ def monitor(
 
     An alarm is a file in STATE/alarms that others can check: countersign log check-alarm.
     """
-    policy = _policy(policy_file)
+    policy = _policy(policy_file, as_json=as_json)
     patience = Patience(silence=silence, frozen=frozen)
 
     async def run() -> Seen:
@@ -84,7 +84,7 @@ def monitor(
                 return await look(watch, source, patience)
             return await follow(watch, source, patience, every, partial(_show, as_json=as_json))
 
-    with _readable(folder), locked(folder / "lock"):
+    with _readable(folder, as_json=as_json), locked(folder / "lock"):
         seen = _until_stopped(run())
     if seen is not None:
         _show(seen, as_json=as_json)
@@ -105,7 +105,7 @@ def mirror_log(url: str, folder: Path, policy_file: Path, *, as_json: bool) -> N
     killed. Exit status: 0 the copy is complete; 1 the log contradicts its own signatures, and the
     alarm is a file in the current directory; 2 the log could not be reached or checked.
     """
-    policy = _policy(policy_file)
+    policy = _policy(policy_file, as_json=as_json)
 
     async def run() -> None:
         async with open_source(url) as source:
@@ -117,12 +117,11 @@ def mirror_log(url: str, folder: Path, policy_file: Path, *, as_json: bool) -> N
         )
 
     try:
-        with _readable(folder), locked(folder / ".lock"):
+        with _readable(folder, as_json=as_json), locked(folder / ".lock"):
             asyncio.run(run())
     except AlarmFound as found:
-        say(f"ALARM ({found.alarm.kind}): {found.alarm.message}")
-        click.echo(str(write_alarm(found.alarm)))
-        sys.exit(Status.ALARM)
+        _show(Seen.of(found.alarm, write_alarm(found.alarm)), as_json=as_json)
+        sys.exit(LookStatus.ALARM)
 
 
 @click.command("check-alarm")
@@ -136,9 +135,9 @@ def check_alarm_file(file: Path, policy_file: Path, *, as_json: bool) -> None:
 
     Exit status: 0 the log's own signatures prove it; 1 the file does not show what it says; 2 it
     depends on a signature that cannot be checked; 3 the file is consistent, and that this was
-    served is the word of whoever wrote it.
+    served is the word of its writer.
     """
-    policy = _policy(policy_file)
+    policy = _policy(policy_file, as_json=as_json)
     with file.open("rb") as opened:
         judged = check_alarm(opened.read(ALARM_BYTES_MAX + 1), policy)
     kind = judged.alarm.kind.value if judged.alarm else None
@@ -174,42 +173,43 @@ def _until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
     return asyncio.run(run())
 
 
-def _policy(file: Path) -> Policy:
+def _policy(file: Path, *, as_json: bool) -> Policy:
     """The policy; without one nothing can be checked, which is not an alarm."""
     try:
         return read_policy(file)
     except InvalidArgument as error:
-        _unchecked(error.message)
+        _unchecked(error.message, as_json=as_json)
 
 
 @contextmanager
-def _readable(folder: Path) -> Iterator[None]:
+def _readable(folder: Path, *, as_json: bool) -> Iterator[None]:
     """What is no alarm: a folder, or a log, that cannot be used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
     except BlockingIOError:
-        _unchecked(f"another process is writing to {folder}")
+        _unchecked(f"another process is writing to {folder}", as_json=as_json)
     except OSError as error:
-        _unchecked(f"{folder} cannot be written: {error.strerror}")
+        _unchecked(f"{folder} cannot be written: {error.strerror}", as_json=as_json)
     except (DamagedState, Unchecked, Unreachable) as error:
-        _unchecked(str(error))
+        _unchecked(str(error), as_json=as_json)
 
 
 def _show(seen: Seen, *, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(_view(seen)))
-    elif seen.status is Status.CONSISTENT:
+    elif seen.status is LookStatus.CONSISTENT:
         click.echo(printable(seen.message, keep=""))
     else:
-        say(seen.message)
+        unchecked = seen.status is LookStatus.UNCHECKED
+        say(f"could not be checked: {seen.message}" if unchecked else seen.message)
         if seen.alarm_file is not None:
             click.echo(printable(str(seen.alarm_file), keep=""))
 
 
-def _unchecked(message: str) -> NoReturn:
-    say(f"could not be checked: {message}")
-    sys.exit(Status.UNCHECKED)
+def _unchecked(message: str, *, as_json: bool) -> NoReturn:
+    _show(Seen(status=LookStatus.UNCHECKED, message=message), as_json=as_json)
+    sys.exit(LookStatus.UNCHECKED)
 
 
 def _progress(origin: str, size: int, of: int) -> None:

@@ -20,14 +20,14 @@ from countersign.monitor.round import (
     SAVED_EVERY,
     AlarmFound,
     Look,
-    Progress,
+    OnProgress,
     Unchecked,
     alarm_of,
     continues,
     not_smaller,
     signed_checkpoint,
 )
-from countersign.monitor.source import Missing, Source
+from countersign.monitor.source import Missing, LogSource
 from countersign.private_file import replace_file
 
 CHECKPOINT: Final = "checkpoint"
@@ -92,7 +92,7 @@ class Copy:
             folder.chmod(_FOLDER_MODE)
 
 
-async def mirror(look: Look, source: Source, copy: Copy, progress: Progress) -> Checkpoint:
+async def mirror(look: Look, source: LogSource, copy: Copy, progress: OnProgress) -> Checkpoint:
     """Bring the copy up to what the log publishes; gives the checkpoint that it now has.
 
     Raises AlarmFound, Unchecked, Unreachable, or OSError. The copy then is as good as before.
@@ -118,7 +118,7 @@ async def mirror(look: Look, source: Source, copy: Copy, progress: Progress) -> 
     return head
 
 
-async def _copy_beginning(source: Source, copy: Copy, head: Checkpoint) -> None:
+async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> None:
     """Copy the record with which the log begins, if it has one that is its first entry."""
     try:
         record = await source.get(EPOCH_RECORD, _BYTES_MAX)
@@ -130,11 +130,11 @@ async def _copy_beginning(source: Source, copy: Copy, head: Checkpoint) -> None:
 
 
 async def _read(
-    source: Source,
+    source: LogSource,
     copy: Copy,
     tree: GrowingTree,
     head: Checkpoint,
-    progress: Progress,
+    progress: OnProgress,
     *,
     is_trusting: bool,
 ) -> None:

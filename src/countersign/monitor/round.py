@@ -17,15 +17,15 @@ from countersign.evidence.policy import NoQuorum, NotCheckable, Policy
 from countersign.evidence.tree import subtrees
 from countersign.instant import from_ns, rfc3339
 from countersign.monitor.reading import Reader, Wrong
-from countersign.monitor.source import PAUSE_SECONDS, TRIES, Missing, Source, Unreachable
-from countersign.monitor.state import Kept, State, Tree
+from countersign.monitor.source import PAUSE_SECONDS, TRIES, Missing, LogSource, Unreachable
+from countersign.monitor.state import Kept, State, ReadTree
 
 SAVED_EVERY: Final = 100 * 256
 """Entries after which what was read so far is kept."""
 _SECOND_NS: Final = 1_000_000_000
 
 
-Progress: TypeAlias = Callable[[str, int, int], None]
+OnProgress: TypeAlias = Callable[[str, int, int], None]
 """Hears of which log, how many entries were read, and of how many."""
 
 
@@ -64,10 +64,10 @@ class Watch(Look):
     """The same, of a monitor that remembers."""
 
     state: State
-    progress: Progress
+    progress: OnProgress
 
 
-async def check_log(watch: Watch, source: Source, known: Sequence[Kept]) -> Kept:
+async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> Kept:
     """Check all that a log has published since, and keep what was found right.
 
     `known` is what is kept of any log. Raises AlarmFound, Unchecked, or Unreachable.
@@ -104,7 +104,7 @@ async def check_log(watch: Watch, source: Source, known: Sequence[Kept]) -> Kept
     return kept
 
 
-async def signed_checkpoint(look: Look, source: Source) -> tuple[bytes, Checkpoint]:
+async def signed_checkpoint(look: Look, source: LogSource) -> tuple[bytes, Checkpoint]:
     """The checkpoint that a log serves, signed as the policy asks."""
     try:
         note = await source.get("checkpoint", NOTE_BYTES_MAX)
@@ -129,7 +129,7 @@ async def signed_checkpoint(look: Look, source: Source) -> tuple[bytes, Checkpoi
 
 
 async def not_smaller(
-    look: Look, source: Source, kept: bytes, note: bytes
+    look: Look, source: LogSource, kept: bytes, note: bytes
 ) -> tuple[bytes, Checkpoint]:
     """A checkpoint at least as large as the kept one; several servers may differ for a moment."""
     head, served = said_by(kept), said_by(note)
@@ -146,7 +146,7 @@ async def not_smaller(
     return note, served
 
 
-async def continues(look: Look, source: Source, old_note: bytes, new_note: bytes) -> None:
+async def continues(look: Look, source: LogSource, old_note: bytes, new_note: bytes) -> None:
     """Check that the larger tree begins with the smaller one. AlarmFound: it does not."""
     old, new = said_by(old_note), said_by(new_note)
     reader = Reader(source.get, new)
@@ -168,7 +168,7 @@ async def continues(look: Look, source: Source, old_note: bytes, new_note: bytes
         raise AlarmFound(replace(alarm, before=before, after=after))
 
 
-async def _read_up_to(watch: Watch, source: Source, kept: Kept, served: Checkpoint) -> Tree:
+async def _read_up_to(watch: Watch, source: LogSource, kept: Kept, served: Checkpoint) -> ReadTree:
     """Read every entry and tile up to this checkpoint. Raises Wrong, if it is so twice."""
     reader = Reader(source.get, served)
     begin = kept.tree
@@ -182,7 +182,9 @@ async def _read_up_to(watch: Watch, source: Source, kept: Kept, served: Checkpoi
         return await _grow(watch, kept, reader, kept.tree, served)
 
 
-async def _grow(watch: Watch, kept: Kept, reader: Reader, begin: Tree, served: Checkpoint) -> Tree:
+async def _grow(
+    watch: Watch, kept: Kept, reader: Reader, begin: ReadTree, served: Checkpoint
+) -> ReadTree:
     tree, saved = begin.grown(), begin.size
     async with aclosing(reader.grow(tree)) as steps:
         async for size in steps:
@@ -190,9 +192,9 @@ async def _grow(watch: Watch, kept: Kept, reader: Reader, begin: Tree, served: C
                 saved = size
                 watch.state.keep(kept.since(tree))
                 watch.progress(served.origin, size, served.size)
-    return Tree.of(tree)
+    return ReadTree.of(tree)
 
 
-def alarm_of(look: Look, source: Source, wrong: Wrong, note: bytes) -> Alarm:
+def alarm_of(look: Look, source: LogSource, wrong: Wrong, note: bytes) -> Alarm:
     alarm = look.alarm(wrong.kind, source.url, wrong.message, note)
     return replace(alarm, resources=wrong.resources, index=wrong.index, path=wrong.path)

@@ -32,7 +32,7 @@ class Missing(Exception):
     """The log responded that it has no such resource."""
 
 
-class Source:
+class LogSource:
     """The resources below the address of one log."""
 
     def __init__(
@@ -48,9 +48,9 @@ class Source:
         self.pause = pause
         self._seconds = seconds
 
-    def at(self, url: str) -> Source:
+    def at(self, url: str) -> LogSource:
         """The resources below another address, read in the same way."""
-        return Source(self._client, url, pause=self.pause, seconds=self._seconds)
+        return LogSource(self._client, url, pause=self.pause, seconds=self._seconds)
 
     async def get(self, path: str, most: int) -> bytes:
         """A resource; of one with more bytes than `most`, the first so many and one.
@@ -90,7 +90,7 @@ class Source:
 @asynccontextmanager
 async def open_source(
     url: str, *, pause: Pause = asyncio.sleep, seconds: float = REQUEST_SECONDS_MAX
-) -> AsyncIterator[Source]:
+) -> AsyncIterator[LogSource]:
     """The resources below this address. Raises Unreachable if it is not an http(s) address."""
     try:
         scheme = httpx2.URL(url).scheme
@@ -106,4 +106,4 @@ async def open_source(
         timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS_MAX),
         limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
     ) as client:
-        yield Source(client, url, pause=pause, seconds=seconds)
+        yield LogSource(client, url, pause=pause, seconds=seconds)

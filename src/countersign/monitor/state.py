@@ -24,14 +24,14 @@ class DamagedState(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class ReadTree:
     """A tree that was read: its size, and the incomplete tiles at its right edge."""
 
     size: int = 0
     edge: tuple[tuple[bytes, ...], ...] = ()
 
     @classmethod
-    def of(cls, tree: GrowingTree) -> Tree:
+    def of(cls, tree: GrowingTree) -> ReadTree:
         return cls(size=tree.size, edge=tree.edge)
 
     def grown(self) -> GrowingTree:
@@ -47,9 +47,9 @@ class Kept:
     url: str
     note: str | None = None
     """The last signed checkpoint that was found right; None: there was none yet."""
-    tree: Tree = Tree()
+    tree: ReadTree = ReadTree()
     """The tree of that checkpoint, every entry of which was read."""
-    reading: Tree | None = None
+    reading: ReadTree | None = None
     """How far the entries after that were read, towards a later checkpoint."""
     checked_at: int = 0
     grown_at: int = 0
@@ -62,7 +62,7 @@ class Kept:
 
     def since(self, tree: GrowingTree) -> Kept:
         """With how far the entries were read."""
-        return replace(self, reading=Tree.of(tree))
+        return replace(self, reading=ReadTree.of(tree))
 
 
 class State:
@@ -113,7 +113,7 @@ def _read(path: Path) -> Kept:
     try:
         kept = msgspec.json.decode(path.read_bytes(), type=Kept)
         root = kept.tree.grown().root()
-        (kept.reading or Tree()).grown()
+        (kept.reading or ReadTree()).grown()
         head = kept.head
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, EvidenceError) as error:
         raise DamagedState(f"{path}: {error}") from error

@@ -13,14 +13,14 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from countersign.evidence.alarm import EPOCH_RECORD, AlarmKind, said_by
+from countersign.evidence.alarm import EPOCH_RECORD, Alarm, AlarmKind, said_by
 from countersign.evidence.check_alarm import dropped
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tree import leaf_hash, verify_inclusion
 from countersign.monitor.reading import Reader, Wrong
 from countersign.monitor.round import AlarmFound, Unchecked, Watch, check_log
-from countersign.monitor.source import Missing, Source, Unreachable
+from countersign.monitor.source import Missing, LogSource, Unreachable
 from countersign.monitor.state import Kept
 from countersign.private_file import replace_file
 
@@ -29,7 +29,7 @@ _RECORD_BYTES_MAX: Final = 4_000_000
 METRICS: Final = "metrics.prom"
 
 
-class Status(IntEnum):
+class LookStatus(IntEnum):
     """What a look came to; the exit status of the command."""
 
     CONSISTENT = 0
@@ -41,10 +41,16 @@ class Status(IntEnum):
 class Seen:
     """The result of one look."""
 
-    status: Status
+    status: LookStatus
     message: str
     alarm_file: Path | None = None
     kind: AlarmKind | None = None
+
+    @classmethod
+    def of(cls, alarm: Alarm, file: Path) -> Seen:
+        """An alarm, which was written to this file."""
+        message = f"ALARM ({alarm.kind}): {alarm.message}"
+        return cls(status=LookStatus.ALARM, message=message, alarm_file=file, kind=alarm.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +61,7 @@ class Patience:
     frozen: timedelta | None = None
 
 
-async def look(watch: Watch, source: Source, patience: Patience) -> Seen:
+async def look(watch: Watch, source: LogSource, patience: Patience) -> Seen:
     """Check the log at this address and all that follow it; whatever happens is a result."""
     known = watch.state.logs()
     try:
@@ -65,25 +71,19 @@ async def look(watch: Watch, source: Source, patience: Patience) -> Seen:
                 _check_growth(watch, kept, patience)
         except (Unreachable, Unchecked) as error:
             _check_silence(watch, source, known, patience, str(error))
-            seen = Seen(status=Status.UNCHECKED, message=str(error))
+            seen = Seen(status=LookStatus.UNCHECKED, message=str(error))
         else:
             said = ", ".join(f"{kept.origin}: {kept.tree.size} entries" for kept in checked)
-            seen = Seen(status=Status.CONSISTENT, message=f"consistent: {said}")
+            seen = Seen(status=LookStatus.CONSISTENT, message=f"consistent: {said}")
     except AlarmFound as found:
-        file = watch.state.write_alarm(found.alarm)
-        seen = Seen(
-            status=Status.ALARM,
-            message=f"ALARM ({found.alarm.kind}): {found.alarm.message}",
-            alarm_file=file,
-            kind=found.alarm.kind,
-        )
+        seen = Seen.of(found.alarm, watch.state.write_alarm(found.alarm))
     _write_metrics(watch, seen)
     return seen
 
 
 async def follow(
     watch: Watch,
-    source: Source,
+    source: LogSource,
     patience: Patience,
     every: timedelta,
     say: Callable[[Seen], None],
@@ -91,13 +91,13 @@ async def follow(
     """Look again and again, until there is an alarm."""
     while True:
         seen = await look(watch, source, patience)
-        if seen.status is Status.ALARM:
+        if seen.status is LookStatus.ALARM:
             return seen
         say(seen)
         await source.pause(every.total_seconds())
 
 
-async def _all_epochs(watch: Watch, source: Source, known: Sequence[Kept]) -> list[Kept]:
+async def _all_epochs(watch: Watch, source: LogSource, known: Sequence[Kept]) -> list[Kept]:
     checked = [await check_log(watch, source, known)]
     # At the address of a copy, no other log follows.
     while (found := _EPOCH.fullmatch(source.url)) and checked[-1].origin.endswith(
@@ -115,7 +115,7 @@ async def _all_epochs(watch: Watch, source: Source, known: Sequence[Kept]) -> li
     return checked
 
 
-async def _check_beginning(watch: Watch, source: Source, old: Kept, new: Kept) -> None:
+async def _check_beginning(watch: Watch, source: LogSource, old: Kept, new: Kept) -> None:
     """Check that a log begins with a record that cites all that the one before had signed."""
     if not new.tree.size or old.note is None or new.note is None:
         return
@@ -154,7 +154,7 @@ def _check_growth(watch: Watch, kept: Kept, patience: Patience) -> None:
 
 
 def _check_silence(
-    watch: Watch, source: Source, known: Sequence[Kept], patience: Patience, why: str
+    watch: Watch, source: LogSource, known: Sequence[Kept], patience: Patience, why: str
 ) -> None:
     for kept in known:
         silent = watch.now - kept.checked_at
