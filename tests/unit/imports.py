@@ -26,6 +26,7 @@ FLOORS = (
     "buyers",
     "identity",
     "notices",
+    "parties",
     "log",
     "events",
     "http",
