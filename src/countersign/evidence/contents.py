@@ -72,10 +72,7 @@ def check_record(record: bytes, origin: str) -> dict[str, Any]:
         raise EvidenceError("the record has an invalid identifier")
     if kind == ACKNOWLEDGMENT:
         _check_acknowledgment(found)
-    if version == PARTIES_VERSION and not _binds_parties(found):
-        raise EvidenceError("the record does not bind its parties")
-    if kind in _PARTY and not _describes(found):
-        raise EvidenceError("the record does not describe its party")
+    _check_parties(found)
     return found
 
 
@@ -102,6 +99,14 @@ _PARTY: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
     _CAPTURE_PROCESS: (("account", "statement"), ()),
 }
 """What the record of a party needs for its words to be shown: strings, and strings or null."""
+
+
+def _check_parties(record: Mapping[str, Any]) -> None:
+    """The members by which a record binds its parties, or describes one."""
+    if record["v"] == PARTIES_VERSION and not _binds_parties(record):
+        raise EvidenceError("the record does not bind its parties")
+    if record["type"] in _PARTY and not _describes(record):
+        raise EvidenceError("the record does not describe its party")
 
 
 def _binds_parties(record: Mapping[str, Any]) -> bool:
