@@ -37,6 +37,9 @@ def subject(word: str = "x", lines: list[tuple[str, str]] | None = None) -> Subj
     return Subject(
         id=f"ack_{word}",
         account=word,
+        account_record=None,
+        operator_record=None,
+        capture_process=None,
         mode="test",
         notice_id=word,
         notice_version=word,
