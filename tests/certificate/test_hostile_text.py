@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from typst import Compiler
 
 from countersign.acknowledgments.certificate import make_certificate
-from countersign.acknowledgments.certificate_words import SHOWABLE, showable
+from countersign.paper.text import SHOWABLE, showable
 from tests.certificate.facts import made_facts
 from tests.certificate.reader import lines_of, pages_of, squeezed, words_of
 

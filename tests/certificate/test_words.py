@@ -14,7 +14,7 @@ import pytest
 from pypdf import PdfReader
 
 from countersign.acknowledgments.certificate import make_certificate
-from countersign.acknowledgments.certificate_words import Review
+from countersign.acknowledgments.certificate_facts import Review
 from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts
 from tests.certificate.reader import files_of, pages_of, squeezed, words_of
 from tests.support.hosted import PROCESS_JSON
