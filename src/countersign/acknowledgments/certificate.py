@@ -40,11 +40,12 @@ WAITING_MAX: Final = 32
 """How many of one account may wait while one of its certificates is being made."""
 _RETRY_SECONDS: Final = 5
 _BY: Final = b"\nMade by "
+_NAMED: Final = b"\nThe record names these records by their digests (SHA-256); here in base64:\n"
 _SAYS: Final = b"\nThe certificate also says this, which nothing in the bundle supports:\n"
 _BYTES_MAX: Final = 128 * 1024
 """Text that is laid out takes hundreds of times its size in memory."""
 _PROVED: Final = {
-    *("record", "shown", "notice", "proof", "origin", "index", "size", "root"),
+    *("record", "parties", "shown", "notice", "proof", "origin", "index", "size", "root"),
     *("key_fingerprint", "witnesses"),
 }
 _SOURCES: Final = (
@@ -112,7 +113,8 @@ def readme(facts: CertificateFacts) -> bytes:
     """README.txt of the bundle whose certificate is made from these facts."""
     unproved = {f.name: getattr(facts, f.name) for f in fields(facts) if f.name not in _PROVED}
     says = msgspec.json.encode(unproved, order="sorted")
-    return GUIDE + _BY + _maker().encode() + _SAYS + says + b"\n"
+    named = msgspec.json.encode(facts.parties)
+    return GUIDE + _BY + _maker().encode() + _NAMED + named + _SAYS + says + b"\n"
 
 
 def compare_certificate(bundle: bytes, cosigned: int) -> str:
@@ -122,8 +124,12 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
     """
     contents, _ = contents_of(read_container(bundle))
     _, _, rest = contents.readme.partition(_BY)
-    by, _, says = rest.partition(_SAYS)
-    if sum(map(len, (says, contents.record, contents.notice, *contents.disclosures))) > _BYTES_MAX:
+    head, _, says = rest.partition(_SAYS)
+    by, _, named = head.partition(_NAMED)
+    if (
+        sum(map(len, (named, says, contents.record, contents.notice, *contents.disclosures)))
+        > _BYTES_MAX
+    ):
         return "certificate.pdf was not compared: it has too much text"
     try:
         if by.decode() != _maker():
@@ -135,6 +141,7 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
         given = {
             **msgspec.json.decode(says),
             "record": contents.record,
+            "parties": msgspec.json.decode(named, type=tuple[bytes, ...]),
             "shown": contents.disclosures,
             "notice": contents.notice,
             "proof": contents.proof,

@@ -42,7 +42,10 @@ _HOW: Final[list[str]] = [*SENTENCES["how"].values()]
 _PARTS: Final = re.compile(r"[0-9]+")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")
 _LONG_LINE: Final = 700
-"""Characters of a line that may not fit on a page: its id is repeated there."""
+"""Characters from which on a line may break over pages, and has its id on each.
+
+An initial counts for ten: there may be code points below it.
+"""
 
 
 def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
@@ -100,7 +103,7 @@ def _lines(
     return [
         showable({"id": line["id"], "text": line["text"]}, keep="\n")
         | {
-            "long": len(line["text"]) > _LONG_LINE,
+            "long": len(line["text"]) + 10 * len(text or "") > _LONG_LINE,
             "initials": None if text is None else showable(text),
             "note": absent if text is None else code_points(text),
             "han": han_font(text or ""),

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from countersign.instant import parse_rfc3339
 
-FONT_PACKAGES: Final = ("manimgx_fonts", "noto_cjk_sans_otc")
+FONT_PACKAGES: Final = ("manimgx_fonts", "noto_cjk_sans_otc", "fontpkg_ibm_plex_sans_arabic")
 _PACIFIC: Final = ZoneInfo("America/Los_Angeles")
 
 
