@@ -47,10 +47,10 @@ def typeset(template: bytes, words: Mapping[str, Any]) -> bytes:
 @cache
 def _compiler() -> Compiler:
     """The compiler, which knows its fonts; each is read when a text first needs it."""
-    from typst import Compiler  # noqa: PLC0415 - most processes do without
+    from typst import Compiler, Fonts  # noqa: PLC0415 - most processes do without
 
     places = [str(resources.files(package)) for package in FONT_PACKAGES]
-    return Compiler(_parts(), ignore_system_fonts=True, font_paths=places)
+    return Compiler(_parts(), font_paths=Fonts(include_system_fonts=False, font_paths=places))
 
 
 @cache
