@@ -122,7 +122,7 @@ def test_a_record_has_exactly_the_members_of_the_format() -> None:
 def test_a_record_says_version_type_and_algorithm() -> None:
     """A reader knows from the record alone how to read it."""
     record = json.loads(sealed([]).body)
-    assert (record["v"], record["type"], record["_sd_alg"]) == (1, "acknowledgment", "sha-256")
+    assert (record["v"], record["type"], record["_sd_alg"]) == (2, "acknowledgment", "sha-256")
 
 
 def test_what_the_subject_says_is_what_the_record_says() -> None:
