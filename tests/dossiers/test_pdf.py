@@ -115,7 +115,7 @@ def test_a_judge_reads_who_what_when_and_how_in_one_document() -> None:
         "the clock of timestamps/1.tsr, a time-stamp authority",
         "status: verified",
         "zip: 95814",
-        "1Z disclosed; the record has its digest",
+        "1Z a personal field, disclosed; the record has its digest",
         "Adult signature obtained yes",
         "What this does not prove",
     ):

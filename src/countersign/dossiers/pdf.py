@@ -159,14 +159,13 @@ def _process(acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
 
 def _rows(one: DossierRecord) -> list[dict[str, Any]]:
     """All that a record says: its open members, and what is disclosed of the others."""
-    sources = _WORDS["sources"]
     opened = [
-        row(_label(name), _value(value), sources["open"])
+        row(_label(name), _value(value), mono="digest" in name)
         for name, value in one.record.items()
         if name not in _TECHNICAL
     ]
     disclosed = [
-        row(_label(name), _value(value), sources["disclosed"])
+        row(_label(name), _value(value), _WORDS["disclosed"])
         for name, value in one.shown.items()
         if name not in _SHOWN_ABOVE
     ]
@@ -179,7 +178,8 @@ def _rows(one: DossierRecord) -> list[dict[str, Any]]:
 
 
 def _label(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+    label: str = _WORDS["labels"].get(name) or name.replace("_", " ").capitalize()
+    return label
 
 
 def _value(value: Any) -> str:  # noqa: ANN401 - any JSON value
@@ -190,7 +190,7 @@ def _value(value: Any) -> str:  # noqa: ANN401 - any JSON value
     if isinstance(value, str):
         return time_text(value) if _TIME.fullmatch(value) else value
     if isinstance(value, Mapping):
-        parts = [f"{_label(name).lower()}: {_value(item)}" for name, item in value.items()]
+        parts = [f"{name.replace('_', ' ')}: {_value(item)}" for name, item in value.items()]
         return "; ".join(parts) or "none"
     if isinstance(value, list | tuple):
         return "; ".join(_value(item) for item in value) or "none"
