@@ -24,6 +24,7 @@ from countersign.log.commands import log
 from countersign.monitor.commands import check_alarm_file, mirror_log, monitor
 from countersign.notices.commands import notices
 from countersign.operations.commands import backup, database, restore
+from countersign.parties.commands import operator
 from countersign.privacy.commands import erase, holds, retention
 from countersign.sandbox.commands import test_helpers
 from countersign.server.commands import dev, init, serve
@@ -97,6 +98,7 @@ for part in (
     init,
     serve,
     dev,
+    operator,
     accounts,
     buyers,
     clearances,

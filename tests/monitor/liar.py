@@ -90,7 +90,7 @@ class Log:
         """Put another entry in the place of one."""
         self.entries[index] = entry(index, "rewritten") if data is None else data
         for kept in (self._leaves, self._roots, self._heads):
-            kept.clear()  # type: ignore[attr-defined]
+            kept.clear()
 
     def checkpoint(self, size: int | None = None) -> Checkpoint:
         """The head of the tree of this size."""

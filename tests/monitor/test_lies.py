@@ -20,7 +20,7 @@ from countersign.evidence.check_alarm import Shown, check_alarm
 from countersign.evidence.entry import log_entry
 from countersign.evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
 from countersign.evidence.policy import parse_policy
-from countersign.monitor.watch import Patience, LookStatus
+from countersign.monitor.watch import LookStatus, Patience
 from tests.monitor.conftest import Monitor
 from tests.monitor.liar import OTHER_SEED, Act, Handler, Log, Served, entry, served
 

@@ -26,7 +26,7 @@ from countersign.monitor.mirror import Copy, mirror
 from countersign.monitor.round import AlarmFound, Look, Unchecked, Watch
 from countersign.monitor.source import Unreachable, open_source
 from countersign.monitor.state import DamagedState, State
-from countersign.monitor.watch import Patience, Seen, LookStatus, follow, look
+from countersign.monitor.watch import LookStatus, Patience, Seen, follow, look
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER: Final = click.Path(file_okay=False, path_type=Path)

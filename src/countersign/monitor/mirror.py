@@ -27,7 +27,7 @@ from countersign.monitor.round import (
     not_smaller,
     signed_checkpoint,
 )
-from countersign.monitor.source import Missing, LogSource
+from countersign.monitor.source import LogSource, Missing
 from countersign.private_file import replace_file
 
 CHECKPOINT: Final = "checkpoint"

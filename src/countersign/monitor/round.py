@@ -17,8 +17,8 @@ from countersign.evidence.policy import NoQuorum, NotCheckable, Policy
 from countersign.evidence.tree import subtrees
 from countersign.instant import from_ns, rfc3339
 from countersign.monitor.reading import Reader, Wrong
-from countersign.monitor.source import PAUSE_SECONDS, TRIES, Missing, LogSource, Unreachable
-from countersign.monitor.state import Kept, State, ReadTree
+from countersign.monitor.source import PAUSE_SECONDS, TRIES, LogSource, Missing, Unreachable
+from countersign.monitor.state import Kept, ReadTree, State
 
 SAVED_EVERY: Final = 100 * 256
 """Entries after which what was read so far is kept."""

@@ -20,7 +20,7 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tree import leaf_hash, verify_inclusion
 from countersign.monitor.reading import Reader, Wrong
 from countersign.monitor.round import AlarmFound, Unchecked, Watch, check_log
-from countersign.monitor.source import Missing, LogSource, Unreachable
+from countersign.monitor.source import LogSource, Missing, Unreachable
 from countersign.monitor.state import Kept
 from countersign.private_file import replace_file
 
