@@ -167,4 +167,4 @@ def test_the_key_of_a_test_log_is_the_published_one() -> None:
     text = "countersign: the key of a test log"
     assert f"`{text}`" in FORMAT
     seed = sha256(text.encode() + b"\x00" + origin.encode()).digest()
-    assert Signer(origin, seed).verifier in parse_policy(POLICY).logs
+    assert Signer.from_seed(origin, seed).verifier in parse_policy(POLICY).logs

@@ -52,8 +52,8 @@ AT = "2026-11-20T21:31:00.123Z"
 
 def facts() -> dict[str, bytes]:
     """One record of each other type, by its type; members as in the text of the format."""
-    log = Signer(ORIGIN, LOG_SEED).verifier.vkey
-    new = Signer(ORIGIN, OTHER_SEED).verifier.vkey
+    log = Signer.from_seed(ORIGIN, LOG_SEED).verifier.vkey
+    new = Signer.from_seed(ORIGIN, OTHER_SEED).verifier.vkey
     account: dict[str, Json] = {"account": "acct_01kdtvz9n8f6ywn3x2qk4c7r5a"}
     erased: list[Json] = ["ack_01m7xdxbmvex7t29vh2x05yyyq"]
     members: dict[str, dict[str, Json]] = {
@@ -126,7 +126,7 @@ class Log:
         for leaf in self.leaves:
             tree.append(leaf)
         checkpoint = Checkpoint(self.origin, tree.size, tree.root())
-        note = sign_checkpoint(checkpoint, [Signer(self.origin, self.seed)])
+        note = sign_checkpoint(checkpoint, [Signer.from_seed(self.origin, self.seed)])
         return note + cosignature(format_checkpoint(checkpoint)) if cosigned else note
 
     def proof(self, index: int) -> Proof:
@@ -156,7 +156,7 @@ def _witness() -> Verifier:
 
 def policy(seed: bytes = LOG_SEED) -> bytes:
     """The policy that all vectors are judged by."""
-    log = Signer(ORIGIN, seed).verifier.vkey
+    log = Signer.from_seed(ORIGIN, seed).verifier.vkey
     witness = f"witness w1 {_witness().vkey}\ngroup all-of-them all w1\n"
     return f"log {log}\n{witness}quorum all-of-them\n".encode()
 
@@ -303,7 +303,7 @@ def unchecked(log: Log, index: int) -> tuple[bytes, bytes]:
         (ORIGIN, "log {}\nquorum none\n"),
         (
             "new.example.com",
-            f"log {Signer(ORIGIN, LOG_SEED).verifier.vkey}\nwitness n {{}}\nquorum n\n",
+            f"log {Signer.from_seed(ORIGIN, LOG_SEED).verifier.vkey}\nwitness n {{}}\nquorum n\n",
         ),
     ):
         new = replace(key, name=name)
@@ -319,12 +319,12 @@ def odd_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
     """What readers are known to judge differently, and have to refuse; as `broken`."""
     good = bundle(log, index)
     notice = json.loads(good.notice)
-    log_line = f"log {Signer(ORIGIN, LOG_SEED).verifier.vkey}\n"
+    log_line = f"log {Signer.from_seed(ORIGIN, LOG_SEED).verifier.vkey}\n"
     files = read_container(write_bundle(good))
     spaced = {**files, "disclosures.json": b"[ ]"}
     rights = write_bundle(good)
     epoch = replace(log, origin=ORIGIN[:-1] + "02")
-    signer = Signer(epoch.origin, LOG_SEED).verifier.vkey
+    signer = Signer.from_seed(epoch.origin, LOG_SEED).verifier.vkey
     of_epoch = bundle(epoch, index)
     other_id = vkey("a.example.com", 1, _witness().public_key, "00000000")
     no_extra = format_proof(replace(log.proof(index), extra=None))
