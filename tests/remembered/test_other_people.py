@@ -162,6 +162,25 @@ def test_only_who_is_signed_in_can_sign_out(person: Person, shop: Shop) -> None:
     assert acts == ["remove", "erase"]
 
 
+def test_signing_out_ends_it_on_the_server(person: Person, another: Person, shop: Shop) -> None:
+    """A copy of the cookie is worth nothing then; who signs in again has a new one."""
+    device = _passkey(person, shop)
+    person.client.cookies.delete("cs-passkey-test")
+    page = _signed_in(person, device)
+    copied = person.client.cookies["cs-buyer"]
+    another.client.cookies.set("cs-buyer", copied)
+    assert EN["remembered_kind_passkey"] in another.open("/buyer").text
+    person.send(form_of(page, "sign_out", "act"))
+    another.client.cookies.clear()
+    another.client.cookies.set("cs-buyer", copied)
+    assert EN["remembered_no_cookie"] in another.open("/buyer").text
+    assert EN["remembered_kind_passkey"] in _signed_in(person, device).text
+    assert EN["remembered_kind_passkey"] in person.open("/buyer").text
+    another.client.cookies.clear()
+    another.client.cookies.set("cs-buyer", copied)
+    assert EN["remembered_no_cookie"] in another.open("/buyer").text
+
+
 def test_erasing_needs_a_passkey_that_was_used_just_now(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
