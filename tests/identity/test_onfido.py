@@ -415,7 +415,9 @@ SUSPECTED: Final = merged(
         ([], None),
     ],
 )  # fmt: skip
-def test_a_declined_run_says_what_its_buyer_can_mend(shown: object, reason: Reason | None) -> None:
+def test_a_declined_run_says_what_its_buyer_can_correct(
+    shown: object, reason: Reason | None
+) -> None:
     """By its document report; without one that says so, it is declined all the same."""
     result = read(changed(status="declined", reasons=["IMAGE_QUALITY"]), shown)
     assert (result.outcome, result.reason) == (Finding.FAILED, reason)

@@ -4,7 +4,7 @@ A run does its document report in a task `document_check…`, whose output is th
 properties or its breakdown are missing, `GET /reports/{uuid}` has them. A run's `output` is what
 the customer mapped in the workflow editor: it counts only where the credentials declare what a
 member is and what proves it. A run's `reasons` are words of the customer, too: what a buyer can
-mend is in the report's breakdown. Source: onfido-openapi-spec.
+correct is in the report's breakdown. Source: onfido-openapi-spec.
 """
 
 from __future__ import annotations
@@ -391,7 +391,7 @@ class _Report:
 
     properties: read.Object
     reason: Reason | None = None
-    """Why it is not clear, if that is something for its buyer to mend."""
+    """Why it is not clear, if that is something that its buyer can correct."""
     checks: tuple[ProviderCheck, ...] = ()
     unknown_fields: int = 0
     completed_at: datetime | None = None
