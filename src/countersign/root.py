@@ -15,6 +15,7 @@ from countersign.acknowledgments.verify_command import verify
 from countersign.bootstrap import open_deployment
 from countersign.buyers.commands import audit, buyers, verification
 from countersign.checkout.commands import checkout_sessions
+from countersign.checkout.verification_commands import verification_sessions
 from countersign.clearances.commands import clearance, clearances
 from countersign.cli.arguments import explain
 from countersign.cli.support import command, log_to_standard_error
@@ -121,4 +122,5 @@ for part in (
     *map(packaged_command, PACKAGED),
 ):
     main.add_command(part)
+buyers.add_command(verification_sessions)
 explain(main)
