@@ -134,6 +134,7 @@ def test_a_copy_is_served_as_files_and_is_the_log(embedded: Deployment, tmp_path
     key = embedded.key(embedded.account("vendor"))
     with running_server(embedded) as server, server.client(key) as client:
         outsider = Outsider(tmp_path, server, "test/1")
+        made: list[str] = []
         for count in (3, 270, 1):
             made = [acknowledge(client) for _ in range(count)]
             get(client, made[-1], "proof")
