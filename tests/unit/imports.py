@@ -21,6 +21,7 @@ FLOORS = (
     "webhooks",
     "checkout",
     "remembered",
+    "dossiers",
     "clearances",
     "acknowledgments",
     "buyers",
