@@ -321,10 +321,12 @@ logs: Final = _table(
 
 log_keys: Final = _table(
     "log_keys",
-    Column("vkey", String(400), primary_key=True),
+    # An ML-DSA-44 key has 1,312 bytes.
+    Column("vkey", String(2100), primary_key=True),
     Column("log_id", ForeignKey("logs.id"), nullable=False),
-    # The private key, sealed by the vault.
-    Column("seed", LargeBinary, nullable=False),
+    # The private key, sealed by the vault; or its id on the PKCS#11 token that keeps it.
+    Column("seed", LargeBinary),
+    Column("token_id", LargeBinary),
     Column("created_at", Instant, nullable=False),
     Column("retires_at", Instant),
     Index(None, "log_id"),

@@ -91,12 +91,14 @@ async def policy(room: LogRoom, mode: str, *, as_json: bool) -> None:
 async def rotate_key(room: LogRoom, *, overlap: timedelta, yes: bool, as_json: bool) -> None:
     """Give the live log a new key. Until the overlap ends, the old key signs as well."""
     confirm("Give the live log a new signing key?", yes=yes)
-    key = await operate.rotate_log_key(room, Mode.LIVE, overlap)
+    keys = await operate.rotate_log_key(room, Mode.LIVE, overlap)
     say(
         "Publish the new policy: countersign log policy. Until the overlap ends, checkpoints "
         "have both signatures."
     )
-    show({"vkey": key.vkey, "created_at": rfc3339(key.created_at)}, key.vkey, as_json=as_json)
+    vkeys = [key.vkey for key in keys]
+    made_at = rfc3339(keys[0].created_at)
+    show({"vkeys": vkeys, "created_at": made_at}, "\n".join(vkeys), as_json=as_json)
 
 
 @log.command("recover")

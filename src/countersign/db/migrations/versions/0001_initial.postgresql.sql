@@ -452,9 +452,10 @@ CREATE TABLE log_heads (
 );
 
 CREATE TABLE log_keys (
-  vkey VARCHAR(400) NOT NULL,
+  vkey VARCHAR(2100) NOT NULL,
   log_id INTEGER NOT NULL,
-  seed BYTEA NOT NULL,
+  seed BYTEA,
+  token_id BYTEA,
   created_at BIGINT NOT NULL,
   retires_at BIGINT,
   CONSTRAINT pk_log_keys PRIMARY KEY (vkey),
