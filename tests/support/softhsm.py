@@ -26,9 +26,9 @@ def find_module() -> Path | None:
 
 
 def make_token(folder: Path, label: str = "countersign") -> tuple[Mapping[str, str], str]:
-    """Make a token in a new folder: the settings that name it, and the value of SOFTHSM2_CONF."""
+    """Make a token in a folder: the settings that name it, and the value of SOFTHSM2_CONF."""
     tokens = folder / "tokens"
-    tokens.mkdir(parents=True)
+    tokens.mkdir(parents=True, exist_ok=True)
     configuration = folder / "softhsm2.conf"
     configuration.write_text(
         f"directories.tokendir = {tokens}\nobjectstore.backend = file\nlog.level = ERROR\n"

@@ -79,16 +79,25 @@ class Token:
                 result.set_exception(self._unavailable(error))
 
     def _with_session(self, act: Callable[[], T]) -> T:
-        """Run an act; once more in a new session where the one that was open had ended."""
+        """Run an act; where that fails in a new session too, with the module begun again.
+
+        Sessions end, and after a restart of the token many modules need a new beginning.
+        """
         if self._refused is not None:
             raise self._refused
         if self._session is not None:
             with suppress(Exception):  # it says below what is wrong, if it still is
                 return act()
-        self._open()
-        return act()
+        try:
+            self._open()
+            return act()
+        except TokenUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 - modules fail in many ways
+            self._open(again=True)
+            return act()
 
-    def _open(self) -> None:
+    def _open(self, *, again: bool = False) -> None:
         import pkcs11  # noqa: PLC0415 - an optional package
         from pkcs11.exceptions import PinIncorrect, PinLocked, UserAlreadyLoggedIn  # noqa: PLC0415
 
@@ -98,7 +107,10 @@ class Token:
             self._session = None
         self._keys.clear()
         pin = self._pin_file.read_text(encoding="utf-8").strip()
-        token = pkcs11.lib(str(self._module)).get_token(token_label=self._label)
+        library = pkcs11.lib(str(self._module))
+        if again:
+            library.reinitialize()
+        token = library.get_token(token_label=self._label)
         try:
             self._session = token.open(rw=True, user_pin=pin)
         except UserAlreadyLoggedIn:  # the login is the process's, not the session's
