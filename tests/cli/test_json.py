@@ -70,6 +70,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "log check": (),
     "log policy": (),
     "log rotate-key": ("--yes",),
+    "log keys": (),
+    "log approvers": (),
+    "log set-approvers": ("--threshold", "0", "--yes"),
+    "log approve": ("{approval}",),
+    "log approver-key": ("{new}", "--name", "ann"),
+    "log sign-approval": ("{proposal}", "--key", "{approver_key}", "--yes"),
     "log recover": (),
     "vault status": (),
     "database grants": ("--role", "countersign_app"),
@@ -236,6 +242,29 @@ def replaced_key(bench: Bench, _: Mapping[str, str]) -> str:
     ]
     bench.run("clearances", "rotate-key", "--mode", "test", "--at-once", "--yes")
     return before
+
+
+def approver_key(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make the key of a person who approves, register it, and propose another key."""
+    folder = Path(there_is["file"]).parent
+    key, proposal = folder / "ann.key", folder / "proposal"
+    vkey = bench.read("log", "approver-key", str(key), "--name", "ann")["vkey"]
+    bench.run("log", "set-approvers", "--threshold", "1", vkey, "--yes")
+    proposal.write_text(bench.read("log", "rotate-key", "--yes")["proposal"])
+    return str(key)
+
+
+def proposal(_: Bench, there_is: Mapping[str, str]) -> str:
+    """Where `approver_key` writes the proposal."""
+    return str(Path(there_is["file"]).with_name("proposal"))
+
+
+def approval(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Sign a proposal."""
+    key, file = approver_key(bench, there_is), Path(proposal(bench, there_is))
+    signed = bench.read("log", "sign-approval", str(file), "--key", key, "--yes")["signed"]
+    file.write_text(signed)
+    return str(file)
 
 
 def endpoint_id(bench: Bench, there_is: Mapping[str, str]) -> str:

@@ -29,7 +29,7 @@ _points = 0
 _last: int | None = None
 
 
-def _point(*_: object, **__: object) -> None:
+def point(*_: object, **__: object) -> None:
     global _points  # noqa: PLW0603 - one counter for every kind of point
     if _last is None:
         return
@@ -38,13 +38,25 @@ def _point(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _audited(name: str, arguments: tuple[Any, ...]) -> None:
+def audited(name: str, arguments: tuple[Any, ...]) -> None:
     if name in {"open", "os.rename"} and "heads" in str(arguments[0]):
-        _point()
+        point()
+
+
+def begin(last: int) -> None:
+    """From here on things are counted, up to the one before which the process ends."""
+    global _last  # noqa: PLW0603 - as above
+    _last = last
+
+
+def end() -> int:
+    """Nothing is counted any more; how many there were."""
+    global _last  # noqa: PLW0603 - as above
+    _last = None
+    return _points
 
 
 async def _work(last: int, account: str) -> None:
-    global _last  # noqa: PLW0603 - from here on it counts
     principal = Principal(
         key_id="key_of_this_test",
         account_id=account,
@@ -61,17 +73,17 @@ async def _work(last: int, account: str) -> None:
     )
     async with open_deployment(load_settings()) as deployment:
         notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
-        _last = last
+        begin(last)
         receipt = await acknowledge(deployment.acknowledgments, principal, notice, submission)
         print(receipt.ack_id, flush=True)  # noqa: T201 - for the test that started it
         await deployment.log.seal.settle()
         await deployment.log.seal.publish()
-        _last = None
-    print(f"points {_points}", flush=True)  # noqa: T201 - as above
+        points = end()
+    print(f"points {points}", flush=True)  # noqa: T201 - as above
 
 
 if __name__ == "__main__":
-    event.listen(Engine, "before_cursor_execute", _point)
-    event.listen(Engine, "commit", _point)
-    sys.addaudithook(_audited)
+    event.listen(Engine, "before_cursor_execute", point)
+    event.listen(Engine, "commit", point)
+    sys.addaudithook(audited)
     asyncio.run(_work(int(sys.argv[1]), sys.argv[2]))

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from secrets import token_hex
 from typing import Final
 
 PIN: Final = "271828"
@@ -25,9 +26,13 @@ def find_module() -> Path | None:
     return next((path for path in candidates if path.exists()), None)
 
 
-def make_token(folder: Path, label: str = "countersign") -> tuple[Mapping[str, str], str]:
-    """Make a token in a folder: the settings that name it, and the value of SOFTHSM2_CONF."""
-    tokens = folder / "tokens"
+def make_token(folder: Path) -> tuple[Mapping[str, str], str]:
+    """Make a token in a folder: the settings that name it, and the value of SOFTHSM2_CONF.
+
+    Its label is its own: a module that was begun with another folder does not know it, so that it
+    is begun again.
+    """
+    tokens, label = folder / "tokens", f"token-{token_hex(4)}"
     tokens.mkdir(parents=True, exist_ok=True)
     configuration = folder / "softhsm2.conf"
     configuration.write_text(

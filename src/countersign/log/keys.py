@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeAlias
 
 import structlog
 
@@ -14,10 +14,12 @@ from countersign.errors import (
     CountersignError,
     DamagedValue,
     InvalidConfiguration,
+    StorageUnavailable,
     TokenUnavailable,
 )
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.key_history import KeyHistory, check_history, sign_history
 from countersign.evidence.note import (
     ED25519,
     MLDSA_COSIGNATURE,
@@ -39,6 +41,10 @@ from countersign.vault.vault import DEPLOYMENT
 
 SEED_BYTES: Final = 32
 TOKEN_ID_BYTES: Final = 16
+_RETRY_SECONDS: Final = 2
+
+_Made: TypeAlias = tuple[int, int]
+"""For which log, by its id, and when, in Unix nanoseconds."""
 
 _log: Final = structlog.get_logger("countersign.sealing")
 
@@ -63,6 +69,7 @@ class LogKeys:
         self._entropy = access.entropy
         self._settings = settings
         self._token = configured_token(settings)
+        self._histories: dict[int, tuple[KeyHistory, bytes]] = {}
         if settings.log_keys == "pkcs11" and self._token is None:
             raise InvalidConfiguration(
                 "COUNTERSIGN_LOG_KEYS is pkcs11, so COUNTERSIGN_PKCS11_MODULE has to name a token."
@@ -74,45 +81,29 @@ class LogKeys:
         The Ed25519 key is on the token or in the vault, as is set; the other always in the vault.
         That of a test log is the published one. TokenUnavailable if the token makes none.
         """
+        at = log_id, self._clock.time_ns()
         if mode is Mode.TEST:
-            return [await self._in_vault(origin, log_id, test_seed(origin), ED25519)]
+            return [await self._in_vault(origin, at, test_seed(origin), ED25519)]
         made = []
         if self._settings.log_keys == "pkcs11" and self._token is not None:
             token_id = self._entropy(TOKEN_ID_BYTES)
             verifier = await asyncio.to_thread(self._token.make, origin, token_id)
             signer = self._token.signer(verifier, token_id)
-            made.append((signer, self._row(log_id, verifier, token_id=token_id)))
+            made.append((signer, _row(at, verifier, token_id=token_id)))
         else:
-            made.append(await self._in_vault(origin, log_id, self._entropy(SEED_BYTES), ED25519))
+            made.append(await self._in_vault(origin, at, self._entropy(SEED_BYTES), ED25519))
         if self._settings.log_ml_dsa:
             seed = self._entropy(SEED_BYTES)
-            made.append(await self._in_vault(origin, log_id, seed, MLDSA_COSIGNATURE))
+            made.append(await self._in_vault(origin, at, seed, MLDSA_COSIGNATURE))
         return made
 
     async def _in_vault(
-        self, origin: str, log_id: int, seed: bytes, kind: int
+        self, origin: str, at: _Made, seed: bytes, kind: int
     ) -> tuple[Signer, LogKey]:
         signer = Signer.from_seed(origin, seed, kind)
-        vkey, time_ns = signer.verifier.vkey, self._clock.time_ns()
-        sealed = await self._seeds.seal(seed, account=DEPLOYMENT, row_id=vkey, time_ns=time_ns)
-        return signer, self._row(log_id, signer.verifier, seed=sealed)
-
-    def _row(
-        self,
-        log_id: int,
-        verifier: Verifier,
-        *,
-        seed: bytes | None = None,
-        token_id: bytes | None = None,
-    ) -> LogKey:
-        return LogKey(
-            log_id=log_id,
-            vkey=verifier.vkey,
-            seed=seed,
-            token_id=token_id,
-            created_at=from_ns(self._clock.time_ns()),
-            retires_at=None,
-        )
+        vkey = signer.verifier.vkey
+        sealed = await self._seeds.seal(seed, account=DEPLOYMENT, row_id=vkey, time_ns=at[1])
+        return signer, _row(at, signer.verifier, seed=sealed)
 
     async def signers(self, log: Log) -> list[Signer]:
         """Those that sign for a log now: by Ed25519 before ML-DSA-44, the newest first.
@@ -145,6 +136,31 @@ class LogKeys:
             pass
         _log.error("log_key_damaged", log=log.origin, key=key.vkey)
         return None
+
+    async def sign_history(self, log: Log, history: KeyHistory) -> bytes:
+        """The signed note of a history: signed by each of the Ed25519 keys that is still held.
+
+        Signed again only if the history is another. StorageUnavailable if the newest key cannot
+        sign at the moment.
+        """
+        kept = self._histories.get(log.id)
+        if kept is not None and kept[0] == history:
+            return kept[1]
+        held = []
+        for key in reversed(await self._database.read(logs_sql.keys_of, log.id)):
+            signer = await self.opened(log, key) if key.verifier.kind == ED25519 else None
+            if signer is not None:
+                held.append(signer)
+        try:
+            note = await asyncio.to_thread(sign_history, history, held)
+            check_history(note, [key for *_, key in history.ranges])
+        except (TokenUnavailable, EvidenceError) as error:
+            raise StorageUnavailable(
+                "The keys of the log cannot sign their history at the moment.",
+                retry_after=_RETRY_SECONDS,
+            ) from error
+        self._histories[log.id] = history, note
+        return note
 
     async def why_unusable(self, log: Log, key: LogKey) -> str | None:
         """Why this key cannot sign; None: it can, and has signed the log's empty tree."""
@@ -182,3 +198,17 @@ class LogKeys:
                     mode, f"The keys of the log have changed and cannot be read: {error.message}"
                 )
             raise
+
+
+def _row(
+    made: _Made, verifier: Verifier, *, seed: bytes | None = None, token_id: bytes | None = None
+) -> LogKey:
+    log_id, time_ns = made
+    return LogKey(
+        log_id=log_id,
+        vkey=verifier.vkey,
+        seed=seed,
+        token_id=token_id,
+        created_at=from_ns(time_ns),
+        retires_at=None,
+    )

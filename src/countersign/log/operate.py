@@ -1,4 +1,4 @@
-"""The operator's acts on logs: begin one, change its key, and continue one after a loss.
+"""The operator's acts on logs: begin one, and continue one after a loss.
 
 After a loss the operator names the last published checkpoint. The decision becomes a record of the
 log, with the checkpoint that was kept until then.
@@ -10,7 +10,6 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -21,10 +20,10 @@ from countersign.evidence.canonical import Json
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.entry import check_origin, entry_host
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import ED25519, MLDSA_COSIGNATURE, sign_checkpoint
+from countersign.evidence.note import sign_checkpoint
 from countersign.evidence.tree import EMPTY_ROOT
 from countersign.host import is_wildcard
-from countersign.instant import from_ns, rfc3339_ms
+from countersign.instant import from_ns
 from countersign.log import fork_guard, logs_sql
 from countersign.log.journal import Journal
 from countersign.log.model import AUDIT_SUBJECT, Log, LogKey, PublishedHead
@@ -32,8 +31,6 @@ from countersign.log.record import NewRecord, RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 
-OVERLAP: Final = timedelta(days=7)
-"""How long the old key still signs together with its successor."""
 _EPOCH_DIGITS_MAX: Final = 9
 _SCHEME: Final = re.compile(r"https?://")
 
@@ -81,48 +78,6 @@ async def begin_epoch(
     # The database may be older than an epoch whose checkpoints were published already.
     epoch = max(old.epoch, 0 if kept is None else _epoch(mode, kept.checkpoint.origin)) + 1
     return await _begin(room, mode, epoch, base, cited)
-
-
-async def rotate_log_key(
-    room: LogRoom, mode: Mode, overlap: timedelta = OVERLAP
-) -> Sequence[LogKey]:
-    """Give the log new keys; the old ones sign as well until the overlap ends."""
-    if mode is Mode.TEST:
-        raise EvidenceRefused("The key of test logs is fixed and published: it cannot be rotated.")
-    log = await log_in_use(room, mode)
-    keys = await room.database.read(logs_sql.keys_of, log.id)
-    if not keys:
-        raise EvidenceRefused(
-            f"The keys of {log.origin} are missing. Begin a new epoch: `countersign log recover`."
-        )
-    new = [key for _, key in await room.keys.make(mode, log.origin, log.id)]
-    retires = from_ns(room.clock.time_ns()) + overlap
-    changed: dict[str, Json] = {"log": log.origin, "old_key_retires_at": rfc3339_ms(retires)}
-    for name, of in (("old", keys), ("new", new)):
-        newest = {key.verifier.kind: key.vkey for key in of if key.retires_at is None}
-        changed[f"{name}_key"] = newest.get(ED25519, of[-1].vkey)
-        if MLDSA_COSIGNATURE in newest:
-            changed[f"{name}_ml_dsa_key"] = newest[MLDSA_COSIGNATURE]
-    rotation = room.recorder.of_deployment(RecordType.KEY_ROTATION, mode, changed)
-    await room.database.write(_add_keys, room, new, retires, rotation)
-    await room.keys.load()
-    return new
-
-
-def _add_keys(
-    connection: Connection,
-    room: LogRoom,
-    keys: Sequence[LogKey],
-    retires: datetime,
-    rotation: NewRecord,
-) -> None:
-    logs_sql.add_keys(connection, keys, retires)
-    # Sealed with the old keys still: no process has read the new ones.
-    room.journal.write(connection, [rotation])
-    logs_sql.count_key_change(connection, keys[0].log_id)
-    new = [key.vkey for key in keys]
-    audit = room.access.audit.entry(AuditAction.LOG_KEY_ROTATED, AUDIT_SUBJECT, new_keys=new)
-    write_audit(connection, audit)
 
 
 async def _begin(

@@ -852,6 +852,7 @@ TYPES = {
     "fulfilment",
     "erasure",
     "key_rotation",
+    "approvers",
     "notice_event",
     "epoch",
     "recovery",
