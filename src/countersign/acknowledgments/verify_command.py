@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from countersign.acknowledgments.certificate_words import process_rows
+from countersign.acknowledgments.certificate_process import process_rows
 from countersign.cli.support import command, printable, say
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, in_order, write_container
