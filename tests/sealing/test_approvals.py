@@ -141,7 +141,7 @@ def test_what_is_approved_is_the_exact_change(own: Deployment, tmp_path: Path) -
     assert "The keys of the log have changed" in done.stderr, "nothing is carried out twice"
 
 
-def test_nobody_changes_the_approvers_alone(own: Deployment, tmp_path: Path) -> None:
+def test_no_one_changes_the_approvers_alone(own: Deployment, tmp_path: Path) -> None:
     """Those who are registered approve their successors; who was removed does not count then."""
     ann, bo, cy = people(own, tmp_path)
     waiting = rotated(own)

@@ -198,8 +198,7 @@ class Note(NamedTuple):
 class Signer:
     """A key that signs notes: its public half, and what makes the signature of a message.
 
-    What that does, and where the private key is, is for whoever made it to know: it is in this
-    process (`from_seed`) or on a device that does not let it out.
+    The private key is in this process (`from_seed`), or on a device that does not let it out.
     """
 
     def __init__(self, verifier: Verifier, raw: RawSignature) -> None:

@@ -26,7 +26,7 @@ class StoredProposal:
 
 
 def roster(connection: Connection) -> Roster:
-    """The roster in force; a deployment begins with one that asks nobody's approval."""
+    """The roster in force; a deployment begins with one that needs no approval."""
     row = connection.execute(
         select(log_rosters).order_by(log_rosters.c.number.desc()).limit(1)
     ).first()

@@ -103,7 +103,7 @@ async def approve(room: LogRoom, signed: Path, *, as_json: bool) -> None:
 def approver_key(file: Path, name: str, *, as_json: bool) -> None:
     """Make a person's key for approvals, in a new file; prints the verifier key to register.
 
-    Run it on the person's own machine: it needs no deployment. Whoever has the file can approve.
+    Run it on the person's own machine: it needs no deployment. Anyone who has the file can approve.
     """
     if file.exists():
         raise InvalidArgument(f"{file} exists.")

@@ -75,7 +75,7 @@ class Token:
             act, result = self._calls.get()
             try:
                 result.set_result(self._with_session(act))
-            except Exception as error:  # noqa: BLE001 - whoever waits gets it
+            except Exception as error:  # noqa: BLE001 - the caller that waits gets it
                 result.set_exception(self._unavailable(error))
 
     def _with_session(self, act: Callable[[], T]) -> T:
