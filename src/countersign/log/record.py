@@ -22,6 +22,9 @@ class RecordType(StrEnum):
     APPROVERS = "approvers"
     EPOCH = "epoch"
     RECOVERY = "recovery"
+    OPERATOR = "operator"
+    ACCOUNT = "account"
+    CAPTURE_PROCESS = "capture_process"
 
 
 class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):
