@@ -118,6 +118,17 @@ def test_two_tabs_lead_to_one_check_that_both_show(walk: Walk) -> None:
     assert walk.checks == (1 if walk.provider else 0)
 
 
+@pytest.mark.parametrize("walk", [n for n, way in WAYS.items() if way.opens_once], indirect=True)
+def test_a_buyer_who_has_finished_is_not_sent_to_a_page_that_is_over(walk: Walk) -> None:
+    """Where the provider does not lead back, going on shows the decision."""
+    walk.begin()
+    walk.find(walk.leave(), Outcome.NEVER)
+    walk.page.goto(walk.here)
+    walk.shows("identity_waiting")
+    walk.press("identity_continue")
+    walk.shows_notice()
+
+
 def go_through(walk: Walk, manner: Manner) -> None:
     """Begun, at the provider, refused, not finished, being decided, passed: by this manner."""
     walk.begin(manner)
