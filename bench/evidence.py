@@ -111,7 +111,7 @@ def _log(folder: Path, entries: int) -> Iterator[Figure]:
         log_id, origin = connection.exec_driver_sql(
             "SELECT id, origin FROM logs WHERE mode = 'live'"
         ).one()
-    sequencer.learn(log_id, 1, [Signer(origin, bytes(32))])
+    sequencer.learn(log_id, 1, [Signer.from_seed(origin, bytes(32))])
     yield Figure("tree, hashes alone", f"{_tree_alone(origin):,.0f} entries/s", "ceiling")
     sealed, seconds = 1, 0.0
     small = None

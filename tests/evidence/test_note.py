@@ -48,7 +48,7 @@ def test_a_verifier_key_is_read_and_written_the_same() -> None:
     """Name, id and key; the id is the first 4 bytes of SHA-256(name, newline, kind, key)."""
     assert peter.vkey == PETER
     assert peter.key_id.hex() == "c74f20a3"
-    assert Signer("PeterNeumann", PETER_SEED).verifier == peter
+    assert Signer.from_seed("PeterNeumann", PETER_SEED).verifier == peter
 
 
 def test_no_mangled_verifier_key_is_read() -> None:
@@ -71,7 +71,7 @@ def test_no_mangled_verifier_key_is_read() -> None:
 
 def test_signing_gives_the_published_bytes() -> None:
     """Ed25519 is deterministic: the line is the one of note_test.go."""
-    signer = Signer("PeterNeumann", PETER_SEED)
+    signer = Signer.from_seed("PeterNeumann", PETER_SEED)
     assert signer.sign(TEXT.encode()).decode() == PETER_SIGNED
     assert PETER_SEED.hex() not in repr(signer)
 

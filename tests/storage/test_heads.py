@@ -15,7 +15,9 @@ from countersign.mode import Mode
 
 def note(epoch: int, size: int) -> bytes:
     origin = f"example.com/v1/log/live/{epoch}"
-    return sign_checkpoint(Checkpoint(origin, size, bytes(32)), [Signer(origin, bytes(32))])
+    return sign_checkpoint(
+        Checkpoint(origin, size, bytes(32)), [Signer.from_seed(origin, bytes(32))]
+    )
 
 
 @pytest.mark.parametrize("kept", [None, note(1, 5)])

@@ -43,7 +43,7 @@ _AS_THEY_ARE: Final = {
 }
 """The fields of BundleContents that are a file each."""
 BUNDLE_BYTES_MAX: Final = 16_000_000
-_FILE_BYTES_MAX: Final = {DISCLOSURES: 1_000_000, NOTICE: 2_000_000}
+FILE_BYTES_MAX: Final = {DISCLOSURES: 1_000_000, NOTICE: 2_000_000}
 """What is read as JSON: as Python's values it takes many times as much memory."""
 _STAMP_BYTES_MAX: Final = 1_000_000
 _FILES_MAX: Final = 64
@@ -101,7 +101,7 @@ def write_container(files: Mapping[str, bytes]) -> bytes:
     return target.getvalue()
 
 
-def read_container(data: bytes) -> dict[str, bytes]:
+def read_container(data: bytes, files_max: int = _FILES_MAX) -> dict[str, bytes]:
     """The files of a ZIP file that `write_container` could have written."""
     if len(data) > BUNDLE_BYTES_MAX:
         raise EvidenceError(f"a bundle has at most {BUNDLE_BYTES_MAX} bytes")
@@ -113,7 +113,7 @@ def read_container(data: bytes) -> dict[str, bytes]:
         size, length = struct.unpack_from("<IH", data, at + 22)
         start = at + _HEADER_BYTES + length
         name = data[at + _HEADER_BYTES : start].decode("ascii", "replace")
-        if name in files or len(files) == _FILES_MAX or not name.isascii():
+        if name in files or len(files) == files_max or not name.isascii():
             break
         files[name] = data[start : start + size]
         at = start + size
@@ -140,9 +140,8 @@ def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
         raise EvidenceError(f"the bundle lacks {missing[0]}")
     if list(files) != [*_BEFORE, *sorted(stamps), *_AFTER]:
         raise EvidenceError("the bundle has unexpected files, or its files are in another order")
-    if not all(_TIMESTAMP.match(name) for name in stamps):
-        raise EvidenceError("a time-stamp has an invalid name")
-    for name, most in {**_FILE_BYTES_MAX, **dict.fromkeys(stamps, _STAMP_BYTES_MAX)}.items():
+    check_timestamp_files({name: files[name] for name in stamps})
+    for name, most in FILE_BYTES_MAX.items():
         if len(files[name]) > most:
             raise EvidenceError(f"{name} has at most {most} bytes")
     contents = BundleContents(
@@ -151,6 +150,15 @@ def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
         **{field: files[name] for field, name in _AS_THEY_ARE.items()},
     )
     return contents, files[SUMS]
+
+
+def check_timestamp_files(stamps: Mapping[str, bytes]) -> None:
+    """Check names and sizes of the files in `timestamps/`."""
+    for name, data in stamps.items():
+        if not _TIMESTAMP.match(name):
+            raise EvidenceError("a time-stamp has an invalid name")
+        if len(data) > _STAMP_BYTES_MAX:
+            raise EvidenceError(f"{name} has at most {_STAMP_BYTES_MAX} bytes")
 
 
 def read_disclosures(data: bytes) -> tuple[str, ...]:

@@ -7,14 +7,14 @@ cosignatures of a witness by Ed25519 (0x04) and by ML-DSA-44 (0x06, c2sp.org/tlo
 
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
 
 from countersign.evidence.checkpoint import (
     Checkpoint,
@@ -40,6 +40,9 @@ _SMALL_ORDER: Final = frozenset({0, 1, _P - 1, _ORDER_8, _P - _ORDER_8})
 NOTE_BYTES_MAX: Final = 1_000_000
 SIGNATURES_MAX: Final = 100
 _DASH: Final = "\u2014 "
+
+RawSignature: TypeAlias = Callable[[bytes], bytes]
+"""Makes the bytes of a signature of a message: 64 by Ed25519, 2,420 by ML-DSA-44."""
 
 
 def check_name(name: str) -> None:
@@ -111,23 +114,30 @@ class Verifier:
 
     def verify(self, text: bytes, signature: bytes) -> bool:
         """Whether this is the key's signature of a note's text."""
-        time, message = 0, text
+        time = 0
         if self.kind != ED25519:
             time = int.from_bytes(signature[:TIME_BYTES], "big")
             signature = signature[TIME_BYTES:]
         if time > _TIME_MAX:
             return False
         try:
+            message = self.message(text, time)
             if self.kind == MLDSA_COSIGNATURE:
-                message = mldsa_message(self.name, time, text)
                 MLDSA44PublicKey.from_public_bytes(self.public_key).verify(signature, message)
-                return True
-            if self.kind == COSIGNATURE:
-                message = ed25519_message(time, text)
-            Ed25519PublicKey.from_public_bytes(self.public_key).verify(signature, message)
+            else:
+                Ed25519PublicKey.from_public_bytes(self.public_key).verify(signature, message)
         except (InvalidSignature, ValueError):  # an EvidenceError is a ValueError
             return False
         return True
+
+    def message(self, text: bytes, time: int) -> bytes:
+        """What the key signs for a note's text, at this time (Unix seconds) if it is a cosigner's.
+
+        Raises EvidenceError if it only signs checkpoints, and this is none.
+        """
+        if self.kind == MLDSA_COSIGNATURE:
+            return mldsa_message(self.name, time, text)
+        return ed25519_message(time, text) if self.kind == COSIGNATURE else text
 
 
 def _check_point(public_key: bytes) -> None:
@@ -181,27 +191,50 @@ class Note(NamedTuple):
 
 
 class Signer:
-    """An Ed25519 key that signs notes, from its 32-byte seed (RFC 8032 §5.1.5)."""
+    """A key that signs notes: its public half, and what makes the signature of a message.
 
-    def __init__(self, name: str, seed: bytes) -> None:
+    What that does, and where the private key is, is for whoever made it to know: it is in this
+    process (`from_seed`) or on a device that does not let it out.
+    """
+
+    def __init__(self, verifier: Verifier, raw: RawSignature) -> None:
+        self.verifier = verifier
+        self._raw = raw
+        self._key_id = verifier.key_id
+
+    @classmethod
+    def from_seed(cls, name: str, seed: bytes, kind: int = ED25519) -> "Signer":
+        """The key of a 32-byte seed: of RFC 8032 §5.1.5, or for ML-DSA-44 of FIPS 204 §5.1."""
         check_name(name)
-        self._key = Ed25519PrivateKey.from_private_bytes(seed)
-        self.verifier = Verifier(name, ED25519, self._key.public_key().public_bytes_raw())
-        self._key_id = self.verifier.key_id
+        key: Ed25519PrivateKey | MLDSA44PrivateKey
+        if kind == MLDSA_COSIGNATURE:
+            key = MLDSA44PrivateKey.from_seed_bytes(seed)
+        else:
+            key = Ed25519PrivateKey.from_private_bytes(seed)
+        return cls(Verifier(name, kind, key.public_key().public_bytes_raw()), key.sign)
 
     def __repr__(self) -> str:
         return f"Signer({self.verifier.vkey})"
 
-    def sign(self, text: bytes) -> bytes:
-        """The signature line for a text, with its newline."""
-        encoded = b64encode(self._key_id + self._key.sign(text)).decode("ascii")
+    def sign(self, text: bytes, time: int = 0) -> bytes:
+        """The signature line for a text, with its newline; `time` is what a cosignature states.
+
+        An ML-DSA-44 key signs checkpoints only: EvidenceError for any other text.
+        """
+        made = self._raw(self.verifier.message(text, time))
+        if self.verifier.kind != ED25519:
+            made = time.to_bytes(TIME_BYTES, "big") + made
+        encoded = b64encode(self._key_id + made).decode("ascii")
         return f"{_DASH}{self.verifier.name} {encoded}\n".encode()
 
 
-def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer]) -> bytes:
-    """The signed note of a checkpoint, with one signature of each key, in their order."""
+def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer], time: int = 0) -> bytes:
+    """The signed note of a checkpoint, with one signature of each key, in their order.
+
+    `time`, in Unix seconds, is that of the cosignatures among them.
+    """
     text = format_checkpoint(checkpoint)
-    return text + b"\n" + b"".join(signer.sign(text) for signer in signers)
+    return text + b"\n" + b"".join(signer.sign(text, time) for signer in signers)
 
 
 def parse_note(data: bytes) -> Note:

@@ -5,7 +5,7 @@ The steps are those of `spec/evidence-format.md`. Nothing but the file and a pol
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
@@ -13,8 +13,18 @@ from typing import Any, Final, TypeAlias
 from countersign.evidence.bundle import SUMS, contents_of, read_container, sums
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.contents import check_disclosures, check_notice, check_record
+from countersign.evidence.dossier import (
+    FILES_MAX,
+    GUIDE,
+    Dossier,
+    DossierRecord,
+    Stamped,
+    dossier_contents_of,
+    is_dossier,
+)
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.joins import check_joins, check_members, check_order
 from countersign.evidence.note import parse_note
 from countersign.evidence.policy import (
     NONE,
@@ -43,6 +53,8 @@ STEPS: Final = (
     "files",
 )
 """The names of the steps, the first is number 1."""
+DOSSIER_STEPS: Final = (*STEPS[:7], "joins", *STEPS[7:])
+"""Those of a dossier."""
 _ZIP: Final = b"PK"
 _BINDINGS: Final = frozenset(binding.value for binding in Binding)
 
@@ -77,8 +89,8 @@ class Verdict:
 
     `step` and `name` are those of the step that failed or could not be checked, None if all went
     well. `facts` are what was established up to there, for people; `shown` the disclosed fields by
-    name; `record` and `notice` what these say. These words are what was checked, and no others in a
-    bundle are.
+    name; `record` and `notice` what these say; `dossier` all of that if it is one. These words are
+    what was checked, and no others in the file are.
     """
 
     outcome: Conclusion
@@ -89,6 +101,7 @@ class Verdict:
     shown: Mapping[str, Any] = field(default_factory=dict)
     record: Mapping[str, Any] = field(default_factory=dict)
     notice: Mapping[str, Any] = field(default_factory=dict)
+    dossier: Dossier | None = None
 
     @property
     def ok(self) -> bool:
@@ -114,20 +127,24 @@ class _Steps:
     shown: dict[str, Any] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)
     notice: dict[str, Any] = field(default_factory=dict)
+    dossier: Dossier | None = None
     unchecked: _Failure | None = None
 
 
 def verify_file(
     data: bytes, policy: Policy | None = None, check_timestamp: CheckTimestamp | None = None
 ) -> Verdict:
-    """Verify a bundle, or a proof with the record in it. Never raises, whatever the bytes are.
+    """Verify a bundle, a dossier, or a proof with its record. Never raises, whatever the bytes are.
 
     Without a policy, that in the bundle is trusted, which shows only that the bundle agrees with
     itself. Without `check_timestamp` it is not checked whose the time-stamps are.
     """
     steps = _Steps()
+    names = DOSSIER_STEPS if is_dossier(data) else STEPS
     try:
-        if data[:2] == _ZIP:
+        if names is DOSSIER_STEPS:
+            message = _verify_dossier(steps, data, policy, check_timestamp)
+        elif data[:2] == _ZIP:
             message = _verify_bundle(steps, data, policy, check_timestamp)
         else:
             message = _verify_proof(steps, data, policy)
@@ -136,7 +153,7 @@ def verify_file(
     except _Failure as failure:
         return Verdict(
             outcome=failure.outcome,
-            step=STEPS.index(failure.name) + 1,
+            step=names.index(failure.name) + 1,
             name=failure.name,
             message=str(failure),
             facts=steps.facts,
@@ -148,6 +165,7 @@ def verify_file(
         shown=steps.shown,
         record=steps.record,
         notice=steps.notice,
+        dossier=steps.dossier,
     )
 
 
@@ -160,9 +178,7 @@ def _verify_bundle(
         proof = parse_proof(contents.proof)
         parse_checkpoint(parse_note(proof.checkpoint).text)
         _record_of(proof)
-        own = parse_policy(contents.policy, any_kind=True)
-        if not contents.policy.endswith(b"\n"):  # a policy by hand may; in a bundle is one form
-            raise EvidenceError("the last line of policy.txt does not end in a newline")
+        own = _own_policy(contents.policy)
     steps.facts["policy"] = "bundle" if policy is None else "given"
     checked = _signed(steps, proof, own if policy is None else policy)
     with _step("record"):
@@ -178,16 +194,121 @@ def _verify_bundle(
         steps.shown = check_disclosures(contents.disclosures, steps.record)
     with _step("notice"):
         steps.notice = check_notice(contents.notice, steps.record, steps.shown)
-    with _step("timestamps"):
-        over = without_cosignatures(proof.checkpoint)
-        steps.facts["timestamps"] = [
-            _stamped(token, over, check_timestamp) for token in contents.timestamps.values()
-        ]
+    _check_timestamps(steps, contents.timestamps, proof.checkpoint, check_timestamp)
     with _step("files"):
         if sums({n: d for n, d in files.items() if n != SUMS}) != listed:
             raise EvidenceError(f"{SUMS} does not match the files")
     names = ", ".join(steps.shown) or "nothing personal"
     return f"{_sealed_where(steps)}; shown: {names}; {_rests_on(steps.facts)}"
+
+
+def _verify_dossier(
+    steps: _Steps, data: bytes, policy: Policy | None, check_timestamp: CheckTimestamp | None
+) -> str:
+    with _step("container"):
+        files = read_container(data, FILES_MAX)
+        contents, listed = dossier_contents_of(files)
+        proofs = {id_: parse_proof(record.proof) for id_, record in contents.records.items()}
+        first = next(iter(proofs.values()))
+        if any(proof.checkpoint != first.checkpoint for proof in proofs.values()):
+            raise EvidenceError("the proofs are not under the same checkpoint")
+        parse_checkpoint(parse_note(first.checkpoint).text)
+        bodies = {id_: _record_of(proof) for id_, proof in proofs.items()}
+        own = _own_policy(contents.policy)
+    steps.facts["policy"] = "bundle" if policy is None else "given"
+    checked = _signed(steps, first, own if policy is None else policy)
+    origin = checked.checkpoint.origin
+    with _step("record"):
+        members = {}
+        for id_, body in bodies.items():
+            if body != contents.records[id_].record:
+                raise EvidenceError(f"the record {id_} is not that of its proof")
+            members[id_] = check_record(body, origin)
+            check_members(id_, members[id_])
+        check_order([(members[id_]["type"], proof.index) for id_, proof in proofs.items()])
+    for id_, proof in proofs.items():
+        _included(steps, bodies[id_], proof, checked)
+    with _step("disclosures"):
+        shown = {
+            id_: check_disclosures(record.disclosures, members[id_])
+            for id_, record in contents.records.items()
+        }
+    notice = None
+    with _step("notice"):
+        for id_, record in members.items():
+            if record["type"] == ACKNOWLEDGMENT:
+                assert contents.notice is not None  # noqa: S101 - as its container says
+                notice = check_notice(contents.notice, record, shown[id_])
+    records = tuple(
+        DossierRecord(
+            id=id_,
+            type=record["type"],
+            record=record,
+            body=bodies[id_],
+            digest=sha256(bodies[id_]).hexdigest(),
+            shown=shown[id_],
+            index=proofs[id_].index,
+        )
+        for id_, record in members.items()
+    )
+    with _step("joins"):
+        joined = check_joins(records)
+    _check_timestamps(steps, contents.timestamps, first.checkpoint, check_timestamp)
+    with _step("files"):
+        if contents.readme != GUIDE:
+            raise EvidenceError("README.txt is not the text that every dossier has")
+        if sums({n: d for n, d in files.items() if n != SUMS}) != listed:
+            raise EvidenceError(f"{SUMS} does not match the files")
+    steps.dossier = Dossier(
+        records=records,
+        notice=notice,
+        joins=joined.joins,
+        missing=joined.missing,
+        origin=origin,
+        size=checked.checkpoint.size,
+        root=checked.checkpoint.root,
+        checkpoint=first.checkpoint,
+        cosigned=tuple((readable(c.name), c.time) for c in checked.cosigned),
+        timestamps=tuple(
+            Stamped(name, read_timestamp(token).at) for name, token in contents.timestamps.items()
+        ),
+        key_fingerprint=steps.facts["key_fingerprint"],
+    )
+    where = f"{steps.facts['log']}, checkpoint of size {steps.facts['size']}{_trust(steps.facts)}"
+    what = ", ".join(record.id for record in records)
+    lacks = f"; missing: {'; '.join(joined.missing)}" if joined.missing else ""
+    return f"one order, {what}, sealed in {where}{lacks}; {_rests_on(steps.facts)}"
+
+
+def dossier_of(data: bytes) -> Dossier:
+    """What a dossier says, checked by its own policy, without the quorum that it asks for.
+
+    So its maker and each of its readers get the same, of which the PDF is made.
+    """
+    policy = parse_policy(
+        dossier_contents_of(read_container(data, FILES_MAX))[0].policy, any_kind=True
+    )
+    verdict = verify_file(data, replace(policy, quorum=NONE))
+    if verdict.dossier is None:
+        raise EvidenceError(verdict.line())
+    return verdict.dossier
+
+
+def _own_policy(text: bytes) -> Policy:
+    if not text.endswith(b"\n"):  # a policy by hand may; in a bundle is one form
+        raise EvidenceError("the last line of policy.txt does not end in a newline")
+    return parse_policy(text, any_kind=True)
+
+
+def _check_timestamps(
+    steps: _Steps,
+    stamps: Mapping[str, bytes],
+    checkpoint: bytes,
+    check: CheckTimestamp | None,
+) -> None:
+    with _step("timestamps"):
+        over = without_cosignatures(checkpoint)
+        steps.facts["timestamps"] = [_stamped(token, over, check) for token in stamps.values()]
 
 
 def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
@@ -268,16 +389,19 @@ def without_cosignatures(note: bytes) -> bytes:
 
 def _sealed_where(steps: _Steps) -> str:
     facts, record = steps.facts, steps.record
-    trust = ""
-    if facts["policy"] == "bundle":
-        trust = f" (checked against the key that came in this bundle, {facts['key_fingerprint']})"
     binding, known = record.get("binding"), ""
     if record["type"] == VERIFICATION and isinstance(binding, str) and binding in _BINDINGS:
         known = f" (no new check, the buyer was known by {binding})"
     return (
         f"{record['id']}{known} sealed in {facts['log']} as entry {facts['index']}, "
-        f"checkpoint of size {facts['size']}{trust}"
+        f"checkpoint of size {facts['size']}{_trust(facts)}"
     )
+
+
+def _trust(facts: Mapping[str, Any]) -> str:
+    if facts["policy"] != "bundle":
+        return ""
+    return f" (checked against the key that came in this bundle, {facts['key_fingerprint']})"
 
 
 def _rests_on(facts: Mapping[str, Any]) -> str:

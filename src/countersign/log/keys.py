@@ -48,7 +48,7 @@ class LogKeys:
     async def make(self, mode: Mode, origin: str, log_id: int) -> tuple[Signer, LogKey]:
         """A new key for a log: random, or the published one for test logs."""
         seed = test_seed(origin) if mode is Mode.TEST else self._entropy(SEED_BYTES)
-        signer = Signer(origin, seed)
+        signer = Signer.from_seed(origin, seed)
         vkey = signer.verifier.vkey
         time_ns = self._clock.time_ns()
         sealed = await self._seeds.seal(seed, account=DEPLOYMENT, row_id=vkey, time_ns=time_ns)
@@ -76,7 +76,7 @@ class LogKeys:
         """The signer of this key; None if the key is damaged, which is logged."""
         try:
             seed = await self._seeds.open(key.seed, account=DEPLOYMENT, row_id=key.vkey)
-            signer = Signer(log.origin, seed)
+            signer = Signer.from_seed(log.origin, seed)
             if signer.verifier.vkey == key.vkey:
                 return signer
         except (DamagedValue, EvidenceError, ValueError):

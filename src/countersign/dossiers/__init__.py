@@ -1,0 +1,1 @@
+"""Dossiers: the evidence of one order in one file."""
