@@ -24,7 +24,7 @@ from countersign.mode import Mode
 from countersign.private_file import write_key_file
 
 _MODES: Final = click.Choice([mode.value for mode in Mode])
-_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE: Final = click.Path(path_type=Path)
 
 
 @click.command("keys")
