@@ -27,14 +27,15 @@ KINDS: Final = ("902-11", "902-13", "902-14", "ca-1552", "ca-1553", "ca-1561")
 DESCRIPTION: Final = "docs/system-description.md"
 _VERSION: Final = re.compile(r"^\*\*Version ([0-9]+)\*\*", re.MULTILINE)
 _BLANK: Final = re.compile(r"`(\[(?:FILL IN|COUNSEL)[^`]*\])`")
-_MARKUP: Final = re.compile(r"([\\`*_\[\]<>#|])")
+_MARKUP: Final = re.compile(r"([\\`*\[\]<>#|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _NOTICE: Final = """\
 > **DRAFT FOR COUNSEL'S REVIEW. NOT SIGNED. NOT A CERTIFICATION.**
 >
 > Software filled this in from the records of one deployment. It asserts nothing for any person. The
 > statements are worded by the makers of the software; they do not reproduce the law, and whether
 > they are what it requires is for counsel. Blanks are marked `[FILL IN: …]` and `[COUNSEL: …]`."""
-_TEST: Final = """\
+_TEST: Final = """
+
 
 > **TEST MODE.** The keys of test logs are published. This record proves nothing about a sale, and
 > must not be certified as if it did."""
@@ -63,7 +64,7 @@ class Exhibit(NamedTuple):
     size: int
 
 
-class Draft(NamedTuple):
+class CertificationDraft(NamedTuple):
     """A draft, the facts in it by name, and what a person still has to fill in."""
 
     text: str
@@ -71,7 +72,7 @@ class Draft(NamedTuple):
     blanks: tuple[str, ...]
 
 
-def draft(kind: str, facts: CertificateFacts, exhibit: Exhibit | None) -> Draft:
+def draft(kind: str, facts: CertificateFacts, exhibit: Exhibit | None) -> CertificationDraft:
     """The draft of one of KINDS, in Markdown."""
     record: dict[str, Any] = msgspec.json.decode(facts.record)
     known = dict(_facts(record, facts))
@@ -94,7 +95,7 @@ def draft(kind: str, facts: CertificateFacts, exhibit: Exhibit | None) -> Draft:
         key_fingerprint=facts.key_fingerprint,
         signature=_SIGNATURE,
     )
-    return Draft(text, known, tuple(_BLANK.findall(text)))
+    return CertificationDraft(text, known, tuple(_BLANK.findall(text)))
 
 
 def _facts(record: Mapping[str, Any], facts: CertificateFacts) -> Iterator[tuple[str, str]]:
