@@ -73,7 +73,7 @@ class AnchorLog:
         """Witnesses are asked for cosignatures, authorities (their URLs) for RFC 3161 time-stamps.
 
         `roots` is a file with the certificates (PEM) that time-stamps have to lead to; without it
-        a time-stamp is kept whoever signed it.
+        a time-stamp by any signer is kept.
 
         Raises InvalidConfiguration if there are authorities, but not the package that they need, or
         the file cannot be read.
