@@ -18,6 +18,7 @@ from countersign.access.account import read_account
 from countersign.access.key import Principal
 from countersign.acknowledgments.certificate import readme
 from countersign.acknowledgments.certificate_facts import CertificateFacts, Review
+from countersign.acknowledgments.certificate_parties import DIGESTS
 from countersign.acknowledgments.find import opened, read_record, refusing_damage, stored
 from countersign.acknowledgments.model import HOSTED_FIELDS, NO_FIELD, StoredAcknowledgment
 from countersign.acknowledgments.room import Acknowledgments
@@ -37,6 +38,7 @@ from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpo
 from countersign.log.seal import with_cosignatures
 from countersign.notices.model import LifecycleEvent, PublishedVersion
 from countersign.notices.registry import published_versions
+from countersign.parties.sql import bodies_named
 
 _REVIEWS: Final = {LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED}
 
@@ -119,11 +121,13 @@ async def _evidence(
         record = entry.verdict.record
         check_notice(notice.body, record, check_disclosures(shown, record))
         account = await room.log.database.read(read_account, who.account_id)
+        named = [record[member] for member in DIGESTS if record.get(member)]
+        parties = await room.log.database.read(bodies_named, who.account_id, found.mode, named)
         witnesses = [parse_cosignature(a.body) for a in entry.anchors if a.kind == WITNESS]
         stamps = [anchor for anchor in entry.anchors if anchor.kind == TIMESTAMP]
         facts = CertificateFacts(
             record=found.record,
-            parties=(),
+            parties=tuple(parties),
             shown=shown,
             erased_at=found.erased_at,
             notice=notice.body,

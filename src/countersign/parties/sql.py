@@ -73,6 +73,23 @@ def record_in_force(
     return None if row is None else PartyRecord(*row)
 
 
+def bodies_named(
+    connection: Connection, account_id: str, mode: Mode, digests: Iterable[str]
+) -> list[bytes]:
+    """The records of the operator and of an account that have these digests (SHA-256 in hex)."""
+    wanted = [bytes.fromhex(digest) for digest in digests]
+    found: list[bytes] = []
+    for scope, kept in ((DEPLOYMENT, deployment_records), (account_id, records)):
+        rows = connection.execute(
+            select(kept.c.body)
+            .join(parties, kept.c.id == parties.c.record_id)
+            .where(parties.c.scope == scope, parties.c.mode == mode, parties.c.digest.in_(wanted))
+            .order_by(parties.c.type)
+        )
+        found += rows.scalars()
+    return found
+
+
 def put_in_force(connection: Connection, scope: str, record: NewRecord, number: int) -> None:
     """Let this record of a party follow the one before it, `number - 1`."""
     row = {"scope": scope, "mode": record.mode, "type": record.type.value, "number": number}
