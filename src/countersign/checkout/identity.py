@@ -311,7 +311,9 @@ async def remembered(
         attempt=0,
     )
     identified = partial(checks.identified, check=check)
-    return await store.change(room, session, identified, informing.write)
+    passed = await store.change(room, session, identified, informing.write)
+    room.remembered.passes[binding.value] += 1
+    return passed
 
 
 async def require_verified(room: Checkout, session: Session) -> None:
