@@ -61,8 +61,8 @@ def described(record: Mapping[str, Any] | None, otherwise: str, role: str) -> tu
         "licence": "licence",
         "contact": "contact",
     }
-    told = [f"{label} {record[key]}" for key, label in labels.items() if record.get(key)]
-    return name, "; ".join([_WORDS[role], *told, _WORDS["described"]])
+    stated = [f"{label} {record[key]}" for key, label in labels.items() if record.get(key)]
+    return name, "; ".join([_WORDS[role], *stated, _WORDS["described"]])
 
 
 def timeline(
