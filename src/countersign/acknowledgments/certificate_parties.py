@@ -21,8 +21,6 @@ Event = tuple[datetime, str, str]
 """When, what, and by whose clock."""
 Seen = tuple[tuple[str, datetime | None], ...]
 """Names of those who saw a checkpoint, with their times."""
-DIGESTS: Final = ("operator_record", "account_record", "capture_process")
-"""The members of a record that name records of its parties."""
 
 
 def party(record: Mapping[str, Any], facts: CertificateFacts, member: str) -> dict[str, Any] | None:

@@ -284,7 +284,7 @@ parties: Final = _table(
     Column("type", String(20), nullable=False),
     Column("number", Integer, nullable=False),
     Column("record_id", String(40), nullable=False, unique=True),
-    Column("digest", LargeBinary, nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
     PrimaryKeyConstraint("scope", "mode", "type", "number"),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, insert, select
@@ -73,21 +73,11 @@ def record_in_force(
     return None if row is None else PartyRecord(*row)
 
 
-def bodies_named(
-    connection: Connection, account_id: str, mode: Mode, digests: Iterable[str]
-) -> list[bytes]:
-    """The records of the operator and of an account that have these digests (SHA-256 in hex)."""
+def record_ids(connection: Connection, digests: Iterable[str]) -> Sequence[str]:
+    """The records of parties with these digests, in hexadecimal."""
     wanted = [bytes.fromhex(digest) for digest in digests]
-    found: list[bytes] = []
-    for scope, kept in ((DEPLOYMENT, deployment_records), (account_id, records)):
-        rows = connection.execute(
-            select(kept.c.body)
-            .join(parties, kept.c.id == parties.c.record_id)
-            .where(parties.c.scope == scope, parties.c.mode == mode, parties.c.digest.in_(wanted))
-            .order_by(parties.c.type)
-        )
-        found += rows.scalars()
-    return found
+    rows = select(parties.c.record_id).where(parties.c.digest.in_(wanted))
+    return connection.execute(rows.order_by(parties.c.type, parties.c.number)).scalars().all()
 
 
 def put_in_force(connection: Connection, scope: str, record: NewRecord, number: int) -> None:

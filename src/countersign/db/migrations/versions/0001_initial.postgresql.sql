@@ -289,7 +289,8 @@ CREATE TABLE parties (
   record_id VARCHAR(40) NOT NULL,
   digest BYTEA NOT NULL,
   CONSTRAINT pk_parties PRIMARY KEY (scope, mode, type, number),
-  CONSTRAINT uq_parties_record_id UNIQUE (record_id)
+  CONSTRAINT uq_parties_record_id UNIQUE (record_id),
+  CONSTRAINT uq_parties_digest UNIQUE (digest)
 );
 
 CREATE TABLE provider_sessions (

@@ -291,7 +291,8 @@ CREATE TABLE parties (
   record_id VARCHAR(40) NOT NULL,
   digest BLOB NOT NULL,
   CONSTRAINT pk_parties PRIMARY KEY (scope, mode, type, number),
-  CONSTRAINT uq_parties_record_id UNIQUE (record_id)
+  CONSTRAINT uq_parties_record_id UNIQUE (record_id),
+  CONSTRAINT uq_parties_digest UNIQUE (digest)
 );
 
 CREATE TABLE provider_sessions (
@@ -782,4 +783,4 @@ CREATE TRIGGER parties_no_update BEFORE UPDATE ON parties BEGIN SELECT RAISE(ABO
 
 CREATE TRIGGER parties_no_delete BEFORE DELETE ON parties BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
 
-CREATE TRIGGER parties_no_replace BEFORE INSERT ON parties WHEN EXISTS (SELECT 1 FROM parties WHERE scope = NEW.scope AND mode = NEW.mode AND type = NEW.type AND number = NEW.number) OR EXISTS (SELECT 1 FROM parties WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM parties WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+CREATE TRIGGER parties_no_replace BEFORE INSERT ON parties WHEN EXISTS (SELECT 1 FROM parties WHERE scope = NEW.scope AND mode = NEW.mode AND type = NEW.type AND number = NEW.number) OR EXISTS (SELECT 1 FROM parties WHERE digest = NEW.digest) OR EXISTS (SELECT 1 FROM parties WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM parties WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
