@@ -33,6 +33,7 @@ class Monitor:
         policy: str | None = None,
         patience: Patience = Patience(silence=timedelta(days=1)),  # noqa: B008 - it is frozen
         seconds: float = 60.0,
+        receipts: Path | None = None,
     ) -> Seen:
         """Look once."""
         keys = policy or self.policy(site)
@@ -43,6 +44,7 @@ class Monitor:
                 state=State(self.folder),
                 clock=self.clock,
                 progress=lambda *of: self.progress.append(of),
+                receipts=receipts,
             )
             async with open_source(site.at(), pause=self.clock.pause, seconds=seconds) as source:
                 return await look(watch, source, patience)

@@ -24,6 +24,8 @@ EPOCH_RECORD: Final = "epoch"
 """The name, below the address of a log, of the record with which it begins."""
 ENTRY: Final = "entry"
 """The name under which an alarm holds one entry."""
+RECEIPT: Final = "receipt"
+"""The name under which an alarm holds a receipt."""
 
 
 class AlarmKind(StrEnum):
@@ -45,6 +47,8 @@ class AlarmKind(StrEnum):
     """Too few witnesses of the policy cosigned what was served."""
     EPOCH = "epoch"
     """The log that follows does not cite what this one had published."""
+    SUPPRESSED = "suppressed"
+    """The log has not got a record that it had promised to have by now."""
     REPLACED = "replaced"
     """The address serves another log than before."""
     SILENCE = "silence"

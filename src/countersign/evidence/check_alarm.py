@@ -8,11 +8,20 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from countersign.evidence.alarm import ENTRY, EPOCH_RECORD, Alarm, AlarmKind, parse_alarm, said_by
+from countersign.evidence.alarm import (
+    ENTRY,
+    EPOCH_RECORD,
+    RECEIPT,
+    Alarm,
+    AlarmKind,
+    parse_alarm,
+    said_by,
+)
 from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import entry_form, entry_host, log_entry
+from countersign.evidence.entry import entry_form, entry_host, log_entry, origin_mode
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import NoQuorum, NotCheckable, Policy
+from countersign.evidence.receipt import check_receipt
 from countersign.evidence.tiles import TileId, TileReader, parse_tile_path, tile_nodes
 from countersign.evidence.tree import (
     Node,
@@ -23,6 +32,7 @@ from countersign.evidence.tree import (
     subtrees,
     verify_inclusion,
 )
+from countersign.instant import rfc3339
 
 
 class Shown(StrEnum):
@@ -215,6 +225,18 @@ def _epoch(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
     return Shown.PROVED, f"{new.origin}: {_found(dropped(kept, record))}"
 
 
+def _suppressed(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    (last,) = _signed(alarm, policy, 1)
+    promise = check_receipt(alarm.resources.get(RECEIPT) or b"", policy)
+    if origin_mode(promise.origin) != origin_mode(last.origin):
+        raise EvidenceError("receipt and checkpoint are of logs of two modes")
+    return Shown.OBSERVED, (
+        f"{promise.origin} promised to have the record {promise.digest.hex()} by "
+        f"{rfc3339(promise.sealed_by)}; that it is not among the {last.size} entries can be "
+        "checked by reading them"
+    )
+
+
 def _replaced(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
     kept, served = _signed(alarm, policy, 2)
     if kept.origin == served.origin:
@@ -236,6 +258,7 @@ _CHECKS: Final[Mapping[AlarmKind, Callable[[Alarm, Policy], tuple[Shown, str]]]]
     AlarmKind.KEY: _key,
     AlarmKind.QUORUM: _quorum,
     AlarmKind.EPOCH: _epoch,
+    AlarmKind.SUPPRESSED: _suppressed,
     AlarmKind.REPLACED: _replaced,
     AlarmKind.SILENCE: _silence,
 }

@@ -44,6 +44,11 @@ T = TypeVar("T")
 @click.option(
     "--state", "folder", type=_FOLDER, required=True, help="Directory to remember the log in."
 )
+@click.option(
+    "--receipts",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory with receipts: alarm if the log has not got what it promised.",
+)
 @click.option("--once", is_flag=True, help="Check once and exit, as for cron.")
 @click.option(
     "--every", type=Duration(), default="60s", show_default=True, help="Pause between two checks."
@@ -61,6 +66,7 @@ def monitor(
     url: str,
     policy_file: Path,
     folder: Path,
+    receipts: Path | None,
     *,
     once: bool,
     every: timedelta,
@@ -79,7 +85,8 @@ def monitor(
     patience = Patience(silence=silence, frozen=frozen)
 
     async def run() -> Seen:
-        watch = Watch(policy=policy, clock=time, state=State(folder), progress=_progress)
+        state = State(folder)
+        watch = Watch(policy=policy, clock=time, state=state, progress=_progress, receipts=receipts)
         async with open_source(url) as source:
             if once:
                 return await look(watch, source, patience)

@@ -71,14 +71,14 @@ class _Bundle(NamedTuple):
         return {self.path: self.entries, self.tile_path: self.tile}
 
 
-def _nothing(_path: str, _body: bytes) -> None:
+def nothing(_path: str, _body: bytes) -> None:
     pass
 
 
 class Reader:
     """Reads one log up to one checkpoint."""
 
-    def __init__(self, read: Read, checkpoint: Checkpoint, keep: Keep = _nothing) -> None:
+    def __init__(self, read: Read, checkpoint: Checkpoint, keep: Keep = nothing) -> None:
         self._read = read
         self._checkpoint = checkpoint
         self._host = entry_host(checkpoint.origin)

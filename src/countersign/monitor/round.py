@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from countersign.clock import Clock
@@ -17,7 +18,7 @@ from countersign.evidence.note import NOTE_BYTES_MAX
 from countersign.evidence.policy import CheckedCheckpoint, NoQuorum, NotCheckable, Policy
 from countersign.evidence.tree import subtrees
 from countersign.instant import from_ns, rfc3339
-from countersign.monitor.reading import Reader, Wrong
+from countersign.monitor.reading import Keep, Reader, Wrong, nothing
 from countersign.monitor.source import PAUSE_SECONDS, TRIES, LogSource, Missing, Unreachable
 from countersign.monitor.state import Kept, ReadTree, State
 
@@ -68,6 +69,10 @@ class Watch(Look):
 
     state: State
     progress: OnProgress
+    receipts: Path | None = None
+    """A folder with receipts, whose promises are checked."""
+    seen: Callable[[str], Keep] = lambda _origin: nothing
+    """Gets the tiles of a log that were found right."""
 
 
 async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> Kept:
@@ -195,7 +200,7 @@ async def continues(look: Look, source: LogSource, old_note: bytes, new_note: by
 
 async def _read_up_to(watch: Watch, source: LogSource, kept: Kept, served: Checkpoint) -> ReadTree:
     """Read every entry and tile up to this checkpoint. Raises Wrong, if it is so twice."""
-    reader = Reader(source.get, served)
+    reader = Reader(source.get, served, watch.seen(served.origin))
     begin = kept.tree
     if kept.reading is not None and kept.tree.size <= kept.reading.size <= served.size:
         begin = kept.reading

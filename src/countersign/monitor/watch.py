@@ -19,6 +19,7 @@ from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tree import leaf_hash, verify_inclusion
 from countersign.monitor.reading import Reader, Wrong
+from countersign.monitor.receipts import Receipts, check_receipts
 from countersign.monitor.round import AlarmFound, Unchecked, Watch, check_log
 from countersign.monitor.source import LogSource, Missing, Unreachable
 from countersign.monitor.state import Kept
@@ -75,9 +76,13 @@ async def look(watch: Watch, source: LogSource, patience: Patience) -> Seen:
     known = watch.state.logs()
     try:
         try:
+            receipts = None if watch.receipts is None else Receipts(watch.receipts, watch)
+            watch = watch if receipts is None else replace(watch, seen=receipts.seen)
             checked = await _all_epochs(watch, source, known)
             for kept in checked[-1:]:
                 _check_growth(watch, kept, patience)
+            if receipts is not None:
+                await check_receipts(receipts, watch, source, checked)
         except (Unreachable, Unchecked) as error:
             _check_silence(watch, source, known, patience, str(error))
             seen = Seen(status=LookStatus.UNCHECKED, message=str(error))
