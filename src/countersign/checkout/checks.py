@@ -85,7 +85,9 @@ def begun(session: Session, now: datetime, check: StartedCheck) -> Session:
     content = require_open(session, now, Collected.IDENTITY)
     if (content.starting, content.attempts) != (check.provider, check.attempt):
         return session
-    return with_content(session, content, starting=None, check=check, reasons=())
+    before = (content.check,) if content.check else ()
+    earlier = (*content.earlier, *before)
+    return with_content(session, content, starting=None, check=check, earlier=earlier, reasons=())
 
 
 def renewed(session: Session, now: datetime, check: StartedCheck) -> Session:

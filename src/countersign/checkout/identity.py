@@ -255,9 +255,10 @@ def _played(
     )
 
 
-async def follow(room: Checkout, session: Session) -> Session:
-    """Ask the provider about the newest check now, and take its decision over.
+async def follow(room: Checkout, session: Session, attempt: int = 0) -> Session:
+    """Ask the provider about a check now, and take its decision over.
 
+    That is the newest, unless `attempt` is the number of an earlier one.
     Nothing happens where nothing was started, or the session has ended or collects something else.
 
     Raises:
@@ -265,7 +266,7 @@ async def follow(room: Checkout, session: Session) -> Session:
         ProviderSessionNotFound, ProviderSessionNotBound: it denies the session that it made.
         RateLimited: too many ZIP codes tried for this buyer.
     """
-    check = None if session.content is None else session.asked.check
+    check = None if session.content is None else _check_at(session.content, attempt)
     if check is None or not await _is_at_identity(room, session):
         return session
     if check.played:
@@ -290,13 +291,20 @@ async def follow(room: Checkout, session: Session) -> Session:
     return await store.change(room, session, partial(checks.unsubmitted, check=outcome))
 
 
-async def came_back(room: Checkout, session: Session, key: str, browser: str) -> Session:
-    """A browser arrived at the return address with this key; "" is one without the link."""
+def returned_from(room: Checkout, session: Session, key: str) -> int:
+    """The number of the check that has this key in its return address; 0: none."""
     for attempt in range(1, session.asked.attempts + 1):
         if compare_digest(return_code(room, session.id, attempt).encode(), key.encode()):
-            arrived = partial(checks.came_back, attempt=attempt, browser=browser)
-            return await store.change(room, session, arrived)
-    return session
+            return attempt
+    return 0
+
+
+async def came_back(room: Checkout, session: Session, attempt: int, browser: str) -> Session:
+    """A browser arrived at the return address of a check; "" is one without the link."""
+    if not attempt:
+        return session
+    arrived = partial(checks.came_back, attempt=attempt, browser=browser)
+    return await store.change(room, session, arrived)
 
 
 async def take_over(room: Checkout, session: Session) -> Session:
@@ -361,6 +369,10 @@ async def _is_at_identity(room: Checkout, session: Session) -> bool:
         return False
     status = session.status_at(await store.clock_of(room, session))
     return status is Status.OPEN and session.step is Collected.IDENTITY
+
+
+def _check_at(content: Content, attempt: int) -> StartedCheck | None:
+    return next((one for one in content.earlier if one.attempt == attempt), content.check)
 
 
 def _says_something(check: Check) -> bool:

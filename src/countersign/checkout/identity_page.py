@@ -233,7 +233,8 @@ async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Re
     except NotFound:
         session = await store.find_by_id(room, session_id) if is_seen else None
         if session is not None and session.content is not None:
-            await identity.came_back(room, session, key, "")
+            attempt = identity.returned_from(room, session, key)
+            await identity.came_back(room, session, attempt, "")
         locale = preferred(call.headers.get(b"accept-language", b""))
         words = words_of(locale)
         return screen(
@@ -245,13 +246,14 @@ async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Re
             return_url=None,
         )
     session = visit.session
+    attempt = identity.returned_from(room, session, key)
     if is_seen and _may_ask(session) and room.asking.may(session_id):
         # The page has a button that asks again, and what the provider decides arrives anyway.
         with suppress(Refusal):
-            session = await identity.follow(room, session)
+            session = await identity.follow(room, session, attempt)
     if is_seen:
         with suppress(Refusal):  # erased meanwhile
-            await identity.came_back(room, session, key, visit.browser)
+            await identity.came_back(room, session, attempt, visit.browser)
     return visit.go_on()
 
 

@@ -160,6 +160,8 @@ class Content(Struct, frozen=True, kw_only=True):
     starting: str | None = None
     """The provider at which the check with the last number is being started."""
     check: StartedCheck | None = None
+    earlier: tuple[StartedCheck, ...] = ()
+    """Those before it: another browser may be at one of them."""
     begun: tuple[Begun, ...] = ()
     """Of the identity checks that a browser has begun, or was led back from."""
     identity: IdentityCheck | None = None
