@@ -24,6 +24,7 @@ from tests.verification.inside import staged
 pytestmark = pytest.mark.long
 
 _TEST = ("--account", "{account_id}", "--mode", "test")
+_IDENTITY = ("--session", "s", "--return-url", "https://shop.example/", "--zip", "94110")
 _ORDER = ("--session", "s", "--return-url", "https://shop.example/", "--notice", "{notice_id}")
 
 # What each command needs to succeed; `{…}` is filled in. A new command needs a line here.
@@ -31,6 +32,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "init": (),
     "accounts create": ("another",),
     "accounts list": (),
+    "accounts describe": ("{account_id}", "--legal-name", "Parts Example LLC"),
+    "accounts show": ("{account_id}",),
+    "accounts capture-process": ("{account_id}", "--statement", "{file}"),
+    "operator describe": ("--legal-name", "Evidence Example Inc."),
+    "operator show": (),
     "accounts clearance set": ("{account_id}", "--lifetime", "2h"),
     "accounts clearance show": ("{account_id}",),
     "accounts verification set": (
@@ -70,6 +76,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "log check": (),
     "log policy": (),
     "log rotate-key": ("--yes",),
+    "log keys": (),
+    "log approvers": (),
+    "log set-approvers": ("--threshold", "0", "--yes"),
+    "log approve": ("{approval}",),
+    "log approver-key": ("{new}", "--name", "bo"),
+    "log sign-approval": ("--key", "{approver_key}", "{proposal}", "--yes"),
     "log recover": (),
     "vault status": (),
     "database grants": ("--role", "countersign_app"),
@@ -119,10 +131,18 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "checkout-sessions create": (*_TEST, *_ORDER),
     "checkout-sessions list": (*_TEST, "--session", "{session}"),
     "checkout-sessions show": (*_TEST, "{checkout_session_id}"),
+    "buyers verification-sessions create": (*_TEST, *_IDENTITY),
+    "buyers verification-sessions show": (*_TEST, "{verification_session_id}"),
     "checkout-sessions cancel": (*_TEST, "{checkout_session_id}", "--yes"),
 }
-# With status 1 where nothing could be judged, as here; the answer is on standard output anyway.
-JUDGES: dict[str, tuple[str, ...]] = {"conformance": ("--account", "{account_id}", "--for", "1s")}
+# With status 1 or 2 where nothing could be judged, as here; the answer is on standard output.
+_NO_LOG = ("http://127.0.0.1:9/v1/log/test/1", "--policy", "{policy}")
+JUDGES: dict[str, tuple[str, ...]] = {
+    "conformance": ("--account", "{account_id}", "--for", "1s"),
+    "log monitor": (*_NO_LOG, "--state", "{new}", "--once"),
+    "log mirror": (*_NO_LOG, "{new}"),
+    "log check-alarm": ("{file}", "--policy", "{policy}"),
+}
 # These answer by serving; `--json` is for what may keep them from it.
 SERVERS: dict[str, tuple[str, ...]] = {
     "serve": (),
@@ -133,6 +153,8 @@ SERVERS: dict[str, tuple[str, ...]] = {
 EMPTY = {"buyers evidence", "webhooks deliveries"}
 # These need no configuration; their arguments are right or not.
 BARE = {"verify", "simulate-provider", "database grants"}
+BARE |= {"log approver-key", "log sign-approval"}
+BARE |= {"log monitor", "log mirror", "log check-alarm"}
 
 
 def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]]:
@@ -238,6 +260,29 @@ def replaced_key(bench: Bench, _: Mapping[str, str]) -> str:
     return before
 
 
+def approver_key(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make the key of a person who approves, register it, and propose another key."""
+    folder = Path(there_is["file"]).parent
+    key, proposal = folder / "ann.key", folder / "proposal"
+    vkey = bench.read("log", "approver-key", str(key), "--name", "ann")["vkey"]
+    bench.run("log", "set-approvers", "--threshold", "1", vkey, "--yes")
+    proposal.write_text(bench.read("log", "rotate-key", "--yes")["proposal"])
+    return str(key)
+
+
+def proposal(_: Bench, there_is: Mapping[str, str]) -> str:
+    """Where `approver_key` writes the proposal."""
+    return str(Path(there_is["file"]).with_name("proposal"))
+
+
+def approval(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Sign a proposal."""
+    key, file = approver_key(bench, there_is), Path(proposal(bench, there_is))
+    signed = bench.read("log", "sign-approval", str(file), "--key", key, "--yes")["signed"]
+    file.write_text(signed)
+    return str(file)
+
+
 def endpoint_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     """Make a webhook endpoint."""
     of = ("--account", there_is["account_id"], "--mode", "test")
@@ -275,6 +320,13 @@ def checkout_session_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     return str(bench.read("checkout-sessions", "create", *words)["checkout_session_id"])
 
 
+def verification_session_id(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make a verification session."""
+    command = "buyers verification-sessions create"
+    words = [word.format_map(there_is) for word in ARGUMENTS[command]]
+    return str(bench.read(*command.split(), *words)["verification_session_id"])
+
+
 def event_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     """Have something happen."""
     made: str = bench.read("test", "trigger", there_is["account_id"], "buyer.revoked")["id"]
@@ -306,6 +358,7 @@ MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
         *(verifying, credentials, revoked, moved, waiting, reviewing, replaced_key, endpoint_id),
         *(owner, event_id),
         *(complete, enjoined, now, origin, of_origin, checkout_session_id, session),
+        *(verification_session_id, approver_key, proposal, approval),
     )
 }
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from countersign.acknowledgments.certificate_words import process_rows
+from countersign.acknowledgments.certificate_process import process_rows
+from countersign.cli.files import read_policy
 from countersign.cli.support import command, printable, say
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, in_order, write_container
 from countersign.evidence.checkpoint import cosigned_at
-from countersign.evidence.contents import INITIALS
+from countersign.evidence.contents import BOUND, INITIALS
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import Policy, parse_policy
+from countersign.evidence.policy import Policy
 from countersign.evidence.process import PROCESS
+from countersign.evidence.receipt import check_receipt, is_receipt
+from countersign.evidence.record import PARTIES_VERSION
 from countersign.evidence.verification import (
     STEPS,
     CheckTimestamp,
@@ -36,7 +40,6 @@ _STATUS = {
     Conclusion.UNCHECKED: 2,
     Conclusion.CONSISTENT: 3,
 }
-_POLICY_BYTES_MAX = 1_000_000
 _OWN_KEY = (
     "the key was not checked: it came in this bundle, and the person who made the bundle may have "
     "made the key too. Give the operator's policy from another source: --policy POLICY"
@@ -80,7 +83,7 @@ def verify(
     own_key: bool,
     as_json: bool,
 ) -> None:
-    """Check a bundle, packed or unpacked, or a proof.
+    """Check a bundle, packed or unpacked, a proof, or a receipt.
 
     Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked; 3 all
     checks passed, but only with the key in the bundle itself.
@@ -89,10 +92,13 @@ def verify(
 
     The command needs no server, no database and no network.
     """
-    policy = None if policy_file is None else _policy(policy_file)
+    policy = None if policy_file is None else read_policy(policy_file)
     data = _read(file)
     if data.startswith(b"%PDF"):
         _refuse_certificate(data)
+    if is_receipt(data):
+        _verify_receipt(data, policy, as_json=as_json)
+        return
     verdict = _compared(verify_file(data, policy, _timestamp_check(timestamp_roots)), data)
     warnings = _warnings(verdict)
     for warning in warnings:
@@ -111,6 +117,30 @@ def verify(
     click.echo(json.dumps(view) if as_json else _printable(verdict.line()))
     if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
         sys.exit(_STATUS[verdict.outcome])
+
+
+def _verify_receipt(data: bytes, policy: Policy | None, *, as_json: bool) -> None:
+    """Say what a receipt promises; exit status 1 if no log of the policy promised it."""
+    if policy is None:
+        raise InvalidArgument("A receipt needs the policy to check it against: --policy POLICY.")
+    try:
+        found = check_receipt(data, policy)
+    except EvidenceError as error:
+        click.echo(
+            json.dumps({"ok": False, "message": str(error)}) if as_json else f"FAILED: {error}"
+        )
+        sys.exit(_STATUS[Conclusion.FAILED])
+    digest, until = found.digest.hex(), rfc3339(found.sealed_by)
+    message = f"{found.origin} promised to have the record {digest} by {until}"
+    say("a receipt is a promise, not a proof: ask for the bundle, and check that one")
+    view = {
+        "ok": True,
+        "message": message,
+        "record_sha256": digest,
+        "log": found.origin,
+        "sealed_by": until,
+    }
+    click.echo(json.dumps(view) if as_json else _printable(f"OK  {message}"))
 
 
 def _compared(verdict: Verdict, data: bytes) -> Verdict:
@@ -176,6 +206,7 @@ def _words(verdict: Verdict) -> Iterator[str]:
     if not notice:
         return
     yield f"accepted at {record['accepted_at']} by the service's own clock, for {record['account']}"
+    yield from _bound(record)
     yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
     yield f"  version {record['notice_version_source']}"
     for name in ("source_law", "source_bill", "source_url"):
@@ -200,6 +231,13 @@ def _words(verdict: Verdict) -> Iterator[str]:
             yield f"  {row['label']}: {row['value']}{note}"
 
 
+def _bound(record: Mapping[str, Any]) -> Iterator[str]:
+    for name, words in BOUND.items():
+        if record["v"] == PARTIES_VERSION and name in record:
+            bound = f"SHA-256 {record[name]}" if record[name] else "none was in force"
+            yield f"  record of {words}: {bound}"
+
+
 def _warnings(verdict: Verdict) -> list[str]:
     """What a reader of a good verdict must know."""
     if not verdict.ok:
@@ -219,13 +257,6 @@ def _warnings(verdict: Verdict) -> list[str]:
 def _printable(text: str) -> str:
     """A text from a file, on one line."""
     return printable(text, keep="")
-
-
-def _policy(file: Path) -> Policy:
-    try:
-        return parse_policy(_bytes(file, _POLICY_BYTES_MAX), any_kind=True)
-    except EvidenceError as error:
-        raise InvalidArgument(f"{file} is not a policy: {error}.") from error
 
 
 def _timestamp_check(roots: Path | None) -> CheckTimestamp | None:

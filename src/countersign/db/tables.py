@@ -41,8 +41,12 @@ PROTECTED: Final = (
     "log_tiles",
     "checkpoints",
     "anchors",
+    "log_rosters",
+    "log_proposals",
+    "log_approvals",
     "erasures",
     "audit_log",
+    "parties",
 )
 
 metadata: Final = MetaData(
@@ -271,6 +275,19 @@ deployment_records: Final = _table(
     Column("body", LargeBinary, nullable=False),
 )
 
+# Every record of a party; the one with the highest number is in force.
+parties: Final = _table(
+    "parties",
+    # An account's id, or `deployment` for the operator.
+    Column("scope", String(40), nullable=False),
+    _mode(),
+    Column("type", String(20), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("record_id", String(40), nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("scope", "mode", "type", "number"),
+)
+
 data_keys: Final = _table(
     "data_keys",
     Column("id", String(40), primary_key=True),
@@ -321,13 +338,45 @@ logs: Final = _table(
 
 log_keys: Final = _table(
     "log_keys",
-    Column("vkey", String(400), primary_key=True),
+    # An ML-DSA-44 key has 1,312 bytes.
+    Column("vkey", String(2100), primary_key=True),
     Column("log_id", ForeignKey("logs.id"), nullable=False),
-    # The private key, sealed by the vault.
-    Column("seed", LargeBinary, nullable=False),
+    # The private key, sealed by the vault; or its id on the PKCS#11 token that keeps it.
+    Column("seed", LargeBinary),
+    Column("token_id", LargeBinary),
     Column("created_at", Instant, nullable=False),
     Column("retires_at", Instant),
     Index(None, "log_id"),
+)
+
+# Who approves changes of the keys of logs; the row with the highest number is in force.
+log_rosters: Final = _table(
+    "log_rosters",
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("threshold", Integer, nullable=False),
+    # Verifier keys, one a line.
+    Column("approvers", Text, nullable=False),
+    Column("proposal_id", String(40), nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+log_proposals: Final = _table(
+    "log_proposals",
+    Column("id", String(40), primary_key=True),
+    Column("log_id", ForeignKey("logs.id"), nullable=False),
+    # What is signed to approve it.
+    Column("text", LargeBinary, nullable=False),
+    # The keys that it would add, as JSON, with what is secret sealed as in log_keys.
+    Column("keys", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+log_approvals: Final = _table(
+    "log_approvals",
+    Column("proposal_id", ForeignKey("log_proposals.id"), primary_key=True),
+    Column("approver", String(400), primary_key=True),
+    Column("line", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
 )
 
 # The one row of a log that changes; PostgreSQL's sequencers compare and swap it.
@@ -723,6 +772,8 @@ remembered: Final = _table(
     Column("public_key", LargeBinary),
     Column("sign_count", BigInteger),
     Column("user_handle", LargeBinary),
+    # Sign-ins of before count no more; NULL: no one has signed out.
+    Column("signed_out_at", Instant),
     Column("created_at", Instant, nullable=False),
     Column("last_used_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),

@@ -19,8 +19,12 @@ class RecordType(StrEnum):
     ERASURE = "erasure"
     NOTICE_EVENT = "notice_event"
     KEY_ROTATION = "key_rotation"
+    APPROVERS = "approvers"
     EPOCH = "epoch"
     RECOVERY = "recovery"
+    OPERATOR = "operator"
+    ACCOUNT = "account"
+    CAPTURE_PROCESS = "capture_process"
 
 
 class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):

@@ -246,6 +246,15 @@ CREATE TABLE log_pending (
 )
  WITHOUT ROWID;
 
+CREATE TABLE log_rosters (
+  number INTEGER NOT NULL,
+  threshold INTEGER NOT NULL,
+  approvers TEXT NOT NULL,
+  proposal_id VARCHAR(40) NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_log_rosters PRIMARY KEY (number)
+);
+
 CREATE TABLE log_tiles (
   log_id INTEGER NOT NULL,
   level INTEGER NOT NULL,
@@ -274,6 +283,17 @@ CREATE TABLE notice_versions (
   CONSTRAINT pk_notice_versions PRIMARY KEY (notice_id, version)
 );
 
+CREATE TABLE parties (
+  scope VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_parties_mode CHECK (mode IN ('test', 'live')),
+  type VARCHAR(20) NOT NULL,
+  number INTEGER NOT NULL,
+  record_id VARCHAR(40) NOT NULL,
+  digest BLOB NOT NULL,
+  CONSTRAINT pk_parties PRIMARY KEY (scope, mode, type, number),
+  CONSTRAINT uq_parties_record_id UNIQUE (record_id)
+);
+
 CREATE TABLE provider_sessions (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_provider_sessions_mode CHECK (mode IN ('test', 'live')),
   session_index BLOB NOT NULL,
@@ -294,6 +314,7 @@ CREATE TABLE remembered (
   public_key BLOB,
   sign_count BIGINT,
   user_handle BLOB,
+  signed_out_at BIGINT,
   created_at BIGINT NOT NULL,
   last_used_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,
@@ -457,9 +478,10 @@ CREATE TABLE log_heads (
 );
 
 CREATE TABLE log_keys (
-  vkey VARCHAR(400) NOT NULL,
+  vkey VARCHAR(2100) NOT NULL,
   log_id INTEGER NOT NULL,
-  seed BLOB NOT NULL,
+  seed BLOB,
+  token_id BLOB,
   created_at BIGINT NOT NULL,
   retires_at BIGINT,
   CONSTRAINT pk_log_keys PRIMARY KEY (vkey),
@@ -467,6 +489,16 @@ CREATE TABLE log_keys (
 );
 
 CREATE INDEX ix_log_keys_log_id ON log_keys (log_id);
+
+CREATE TABLE log_proposals (
+  id VARCHAR(40) NOT NULL,
+  log_id INTEGER NOT NULL,
+  text BLOB NOT NULL,
+  keys BLOB NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_log_proposals PRIMARY KEY (id),
+  CONSTRAINT fk_log_proposals_log_id FOREIGN KEY(log_id) REFERENCES logs (id)
+);
 
 CREATE TABLE notice_events (
   id VARCHAR(40) NOT NULL,
@@ -612,6 +644,15 @@ CREATE TABLE zip_attempts (
 
 CREATE INDEX ix_zip_attempts_at ON zip_attempts (at);
 
+CREATE TABLE log_approvals (
+  proposal_id VARCHAR(40) NOT NULL,
+  approver VARCHAR(400) NOT NULL,
+  line BLOB NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_log_approvals PRIMARY KEY (proposal_id, approver),
+  CONSTRAINT fk_log_approvals_proposal_id FOREIGN KEY(proposal_id) REFERENCES log_proposals (id)
+);
+
 CREATE TABLE verification_evidence (
   record_id VARCHAR(40) NOT NULL,
   account_id VARCHAR(40) NOT NULL,
@@ -707,6 +748,24 @@ CREATE TRIGGER anchors_no_delete BEFORE DELETE ON anchors BEGIN SELECT RAISE(ABO
 
 CREATE TRIGGER anchors_no_replace BEFORE INSERT ON anchors WHEN EXISTS (SELECT 1 FROM anchors WHERE log_id = NEW.log_id AND size = NEW.size AND kind = NEW.kind AND name = NEW.name) OR EXISTS (SELECT 1 FROM anchors WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
 
+CREATE TRIGGER log_rosters_no_update BEFORE UPDATE ON log_rosters BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
+
+CREATE TRIGGER log_rosters_no_delete BEFORE DELETE ON log_rosters BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
+
+CREATE TRIGGER log_rosters_no_replace BEFORE INSERT ON log_rosters WHEN EXISTS (SELECT 1 FROM log_rosters WHERE number = NEW.number) OR EXISTS (SELECT 1 FROM log_rosters WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
+
+CREATE TRIGGER log_proposals_no_update BEFORE UPDATE ON log_proposals BEGIN SELECT RAISE(ABORT, 'log_proposals is append-only'); END;
+
+CREATE TRIGGER log_proposals_no_delete BEFORE DELETE ON log_proposals BEGIN SELECT RAISE(ABORT, 'log_proposals is append-only'); END;
+
+CREATE TRIGGER log_proposals_no_replace BEFORE INSERT ON log_proposals WHEN EXISTS (SELECT 1 FROM log_proposals WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM log_proposals WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_proposals is append-only'); END;
+
+CREATE TRIGGER log_approvals_no_update BEFORE UPDATE ON log_approvals BEGIN SELECT RAISE(ABORT, 'log_approvals is append-only'); END;
+
+CREATE TRIGGER log_approvals_no_delete BEFORE DELETE ON log_approvals BEGIN SELECT RAISE(ABORT, 'log_approvals is append-only'); END;
+
+CREATE TRIGGER log_approvals_no_replace BEFORE INSERT ON log_approvals WHEN EXISTS (SELECT 1 FROM log_approvals WHERE proposal_id = NEW.proposal_id AND approver = NEW.approver) OR EXISTS (SELECT 1 FROM log_approvals WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_approvals is append-only'); END;
+
 CREATE TRIGGER erasures_no_update BEFORE UPDATE ON erasures BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
 
 CREATE TRIGGER erasures_no_delete BEFORE DELETE ON erasures BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
@@ -718,3 +777,9 @@ CREATE TRIGGER audit_log_no_update BEFORE UPDATE ON audit_log BEGIN SELECT RAISE
 CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;
 
 CREATE TRIGGER audit_log_no_replace BEFORE INSERT ON audit_log WHEN EXISTS (SELECT 1 FROM audit_log WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM audit_log WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;
+
+CREATE TRIGGER parties_no_update BEFORE UPDATE ON parties BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+
+CREATE TRIGGER parties_no_delete BEFORE DELETE ON parties BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+
+CREATE TRIGGER parties_no_replace BEFORE INSERT ON parties WHEN EXISTS (SELECT 1 FROM parties WHERE scope = NEW.scope AND mode = NEW.mode AND type = NEW.type AND number = NEW.number) OR EXISTS (SELECT 1 FROM parties WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM parties WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
