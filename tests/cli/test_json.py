@@ -37,6 +37,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "accounts capture-process": ("{account_id}", "--statement", "{file}"),
     "operator describe": ("--legal-name", "Evidence Example Inc."),
     "operator show": (),
+    "certification": ("{ack_id}", "--for", "902-13"),
     "accounts clearance set": ("{account_id}", "--lifetime", "2h"),
     "accounts clearance show": ("{account_id}",),
     "accounts verification set": (

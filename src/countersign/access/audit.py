@@ -47,6 +47,7 @@ class AuditAction(StrEnum):
     KEY_ROTATED = "key_rotated"
     KEY_REVOKED = "key_revoked"
     ACKNOWLEDGMENTS_EXPORTED = "acknowledgments_exported"
+    CERTIFICATION_DRAFTED = "certification_drafted"
     BUNDLE_WRITTEN = "bundle_written"
     ERASED = "erased"
     HOLD_PLACED = "hold_placed"

@@ -7,11 +7,11 @@ the service's back, or that a disk has damaged, must not make it hand out what f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib import resources
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from countersign import offline
 from countersign.access.account import read_account
@@ -24,7 +24,7 @@ from countersign.acknowledgments.room import Acknowledgments
 from countersign.errors import Erased, InvalidRequest
 from countersign.evidence.bundle import BundleContents, write_bundle
 from countersign.evidence.checkpoint import cosigned_at
-from countersign.evidence.contents import check_disclosures, check_notice
+from countersign.evidence.contents import BOUND, check_disclosures, check_notice
 from countersign.evidence.disclosure import read_disclosure
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_cosignature
@@ -33,10 +33,11 @@ from countersign.evidence.timestamp import read_timestamp
 from countersign.evidence.verification import Verdict, verify_file
 from countersign.instant import parse_rfc3339
 from countersign.log import logs_sql, tree_sql
-from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
+from countersign.log.model import Anchor, Log, StoredCheckpoint, cosignatures, time_stamps
 from countersign.log.seal import with_cosignatures
 from countersign.notices.model import LifecycleEvent, PublishedVersion
 from countersign.notices.registry import published_versions
+from countersign.parties.sql import record_ids
 
 _REVIEWS: Final = {LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED}
 
@@ -75,7 +76,6 @@ async def bundle(
 ) -> bytes:
     """Everything in one ZIP file: the same facts give the same bytes."""
     facts, entry = await _evidence(room, who, ack_id, disclose, wait)
-    tokens = [anchor.body for anchor in entry.anchors if anchor.kind == TIMESTAMP]
     return write_bundle(
         BundleContents(
             record=facts.record,
@@ -83,7 +83,7 @@ async def bundle(
             notice=facts.notice,
             proof=facts.proof,
             policy=await room.log.policy.behind(entry.log, entry.checkpoint.note),
-            timestamps={f"timestamps/{n}.tsr": token for n, token in enumerate(tokens, 1)},
+            timestamps={name: stamp.body for name, stamp in time_stamps(entry.anchors).items()},
             certificate=await room.certificates.make(facts, who.account_id),
             verify_py=_offline("verify.py"),
             verify_html=_offline("verify.html"),
@@ -119,11 +119,11 @@ async def _evidence(
         record = entry.verdict.record
         check_notice(notice.body, record, check_disclosures(shown, record))
         account = await room.log.database.read(read_account, who.account_id)
-        witnesses = [parse_cosignature(a.body) for a in entry.anchors if a.kind == WITNESS]
-        stamps = [anchor for anchor in entry.anchors if anchor.kind == TIMESTAMP]
+        witnesses = [parse_cosignature(each.body) for each in cosignatures(entry.anchors)]
+        stamps = time_stamps(entry.anchors).values()
         facts = CertificateFacts(
             record=found.record,
-            parties=(),
+            parties=await _parties(room, record),
             shown=shown,
             erased_at=found.erased_at,
             notice=notice.body,
@@ -141,6 +141,24 @@ async def _evidence(
             verify_url=room.verify_url,
         )
         return facts, entry
+
+
+async def facts_of(
+    room: Acknowledgments, who: Principal, ack_id: str, wait: float = 0.0
+) -> CertificateFacts:
+    """What a certificate says of one acknowledgment, without its personal fields."""
+    facts, _ = await _evidence(room, who, ack_id, NO_FIELD, wait)
+    return facts
+
+
+async def _parties(room: Acknowledgments, record: Mapping[str, Any]) -> tuple[bytes, ...]:
+    """The records of parties that this record binds."""
+    named = [record[member] for member in BOUND if record.get(member)]
+    if not named:
+        return ()
+    ids = await room.log.database.read(record_ids, named)
+    bodies = await room.log.database.read(tree_sql.record_bodies, ids)
+    return tuple(bodies[id_] for id_ in ids if id_ in bodies)
 
 
 async def _shown(
@@ -166,7 +184,7 @@ async def _entry(room: Acknowledgments, found: StoredAcknowledgment, wait: float
     anchors = await database.read(logs_sql.anchors_of, log.id, checkpoint.size)
     note = await seal.release(log, checkpoint)
     path = await database.scan(tree_sql.inclusion, log_id, sealed.index, checkpoint.size)
-    signed = with_cosignatures(note, anchors)
+    signed = with_cosignatures(note, cosignatures(anchors))
     written = format_proof(Proof(found.record, sealed.index, tuple(path), signed))
     verdict = verify_file(written, await room.log.policy.without_quorum(log.mode))
     if not verdict.ok:

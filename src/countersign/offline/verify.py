@@ -1077,7 +1077,7 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
 
     with report.step("timestamps") as say:
         over = own_lines(proof.note, checkpoint.origin)
-        facts["timestamps"] = [check_stamp(files[name], over) for name in stamps]
+        facts["timestamps"] = check_stamps({name: files[name] for name in stamps}, over)
         say.append("; ".join(facts["timestamps"]) or "none")
 
     with report.step("files"):
@@ -1154,14 +1154,25 @@ def date_of(time: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def check_stamp(data: bytes, over: bytes) -> str:
-    """What a time-stamp says, which has to be about these bytes."""
-    stamp = read_stamp(data)
-    if stamp.algorithm not in HASHES:
-        return f"{stamp.at}, not checked, since its hash algorithm is unknown"
-    if HASHES[stamp.algorithm](over).digest() != stamp.digest:
-        raise Bad("a time-stamp does not cover the checkpoint")
-    return f"{stamp.at}, for this checkpoint; its signer was not checked"
+def check_stamps(stamps: Mapping[str, bytes], over: bytes) -> list[str]:
+    """What time-stamps say, each of which is about these bytes or renews another of them."""
+    said = []
+    # By the hash of what it would be about: the checkpoint, or the time-stamp of this name.
+    abouts = {
+        oid: {digest(data).digest(): name for name, data in {**stamps, "": over}.items()}
+        for oid, digest in HASHES.items()
+    }
+    for data in stamps.values():
+        stamp = read_stamp(data)
+        if stamp.algorithm not in HASHES:
+            said.append(f"{stamp.at}, not checked, since its hash algorithm is unknown")
+            continue
+        renewed = abouts[stamp.algorithm].get(stamp.digest)
+        if renewed is None:
+            raise Bad("a time-stamp does not cover the checkpoint")
+        about = f"renewing {renewed}" if renewed else "for this checkpoint"
+        said.append(f"{stamp.at}, {about}; its signer was not checked")
+    return said
 
 
 def check_record(data: bytes, origin: str) -> dict[str, Any]:

@@ -25,10 +25,17 @@ CREATE TABLE anchors (
   size BIGINT NOT NULL,
   kind VARCHAR(20) NOT NULL,
   name VARCHAR(300) NOT NULL,
-  body BLOB NOT NULL,
   at BIGINT NOT NULL,
-  CONSTRAINT pk_anchors PRIMARY KEY (log_id, size, kind, name)
+  body BLOB NOT NULL,
+  digest VARCHAR(64) NOT NULL,
+  renews VARCHAR(64),
+  ends_at BIGINT,
+  CONSTRAINT pk_anchors PRIMARY KEY (log_id, size, kind, name, at)
 );
+
+CREATE INDEX ix_anchors_ends_at ON anchors (ends_at);
+
+CREATE INDEX ix_anchors_renews ON anchors (renews);
 
 CREATE TABLE audit_log (
   id VARCHAR(40) NOT NULL,
@@ -291,7 +298,8 @@ CREATE TABLE parties (
   record_id VARCHAR(40) NOT NULL,
   digest BLOB NOT NULL,
   CONSTRAINT pk_parties PRIMARY KEY (scope, mode, type, number),
-  CONSTRAINT uq_parties_record_id UNIQUE (record_id)
+  CONSTRAINT uq_parties_record_id UNIQUE (record_id),
+  CONSTRAINT uq_parties_digest UNIQUE (digest)
 );
 
 CREATE TABLE provider_sessions (
@@ -746,7 +754,7 @@ CREATE TRIGGER anchors_no_update BEFORE UPDATE ON anchors BEGIN SELECT RAISE(ABO
 
 CREATE TRIGGER anchors_no_delete BEFORE DELETE ON anchors BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
 
-CREATE TRIGGER anchors_no_replace BEFORE INSERT ON anchors WHEN EXISTS (SELECT 1 FROM anchors WHERE log_id = NEW.log_id AND size = NEW.size AND kind = NEW.kind AND name = NEW.name) OR EXISTS (SELECT 1 FROM anchors WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
+CREATE TRIGGER anchors_no_replace BEFORE INSERT ON anchors WHEN EXISTS (SELECT 1 FROM anchors WHERE log_id = NEW.log_id AND size = NEW.size AND kind = NEW.kind AND name = NEW.name AND at = NEW.at) OR EXISTS (SELECT 1 FROM anchors WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
 
 CREATE TRIGGER log_rosters_no_update BEFORE UPDATE ON log_rosters BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
 
@@ -782,4 +790,4 @@ CREATE TRIGGER parties_no_update BEFORE UPDATE ON parties BEGIN SELECT RAISE(ABO
 
 CREATE TRIGGER parties_no_delete BEFORE DELETE ON parties BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
 
-CREATE TRIGGER parties_no_replace BEFORE INSERT ON parties WHEN EXISTS (SELECT 1 FROM parties WHERE scope = NEW.scope AND mode = NEW.mode AND type = NEW.type AND number = NEW.number) OR EXISTS (SELECT 1 FROM parties WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM parties WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+CREATE TRIGGER parties_no_replace BEFORE INSERT ON parties WHEN EXISTS (SELECT 1 FROM parties WHERE scope = NEW.scope AND mode = NEW.mode AND type = NEW.type AND number = NEW.number) OR EXISTS (SELECT 1 FROM parties WHERE digest = NEW.digest) OR EXISTS (SELECT 1 FROM parties WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM parties WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
