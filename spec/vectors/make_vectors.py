@@ -32,6 +32,7 @@ from countersign.log.append_record import SEAL_ENTROPY
 from countersign.log.record import NewRecord
 from countersign.mode import Mode
 from countersign.notices.model import NoticeContent, NoticeEdition, notice_digest, published_bytes
+from countersign.parties.model import Bound
 from countersign.vault.vault import DataKey
 
 ROOT = Path(__file__).parent / "record"
@@ -46,6 +47,7 @@ class _Room:
     given: bytes
     secret: DeploymentSecret
     bullet_digests: dict[str, Any] = field(default_factory=dict)
+    bound: dict[tuple[str, Mode], Bound] = field(default_factory=dict)
     stored: list[NewRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -118,6 +120,8 @@ def make(given: dict[str, Any]) -> Made:
         scopes=frozenset(),
         credential=KeyKind(given["key_kind"]).credential if "key_kind" in given else "",
     )
+    bound = Bound(**given.get("bound", {}))
+    world.bound[given["account"], Mode(given["mode"])] = bound
     origin = dict(given["origin"])
     for name in ("ip_source", "user_agent_source"):
         origin[name] = None if origin[name] is None else Source(origin[name])
@@ -145,7 +149,15 @@ def make(given: dict[str, Any]) -> Made:
         account=principal.account_id,
         row_id=record.id,
     )
-    return Made(body, record.body, json.loads(payload))
+    written = record.body if "bound" in given else _version_1(record.body)
+    return Made(body, written, json.loads(payload))
+
+
+def _version_1(record: bytes) -> bytes:
+    """The record as it was before there were records of parties to bind."""
+    added = {"operator_record", "account_record", "capture_process"}
+    members = {name: value for name, value in json.loads(record).items() if name not in added}
+    return canonical_json({**members, "v": 1})
 
 
 # --- broken on purpose --------------------------------------------------------------------------

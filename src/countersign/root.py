@@ -23,6 +23,7 @@ from countersign.errors import PackageNotInstalled
 from countersign.log.commands import log
 from countersign.notices.commands import notices
 from countersign.operations.commands import backup, database, restore
+from countersign.parties.commands import operator
 from countersign.privacy.commands import erase, holds, retention
 from countersign.sandbox.commands import test_helpers
 from countersign.server.commands import dev, init, serve
@@ -94,6 +95,7 @@ for part in (
     init,
     serve,
     dev,
+    operator,
     accounts,
     buyers,
     clearances,

@@ -27,6 +27,7 @@ FLOORS = (
     "buyers",
     "identity",
     "notices",
+    "parties",
     "log",
     "events",
     "http",

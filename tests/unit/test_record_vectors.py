@@ -61,6 +61,7 @@ def test_there_are_vectors_of_both_kinds() -> None:
     assert {folder.name for folder in GOOD} == {
         *("full", "least", "another-notice"),
         *("hosted", "hosted-component"),
+        *("parties", "parties-none", "parties-hosted"),
     }
     assert len(BROKEN) >= 12
 
@@ -174,6 +175,11 @@ def test_a_second_writer_makes_the_same_bytes(folder: Path) -> None:
         "type": "acknowledgment",
         "v": 1,
     }
+    if "bound" in given:
+        bound = given["bound"]
+        expected |= {"v": 2, "operator_record": bound["operator"]}
+        expected |= {"account_record": bound["account"]}
+        expected |= {} if hosted else {"capture_process": bound["capture_process"]}
     assert (folder / "notice.json").read_bytes() == notice
     assert _read(folder / "disclosures.json") == disclosures
     assert (folder / "record.json").read_bytes() == jcs(expected)

@@ -42,6 +42,7 @@ from countersign.log.keys import test_seed
 ROOT = Path(__file__).parent
 RECORDS = ROOT.parent / "record"
 FULL, HOSTED = (RECORDS / "good" / name for name in ("full", "hosted"))
+PARTIES = ("parties", "parties-none", "parties-hosted")
 ORIGIN = "evidence.example.com:8443/v1/log/test/2"
 WITNESS = "witness.example.com/w1"
 LOG_SEED = test_seed(ORIGIN)
@@ -86,20 +87,97 @@ def facts() -> dict[str, bytes]:
             ("result", {"status": "verified", "reasons": []}),
         ]
     }
-    made = {}
-    for number, (type_, own) in enumerate(members.items()):
-        hidden = personal.get(type_, [])
-        prefix = "ver" if type_ == "verification" else "rec"
-        common: dict[str, Json] = {
-            "type": type_,
-            "id": f"{prefix}_01m7xdxbmvex7t29vh2x05yy{number:02}",
-            "mode": "test",
-            "at": AT,
-        }
-        entropy = bytes([number]) * entropy_needed(len(hidden))
-        [written] = make_records([Draft({**own, **common}, hidden, entropy)])
-        made[type_] = written.body
-    return made
+    return {
+        type_: _fact(type_, number, own, personal.get(type_, ()))
+        for number, (type_, own) in enumerate(members.items())
+    }
+
+
+def with_parties() -> dict[str, bytes]:
+    """The records of three parties, and one of each type that binds them in version 2."""
+    account: dict[str, Json] = {"account": "acct_01kdtvz9n8f6ywn3x2qk4c7r5a"}
+    parties: dict[str, dict[str, Json]] = {
+        "operator": {
+            "legal_name": "Evidence Example Inc.",
+            "address": "1 Example Way, Sacramento, CA 95814",
+            "licence": None,
+            "contact": "evidence@example.com",
+            "previous": None,
+        },
+        "account": {
+            **account,
+            "name": "parts-example",
+            "legal_name": "Parts Example LLC",
+            "address": "2 Example Way, Reno, NV 89501",
+            "licence": "1-23-456-78-9A-01234",
+            "contact": None,
+            "previous": sha256(b"an earlier record of the account").hexdigest(),
+        },
+        "capture_process": {
+            **account,
+            "version": 2,
+            "statement": "The shop shows each line with a field of its own.\nNothing is filled in.",
+            "previous": sha256(b"an earlier statement").hexdigest(),
+        },
+    }
+    made = {type_: _fact(type_, 32 + n, own) for n, (type_, own) in enumerate(parties.items())}
+    operator, own_account, _ = (sha256(record).hexdigest() for record in made.values())
+    bound = {**account, "v": 2, "operator_record": operator, "account_record": own_account}
+    result: list[tuple[str, object]] = [
+        ("cbid", "cb_1"),
+        ("provider_identity_session_id", None),
+        ("result", {"status": "verified", "reasons": []}),
+    ]
+    checked = _fact("verification", 35, {**bound, "provider": "sandbox", "simulated": True}, result)
+    members: dict[str, Json] = {
+        **bound,
+        "ack_id": "ack_01m7xdxbmvex7t29vh2x05yyyq",
+        "cleared": True,
+        "reasons": [],
+        "obligations": [{"type": "compared", "what": "zip"}],
+        "expires_at": "2026-11-21T21:31:05Z",
+    }
+    order: list[tuple[str, object]] = [
+        ("cbid", "cb_1"),
+        ("session_id", "order-1"),
+        ("shipping", {"zip": "95814", "address": None, "product_class": "accessory"}),
+        ("verification", json.loads(checked)["id"]),
+    ]
+    cleared = _fact("clearance", 36, members, order)
+    reported: dict[str, Json] = {
+        **bound,
+        "clearance_id": json.loads(cleared)["id"],
+        "adult_signature_obtained": True,
+        "shipped_at": "2026-11-21T16:05:00Z",
+        "delivered_at": None,
+    }
+    sent: list[tuple[str, object]] = [("carrier", "a carrier"), ("tracking_number", None)]
+    return {
+        **made,
+        "verification-2": checked,
+        "clearance-2": cleared,
+        "fulfilment-2": _fact("fulfilment", 37, reported, sent),
+    }
+
+
+_PREFIXES = {"verification": "ver", "clearance": "clr", "fulfilment": "ful"}
+
+
+def _fact(
+    type_: str,
+    number: int,
+    own: dict[str, Json],
+    hidden: Sequence[tuple[str, object]] = (),
+) -> bytes:
+    common: dict[str, Json] = {
+        "type": type_,
+        "id": f"{_PREFIXES.get(type_, 'rec')}_01m7xdxbmvex7t29vh2x05yy{number:02}",
+        "mode": "test",
+        "at": AT,
+    }
+    entropy = bytes([number]) * entropy_needed(len(hidden))
+    [written] = make_records([Draft({**own, **common}, hidden, entropy)])
+    return written.body
 
 
 @dataclass(frozen=True)
@@ -193,15 +271,21 @@ def generated_files() -> dict[str, bytes]:
         "good/erased.zip": write_bundle(bundle(log, at["acknowledgment"], shown=False)),
     }
     good = odd_and_good(log, at["acknowledgment"]) | hosted_and_good(log, at["acknowledgment"])
+    good |= parties_and_good(log, at["acknowledgment"])
     for name, data in good.items():
         files[f"good/{name}"] = data
     for type_, index in at.items():
         files[f"good/{type_}.tlog-proof"] = format_proof(log.proof(index))
+    parties = with_parties()
+    for index, name in enumerate(parties):
+        proof = Log(tuple(parties.values())).proof(index)
+        files[f"good/{name}.tlog-proof"] = format_proof(proof)
     files["unchecked/signature.zip"], files["unchecked/quorum.zip"] = unchecked(
         log, at["acknowledgment"]
     )
     cases = broken(log, at["acknowledgment"]) | odd_and_broken(log, at["acknowledgment"])
     cases |= hosted_and_broken(log, at["acknowledgment"])
+    cases |= parties_and_broken(log, at["acknowledgment"])
     for name, (_, _, data) in cases.items():
         files[f"broken/{name}"] = data
     expected = {name: {"change": what, "step": step} for name, (what, step, _) in cases.items()}
@@ -256,6 +340,96 @@ def hosted_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]
         data = hosted(log, index, b64decode(case["record_base64"]), case["disclosures"])
         cases[f"{path.stem}.zip"] = (case["change"], step, data)
     return cases
+
+
+def parties_and_good(log: Log, index: int) -> dict[str, bytes]:
+    """The acknowledgments of version 2."""
+    return {f"{name}.zip": hosted(log, index, *_parties(name)) for name in PARTIES}
+
+
+def _parties(name: str) -> tuple[bytes, list[str]]:
+    folder = RECORDS / "good" / name
+    shown: list[str] = json.loads((folder / "disclosures.json").read_bytes())
+    return (folder / "record.json").read_bytes(), shown
+
+
+def parties_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
+    """Records that do not bind or describe their parties; as `broken`."""
+    by_vendor, by_page = (json.loads(_parties(n)[0]) for n in ("parties", "parties-hosted"))
+    facts_ = {name: json.loads(record) for name, record in (facts() | with_parties()).items()}
+
+    def bundled(record: dict[str, Json]) -> bytes:
+        return write_bundle(replace(sealed(log, index, canonical_json(record)), disclosures=()))
+
+    def without(record: dict[str, Json], name: str) -> dict[str, Json]:
+        return {n: value for n, value in record.items() if n != name}
+
+    def fact(name: str, /, **members: Json) -> dict[str, Json]:
+        return {**facts_[name], **members}
+
+    upper = {**by_vendor, "account_record": by_vendor["account_record"].upper()}
+    extra = {**by_page, "capture_process": None}
+    bundles = {
+        "version-3": ("a version that is unknown", {**by_vendor, "v": 3}),
+        "no-operator-record": (
+            "version 2 without the operator's record",
+            without(by_vendor, "operator_record"),
+        ),
+        "no-account-record": (
+            "a hosted one of version 2 without the account's record",
+            without(by_page, "account_record"),
+        ),
+        "no-capture-process": (
+            "version 2 by the vendor without its capture process",
+            without(by_vendor, "capture_process"),
+        ),
+        "hosted-capture-process": ("a hosted one with a capture process of the vendor", extra),
+        "digest-upper-case": ("a digest with capital letters", upper),
+        "digest-newline": (
+            "a newline after a digest",
+            {**by_vendor, "operator_record": by_vendor["operator_record"] + "\n"},
+        ),
+    }
+    alone = {
+        "erasure-2": ("version 2 of a type that has none", fact("erasure", v=2)),
+        "operator-2": ("version 2 of the operator's record", fact("operator", v=2)),
+        "clearance-2-no-account": (
+            "version 2 of a clearance without the account's record",
+            without(facts_["clearance-2"], "account_record"),
+        ),
+        "fulfilment-2-number": ("a number as a digest", fact("fulfilment-2", operator_record=1)),
+        "operator-no-previous": (
+            "an operator's record that does not say what it follows",
+            without(facts_["operator"], "previous"),
+        ),
+        "operator-no-contact": (
+            "an operator's record without a member that may be null",
+            without(facts_["operator"], "contact"),
+        ),
+        "account-name": ("an account's record without its name", fact("account", name=None)),
+        "capture-version": ("version 0 of a statement", fact("capture_process", version=0)),
+        "capture-version-true": (
+            "a boolean as the version of a statement",
+            fact("capture_process", version=True),
+        ),
+        "capture-statement": (
+            "a statement that is no string",
+            fact("capture_process", statement=["a"]),
+        ),
+    }
+    proofs = {
+        f"parties-{name}.tlog-proof": (
+            what,
+            "record",
+            format_proof(Log((*log.records, canonical_json(record))).proof(len(log.records))),
+        )
+        for name, (what, record) in alone.items()
+    }
+    zips = {
+        f"parties-{name}.zip": (what, "record", bundled(record))
+        for name, (what, record) in bundles.items()
+    }
+    return zips | proofs
 
 
 def disclosing(log: Log, index: int, text: bytes) -> BundleContents:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from io import BytesIO
 from typing import Final
 
@@ -22,7 +23,7 @@ from countersign.acknowledgments.model import (
     VersionSource,
 )
 from countersign.acknowledgments.room import Acknowledgments
-from countersign.acknowledgments.write_together import Made, write_together
+from countersign.acknowledgments.write_together import Made, bound_as_now, write_together
 from countersign.errors import EmptyInitials, InitialsCountMismatch, NoticeVersionMismatch
 from countersign.evidence.disclosure import SALT_BYTES
 from countersign.evidence.process import PROCESS, Process
@@ -42,6 +43,7 @@ from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.notices.model import NoticeEdition
 from countersign.notices.visible_text import is_blank
+from countersign.parties.model import Bound
 from countersign.vault.vault import DataKey
 
 _ID_ENTROPY: Final = 8
@@ -52,11 +54,12 @@ _encode: Final = msgspec.json.Encoder().encode
 class _Order(msgspec.Struct, kw_only=True):
     """An acknowledgment that was found to be in order, on its way into the database.
 
-    `ack_id` and `entropy` are not for the caller: `_make` fills them in.
+    `ack_id`, `bound` and `entropy` are not for the caller: `_make` fills them in.
     """
 
     room: Acknowledgments
     ack_id: str = ""
+    bound: Bound = Bound()
     who: Principal
     notice: NoticeEdition
     submission: Submission
@@ -109,6 +112,7 @@ async def prepare_hosted(
 
 def write_hosted(connection: Connection, made: Made) -> Receipt:
     """Write an acknowledgment that is prepared, with its events, in the caller's transaction."""
+    [made] = bound_as_now(connection, [made])
     made.journal.write(connection, [made.record])
     return made.receipt
 
@@ -172,6 +176,17 @@ def _make(orders: Sequence[_Order]) -> list[Made]:
     for order, size in zip(orders, needed, strict=True):
         order.ack_id = timed_id(ACKNOWLEDGMENT, order.time_ns, drawn.read(_ID_ENTROPY))
         order.entropy = drawn.read(size - _ID_ENTROPY)
+        order.bound = order.room.bound.get((order.who.account_id, order.who.mode), order.bound)
+    return _made(orders)
+
+
+def _rebound(order: _Order, bound: Bound) -> Made:
+    """The same acknowledgment, with what its record is to bind."""
+    order.bound = order.room.bound[order.who.account_id, order.who.mode] = bound
+    return _made([order])[0]
+
+
+def _made(orders: Sequence[_Order]) -> list[Made]:
     made = []
     for order, record in zip(orders, make_records([*map(_draft, orders)]), strict=True):
         content, hidden = order.notice.content, _hidden(order, record)
@@ -190,7 +205,17 @@ def _make(orders: Sequence[_Order]) -> list[Made]:
         body = _encode({"ack_id": order.ack_id, **named})
         receipt = Receipt(order.ack_id, content.id, content.version, body)
         kept = None if order.entry is None else order.entry(body)
-        made.append(Made(order.room.log.journal, written, hidden, receipt, kept))
+        made.append(
+            Made(
+                order.room.log.journal,
+                written,
+                hidden,
+                receipt,
+                kept,
+                order.bound,
+                partial(_rebound, order),
+            )
+        )
     return made
 
 
@@ -200,6 +225,9 @@ def _draft(order: _Order) -> Draft:
     subject = Subject(
         id=order.ack_id,
         account=order.who.account_id,
+        account_record=order.bound.account,
+        operator_record=order.bound.operator,
+        capture_process=order.bound.capture_process if order.process is None else msgspec.UNSET,
         mode=order.who.mode,
         notice_id=notice.content.id,
         notice_version=notice.content.version,

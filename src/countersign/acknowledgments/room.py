@@ -12,7 +12,9 @@ from countersign.acknowledgments.checkpoints import Checkpoints
 from countersign.config import Settings
 from countersign.host import Network
 from countersign.log.room import LogRoom
+from countersign.mode import Mode
 from countersign.notices.room import Notices
+from countersign.parties.model import Bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class Acknowledgments:
     trusted_proxies: Sequence[Network]
     bullet_digests: dict[str, msgspec.Raw] = field(default_factory=dict)
     """The `bullets` member of records, by the digest of the notice version."""
+    bound: dict[tuple[str, Mode], Bound] = field(default_factory=dict)
+    """What the last record of an account bound: whoever writes looks whether it is still so."""
 
 
 def open_acknowledgments(settings: Settings, notices: Notices) -> Acknowledgments:

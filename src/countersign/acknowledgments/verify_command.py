@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,10 +17,11 @@ from countersign.cli.support import command, printable, say
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, in_order, write_container
 from countersign.evidence.checkpoint import cosigned_at
-from countersign.evidence.contents import INITIALS
+from countersign.evidence.contents import BOUND, INITIALS
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.process import PROCESS
+from countersign.evidence.record import PARTIES_VERSION
 from countersign.evidence.verification import (
     STEPS,
     CheckTimestamp,
@@ -176,6 +178,7 @@ def _words(verdict: Verdict) -> Iterator[str]:
     if not notice:
         return
     yield f"accepted at {record['accepted_at']} by the service's own clock, for {record['account']}"
+    yield from _bound(record)
     yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
     yield f"  version {record['notice_version_source']}"
     for name in ("source_law", "source_bill", "source_url"):
@@ -198,6 +201,13 @@ def _words(verdict: Verdict) -> Iterator[str]:
         for row in process_rows(shown[PROCESS], ids, record):
             note = f" ({row['note']})" if row["note"] else ""
             yield f"  {row['label']}: {row['value']}{note}"
+
+
+def _bound(record: Mapping[str, Any]) -> Iterator[str]:
+    for name, words in BOUND.items():
+        if record["v"] == PARTIES_VERSION and name in record:
+            bound = f"SHA-256 {record[name]}" if record[name] else "none was in force"
+            yield f"  record of {words}: {bound}"
 
 
 def _warnings(verdict: Verdict) -> list[str]:

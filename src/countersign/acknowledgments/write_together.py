@@ -7,7 +7,7 @@ embedded database the commit's thread does it without the interpreter, which goe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -30,6 +30,8 @@ from countersign.events.sql import TX
 from countersign.instant import to_ms
 from countersign.log.journal import Journal
 from countersign.log.record import NewRecord, SealedDisclosures
+from countersign.parties.model import Bound
+from countersign.parties.sql import PartiesInForce
 
 _NOT_KEPT: Final = (None,) * 7
 _NOT_PLACED: Final = (None,) * 3
@@ -43,6 +45,10 @@ class Made(NamedTuple):
     disclosures: SealedDisclosures
     receipt: Receipt
     kept: IdempotencyEntry | None
+    bound: Bound
+    """The parties' records that the record binds."""
+    rebound: Callable[[Bound], Made]
+    """The same with others."""
 
 
 _TYPES: Final = {
@@ -134,6 +140,7 @@ _POSTGRESQL: Final = ", ".join(
 
 def write_together(connection: Connection, new: Sequence[Made]) -> Sequence[Receipt]:
     """Write acknowledgments that share a transaction, all of them on the database of one room."""
+    new = bound_as_now(connection, new)
     journal, late = new[0].journal, late_statements(connection)
     if late is None:
         journal.write(connection, [made.record for made in new])
@@ -143,6 +150,19 @@ def write_together(connection: Connection, new: Sequence[Made]) -> Sequence[Rece
     return [made.receipt for made in new]
 
 
+def bound_as_now(connection: Connection, new: Sequence[Made]) -> Sequence[Made]:
+    """These, each bound to the parties' records that are in force in this transaction.
+
+    They were made before it: almost always they need not be made again.
+    """
+    now = PartiesInForce(connection, {made.record.account_id or "" for made in new})
+    return [
+        made if made.bound == bound else made.rebound(bound)
+        for made in new
+        for bound in [now.of(made.record.account_id or "", made.record.mode)]
+    ]
+
+
 def _leave(connection: Connection, late: Late, journal: Journal, new: Sequence[Made]) -> None:
     """Leave them to be written with the commit, and give them their places in the log."""
     rows: list[tuple[object, ...]] = []
@@ -150,7 +170,7 @@ def _leave(connection: Connection, late: Late, journal: Journal, new: Sequence[M
         own = [made for made in new if made.record.mode is mode]
         placed = journal.place(connection, mode, [made.record for made in own])
         (log_id, index, sealed_at), mode_text = placed or _NOT_PLACED, mode.value
-        for _, record, hidden, _, kept in own:
+        for _, record, hidden, _, kept, *_ in own:
             slot, _, _, fingerprint, response, kept_at, expires_at = kept or _NOT_KEPT
             row = (
                 record.id,

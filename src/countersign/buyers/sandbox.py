@@ -47,6 +47,7 @@ from countersign.instant import from_ns
 from countersign.log.append_record import account_fact
 from countersign.log.record import RecordType
 from countersign.mode import Mode
+from countersign.parties.sql import bound_now
 from countersign.reason import Reason
 from countersign.vault.vault import DataKey
 
@@ -310,7 +311,13 @@ def write_simulated(
         account_id=act.account_id,
         mode=Mode.TEST,
         time_ns=act.time_ns,
-        members={"provider": PROVIDER, "simulated": True, **members, **act.clock.member(at)},
+        members={
+            "provider": PROVIDER,
+            "simulated": True,
+            **members,
+            **act.clock.member(at),
+            **bound_now(connection, act.account_id, Mode.TEST).members(),
+        },
         personal=(
             ("cbid", act.cbid),
             ("provider_identity_session_id", session_id),

@@ -63,6 +63,7 @@ from countersign.instant import to_ms
 from countersign.log.append_record import account_fact
 from countersign.log.record import RecordType
 from countersign.mode import Mode
+from countersign.parties.sql import bound_now
 from countersign.reason import Reason
 from countersign.vault.vault import NONCE_BYTES
 
@@ -270,6 +271,7 @@ def _write_verification(
         "provider": settings.provider,
         "simulated": work.mode is Mode.TEST,
         **work.clock.member(work.at),
+        **bound_now(connection, work.account_id, work.mode).members(),
     }
     if settings.base_url is not None:
         members["endpoint"] = settings.base_url

@@ -27,6 +27,7 @@ from countersign.clearances.model import (
     failed_checks,
     live_would_refuse,
     reasons_of,
+    relied_on,
 )
 from countersign.clearances.room import Clearances
 from countersign.clearances.schemas import ClearanceDecision, ClearanceRequest
@@ -50,10 +51,12 @@ from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
 from countersign.log.record import NewRecord, RecordType
 from countersign.notices.obligations import COMPARED_ZIP, NOTHING
 from countersign.notices.registry import KnownNotices
+from countersign.parties.model import Bound
 
 SHIPPING_FIELD: Final = "shipping"
-RECORD_ENTROPY: Final = entropy_needed(3) + SEAL_ENTROPY
-"""Random bytes that the record of one decision takes: it has three personal fields."""
+VERIFICATION_FIELD: Final = "verification"
+RECORD_ENTROPY: Final = entropy_needed(4) + SEAL_ENTROPY
+"""Random bytes that the record of one decision takes: it has four personal fields."""
 _ID_ENTROPY: Final = 8
 _insert_clearances: Final = BulkInsert(
     clearances, "id", "account_id", "mode", "ack_id", "kid", "expires_at", "at"
@@ -154,7 +157,7 @@ def _clear(
         facts.apply(item.new, result)
         decided.append((place, item, result))
     written = [(item.new, result) for _, item, result in decided if result.is_new]
-    drafts = [_draft(*one) for one in written]
+    drafts = [_draft(*one, facts.bound(one[0])) for one in written]
     records = [
         _record(*one, sealed) for one, sealed in zip(written, make_records(drafts), strict=True)
     ]
@@ -206,6 +209,7 @@ def _decide(item: _Item, facts: OrderFacts) -> ClearanceResult | None:
         is_new=granted is None or granted.clearance_id == new.clearance_id,
         binds=binds(case, failed),
         zip_compared=case.zip_proved is not None,
+        verification=case.verification,
         live_would_refuse=live_would_refuse(case),
     )
 
@@ -233,6 +237,7 @@ def _input(item: _Item, facts: OrderFacts) -> ClearanceInput:
         following=NOTHING if shown is None else shown.following,
         standing=view,
         zip_proved=_zip_proved(item, facts, rules),
+        verification=relied_on(facts, best_proof(facts.buyer, rules) if facts.buyer else None),
     )
 
 
@@ -312,10 +317,11 @@ def _record(new: NewClearance, result: ClearanceResult, written: SealedRecord) -
     )
 
 
-def _draft(new: NewClearance, result: ClearanceResult) -> Draft:
+def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
     """The record of a decision; its members are those of spec/evidence-format.md."""
     order, granted = new.order, result.granted
     members: dict[str, Any] = {
+        **bound.members(),
         "type": RecordType.CLEARANCE.value,
         "id": new.clearance_id,
         "mode": new.mode.value,
@@ -338,5 +344,6 @@ def _draft(new: NewClearance, result: ClearanceResult) -> Draft:
         (CBID_FIELD, order.cbid),
         (SESSION_FIELD, order.session_id),
         (SHIPPING_FIELD, shipping),
+        (VERIFICATION_FIELD, result.verification),
     )
     return Draft(members, personal, new.entropy[:-SEAL_ENTROPY])

@@ -21,6 +21,7 @@ from countersign.clearances.model import (
     GrantedClearance,
     NewClearance,
     OrderFacts,
+    StoredVerification,
 )
 from countersign.db.bulk import BulkInsert, SelectAmong
 from countersign.db.tables import acknowledgment_uses
@@ -28,6 +29,8 @@ from countersign.errors import RateLimited
 from countersign.instant import from_ms
 from countersign.log.record import RecordType
 from countersign.mode import Mode
+from countersign.parties.model import Bound
+from countersign.parties.sql import PartiesInForce
 
 _UPDATE_USE: Final = (
     update(acknowledgment_uses)
@@ -64,8 +67,9 @@ _select_earlier: Final = SelectAmong(
     "SELECT c.id, c.kid, c.at, c.expires_at, r.body FROM clearances c"
     " JOIN records r ON r.id = c.id WHERE c.id {}"
 )
-_select_simulated: Final = SelectAmong(
-    "SELECT cbid, subject_index, zip_index FROM verifications WHERE cbid {}"
+_select_verifications: Final = SelectAmong(
+    "SELECT id, account_id, mode, cbid, status, session_index, subject_index, zip_index"
+    " FROM verifications WHERE cbid {} ORDER BY id"
 )
 _select_rules: Final = SelectAmong(
     "SELECT account_id, acknowledgment_max_age, lifetime, product_class_required"
@@ -97,8 +101,10 @@ class BatchFacts:
         cbids = [new.order.cbid for new in batch]
         cbids += [use.cbid for use in self._uses.values() if use.cbid]
         self._buyers = followed_buyers(connection, cbids)
-        self._simulated = _simulated(connection, self._buyers)
+        self._verifications = _verifications(connection, self._buyers)
+        self._simulated = _simulated(self._verifications, self._buyers)
         accounts = {new.account_id for new in batch}
+        self._parties = PartiesInForce(connection, accounts)
         self._rules = rules_of(connection, accounts)
         self._buyer_rules: Mapping[str, VerificationRules] = {}
         if any(buyer.proofs or not buyer.simulated for buyer in self._buyers.values()):
@@ -122,6 +128,7 @@ class BatchFacts:
             buyer_rules=self._buyer_rules.get(account_id),
             sandbox_zips=simulated.zips if simulated else frozenset(),
             rules=self._rules.get(account_id) or ClearanceRules(),
+            verifications=self._verifications_of(new, buyer),
         )
 
     def count_zip(self, new: NewClearance) -> RateLimited | None:
@@ -162,6 +169,19 @@ class BatchFacts:
     def _buyer(self, new: NewClearance) -> Buyer | None:
         buyer = self._buyers.get(new.order.cbid)
         return buyer if buyer is not None and buyer.mode is new.mode else None
+
+    def bound(self, new: NewClearance) -> Bound:
+        """The parties' records that the record of the decision binds."""
+        return self._parties.of(new.account_id, new.mode)
+
+    def _verifications_of(
+        self, new: NewClearance, buyer: Buyer | None
+    ) -> Sequence[StoredVerification]:
+        """What the account knows of the buyer from verifications of its own, oldest first."""
+        cbids = {new.order.cbid, buyer.cbid} if buyer is not None else set[str]()
+        found = [one for cbid in cbids for one in self._verifications.get(cbid, ())]
+        own = (new.account_id, new.mode)
+        return sorted(one for one in found if (one.account_id, one.mode) == own)
 
     def _subject(self, new: NewClearance) -> ZipSubject | None:
         buyer = self._buyer(new)
@@ -220,14 +240,30 @@ def _earlier(
     }
 
 
-def _simulated(connection: Connection, buyers: Mapping[str, Buyer]) -> dict[str, _Simulated]:
+def _verifications(
+    connection: Connection, buyers: Mapping[str, Buyer]
+) -> dict[str, list[StoredVerification]]:
+    """The verifications of these buyers, by any of their identifiers that are known here."""
+    cbids = {*buyers, *(buyer.cbid for buyer in buyers.values())}
+    found: dict[str, list[StoredVerification]] = {}
+    for id_, account_id, mode, cbid, *of_it in (
+        _select_verifications(connection, cbids) if cbids else ()
+    ):
+        one = StoredVerification(id_, account_id, _MODES[mode], *of_it)
+        found.setdefault(cbid, []).append(one)
+    return found
+
+
+def _simulated(
+    verifications: Mapping[str, Sequence[StoredVerification]], buyers: Mapping[str, Buyer]
+) -> dict[str, _Simulated]:
     """Those of these buyers that the sandbox made."""
     cbids = {buyer.cbid for buyer in buyers.values() if buyer.simulated and not buyer.proofs}
-    found: dict[str, _Simulated] = {}
-    for cbid, subject, zip_index in _select_simulated(connection, cbids) if cbids else ():
-        zips = found[cbid].zips if cbid in found else frozenset[bytes]()
-        found[cbid] = _Simulated(subject, zips | {zip_index} if zip_index else zips)
-    return found
+    return {
+        cbid: _Simulated(made[-1].subject_index, frozenset(z for v in made if (z := v.zip_index)))
+        for cbid in cbids
+        if (made := verifications.get(cbid))
+    }
 
 
 def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, ClearanceRules]:

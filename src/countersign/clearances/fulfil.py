@@ -26,9 +26,11 @@ from countersign.evidence.canonical import Json
 from countersign.http.body import in_utc
 from countersign.http.reply import encode
 from countersign.ids import FULFILMENT, timed_id
-from countersign.instant import rfc3339, to_the_second
+from countersign.instant import from_ns, rfc3339, to_the_second
+from countersign.log.append_record import account_fact
 from countersign.log.record import RecordType
 from countersign.notices.obligations import ADULT_SIGNATURE
+from countersign.parties.sql import bound_now
 
 
 async def fulfil_order(
@@ -49,26 +51,31 @@ async def fulfil_order(
     decided = decided_in(stored.record.body)
     if not decided.cleared or stored.ack_id is None:
         raise ClearanceNotGranted
-    record = await room.log.recorder.of_account(
-        RecordType.FULFILMENT,
-        record_id=timed_id(FULFILMENT, room.access.clock.time_ns(), room.access.entropy(8)),
-        account_id=who.account_id,
-        mode=who.mode,
-        members=members,
-        personal=(
-            (CARRIER_FIELD, reported.carrier),
-            (TRACKING_FIELD, reported.tracking_number),
-        ),
-    )
+    time_ns = room.access.clock.time_ns()
+    key = await room.log.vault.vault.data_key(who.account_id, time_ns)
     # Complete after at least one report, with the signature if the order asks for it.
     signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
-    at, of_order = record.at, acknowledgment_uses.c.ack_id == stored.ack_id
+    at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
 
     def fulfil(connection: Connection) -> FulfilmentReceipt | CountersignError:
         # Two reports at once take turns.
         lock = select(acknowledgment_uses.c.closed_at).where(of_order).with_for_update()
         if connection.execute(lock).scalar_one_or_none() is not None:
             return ClearanceClosed()
+        record = account_fact(
+            key,
+            room.access.entropy,
+            RecordType.FULFILMENT,
+            record_id=timed_id(FULFILMENT, time_ns, room.access.entropy(8)),
+            account_id=who.account_id,
+            mode=who.mode,
+            time_ns=time_ns,
+            members=members | bound_now(connection, who.account_id, who.mode).members(),
+            personal=(
+                (CARRIER_FIELD, reported.carrier),
+                (TRACKING_FIELD, reported.tracking_number),
+            ),
+        )
         row = {
             "id": record.id,
             "account_id": who.account_id,

@@ -6,13 +6,13 @@ table. Nothing here knows a law: what a notice suffices for and what has to foll
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from countersign.buyers.model import Buyer, BuyerStatus, BuyerStatusView
+from countersign.buyers.model import Buyer, BuyerStatus, BuyerStatusView, ProvedSession
 from countersign.buyers.rules import VerificationRules, zip5
 from countersign.clearances.schemas import ClearanceReason, ClearanceRequest
 from countersign.mode import Mode
@@ -108,6 +108,19 @@ class GrantedClearance(Struct, frozen=True, kw_only=True):
     """To the second."""
 
 
+class StoredVerification(NamedTuple):
+    """What is stored of a verification."""
+
+    id: str
+    account_id: str
+    mode: Mode
+    status: str
+    session_index: bytes | None
+    """The provider session; None in the sandbox, and for a buyer who was remembered."""
+    subject_index: bytes | None
+    zip_index: bytes | None
+
+
 class OrderFacts(Struct, frozen=True, kw_only=True):
     """All that the database holds about an order."""
 
@@ -124,6 +137,8 @@ class OrderFacts(Struct, frozen=True, kw_only=True):
     sandbox_zips: frozenset[bytes]
     """The ZIP codes that the sandbox verified the buyer with, as keyed hashes."""
     rules: ClearanceRules
+    verifications: Sequence[StoredVerification]
+    """The account's own of the buyer, oldest first."""
 
 
 class ClearanceInput(Struct, frozen=True, kw_only=True):
@@ -140,6 +155,8 @@ class ClearanceInput(Struct, frozen=True, kw_only=True):
     """Of the buyer, for this account; None if there is no such buyer."""
     zip_proved: bool | None
     """Whether the ZIP code is one that was proved; None: there is nothing to compare it with."""
+    verification: str | None
+    """The account's own verification that the decision relies on; see `relied_on`."""
 
 
 class ClearanceResult(Struct, frozen=True, kw_only=True):
@@ -154,6 +171,8 @@ class ClearanceResult(Struct, frozen=True, kw_only=True):
     binds: bool
     """Whether the acknowledgment belongs to this buyer from now on."""
     zip_compared: bool
+    verification: str | None
+    """See `ClearanceInput`."""
     live_would_refuse: tuple[str, ...]
     """Reasons that the order of a test key would meet with a live key only."""
 
@@ -236,6 +255,24 @@ def binds(case: ClearanceInput, failed: list[ClearanceReason]) -> bool:
     """
     verified = case.standing is not None and case.standing.status is BuyerStatus.VERIFIED
     return verified and _REFUSES_BINDING.isdisjoint(failed)
+
+
+def relied_on(facts: OrderFacts, proof: ProvedSession | None) -> str | None:
+    """The record of the account's own verification of the buyer that a decision relies on.
+
+    It is the newest of the session by which the buyer counts as verified, or else the newest that
+    found the buyer verified, or else the newest. None: the account has made none.
+    """
+    best = max(
+        facts.verifications,
+        key=lambda one: (
+            proof is not None and (one.session_index or b"").hex() == proof.session,
+            one.status == BuyerStatus.VERIFIED,
+            one.id,
+        ),
+        default=None,
+    )
+    return None if best is None else best.id
 
 
 def expiry(case: ClearanceInput) -> datetime:

@@ -43,6 +43,7 @@ PROTECTED: Final = (
     "anchors",
     "erasures",
     "audit_log",
+    "parties",
 )
 
 metadata: Final = MetaData(
@@ -269,6 +270,19 @@ deployment_records: Final = _table(
     Column("at", Instant, nullable=False),
     Column("digest", LargeBinary, nullable=False),
     Column("body", LargeBinary, nullable=False),
+)
+
+# Every record of a party; the one with the highest number is in force.
+parties: Final = _table(
+    "parties",
+    # An account's id, or `deployment` for the operator.
+    Column("scope", String(40), nullable=False),
+    _mode(),
+    Column("type", String(20), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("record_id", String(40), nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("scope", "mode", "type", "number"),
 )
 
 data_keys: Final = _table(

@@ -12,7 +12,7 @@ from countersign.evidence.disclosure import b64url, read_disclosure
 from countersign.evidence.entry import origin_mode
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.process import PROCESS, check_process
-from countersign.evidence.record import ACKNOWLEDGMENT, VERIFICATION, VERSION
+from countersign.evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION, VERIFICATION, VERSION
 
 RECORD_TYPES: Final = frozenset(
     {
@@ -25,8 +25,13 @@ RECORD_TYPES: Final = frozenset(
         "notice_event",
         "epoch",
         "recovery",
+        "operator",
+        "account",
+        "capture_process",
     }
 )
+BINDING_TYPES: Final = frozenset({ACKNOWLEDGMENT, VERIFICATION, "clearance", "fulfilment"})
+"""Those that have version 2, too: they bind the records of their parties."""
 _ID: Final = re.compile(r"[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)
 _INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\Z", re.ASCII
@@ -54,8 +59,10 @@ def check_record(record: bytes, origin: str) -> dict[str, Any]:
     if checked_canonical_json(found) != record:
         raise EvidenceError("the record is not canonical JSON")
     version, kind = found.get("v"), found.get("type")
-    known = type(version) is int and version == VERSION and isinstance(kind, str)
-    if not known or kind not in RECORD_TYPES:
+    if not isinstance(kind, str) or kind not in RECORD_TYPES:
+        raise EvidenceError("a record of an unknown version or type")
+    known = (VERSION, PARTIES_VERSION) if kind in BINDING_TYPES else (VERSION,)
+    if type(version) is not int or version not in known:
         raise EvidenceError("a record of an unknown version or type")
     if found.get("mode") != origin_mode(origin):
         raise EvidenceError(f"a record of mode {found.get('mode')!r} in the log {origin}")
@@ -64,12 +71,68 @@ def check_record(record: bytes, origin: str) -> dict[str, Any]:
     if _ID.match(found["id"]) is None:
         raise EvidenceError("the record has an invalid identifier")
     if kind == ACKNOWLEDGMENT:
-        if not _strings([found.get(name) for name in _SAID]):
-            raise EvidenceError("the record lacks members that every acknowledgment has")
-        at = found.get("accepted_at")
-        if not isinstance(at, str) or _INSTANT.match(at) is None:
-            raise EvidenceError("the record has no valid time of acceptance")
+        _check_acknowledgment(found)
+    _check_parties(found)
     return found
+
+
+def _check_acknowledgment(record: Mapping[str, Any]) -> None:
+    if not _strings([record.get(name) for name in _SAID]):
+        raise EvidenceError("the record lacks members that every acknowledgment has")
+    at = record.get("accepted_at")
+    if not isinstance(at, str) or _INSTANT.match(at) is None:
+        raise EvidenceError("the record has no valid time of acceptance")
+
+
+_CAPTURE_PROCESS: Final = "capture_process"
+BOUND: Final[Mapping[str, str]] = {
+    "operator_record": "the operator",
+    "account_record": "the account",
+    _CAPTURE_PROCESS: "how the vendor captures",
+}
+"""The members of version 2, and what the records that they name describe."""
+_HEX: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
+_PARTICULARS: Final = ("legal_name", "address", "licence", "contact")
+_PARTY: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
+    "operator": ((), _PARTICULARS),
+    "account": (("account", "name"), _PARTICULARS),
+    _CAPTURE_PROCESS: (("account", "statement"), ()),
+}
+"""What the record of a party needs for its words to be shown: strings, and strings or null."""
+
+
+def _check_parties(record: Mapping[str, Any]) -> None:
+    """The members by which a record binds its parties, or describes one."""
+    if record["v"] == PARTIES_VERSION and not _binds_parties(record):
+        raise EvidenceError("the record does not bind its parties")
+    if record["type"] in _PARTY and not _describes(record):
+        raise EvidenceError("the record does not describe its party")
+
+
+def _binds_parties(record: Mapping[str, Any]) -> bool:
+    """Whether this record of version 2 has the members of that version."""
+    by_vendor = record["type"] == ACKNOWLEDGMENT and record["capture"] == "vendor_api"
+    if record["type"] == ACKNOWLEDGMENT and by_vendor != (_CAPTURE_PROCESS in record):
+        return False
+    names = [name for name in BOUND if by_vendor or name != _CAPTURE_PROCESS]
+    return all(name in record and _is_digest_or_none(record[name]) for name in names)
+
+
+def _describes(record: Mapping[str, Any]) -> bool:
+    """Whether this record of a party has the members of its type."""
+    strings, stated = _PARTY[record["type"]]
+    number = record.get("version")
+    return (
+        _strings([record.get(name) for name in strings])
+        and all(name in record and isinstance(record[name], str | None) for name in stated)
+        and "previous" in record
+        and _is_digest_or_none(record["previous"])
+        and (record["type"] != _CAPTURE_PROCESS or (type(number) is int and number >= 1))
+    )
+
+
+def _is_digest_or_none(value: object) -> bool:
+    return value is None or (isinstance(value, str) and _HEX.match(value) is not None)
 
 
 def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) -> dict[str, Any]:

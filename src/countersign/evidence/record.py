@@ -14,6 +14,8 @@ from countersign.evidence.canonical import Json, canonical_json, checked_canonic
 from countersign.evidence.disclosure import SALT_BYTES, b64url_each, disclose
 
 VERSION: Final = 1
+PARTIES_VERSION: Final = 2
+"""Of records that bind those of the operator and of the account."""
 ACKNOWLEDGMENT: Final = "acknowledgment"
 VERIFICATION: Final = "verification"
 SESSION_FIELD: Final = "session_id"
@@ -33,8 +35,10 @@ class Subject(msgspec.Struct, kw_only=True):
     sd_alg: str = msgspec.field(name="_sd_alg", default=_ALGORITHM)
     accepted_at: str
     account: str
+    account_record: str | None
     bullets: msgspec.Raw
     capture: str
+    capture_process: str | msgspec.UnsetType | None = msgspec.UNSET
     credential: str
     id: str
     mode: str
@@ -43,9 +47,10 @@ class Subject(msgspec.Struct, kw_only=True):
     notice_id: str
     notice_version: str
     notice_version_source: str
+    operator_record: str | None
     test_clock: str | msgspec.UnsetType = msgspec.UNSET
     type: str = ACKNOWLEDGMENT
-    v: int = VERSION
+    v: int = PARTIES_VERSION
 
 
 class Draft(NamedTuple):
@@ -106,8 +111,8 @@ def make_records(drafts: Sequence[Draft]) -> list[SealedRecord]:
             members.sd, members.nonce = bound, nonce
             body = _encode(members)
         else:
-            own = {"v": VERSION, "nonce": nonce, "_sd": bound, "_sd_alg": _ALGORITHM}
-            body = checked_canonical_json({**members, **own})
+            own = {"nonce": nonce, "_sd": bound, "_sd_alg": _ALGORITHM}
+            body = checked_canonical_json({"v": VERSION, **members, **own})
         made.append(SealedRecord(body, sha256(body).digest(), encoded[start:end]))
         start = end
     return made

@@ -21,6 +21,9 @@ class RecordType(StrEnum):
     KEY_ROTATION = "key_rotation"
     EPOCH = "epoch"
     RECOVERY = "recovery"
+    OPERATOR = "operator"
+    ACCOUNT = "account"
+    CAPTURE_PROCESS = "capture_process"
 
 
 class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):

@@ -722,6 +722,9 @@ TYPES = {
     "notice_event",
     "epoch",
     "recovery",
+    "operator",
+    "account",
+    "capture_process",
 }
 
 
@@ -1032,10 +1035,11 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
     record = read_json(data, "the record")
     if not isinstance(record, dict) or canonical(record) != data:
         raise Bad("the record is not an object in canonical JSON")
-    if record.get("v") != 1 or record["v"] is True:
-        raise Bad("a record of an unknown version")
-    if record.get("type") not in TYPES:
+    if not isinstance(record.get("type"), str) or record["type"] not in TYPES:
         raise Bad("a record of an unknown type")
+    version = record.get("v")
+    if version is True or version not in ([1, 2] if record["type"] in WITH_PARTIES else [1]):
+        raise Bad("a record of an unknown version")
     named = ORIGIN.fullmatch(origin)
     if named is None or len(origin) > 300:
         raise Bad("the origin is not one of this service's logs")
@@ -1050,7 +1054,51 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
             raise Bad("the record lacks members that every acknowledgment has")
         if INSTANT.fullmatch(record["accepted_at"]) is None:
             raise Bad("the record has no valid time of acceptance")
+    check_parties(record)
     return record
+
+
+# Records that have a version 2, which binds the records that describe the parties; and what
+# the records of parties have: strings, and strings or null.
+WITH_PARTIES = {"acknowledgment", "verification", "clearance", "fulfilment"}
+PARTICULARS = ["legal_name", "address", "licence", "contact"]
+PARTY: dict[str, tuple[list[str], list[str]]] = {
+    "operator": ([], PARTICULARS),
+    "account": (["account", "name"], PARTICULARS),
+    "capture_process": (["account", "statement"], []),
+}
+
+
+def check_parties(record: Mapping[str, Any]) -> None:
+    """The members by which a record binds its parties, or describes one."""
+    digests = []
+    if record["v"] == 2:
+        digests = ["operator_record", "account_record"]
+        by_vendor = record["type"] == "acknowledgment" and record["capture"] == "vendor_api"
+        if by_vendor:
+            digests.append("capture_process")
+        elif record["type"] == "acknowledgment" and "capture_process" in record:
+            raise Bad("the record does not bind its parties")
+    if not all(name in record and is_digest_or_null(record[name]) for name in digests):
+        raise Bad("the record does not bind its parties")
+    if record["type"] not in PARTY:
+        return
+    strings, stated = PARTY[record["type"]]
+    number = record.get("version")
+    described = are_texts([record.get(name) for name in strings])
+    described &= all(name in record and or_null(is_text)(record[name]) for name in stated)
+    described &= "previous" in record and is_digest_or_null(record["previous"])
+    if record["type"] == "capture_process":
+        described &= is_count(number) and number != 0
+    if not described:
+        raise Bad("the record does not describe its party")
+
+
+def is_digest_or_null(value: object) -> bool:
+    """A SHA-256 in lower-case hexadecimal, or null."""
+    return value is None or (
+        isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+    )
 
 
 # What the record of an acknowledgment, and a notice, need for their words to be shown.
@@ -1264,6 +1312,10 @@ def explain_contents(report: Report) -> Iterator[str]:
     given = report.shown.get(INITIALS, ["(not shown)"] * len(bullets))
     yield f"Accepted at {record['accepted_at']} by the service's clock, for {record['account']},"
     yield f"captured by {record['capture']}, with a {record['credential']}."
+    for name, words in BOUND.items():
+        if record["v"] == 2 and name in record:
+            bound = f"SHA-256 {record[name]}" if record[name] else "none was in force"
+            yield f"  record of {words}: {bound}"
     yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
     yield f"  (version {VERSION_SOURCES.get(record['notice_version_source'], 'of unknown source')})"
     for name in ("source_law", "source_bill", "source_url"):
@@ -1315,6 +1367,11 @@ def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[
         yield f"  {claim['event']}{line}; received at {claim['at']}"
 
 
+BOUND = {
+    "operator_record": "the operator",
+    "account_record": "the account",
+    "capture_process": "how the vendor captures",
+}
 BINDINGS = {
     "none": "nothing",
     "link": "the link of the session, which the vendor had, too",

@@ -14,7 +14,7 @@ from countersign.errors import DatabasePermissionDenied
 _GRANTED: Final = {
     "SELECT": "alembic_version deployment notice_versions notice_events erasures legal_holds logs "
     "log_keys verification_settings further_providers clearance_keys clearance_settings "
-    "account_origins account_brands",
+    "account_origins account_brands parties",
     # Of a column that it never changes: that is what locking a row takes.
     "SELECT, UPDATE (name)": "accounts",
     "SELECT, UPDATE (last_used_at)": "api_keys",

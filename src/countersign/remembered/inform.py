@@ -6,7 +6,7 @@ is written of it are never two different things.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -20,11 +20,14 @@ from countersign.buyers.started import REMEMBERED as PROVIDER
 from countersign.buyers.started import Check, judge, judge_known
 from countersign.db.tables import remembered_uses, verifications
 from countersign.errors import CheckoutSessionClosed
+from countersign.evidence.canonical import Json
 from countersign.ids import VERIFICATION, timed_id
 from countersign.instant import from_ns
 from countersign.log.append_record import account_fact
 from countersign.log.record import NewRecord, RecordType
 from countersign.mode import Mode
+from countersign.parties.model import Bound
+from countersign.parties.sql import bound_now
 from countersign.remembered.model import KnownBy
 from countersign.remembered.room import Remembered
 
@@ -39,7 +42,7 @@ class Informing:
     query: StatusQuery
     check: Check
     """Only the status `verified` informs the account; the buyer sees the others, too."""
-    record: NewRecord | None
+    make_record: Callable[[Bound], NewRecord] | None
     use: Mapping[str, object]
     shipping_zip: str | None
     at: datetime
@@ -56,7 +59,7 @@ class Informing:
         buyer = buyers_by_cbid(connection, [cbid], to_change=True).get(cbid)
         if buyer is None:
             raise CheckoutSessionClosed("The buyer was erased.")
-        if self.record is None:
+        if self.make_record is None:
             connection.execute(insert(remembered_uses), dict(self.use))
             return
         known = judge(connection, self.room.buyers, self.query, None, self.at, self.now)
@@ -70,16 +73,17 @@ class Informing:
             first = select(verifications.c.subject_index).where(verifications.c.cbid == cbid)
             subject = connection.execute(first.order_by(verifications.c.id).limit(1)).scalar()
         zip_ = self.shipping_zip
+        record = self.make_record(bound_now(connection, account_id, self.query.mode))
         write_verification(
             connection,
-            self.record,
+            record,
             cbid=cbid,
             provider=PROVIDER,
             result=(BuyerStatus.VERIFIED, ()),
             subject_index=subject or index(account_id, "buyer", cbid),
             zip_index=None if zip_ is None else index(account_id, "zip", zip5(zip_)),
         )
-        self.room.buyers.journal.write(connection, [self.record])
+        self.room.buyers.journal.write(connection, [record])
 
 
 async def inform(
@@ -97,47 +101,54 @@ async def inform(
     clock = await access.test_clocks.of(account_id, known.mode)
     time_ns = access.clock.time_ns()
     at = from_ns(time_ns)
-    record = None
+    make_record = None
     if check.status is BuyerStatus.VERIFIED and check.cbid is not None:
         key = await room.buyers.vault.data_key(account_id, time_ns)
         simulated = known.mode is Mode.TEST
-        record = account_fact(
-            key,
-            access.entropy,
-            RecordType.VERIFICATION,
-            record_id=timed_id(VERIFICATION, time_ns, access.entropy(8)),
-            account_id=account_id,
-            mode=known.mode,
-            time_ns=time_ns,
-            members={
-                "provider": PROVIDER,
-                "simulated": simulated,
-                "binding": known.kind.binding.value,
-                **clock.member(at),
-            },
-            personal=(
-                ("cbid", check.cbid),
-                ("provider_identity_session_id", None),
-                ("result", {"status": check.status.value, "reasons": []}),
-                *(() if simulated else (("evidence_sha256", None),)),
-            ),
-            cbid_index=access.secret.blind_index(account_id, "cbid", check.cbid),
+        members: dict[str, Json] = {
+            "provider": PROVIDER,
+            "simulated": simulated,
+            "binding": known.kind.binding.value,
+            **clock.member(at),
+        }
+        record_id = timed_id(VERIFICATION, time_ns, access.entropy(8))
+        personal = (
+            ("cbid", check.cbid),
+            ("provider_identity_session_id", None),
+            ("result", {"status": check.status.value, "reasons": []}),
+            *(() if simulated else (("evidence_sha256", None),)),
         )
-        check = replace(check, verification=record.id)
+        index = access.secret.blind_index(account_id, "cbid", check.cbid)
+
+        def make_record(bound: Bound) -> NewRecord:
+            return account_fact(
+                key,
+                access.entropy,
+                RecordType.VERIFICATION,
+                record_id=record_id,
+                account_id=account_id,
+                mode=known.mode,
+                time_ns=time_ns,
+                members=members | bound.members(),
+                personal=personal,
+                cbid_index=index,
+            )
+
+        check = replace(check, verification=record_id)
     use = {
         "id": timed_id(_USE, time_ns, access.entropy(8)),
         "mode": known.mode,
         "cbid": known.cbid,
         "account_id": account_id,
         "kind": known.kind,
-        "verified": record is not None,
+        "verified": make_record is not None,
         "at": at,
     }
     return Informing(
         room=room,
         query=StatusQuery(account_id, known.mode, check.cbid or known.cbid),
         check=check,
-        record=record,
+        make_record=make_record,
         use=use,
         shipping_zip=shipping_zip,
         at=at,

@@ -272,6 +272,17 @@ CREATE TABLE notice_versions (
   CONSTRAINT pk_notice_versions PRIMARY KEY (notice_id, version)
 );
 
+CREATE TABLE parties (
+  scope VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_parties_mode CHECK (mode IN ('test', 'live')),
+  type VARCHAR(20) NOT NULL,
+  number INTEGER NOT NULL,
+  record_id VARCHAR(40) NOT NULL,
+  digest BYTEA NOT NULL,
+  CONSTRAINT pk_parties PRIMARY KEY (scope, mode, type, number),
+  CONSTRAINT uq_parties_record_id UNIQUE (record_id)
+);
+
 CREATE TABLE provider_sessions (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_provider_sessions_mode CHECK (mode IN ('test', 'live')),
   session_index BYTEA NOT NULL,
@@ -779,6 +790,18 @@ ALTER TABLE audit_log ENABLE ALWAYS TRIGGER audit_log_no_change;
 ALTER TABLE audit_log ENABLE ALWAYS TRIGGER audit_log_no_truncate;
 
 REVOKE UPDATE, DELETE, TRUNCATE ON audit_log FROM PUBLIC;
+
+CREATE FUNCTION parties_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'parties is append-only'; END $$;
+
+CREATE TRIGGER parties_no_change BEFORE UPDATE OR DELETE ON parties FOR EACH ROW EXECUTE FUNCTION parties_append_only();
+
+CREATE TRIGGER parties_no_truncate BEFORE TRUNCATE ON parties FOR EACH STATEMENT EXECUTE FUNCTION parties_append_only();
+
+ALTER TABLE parties ENABLE ALWAYS TRIGGER parties_no_change;
+
+ALTER TABLE parties ENABLE ALWAYS TRIGGER parties_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON parties FROM PUBLIC;
 
 CREATE FUNCTION shred_keys_of_records() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog AS $$

@@ -274,6 +274,17 @@ CREATE TABLE notice_versions (
   CONSTRAINT pk_notice_versions PRIMARY KEY (notice_id, version)
 );
 
+CREATE TABLE parties (
+  scope VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_parties_mode CHECK (mode IN ('test', 'live')),
+  type VARCHAR(20) NOT NULL,
+  number INTEGER NOT NULL,
+  record_id VARCHAR(40) NOT NULL,
+  digest BLOB NOT NULL,
+  CONSTRAINT pk_parties PRIMARY KEY (scope, mode, type, number),
+  CONSTRAINT uq_parties_record_id UNIQUE (record_id)
+);
+
 CREATE TABLE provider_sessions (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_provider_sessions_mode CHECK (mode IN ('test', 'live')),
   session_index BLOB NOT NULL,
@@ -718,3 +729,9 @@ CREATE TRIGGER audit_log_no_update BEFORE UPDATE ON audit_log BEGIN SELECT RAISE
 CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;
 
 CREATE TRIGGER audit_log_no_replace BEFORE INSERT ON audit_log WHEN EXISTS (SELECT 1 FROM audit_log WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM audit_log WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;
+
+CREATE TRIGGER parties_no_update BEFORE UPDATE ON parties BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+
+CREATE TRIGGER parties_no_delete BEFORE DELETE ON parties BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+
+CREATE TRIGGER parties_no_replace BEFORE INSERT ON parties WHEN EXISTS (SELECT 1 FROM parties WHERE scope = NEW.scope AND mode = NEW.mode AND type = NEW.type AND number = NEW.number) OR EXISTS (SELECT 1 FROM parties WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM parties WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;

@@ -1,0 +1,147 @@
+"""Describe the operator, an account, or how an account captures: a record in each mode's log."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from countersign.access.account import Account
+from countersign.access.audit import AuditAction, write_audit
+from countersign.errors import InvalidArgument
+from countersign.evidence.canonical import Json
+from countersign.log.record import RecordType
+from countersign.log.room import LogRoom
+from countersign.mode import Mode
+from countersign.parties.model import DEPLOYMENT, Particulars, PartyType, checked_statement
+from countersign.parties.sql import PartyRecord, put_in_force, record_in_force
+
+_NOTHING: Final = Particulars()
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What is in force of a party: the members that its records of both modes share."""
+
+    members: dict[str, Json]
+    number: int
+    """How many records there are in each log, this one included."""
+    records: dict[Mode, str]
+    """The identifiers of its records."""
+    digests: dict[Mode, str]
+    """Their SHA-256 in hexadecimal, which later records bind."""
+
+
+async def describe_operator(room: LogRoom, given: Particulars) -> Described:
+    """Record who operates the service.
+
+    Raises InvalidArgument if nothing is stated, or a text is unusable.
+    """
+    return await room.database.write(_describe, room, None, given)
+
+
+async def describe_account(room: LogRoom, account: Account, given: Particulars) -> Described:
+    """Record who an account is; raises as `describe_operator` does."""
+    return await room.database.write(_describe, room, account, given)
+
+
+async def state_capture_process(room: LogRoom, account: Account, statement: str) -> Described:
+    """Record how an account shows notices and takes initials, in its own words.
+
+    Raises InvalidArgument if the statement is unusable.
+    """
+    return await room.database.write(_state, room, account, checked_statement(statement))
+
+
+def described(connection: Connection, scope: str, type_: PartyType) -> Described | None:
+    """What is in force of a party; None: nothing was ever recorded."""
+    found = {mode: record_in_force(connection, scope, mode, type_) for mode in Mode}
+    kept = {mode: record for mode, record in found.items() if record is not None}
+    if not kept:
+        return None
+    newest = kept[Mode.LIVE]
+    said = msgspec.json.decode(newest.body, type=dict[str, Json])
+    own = {*asdict(_NOTHING), "account", "name", "version", "statement"}
+    return Described(
+        members={name: value for name, value in said.items() if name in own},
+        number=newest.number,
+        records={mode: record.record_id for mode, record in kept.items()},
+        digests={mode: record.digest.hex() for mode, record in kept.items()},
+    )
+
+
+def _describe(
+    connection: Connection, room: LogRoom, account: Account | None, given: Particulars
+) -> Described:
+    type_ = PartyType.OPERATOR if account is None else PartyType.ACCOUNT
+    scope = DEPLOYMENT if account is None else account.id
+    before = described(connection, scope, type_)
+    earlier = _NOTHING if before is None else _particulars(before)
+    stated = given.over(earlier)
+    if stated == earlier == _NOTHING:
+        raise InvalidArgument("State at least one of legal name, address, licence and contact.")
+    members: dict[str, Json] = {**asdict(stated)}
+    if account is not None:
+        members |= {"account": account.id, "name": account.name}
+    changed = [n for n, text in asdict(stated).items() if text != getattr(earlier, n)]
+    return _record(connection, room, scope, type_, members, changed)
+
+
+def _state(connection: Connection, room: LogRoom, account: Account, statement: str) -> Described:
+    type_ = PartyType.CAPTURE_PROCESS
+    before = described(connection, account.id, type_)
+    members: dict[str, Json] = {
+        "account": account.id,
+        "version": 1 if before is None else before.number + 1,
+        "statement": statement,
+    }
+    return _record(connection, room, account.id, type_, members, ["statement"])
+
+
+_AUDITED: Final = {
+    PartyType.OPERATOR: AuditAction.OPERATOR_DESCRIBED,
+    PartyType.ACCOUNT: AuditAction.ACCOUNT_DESCRIBED,
+    PartyType.CAPTURE_PROCESS: AuditAction.CAPTURE_PROCESS_STATED,
+}
+
+
+def _record(  # noqa: PLR0917 - what the acts have found out
+    connection: Connection,
+    room: LogRoom,
+    scope: str,
+    type_: PartyType,
+    members: dict[str, Json],
+    changed: list[str],
+) -> Described:
+    """Write the record of each mode, which follows the one before it, and the audit entry."""
+    made: dict[Mode, PartyRecord] = {}
+    for mode in Mode:
+        before = record_in_force(connection, scope, mode, type_)
+        previous = None if before is None else before.digest.hex()
+        record = room.recorder.of_deployment(
+            RecordType(type_), mode, {**members, "previous": previous}
+        )
+        if scope != DEPLOYMENT:
+            record = replace(record, account_id=scope)
+        number = 1 if before is None else before.number + 1
+        room.journal.write(connection, [record])
+        put_in_force(connection, scope, record, number)
+        made[mode] = PartyRecord(record.id, number, record.digest, record.body)
+    entry = room.access.audit.entry(
+        _AUDITED[type_], scope, changed=changed, number=made[Mode.LIVE].number
+    )
+    write_audit(connection, entry)
+    return Described(
+        members=members,
+        number=made[Mode.LIVE].number,
+        records={mode: record.record_id for mode, record in made.items()},
+        digests={mode: record.digest.hex() for mode, record in made.items()},
+    )
+
+
+def _particulars(found: Described) -> Particulars:
+    names = asdict(_NOTHING)
+    return msgspec.convert({n: found.members.get(n) for n in names}, Particulars)
