@@ -78,7 +78,8 @@ class Made:
     def changed(self, **members: Json) -> Made:
         """The same with other members; None leaves one out."""
         both = {**self.members, **members}
-        return replace(self, members={name: v for name, v in both.items() if v is not None})
+        left = {n: v for n, v in both.items() if v is not None or n not in members}
+        return replace(self, members=left)
 
     def named(self, **digests: str | None) -> Made:
         """The same in version 2, naming these records of the parties."""
@@ -421,7 +422,10 @@ def broken_joins() -> dict[str, tuple[str, DossierContents]]:
                 of=[VENDOR, unnamed.changed(operator_record=VENDOR.digest)],
             ),
         ),
-        "erasure-of-other": ("the erasure of a record that is not there", with_(erasure(39, OTHER_ACK.id))),
+        "erasure-of-other": (
+            "the erasure of a record that is not there",
+            with_(erasure(39, OTHER_ACK.id)),
+        ),
         "erasure-of-none": ("an erasure that names no record", with_(erasure(39))),
         "other-account": (
             "the clearance is of another account",
@@ -510,9 +514,7 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
         ),
         "types-out-of-order": (
             "the clearance stands before the acknowledgment",
-            replace(
-                good_one, records={id_: by_id[id_] for id_ in sorted(by_id, reverse=True)}
-            ),
+            replace(good_one, records={id_: by_id[id_] for id_ in sorted(by_id, reverse=True)}),
         ),
         "indexes-out-of-order": (
             "the later event of the notice stands first",
@@ -565,23 +567,25 @@ def broken_files() -> dict[str, tuple[str, str, bytes]]:
     ack, check = (f"records/{record.id}" for record in (ACK, CHECK))
     proof = f"{ack}.tlog-proof"
 
-    def container(what: str, change: Callable[[dict[str, bytes]], object]) -> tuple[str, str, bytes]:
+    def container(
+        what: str, change: Callable[[dict[str, bytes]], object]
+    ) -> tuple[str, str, bytes]:
         return what, "container", with_files(plain, change)
 
     def cosigned_again(files: dict[str, bytes]) -> None:
-        files[proof] += files[proof][files[proof].rindex(b"\n\n") + 2 :].splitlines(True)[-1]
+        files[proof] += files[proof][files[proof].rindex(b"\n\n") + 2 :].splitlines(keepends=True)[
+            -1
+        ]
 
     def uncosigned(files: dict[str, bytes]) -> None:
         line = plain.records[ACK.id].proof.splitlines(keepends=True)[-1]
-        for name in files:
-            if name.endswith(".tlog-proof"):
-                files[name] = files[name].removesuffix(line)
+        for name, data in files.items():
+            files[name] = data.removesuffix(line)
 
     def everywhere(old: bytes, new: bytes) -> Callable[[dict[str, bytes]], object]:
         def change(files: dict[str, bytes]) -> None:
-            for name in files:
-                if name.endswith(".tlog-proof"):
-                    files[name] = files[name].replace(old, new)
+            for name, data in files.items():
+                files[name] = data.replace(old, new) if name.endswith(".tlog-proof") else data
 
         return change
 
@@ -599,7 +603,7 @@ def broken_files() -> dict[str, tuple[str, str, bytes]]:
             "container",
             with_files(
                 dossier(*ORDER, of=[CHECK, CLEARED]),
-                lambda f: [f.update({"notice.json": NOTICE}), *map(lambda n: _moved(f, n), TOOLS)],
+                lambda f: [f.update({"notice.json": NOTICE}), *(_moved(f, name) for name in TOOLS)],
             ),
         ),
         "no-proof": container("a record without its proof", lambda f: f.pop(proof)),
@@ -607,7 +611,9 @@ def broken_files() -> dict[str, tuple[str, str, bytes]]:
             "a record without its disclosures", lambda f: f.pop(f"{ack}.disclosures.json")
         ),
         "no-pdf": container("dossier.pdf is missing", lambda f: f.pop("dossier.pdf")),
-        "manifest": container("a file that says more", lambda f: f.update({"manifest.json": b"{}"})),
+        "manifest": container(
+            "a file that says more", lambda f: f.update({"manifest.json": b"{}"})
+        ),
         "other-name": container(
             "a file in records/ with another ending",
             lambda f: f.update({f"{ack}.txt": b""}),
