@@ -48,6 +48,7 @@ class AuditAction(StrEnum):
     KEY_REVOKED = "key_revoked"
     ACKNOWLEDGMENTS_EXPORTED = "acknowledgments_exported"
     BUNDLE_WRITTEN = "bundle_written"
+    DOSSIER_WRITTEN = "dossier_written"
     ERASED = "erased"
     HOLD_PLACED = "hold_placed"
     HOLD_RELEASED = "hold_released"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -80,7 +81,11 @@ class Certificates:
         self._closed = False
 
     async def make(self, facts: CertificateFacts, account: str) -> bytes:
-        """The PDF; however many an account asks for, another waits for one of them at most."""
+        """The PDF of a certificate."""
+        return await self.run(lambda: make_certificate(facts), account)
+
+    async def run(self, make: Callable[[], bytes], account: str) -> bytes:
+        """Make a PDF; however many an account asks for, another waits for one of them at most."""
         queue = self._queues.setdefault(account, _Queue())
         if queue.inside > WAITING_MAX:
             raise Overloaded(retry_after=_RETRY_SECONDS)
@@ -89,9 +94,7 @@ class Certificates:
             async with queue.turn:
                 if self._closed:
                     raise Overloaded(retry_after=_RETRY_SECONDS)
-                return await asyncio.get_running_loop().run_in_executor(
-                    self._thread, make_certificate, facts
-                )
+                return await asyncio.get_running_loop().run_in_executor(self._thread, make)
         finally:
             queue.inside -= 1
             if not queue.inside:

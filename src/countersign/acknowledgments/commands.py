@@ -29,7 +29,7 @@ from countersign.mode import Mode
 
 _MODES = click.Choice([mode.value for mode in Mode])
 _PROGRESS_EVERY = 5000
-_SEALING_SECONDS = 5.0
+SEALING_SECONDS = 5.0
 _PAGE = 500
 COLUMNS: Final = (
     *("ack_id", "livemode", "accepted_at", "notice_id", "notice_version"),
@@ -132,8 +132,8 @@ async def bundle(
     await room.log.access.audit.note(
         AuditAction.BUNDLE_WRITTEN, ack_id, account_id=account_id, disclose=disclose
     )
-    who = _operator_of(account_id, mode)
-    data = await proof.bundle(room, who, ack_id, disclose, _SEALING_SECONDS)
+    who = operator_of(account_id, mode)
+    data = await proof.bundle(room, who, ack_id, disclose, SEALING_SECONDS)
     target = output or Path(f"{ack_id}.zip")
     with written(target) as file:
         file.write(data)
@@ -164,7 +164,7 @@ async def _rows(
     room: Acknowledgments, account_id: str, mode: Mode, begin: datetime | None, end: datetime | None
 ) -> AsyncIterator[dict[str, Any]]:
     """Each acknowledgment in this range of times, newest first, as a row with the COLUMNS."""
-    who, after, more = _operator_of(account_id, mode), None, True
+    who, after, more = operator_of(account_id, mode), None, True
     while more:
         search = AcknowledgmentsQuery(
             accepted_after=begin, accepted_before=end, after=after, limit=_PAGE
@@ -186,7 +186,7 @@ def _row(found: Acknowledgment) -> dict[str, Any]:
     return {name: values[name] for name in COLUMNS}
 
 
-def _operator_of(account_id: str, mode: Mode) -> Principal:
+def operator_of(account_id: str, mode: Mode) -> Principal:
     """The operator, reading what this account could read."""
     return Principal(
         key_id="operator",

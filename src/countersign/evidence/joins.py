@@ -257,3 +257,8 @@ def _named(record: Mapping[str, Any]) -> Sequence[str]:
         return ()
     of_vendor = record["type"] == ACKNOWLEDGMENT and record["capture"] == "vendor_api"
     return ("operator_record", "account_record", *((CAPTURE_PROCESS,) if of_vendor else ()))
+
+
+def party_digests(record: Mapping[str, Any]) -> list[str | None]:
+    """The digests of the records of parties that a record names."""
+    return [record[field] for field in _named(record)]

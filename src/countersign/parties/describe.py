@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -63,7 +63,7 @@ def described(connection: Connection, scope: str, type_: PartyType) -> Described
     if not kept:
         return None
     newest = kept[Mode.LIVE]
-    said = msgspec.json.decode(newest.body, type=dict[str, Json])
+    said = msgspec.json.decode(newest.body, type=dict[str, Any])
     own = {*asdict(_NOTHING), "account", "name", "version", "statement"}
     return Described(
         members={name: value for name, value in said.items() if name in own},
