@@ -42,6 +42,7 @@ class DossierQuery(Request, frozen=True, kw_only=True):
             Meta(
                 ge=1,
                 le=2**53 - 1,
+                examples=[815],
                 description="The size of the checkpoint of the log to prove it by. Records that "
                 "it does not hold are left out.",
             ),
