@@ -28,6 +28,7 @@ AGE_MAX: Final = 99
 VALIDITY_DAYS_MAX: Final = 365
 """No statute was found to set it; at most 12 months, by choice."""
 _EVIDENCE_DAYS_MAX: Final = 3650
+_SEAL_WITHIN_MAX: Final = 31 * 86_400
 _PORT_MAX: Final = 65535
 _WORKERS_MAX: Final = 64
 _DATABASE_SCHEMES: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
@@ -174,6 +175,7 @@ class Settings:
     timestamp_urls: tuple[str, ...] = _setting(
         _expecting("URLs that begin with https://, separated by commas", _urls), ""
     )
+    seal_within_seconds: int = _setting(_number(60, _SEAL_WITHIN_MAX), "86400")
     host: str = _setting(_ADDRESS, "127.0.0.1")
     port: int = _setting(_PORT, "8080")
     public_url: str = _setting(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from countersign.acknowledgments.certificate_words import CertificateFacts
+from countersign.acknowledgments.certificate_facts import CertificateFacts
 from countersign.evidence.canonical import canonical_json
 from countersign.evidence.record import (
     Draft,
@@ -106,6 +106,7 @@ def made_facts(
     shown = zip(fields, sealed.disclosures, strict=True)
     facts = CertificateFacts(
         record=sealed.body,
+        parties=(),
         shown=tuple(one for name, one in shown if show is None or name in show),
         erased_at=None,
         notice=body,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from countersign.acknowledgments.certificate import compare_certificate, make_certificate, readme
-from countersign.acknowledgments.certificate_words import CertificateFacts, Review
+from countersign.acknowledgments.certificate_facts import CertificateFacts, Review
 from countersign.evidence.bundle import GUIDE
 from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.errors import EvidenceError
@@ -25,6 +25,7 @@ def of(evidence: builder.Material) -> CertificateFacts:
     """What the service makes a certificate of this evidence from."""
     return CertificateFacts(
         record=evidence.record,
+        parties=(),
         shown=tuple(evidence.disclosures),
         erased_at=None,
         notice=evidence.notice,

@@ -8,10 +8,10 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typst import Compiler
 
 from countersign.acknowledgments.certificate import make_certificate
-from countersign.acknowledgments.certificate_words import SHOWABLE, showable
+from countersign.paper.text import COMBINING, SHOWABLE, showable
+from countersign.paper.typeset import qr_code, typeset
 from tests.certificate.facts import made_facts
 from tests.certificate.reader import lines_of, pages_of, squeezed, words_of
 
@@ -95,22 +95,34 @@ def test_what_shows_nothing_or_turns_the_writing_is_shown_as_its_code_point() ->
     assert showable("a\u202eb\u200bc\u00add\x00") == "a[U+202E]b[U+200B]c[U+00AD]d[U+0000]"
     assert showable("one\ntwo\t", keep="\n") == "one\ntwo[U+0009]"
     assert showable("a[U+202E]b [x]") == "a[U+005B]U+202E]b [x]"
-    assert showable({"x": ["e\u0301", None, 1, True]}) == {"x": ["e[U+0301]", None, 1, True]}
+    assert showable({"x": ["\u0301", None, 1, True]}) == {"x": ["[U+0301]", None, 1, True]}
+
+
+def test_what_combines_stays_with_what_it_combines_with() -> None:
+    """Accents that were typed apart, joined letters, and emoji of several; never a pile of them."""
+    for whole in (
+        "e\u0301",
+        "\u0645\u06cc\u200c\u062e",
+        "\U0001f469\u200d\U0001f467",
+        "\u2764\ufe0f",
+    ):
+        assert showable(whole) == whole
+    assert showable("a\u200db \u0301") == "a[U+200D]b [U+0301]"
+    assert showable("e" + "\u0301" * 5) == "e" + "\u0301" * 4 + "[U+0301]"
 
 
 def test_every_character_that_is_called_showable_has_a_glyph_in_every_style_used() -> None:
     """The table says what the fonts inside the compiler hold; the compiler is the judge."""
-    told = "".join(
-        showable(chr(point)) for first, last in SHOWABLE for point in range(first, last + 1)
-    )
-    page = (
-        b'#set text(font: ("Libertinus Serif", "New Computer Modern", "DejaVu Sans Mono"))\n'
-        b'#text(sys.inputs.t) #text(weight: "semibold", sys.inputs.t)\n'
-        b'#text(font: "DejaVu Sans Mono", sys.inputs.t)'
-    )
-    compiler = Compiler(page, ignore_system_fonts=True)
-    made = compiler.compile(page, sys_inputs={"t": told}, pdf_standards=["a-3b"], timestamp=0)
-    assert made
+    alone = [chr(point) for first, last in SHOWABLE for point in range(first, last + 1)]
+    marks = [chr(point) for first, last in COMBINING for point in range(first, last + 1)]
+    text = "".join(alone) + "".join(f"x{mark}" for mark in marks)
+    words = {
+        "title": "", "id": "", "origin": "", "date": [2026, 1, 1, 0, 0, 0], "test": False,
+        "summary": "", "qr": qr_code("x"), "verify_url": "https://x.example",
+        "t": text,
+    }  # fmt: skip
+    styles = b'#facts.t #text(weight: "semibold", facts.t) #mono(facts.t)'
+    assert typeset(styles, words | {"title": "All"}).startswith(b"%PDF-")
 
 
 def test_long_words_are_broken_where_the_column_ends() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from countersign.acknowledgments import certificate
 from countersign.acknowledgments.certificate import WAITING_MAX, Certificates, make_certificate
-from countersign.acknowledgments.certificate_words import CertificateFacts
+from countersign.acknowledgments.certificate_facts import CertificateFacts
 from countersign.errors import Overloaded
 from tests.certificate.facts import made_facts
 

@@ -14,7 +14,7 @@ import pytest
 from pypdf import PdfReader
 
 from countersign.acknowledgments.certificate import make_certificate
-from countersign.acknowledgments.certificate_words import Review
+from countersign.acknowledgments.certificate_facts import Review
 from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts
 from tests.certificate.reader import files_of, pages_of, squeezed, words_of
 from tests.support.hosted import PROCESS_JSON
@@ -33,7 +33,7 @@ def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -
         "I have received and read this notice",
         "ab1263, version 2026-01-01",
         "asserted: the vendor named it",
-        "2026-11-20 21:31:00.123 UTC by this service's own clock",
+        "2026-11-20 21:31:00.123 UTC = 2026-11-20 13:31:00.123 PST by this service's own clock",
         "acct_01kdtvz9n8f6ywn3x2qk4c7r5a",
         "The vendor asserts what the buyer did",
         "a secret API key",
@@ -108,13 +108,13 @@ def test_a_screen_reader_can_say_which_initials_belong_to_which_line() -> None:
     found = elements(make_certificate(spanish))
     kinds = [kind for kind, _ in found]
     assert kinds.count("/Table") >= 4
-    assert kinds.count("/TH") == 3
+    assert kinds.count("/TH") == 3 + 3 + 2 * (kinds.count("/Table") - 2)
     assert "es" in {language for _, language in found}
     assert "es" not in {language for _, language in elements(make_certificate(made_facts()))}
 
 
-def test_the_shipped_notice_fits_on_two_pages() -> None:
-    """Also in test mode, which says more: a third page with two lines looks like a mistake."""
+def test_the_shipped_notice_fits_on_three_pages() -> None:
+    """Also in test mode, which says more: a fourth page with two lines looks like a mistake."""
     file = resources.files("countersign") / "notices" / "ab1263-2026-01-01.toml"
     notice = tomllib.loads(file.read_text())
     lines = [(bullet["id"], bullet["text"]) for bullet in notice.pop("bullets")]
@@ -126,7 +126,7 @@ def test_the_shipped_notice_fits_on_two_pages() -> None:
             subject={"mode": mode},
             account_name="My shop",
         )
-        assert len(pages_of(make_certificate(facts))) == 2
+        assert len(pages_of(make_certificate(facts))) == 3
 
 
 def test_every_page_names_the_record_and_its_own_number() -> None:
@@ -204,8 +204,8 @@ def test_whose_names_these_are_is_said() -> None:
         in words
     )
     assert (
-        "by A. Counsel, against https://example.com/law, on 2026-11-21 12:00:00 UTC "
-        "according to the operator; not in the record"
+        "by A. Counsel, against https://example.com/law, on 2026-11-21 12:00:00 UTC = "
+        "2026-11-21 04:00:00 PST according to the operator; not in the record"
     ) in words
     assert "not reviewed when it was acknowledged" in words_of(make_certificate(made_facts()))
 
@@ -240,7 +240,7 @@ def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
         "from a browser in a checkout session that the account",
         "Shown by a page of this service",
         f"{PROCESS_JSON['rendered_digest']} of the page as it was served",
-        "(A) initials received 2026-11-20 21:31:00.123 UTC line served 2026-11-20",
+        "2026-11-20 21:31:00.123 UTC 2026-11-20 13:31:00.123 PST line served 2026-11-20",
         "21:30:00.123 UTC; initials never changed",
         "initials changed 2 times, last 2026-11-20 21:32:00.123 UTC",
         f"Agreed to {PROCESS_JSON['agreement']}",
@@ -248,8 +248,8 @@ def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
         "Tied to session by a cookie of the browser, kept after an earlier identity check",
         "JavaScript ran yes claimed by the browser; not observed by this service",
         "Window 360 x 740 CSS pixels claimed by the browser",
-        "Events 2, received from 2026-11-20 21:31:00.123 UTC to 2026-11-20 21:33:00.123 UTC",
-        "UTC claimed by the browser; not observed by this service; each is in the disclosure",
+        "Events 2, received from 2026-11-20 21:31:00.123 UTC = 2026-11-20 13:31:00.123 PST to",
+        "PST claimed by the browser; not observed by this service; each is in the disclosure",
         "taken from a header that a proxy of this service sent",
         "taken from a header that the browser sent",
         "The vendor had the means to open the session's page, too.",
@@ -287,7 +287,9 @@ def test_times_by_the_test_clock_are_said_to_be() -> None:
     advanced = hosted_words({**HOSTED, "test_clock": "2026-11-20T21:30:00.000Z"})
     accepted, _, opened = advanced.partition("Notice opened")
     assert "by this service's own clock" in accepted + opened.partition("Accepted")[2]
-    assert opened.lstrip().startswith("2026-11-20 21:30:00.123 UTC by the sandbox's test clock")
+    assert opened.lstrip().startswith(
+        "2026-11-20 21:30:00.123 UTC = 2026-11-20 13:30:00.123 PST by the sandbox's test clock"
+    )
     assert "test clock" not in hosted_words()
 
 
@@ -295,9 +297,12 @@ def test_a_process_that_is_not_shown_is_said_to_be_withheld_or_erased() -> None:
     """With `vendor_api` there is none, and no section about it."""
     at = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
     withheld = words_of(make_certificate(made_facts(subject=HOSTED)))
-    assert "How the initials were made How withheld" in withheld
+    assert "How the initials were made Detail Value and source How withheld" in withheld
     erased = words_of(make_certificate(made_facts(subject=HOSTED, show=(), erased_at=at)))
-    assert "How the initials were made How erased on 2026-12-01 12:00:00 UTC" in erased
+    assert (
+        "How the initials were made Detail Value and source How erased on 2026-12-01 12:00:00 UTC"
+        in erased
+    )
     assert "How the initials were made" not in words_of(make_certificate(made_facts()))
 
 
@@ -305,7 +310,7 @@ def test_a_time_is_claimed_only_where_it_is_given() -> None:
     """That of a time-stamp is what its token states, and a witness may sign one that is no date."""
     at = datetime(2026, 11, 22, 4, 5, 6, tzinfo=UTC)
     dated = words_of(make_certificate(made_facts(timestamps=(("https://tsa.example", at),))))
-    assert "https://tsa.example, 2026-11-22 04:05:06 UTC according to the tokens" in dated
+    assert "2026-11-22 04:05:06 UTC = 2026-11-21 20:05:06 PST according to the tokens" in dated
     assert "signatures were not checked here" in dated
     stamped = words_of(make_certificate(made_facts(timestamps=(("tsa", None),))))
     assert "at the times in their responses in the bundle" in stamped
@@ -351,7 +356,13 @@ def test_what_the_qr_code_opens_is_the_verify_page_with_the_digest_of_the_record
         for page in reader.pages
         for link in page.get("/Annots") or ()
     ]
-    assert links == [f"https://log.example/verify#record={sha256(facts.record).hexdigest()}"]
+    digest = sha256(facts.record).hexdigest()
+    assert f"https://log.example/verify#record={digest}" in links
+    assert set(links) == {
+        f"https://log.example/verify#record={digest}",
+        "https://log.example/verify",
+        "https://leginfo.legislature.ca.gov/",
+    }
 
 
 def test_other_facts_give_other_words() -> None:

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from countersign.evidence.bundle import GUIDE
+from countersign.evidence.note import Signer
+from countersign.http.examples import RECEIPT
+from countersign.log.keys import test_seed as key_of_test_log
 from tests.offline import builder
 from tests.support.service import Deployment
 
@@ -172,3 +175,24 @@ def test_what_is_no_file_is_not_read(nothing: Deployment, tmp_path: Path) -> Non
     for place in (str(folder / "notice.json"), "/dev/zero"):
         done = nothing.run("verify", place, check=False)
         assert (done.returncode, "neither a file nor a directory" in done.stderr) == (1, True)
+
+
+def test_a_receipt_is_checked_and_called_a_promise_not_a_proof(
+    nothing: Deployment, tmp_path: Path
+) -> None:
+    """Only with a policy; a receipt that is of no log of the policy has failed."""
+    receipt, policy, other = (tmp_path / name for name in ("receipt", "policy", "other"))
+    receipt.write_text(RECEIPT)
+    origin = "evidence.example.com/v1/log/test/1"
+    for file, seed in ((policy, key_of_test_log(origin)), (other, bytes(32))):
+        vkey = Signer.from_seed(origin, seed).verifier.vkey
+        file.write_text(f"log {vkey}\nquorum none\n")
+    kept = nothing.run("verify", str(receipt), "--policy", str(policy))
+    assert kept.stdout.startswith(f"OK  {origin} promised to have the record 50d858e0985ecc7f60")
+    assert "by 2026-11-21T21:31:00Z" in kept.stdout
+    assert "not a proof" in kept.stderr
+    view = json.loads(nothing.run("verify", str(receipt), "--policy", str(policy), "--json").stdout)
+    assert (view["ok"], view["log"], view["sealed_by"]) == (True, origin, "2026-11-21T21:31:00Z")
+    failed = nothing.run("verify", str(receipt), "--policy", str(other), check=False)
+    assert (failed.returncode, failed.stdout[:6]) == (1, "FAILED")
+    assert "needs the policy" in nothing.run("verify", str(receipt), check=False).stderr

@@ -22,6 +22,7 @@ VARYING = (
     re.compile(r"evt_[0-9a-hjkmnp-tv-z]{26}"),
     re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
     re.compile(r"127\.0\.0\.1:\d+/v1/log/test/1"),
+    re.compile(r"127\.0\.0\.1:\d+/receipt/v1\nrecord .*", re.DOTALL),
 )
 """What differs from one run to the next; all else must be as the page shows it."""
 

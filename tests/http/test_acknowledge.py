@@ -41,11 +41,13 @@ BLANKS = {
 VISIBLE = ["J", "J.D.", "é", "e\u0301", "木", "Ж", "👍", "-", "0", "\u0915\u094d", "a\u200bb"]
 
 
-def test_success_is_200_with_exactly_the_fields_of_the_interface(client: httpx2.Client) -> None:
+def test_success_is_200_with_the_fields_of_the_interface_and_a_receipt(
+    client: httpx2.Client,
+) -> None:
     answer = acknowledge(client)
     assert answer.status_code == 200
     receipt = answer.json()
-    assert list(receipt) == ["ack_id", "notice_id", "notice_version"]
+    assert list(receipt) == ["ack_id", "notice_id", "notice_version", "receipt"]
     assert re.fullmatch(r"ack_[0-9a-hjkmnp-tv-z]{26}", receipt["ack_id"])
     notice = client.get(f"/v1/notices/{SHIPPED_NOTICE}").json()
     assert receipt["notice_id"] == SHIPPED_NOTICE

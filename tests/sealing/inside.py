@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from countersign.access.key import Principal
 from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Submission
+from countersign.acknowledgments.model import Receipt, Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.bootstrap import Deployment as Opened
 from countersign.bootstrap import SystemClock, open_deployment
@@ -46,6 +46,14 @@ async def acknowledge_inside(
     deployment: Opened, account: str, notice_id: str, mode: Mode, cbid: str | None = None
 ) -> tuple[Principal, str]:
     """Acknowledge a notice of which there is one version; gives who did, and the ack_id."""
+    principal, receipt = await receipt_inside(deployment, account, notice_id, mode, cbid)
+    return principal, receipt.ack_id
+
+
+async def receipt_inside(
+    deployment: Opened, account: str, notice_id: str, mode: Mode, cbid: str | None = None
+) -> tuple[Principal, Receipt]:
+    """The same; gives all that the caller of *acknowledge* gets."""
     (notice,) = await deployment.notices.registry.versions(notice_id)
     principal = Principal(
         key_id="key_inside", account_id=account, mode=mode, scopes=frozenset(),
@@ -56,4 +64,4 @@ async def acknowledge_inside(
         notice_version=None, origin=NOWHERE,
     )  # fmt: skip
     receipt = await acknowledge(deployment.acknowledgments, principal, notice, submission)
-    return principal, receipt.ack_id
+    return principal, receipt

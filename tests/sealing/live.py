@@ -24,6 +24,11 @@ def open_for_live(deployment: Deployment, folder: Path) -> tuple[str, Deployment
 
 def acknowledge_live(client: httpx2.Client) -> str:
     """Acknowledge the notice that is in force for live keys; gives the ack_id."""
+    return answer_live(client)["ack_id"]
+
+
+def answer_live(client: httpx2.Client) -> dict[str, str]:
+    """The same; gives the whole answer."""
     (notice_id,) = [
         notice["notice_id"]
         for notice in client.get("/v1/notices").json()["data"]
@@ -34,5 +39,5 @@ def acknowledge_live(client: httpx2.Client) -> str:
         f"/v1/notices/{notice_id}/acknowledge", json={"initials_per_line": ["JD"] * len(lines)}
     )
     assert answer.status_code == 200, answer.text
-    ack_id: str = answer.json()["ack_id"]
-    return ack_id
+    found: dict[str, str] = answer.json()
+    return found

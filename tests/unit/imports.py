@@ -40,6 +40,7 @@ FLOORS = (
     "offline",
     "loops reason lock private_file",
     "evidence",
+    "paper",
     "instant host mode clock",
     "errors",
     "ids",

@@ -27,6 +27,7 @@ from countersign.acknowledgments.write_together import Made, bound_as_now, write
 from countersign.errors import EmptyInitials, InitialsCountMismatch, NoticeVersionMismatch
 from countersign.evidence.disclosure import SALT_BYTES
 from countersign.evidence.process import PROCESS, Process
+from countersign.evidence.receipt import make_receipts
 from countersign.evidence.record import (
     CBID_FIELD,
     SESSION_FIELD,
@@ -187,8 +188,9 @@ def _rebound(order: _Order, bound: Bound) -> Made:
 
 
 def _made(orders: Sequence[_Order]) -> list[Made]:
-    made = []
-    for order, record in zip(orders, make_records([*map(_draft, orders)]), strict=True):
+    made, sealed = [], make_records([*map(_draft, orders)])
+    receipts = _receipts(orders, sealed)
+    for order, record in zip(orders, sealed, strict=True):
         content, hidden = order.notice.content, _hidden(order, record)
         written = NewRecord(
             id=order.ack_id,
@@ -202,8 +204,9 @@ def _made(orders: Sequence[_Order]) -> list[Made]:
             disclosures=hidden,
         )
         named = {"notice_id": content.id, "notice_version": content.version}
-        body = _encode({"ack_id": order.ack_id, **named})
-        receipt = Receipt(order.ack_id, content.id, content.version, body)
+        promise = receipts.get(order.ack_id)
+        body = _encode({"ack_id": order.ack_id, **named, "receipt": promise})
+        receipt = Receipt(order.ack_id, content.id, content.version, promise, body)
         kept = None if order.entry is None else order.entry(body)
         made.append(
             Made(
@@ -217,6 +220,19 @@ def _made(orders: Sequence[_Order]) -> list[Made]:
             )
         )
     return made
+
+
+def _receipts(orders: Sequence[_Order], made: Sequence[SealedRecord]) -> dict[str, str]:
+    """The receipts by `ack_id`: one signature for those of a mode, none if no key can sign."""
+    log, found = orders[0].room.log, dict[str, str]()
+    for mode in {order.who.mode for order in orders}:
+        signers = log.sequencer.signing(mode)
+        if signers:
+            own = [(o, r) for o, r in zip(orders, made, strict=True) if o.who.mode is mode]
+            until = max(order.at for order, _ in own) + log.seal_within
+            receipts = make_receipts([record.digest for _, record in own], until, signers)
+            found |= zip((order.ack_id for order, _ in own), receipts, strict=True)
+    return found
 
 
 def _draft(order: _Order) -> Draft:

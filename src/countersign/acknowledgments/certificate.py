@@ -12,7 +12,6 @@ that made it, so that a certificate can differ from the evidence in nothing else
 from __future__ import annotations
 
 import asyncio
-import io
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,13 +19,13 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from hashlib import sha256
 from importlib import metadata, resources
-from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
-from countersign import __version__
-from countersign.acknowledgments.certificate_words import CertificateFacts, certificate_words
+from countersign.acknowledgments.certificate_facts import CertificateFacts
+from countersign.acknowledgments.certificate_parties import DIGESTS
+from countersign.acknowledgments.certificate_words import certificate_words
 from countersign.errors import Overloaded
 from countersign.evidence.bundle import GUIDE, BundleContents, contents_of, read_container
 from countersign.evidence.checkpoint import cosigned_at, parse_checkpoint
@@ -36,28 +35,24 @@ from countersign.evidence.policy import parse_policy
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.timestamp import read_timestamp
 from countersign.instant import rfc3339
-
-if TYPE_CHECKING:
-    from typst import Compiler
+from countersign.paper.typeset import maker, qr_code, typeset
 
 WAITING_MAX: Final = 32
 """How many of one account may wait while one of its certificates is being made."""
 _RETRY_SECONDS: Final = 5
-_STANDARDS: Final = ("a-3b", "ua-1")
-"""For archives, and for screen readers."""
 _BY: Final = b"\nMade by "
+_NAMED: Final = b"\nThe record names these records by their digests (SHA-256); here in base64:\n"
 _SAYS: Final = b"\nThe certificate also says this, which nothing in the bundle supports:\n"
 _BYTES_MAX: Final = 128 * 1024
 """Text that is laid out takes hundreds of times its size in memory."""
 _PROVED: Final = {
-    *("record", "shown", "notice", "proof", "origin", "index", "size", "root"),
+    *("record", "parties", "shown", "notice", "proof", "origin", "index", "size", "root"),
     *("key_fingerprint", "witnesses"),
 }
 _SOURCES: Final = (
-    *("certificate.py", "certificate.typ", "certificate.toml", "certificate_words.py"),
+    *("certificate.py", "certificate.typ", "certificate.toml", "certificate_parties.py"),
+    *("certificate_process.py", "certificate_words.py"),
 )
-# A compiler serves one caller at a time, and refuses a second one.
-_compiling: Final = Lock()
 
 
 @dataclass(slots=True)
@@ -109,44 +104,20 @@ class Certificates:
 def make_certificate(facts: CertificateFacts) -> bytes:
     """The PDF (PDF/A-3b and PDF/UA-1), made from nothing but the facts."""
     words = certificate_words(facts)
-    words["qr"] = _qr(words["verify_url"])
-    text = msgspec.json.encode(words).decode()
-    with _compiling:
-        made = _compiler().compile(
-            _template(), sys_inputs={"facts": text}, pdf_standards=list(_STANDARDS), timestamp=0
-        )
-    assert isinstance(made, bytes)  # noqa: S101 - a PDF is one file
-    return made
+    return typeset(_source("certificate.typ"), words | {"qr": qr_code(words["verify_url"])})
 
 
 @cache
-def _compiler() -> Compiler:
-    """The compiler with its fonts read, which takes far longer than a page."""
-    from typst import Compiler  # noqa: PLC0415 - most processes do without
-
-    return Compiler(_template(), ignore_system_fonts=True)
-
-
-@cache
-def _template() -> bytes:
-    return (resources.files(__package__) / "certificate.typ").read_bytes()
-
-
-def _qr(url: str) -> str:
-    import segno  # noqa: PLC0415 - as above
-
-    target = io.BytesIO()
-    segno.make(url, error="m", micro=False).save(
-        target, kind="svg", border=0, xmldecl=False, svgns=True, dark="#1c2733"
-    )
-    return target.getvalue().decode()
+def _source(name: str) -> bytes:
+    return (resources.files(__package__) / name).read_bytes()
 
 
 def readme(facts: CertificateFacts) -> bytes:
     """README.txt of the bundle whose certificate is made from these facts."""
     unproved = {f.name: getattr(facts, f.name) for f in fields(facts) if f.name not in _PROVED}
     says = msgspec.json.encode(unproved, order="sorted")
-    return GUIDE + _BY + _maker().encode() + _SAYS + says + b"\n"
+    named = msgspec.json.encode(facts.parties)
+    return GUIDE + _BY + _maker().encode() + _NAMED + named + _SAYS + says + b"\n"
 
 
 def compare_certificate(bundle: bytes, cosigned: int) -> str:
@@ -156,8 +127,12 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
     """
     contents, _ = contents_of(read_container(bundle))
     _, _, rest = contents.readme.partition(_BY)
-    by, _, says = rest.partition(_SAYS)
-    if sum(map(len, (says, contents.record, contents.notice, *contents.disclosures))) > _BYTES_MAX:
+    head, _, says = rest.partition(_SAYS)
+    by, _, named = head.partition(_NAMED)
+    if (
+        sum(map(len, (named, says, contents.record, contents.notice, *contents.disclosures)))
+        > _BYTES_MAX
+    ):
         return "certificate.pdf was not compared: it has too much text"
     try:
         if by.decode() != _maker():
@@ -169,6 +144,7 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
         given = {
             **msgspec.json.decode(says),
             "record": contents.record,
+            "parties": msgspec.json.decode(named, type=tuple[bytes, ...]),
             "shown": contents.disclosures,
             "notice": contents.notice,
             "proof": contents.proof,
@@ -184,7 +160,8 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
             ],
         }
         facts = msgspec.convert(given, CertificateFacts)
-        same = _has_stamps(contents, facts) and make_certificate(facts) == contents.certificate
+        same = _has_parties(facts) and _has_stamps(contents, facts)
+        same = same and make_certificate(facts) == contents.certificate
     except (ImportError, metadata.PackageNotFoundError):
         return "certificate.pdf was not compared: the package typst is not installed"
     except Exception as error:  # README.txt can say anything
@@ -203,6 +180,13 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
     return f"{made}. Nothing in the bundle supports these details: {said}"
 
 
+def _has_parties(facts: CertificateFacts) -> bool:
+    """Whether the record names, by its digest, each record of a party that is said."""
+    record = msgspec.json.decode(facts.record)
+    named = {record.get(member) for member in DIGESTS}
+    return all(sha256(body).hexdigest() in named for body in facts.parties)
+
+
 def _has_stamps(contents: BundleContents, facts: CertificateFacts) -> bool:
     """Whether the certificate names as many time-stamps as the bundle has, at their times."""
     there = Counter(read_timestamp(token).at[:19] for token in contents.timestamps.values())
@@ -212,8 +196,4 @@ def _has_stamps(contents: BundleContents, facts: CertificateFacts) -> bool:
 
 @cache
 def _maker() -> str:
-    """The release, identified by all that a certificate depends on."""
-    place = resources.files(__package__)
-    made = sha256(b"".join((place / name).read_bytes() for name in _SOURCES)).hexdigest()[:16]
-    tools = ", ".join(f"{name} {metadata.version(name)}" for name in ("typst", "segno"))
-    return f"Countersign {__version__} ({made}, {tools})"
+    return maker(*(_source(name) for name in _SOURCES))

@@ -7,79 +7,45 @@ or shows nothing, is written as its code point.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
-from importlib import resources
 from typing import Any, Final
 
 import msgspec
 
+from countersign.acknowledgments.certificate_facts import CertificateFacts, Review
+from countersign.acknowledgments.certificate_parties import party, party_rows, timeline
+from countersign.acknowledgments.certificate_process import (
+    SENTENCES,
+    SERVICE_CLOCK,
+    changes,
+    process_rows,
+)
 from countersign.acknowledgments.model import Capture, VersionSource
 from countersign.evidence.canonical import canonical_json
 from countersign.evidence.disclosure import read_disclosure
 from countersign.evidence.process import PROCESS, Surface
+from countersign.instant import parse_rfc3339
 from countersign.mode import Mode
-
-SENTENCES: Final = tomllib.loads(
-    (resources.files(__package__) / "certificate.toml").read_text("utf-8")
+from countersign.paper.text import (
+    both_times,
+    clocks,
+    code_points,
+    han_font,
+    row,
+    showable,
+    time_text,
 )
+
 _HOW: Final[list[str]] = [*SENTENCES["how"].values()]
 """The ways to check the evidence."""
 _PARTS: Final = re.compile(r"[0-9]+")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")
-_SERVICE_CLOCK: Final = "by this service's own clock"
-_TEST_CLOCK: Final = "by the sandbox's test clock"
-_CLAIMED: Final = "claimed by the browser; not observed by this service"
-_RANGES: Final = [found.split("-") for found in SENTENCES["showable"].split()]
-SHOWABLE: Final = [(int(first, 16), int(last, 16)) for first, last in _RANGES]
-"""Ranges of code points that a page shows as they are."""
-# A bracket that was typed is escaped too, to differ from those that are put in.
-_UNSHOWABLE: Final = re.compile(
-    r"\[(?=U\+)|[^" + "".join(f"\\u{first}-\\u{last}" for first, last in _RANGES) + "]"
-)
-_LATIN: Final = re.compile(r"(?:[!-~\u00c0-\u017f]+(?: [!-~\u00c0-\u017f]+)*)?")
+_LONG_LINE: Final = 700
+"""Characters from which on a line may break over pages, and has its id on each.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
-    """Who compared the text of a notice, against which address, and when, as the operator says."""
-
-    by: str
-    against: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CertificateFacts:
-    """What a certificate is made from.
-
-    `review` is the last one before the acknowledgment, `account_name` how the operator calls the
-    vendor; neither is in the record.
-    `shown` are the encoded disclosures that are shown; `index` and `size` are the place of the
-    entry and the number of entries under the checkpoint of the proof; `checkpoint_at` is when that
-    checkpoint was made, by the service's clock; `witnesses` and `timestamps` are names with the
-    times that they attest, None for a time that was not read or is no date.
-    """
-
-    record: bytes
-    shown: tuple[str, ...]
-    erased_at: datetime | None
-    notice: bytes
-    review: Review | None
-    account_name: str | None
-    proof: bytes
-    origin: str
-    index: int
-    size: int
-    root: bytes
-    checkpoint_at: datetime
-    key_fingerprint: str
-    witnesses: tuple[tuple[str, datetime | None], ...]
-    timestamps: tuple[tuple[str, datetime | None], ...]
-    verify_url: str
+An initial counts for ten: there may be code points below it.
+"""
 
 
 def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
@@ -94,16 +60,20 @@ def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
     absent = _absent(facts)
     words: dict[str, Any] = {
         "title": "Certificate of Acknowledgment",
+        "parties": party_rows(record, facts),
+        "timeline": timeline(record, fields.get(PROCESS), facts),
         "summary": SENTENCES["summary_hosted" if _is_hosted(record) else "summary"].format(
-            at=_time_text(record["accepted_at"]), account=record["account"], index=facts.index
+            at=time_text(record["accepted_at"]), account=record["account"], index=facts.index
         ),
-        "record_id": record["id"],
+        "id": record["id"],
         "origin": facts.origin,
         "notice_rows": _notice_rows(notice, record, facts.review),
-        "process": _process(record, fields, absent, notice["bullets"]),
+        "process": _process(record, fields, absent),
+        "capture": _capture(record, facts),
         "recorded": _recorded(record, fields, absent, facts.account_name),
         "seal": _seal(facts, digest),
         "proves": proves(record, facts),
+        "said": said(record, fields.get(PROCESS)),
         "proves_not": proves_not(record, facts, fields.get(PROCESS)),
         "how": [way.format(verify_url=facts.verify_url, digest=digest) for way in _HOW],
     }
@@ -114,7 +84,7 @@ def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
         "date": [int(part) for part in _PARTS.findall(record["accepted_at"])[:6]],
         "verify_url": f"{facts.verify_url}#record={digest}",
         "notice": _notice(notice),
-        "initials": _initials(fields.get("initials_per_line"), absent, len(notice["bullets"])),
+        "lines": _lines(notice["bullets"], fields, absent),
         "files": {
             "record": facts.record.decode(),
             "disclosures": canonical_json(list(facts.shown)).decode(),
@@ -124,11 +94,35 @@ def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
     }
 
 
-def _initials(given: list[str] | None, absent: str, lines: int) -> list[dict[str, Any]]:
-    """For each line the initials; where letters could be mistaken, with their code points."""
-    if given is None:
-        return [{"text": None, "note": absent}] * lines
-    return [{"text": showable(text), "note": code_points(text)} for text in given]
+def _lines(
+    bullets: list[dict[str, Any]], fields: dict[str, Any], absent: str
+) -> list[dict[str, Any]]:
+    """The lines with their initials; where letters could be mistaken, with their code points."""
+    given = fields.get("initials_per_line") or [None] * len(bullets)
+    timed = fields[PROCESS]["lines"] if fields.get(PROCESS) else [None] * len(bullets)
+    return [
+        showable({"id": line["id"], "text": line["text"]}, keep="\n")
+        | {
+            "long": len(line["text"]) + 10 * len(text or "") > _LONG_LINE,
+            "initials": None if text is None else showable(text),
+            "note": absent if text is None else code_points(text),
+            "han": han_font(text or ""),
+            "times": _line_times(times),
+        }
+        for line, text, times in zip(bullets, given, timed, strict=True)
+    ]
+
+
+def _line_times(line: dict[str, Any] | None) -> dict[str, str] | None:
+    if line is None:
+        return None
+    utc, pacific = clocks(parse_rfc3339(line["initialed_at"]))
+    shown, _ = clocks(parse_rfc3339(line["shown_at"]))
+    return {
+        "utc": utc,
+        "pacific": pacific,
+        "note": showable(f"line served {shown}; {changes(line)}"),
+    }
 
 
 def _notice(notice: dict[str, Any]) -> Any:  # noqa: ANN401 - a tree of JSON values
@@ -139,20 +133,16 @@ def _notice(notice: dict[str, Any]) -> Any:  # noqa: ANN401 - a tree of JSON val
         "heading": notice["heading"],
         "language": language[0].lower() if language else "en",
         "attestation": notice["attestation_text"],
-        "lines": [{"id": line["id"], "text": line["text"]} for line in notice["bullets"]],
+        "han": han_font(" ".join(line["text"] for line in notice["bullets"]), notice["language"]),
     }
     return showable(shown, keep="\n")
-
-
-def _row(label: str, value: str, note: str | None = None, *, mono: bool = False) -> dict[str, Any]:
-    return {"label": label, "value": value, "note": note, "mono": mono}
 
 
 def _review(review: Review | None) -> tuple[str, str]:
     """Who compared the notice with the official text, and the source of that statement."""
     text = "not reviewed when it was acknowledged"
     if review is not None:
-        text = f"by {review.by}, against {review.against}, on {_instant(review.at)}"
+        text = f"by {review.by}, against {review.against}, on {both_times(review.at)}"
     return text, "according to the operator; not in the record"
 
 
@@ -165,21 +155,21 @@ def _notice_rows(
     if asserted:
         version = "hosted" if _is_hosted(record) else "asserted"
     rows = [
-        _row("Notice", f"{record['notice_id']}, version {record['notice_version']}"),
-        _row("Version", SENTENCES["versions"][version]),
-        _row("Law", f"{notice['source_law']}; {notice['source_bill']}"),
-        _row("Official text", notice["source_url"]),
-        _row(
+        row("Notice", f"{record['notice_id']}, version {record['notice_version']}"),
+        row("Version", SENTENCES["versions"][version]),
+        row("Law", f"{notice['source_law']}; {notice['source_bill']}"),
+        row("Official text", notice["source_url"], link=True),
+        row(
             "Editorial wording",
             f"the publisher's own words, not the law's: {', '.join(editorial)}"
             if editorial
             else "no part is marked as the publisher's own words",
         ),
-        _row("Reviewed", *_review(review)),
-        _row("Notice SHA-256", record["notice_digest"], mono=True),
+        row("Reviewed", *_review(review)),
+        row("Notice SHA-256", record["notice_digest"], mono=True),
     ]
     if gaps:
-        rows.insert(5, _row("Gaps in the text", "; ".join(gaps), "as stated by the publisher"))
+        rows.insert(5, row("Gaps in the text", "; ".join(gaps), "as stated by the publisher"))
     return rows
 
 
@@ -199,22 +189,22 @@ def _recorded(
     sources = SENTENCES["sources"][Capture.HOSTED if _is_hosted(record) else Capture.VENDOR_API]
     by = SENTENCES["credentials"].get(record["credential"], record["credential"])
     return [
-        _row("Accepted", _time_text(record["accepted_at"]), _SERVICE_CLOCK),
-        _row("Account (vendor)", record["account"], named),
-        _row("Mode", record["mode"]),
-        _row(
+        row("Accepted", time_text(record["accepted_at"]), SERVICE_CLOCK),
+        row("Account (vendor)", record["account"], named),
+        row("Mode", record["mode"]),
+        row(
             "Captured",
             SENTENCES["captures"].get(record["capture"], record["capture"]),
             f"submitted with {by}",
         ),
-        _row("Session", given("session_id", fields.get("session_id"))),
-        _row(
+        row("Session", given("session_id", fields.get("session_id"))),
+        row(
             "Buyer identifier",
             given("cbid", cbid),
             "as given; not checked whether it exists" if cbid else None,
         ),
-        _row("IP address", given("ip", ip.get("ip")), _ip_note(ip, sources)),
-        _row("User agent", given("user_agent", agent.get("user_agent")), _source(agent, sources)),
+        row("IP address", given("ip", ip.get("ip")), _ip_note(ip, sources)),
+        row("User agent", given("user_agent", agent.get("user_agent")), _source(agent, sources)),
     ]
 
 
@@ -222,84 +212,23 @@ def _is_hosted(record: dict[str, Any]) -> bool:
     return bool(record["capture"] == Capture.HOSTED)
 
 
-def _process(
-    record: dict[str, Any], fields: dict[str, Any], absent: str, bullets: Sequence[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _process(record: dict[str, Any], fields: dict[str, Any], absent: str) -> list[dict[str, Any]]:
     """How the initials of a hosted acknowledgment were made; nothing for any other."""
     if not _is_hosted(record):
         return []
     process = fields.get(PROCESS)
-    if process is None:
-        return [_row("How", absent)]
-    return process_rows(process, [bullet["id"] for bullet in bullets], record)
+    return [row("How", absent)] if process is None else process_rows(process, None, record)
 
 
-def process_rows(
-    process: dict[str, Any], ids: Sequence[str], record: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """What the service observed, then what the browser claims, which each row says.
-
-    `process` was checked by a reader; `ids` are those of the notice's lines. Its times are by the
-    clock of the sandbox if the record has that clock's time.
-    """
-    page = process["surface"] == Surface.PAGE
-    clock = _TEST_CLOCK if "test_clock" in record else _SERVICE_CLOCK
-    surface = SENTENCES["surfaces"].get(process["surface"])
-    ran, viewport, claimed = process["script"], process["viewport"], process["claimed"]
-    reviewed = process["reviewed_at"]
-    return [
-        _row("Hosted session", process["checkout_session"]),
-        _row(
-            "Shown by",
-            surface.format(origin=process["origin"] or "of unknown origin")
-            if surface
-            else process["surface"],
-        ),
-        _row(
-            "SHA-256 of it",
-            process["rendered_digest"] or "not known",
-            "of the page as it was served" if page else _CLAIMED,
-            mono=True,
-        ),
-        _row("Interface", f"in the language {process['locale']}"),
-        _row("Notice opened", _time_text(process["opened_at"]), clock),
-        *(
-            _row(
-                "Line",
-                f"({id_}) initials received {_time_text(line['initialed_at'])}",
-                f"line served {_time_text(line['shown_at'])}; {_changes(line)}",
-            )
-            for id_, line in zip(ids, process["lines"], strict=True)
-        ),
-        _row("Review step", f"served {_time_text(reviewed)}" if reviewed else "not served"),
-        _row("Agreed to", process["agreement"]),
-        _row("Electronic form", process["consent"]),
-        _row(
-            "Tied to session by", SENTENCES["bindings"].get(process["binding"], process["binding"])
-        ),
-        _row("Identity check", process["verification"] or "none"),
-        _row("JavaScript ran", "not known" if ran is None else "yes" if ran else "no", _CLAIMED),
-        _row(
-            "Window",
-            f"{viewport['width']} x {viewport['height']} CSS pixels" if viewport else "not known",
-            _CLAIMED,
-        ),
-        _row(
-            "Events",
-            f"{len(claimed)}, received from {_time_text(claimed[0]['at'])} to "
-            f"{_time_text(claimed[-1]['at'])}"
-            if claimed
-            else "none",
-            f"{_CLAIMED}; each is in the disclosure {PROCESS}",
-        ),
-    ]
-
-
-def _changes(line: dict[str, Any]) -> str:
-    if not line["changes"]:
-        return "initials never changed"
-    last = f", last {_time_text(line['changed_at'])}" if line["changed_at"] else ""
-    return f"initials changed {line['changes']} {'time' if line['changes'] == 1 else 'times'}{last}"
+def _capture(record: dict[str, Any], facts: CertificateFacts) -> dict[str, str] | None:
+    """How the vendor says that it captures initials; None with `hosted`, where it does not."""
+    if _is_hosted(record):
+        return None
+    described = party(record, facts, "capture_process")
+    if described is None:
+        return {"about": SENTENCES["capture"]["none"], "statement": ""}
+    about = SENTENCES["capture"]["vendor"].format(version=described["version"])
+    return {"about": about, "statement": showable(described["statement"], keep="\n")}
 
 
 def _source(field: dict[str, Any], sources: dict[str, str]) -> str | None:
@@ -324,22 +253,22 @@ def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:
     if facts.witnesses or facts.timestamps:
         alone = "none over this checkpoint"
     return [
-        _row("Log", facts.origin, mono=True),
-        _row(
+        row("Log", facts.origin, mono=True),
+        row(
             "Entry",
             f"number {facts.index}, counted from 0",
             f"in a checkpoint of {facts.size} {'entry' if facts.size == 1 else 'entries'}",
         ),
-        _row(
+        row(
             "Checkpoint made",
-            _instant(facts.checkpoint_at),
-            f"{_SERVICE_CLOCK}; in neither the record nor the proof",
+            both_times(facts.checkpoint_at),
+            f"{SERVICE_CLOCK}; in neither the record nor the proof",
         ),
-        _row("Checkpoint root", facts.root.hex(), mono=True),
-        _row("Log key SHA-256", facts.key_fingerprint, mono=True),
-        _row("Record SHA-256", digest, mono=True),
-        _row("Witness cosignatures", _attested(facts.witnesses, "at an invalid time") or alone),
-        _row(
+        row("Checkpoint root", facts.root.hex(), mono=True),
+        row("Log key SHA-256", facts.key_fingerprint, mono=True),
+        row("Record SHA-256", digest, mono=True),
+        row("Witness cosignatures", _attested(facts.witnesses, "at an invalid time") or alone),
+        row(
             "RFC 3161 timestamps",
             _attested(facts.timestamps, "the time is in its token, in the bundle") or alone,
             "according to the tokens; the authorities' signatures were not checked here"
@@ -349,52 +278,17 @@ def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:
     ]
 
 
-def _attested(anchors: Sequence[tuple[str, datetime | None]], undated: str) -> str:
-    return "; ".join(f"{name}, {_instant(at) if at else undated}" for name, at in anchors)
+def _attested(anchors: tuple[tuple[str, datetime | None], ...], undated: str) -> str:
+    return "; ".join(f"{name}, {both_times(at) if at else undated}" for name, at in anchors)
 
 
 def _absent(facts: CertificateFacts) -> str:
     """The text in place of a personal field that is not shown."""
-    return "withheld" if facts.erased_at is None else f"erased on {_instant(facts.erased_at)}"
+    return "withheld" if facts.erased_at is None else f"erased on {both_times(facts.erased_at)}"
 
 
-def _time_text(text: str) -> str:
-    return f"{text[:10]} {text[11:-1]} UTC"
-
-
-def _instant(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def showable(value: Any, keep: str = "") -> Any:  # noqa: ANN401 - a tree of JSON values
-    """The value, with each character that a page cannot show truly written as `[U+202E]`.
-
-    These are the ones that the fonts lack, and those that show nothing, combine with what stands
-    before them or turn the writing around. `keep` are characters to leave as they are.
-    """
-    if isinstance(value, str):
-        return _UNSHOWABLE.sub(
-            lambda found: found[0] if found[0] in keep else f"[U+{ord(found[0]):04X}]", value
-        )
-    if isinstance(value, dict):
-        return {name: showable(item, keep) for name, item in value.items()}
-    if isinstance(value, list):
-        return [showable(item, keep) for item in value]
-    return value
-
-
-def code_points(text: str) -> str | None:
-    """The code points of a text in which letters or blanks could be mistaken, such as `U+0410`.
-
-    None for Latin letters, digits and signs with single spaces between them.
-    """
-    if _LATIN.fullmatch(text):
-        return None
-    return " ".join(f"U+{ord(char):04X}" for char in text)
-
-
-def proves(record: dict[str, Any], facts: CertificateFacts) -> list[str]:
-    """What holds once the checks pass."""
+def proves(record: dict[str, Any], facts: CertificateFacts) -> list[dict[str, Any]]:
+    """What holds once the checks pass, and by what."""
     holds = {
         "record": True,
         "notice": True,
@@ -402,7 +296,26 @@ def proves(record: dict[str, Any], facts: CertificateFacts) -> list[str]:
         "witnesses": facts.witnesses,
         "timestamps": facts.timestamps,
     }
-    return _claims("proves", holds, id=record["id"], index=facts.index)
+    names = [name for name, holding in holds.items() if holding]
+    values = {"id": record["id"], "index": facts.index}
+    return [
+        row(SENTENCES["proved_by"][name], SENTENCES["proves"][name].format(**values))
+        for name in names
+    ]
+
+
+def said(record: dict[str, Any], process: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """What rests on the word of one party alone."""
+    holds = {
+        "operator": True,
+        "vendor": not _is_hosted(record),
+        "browser": process is not None,
+    }
+    return [
+        row(SENTENCES["said_by"][name], SENTENCES["said"][name])
+        for name, holding in holds.items()
+        if holding
+    ]
 
 
 def proves_not(
@@ -423,9 +336,4 @@ def proves_not(
         "law": True,
         "operator": not facts.witnesses and not facts.timestamps,
     }
-    return _claims("proves_not", holds)
-
-
-def _claims(section: str, holds: Mapping[str, object], **values: object) -> list[str]:
-    sentences = SENTENCES[section]
-    return [sentences[name].format(**values) for name, holding in holds.items() if holding]
+    return [SENTENCES["proves_not"][name] for name, holding in holds.items() if holding]

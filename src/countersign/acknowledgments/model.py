@@ -60,6 +60,8 @@ class Receipt(NamedTuple):
     ack_id: str
     notice_id: str
     notice_version: str
+    receipt: str | None
+    """The signed promise that the log will have its record (evidence.receipt)."""
     body: bytes
     """The same as JSON: the response, and what is kept for a repeated request."""
 

@@ -17,7 +17,7 @@ from countersign import offline
 from countersign.access.account import read_account
 from countersign.access.key import Principal
 from countersign.acknowledgments.certificate import readme
-from countersign.acknowledgments.certificate_words import CertificateFacts, Review
+from countersign.acknowledgments.certificate_facts import CertificateFacts, Review
 from countersign.acknowledgments.find import opened, read_record, refusing_damage, stored
 from countersign.acknowledgments.model import HOSTED_FIELDS, NO_FIELD, StoredAcknowledgment
 from countersign.acknowledgments.room import Acknowledgments
@@ -125,6 +125,7 @@ async def _evidence(
         stamps = [anchor for anchor in entry.anchors if anchor.kind == TIMESTAMP]
         facts = CertificateFacts(
             record=found.record,
+            parties=(),
             shown=shown,
             erased_at=found.erased_at,
             notice=notice.body,

@@ -8,6 +8,7 @@ from countersign.acknowledgments.model import INITIALS_LENGTH_MAX, Capture, Vers
 from countersign.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
 from countersign.evidence.process import Process
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
+from countersign.http.examples import RECEIPT as EXAMPLE_RECEIPT
 from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
 from countersign.http.schemas import STORABLE, Evidence, Opaque, Request, Timestamp
 from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
@@ -64,6 +65,14 @@ class AcknowledgmentReceipt(Struct, frozen=True, kw_only=True):
     ack_id: str
     notice_id: str
     notice_version: str
+    receipt: Annotated[
+        str | None,
+        Meta(
+            description="A signed promise: the record whose SHA-256 it names will be in the log "
+            "by the time that it states. Keep it: if the record is not there then, it proves so. "
+            "Null if none of the log's keys can be used at the moment."
+        ),
+    ]
 
 
 class Acknowledgment(Struct, frozen=True, kw_only=True):
@@ -161,5 +170,8 @@ ACKNOWLEDGE: Final = {
     name: ACKNOWLEDGMENT[name] for name in AcknowledgmentRequest.__struct_fields__
 }
 ACKNOWLEDGE_MIN: Final[dict[str, Any]] = {"initials_per_line": _initials}
-RECEIPT: Final = {name: ACKNOWLEDGMENT[name] for name in AcknowledgmentReceipt.__struct_fields__}
+RECEIPT: Final = {
+    **{name: ACKNOWLEDGMENT[name] for name in ("ack_id", "notice_id", "notice_version")},
+    "receipt": EXAMPLE_RECEIPT,
+}
 ACKNOWLEDGMENTS: Final[dict[str, Any]] = {"data": [ACKNOWLEDGMENT], "next_cursor": None}

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from countersign.acknowledgments.certificate_words import process_rows
+from countersign.acknowledgments.certificate_process import process_rows
 from countersign.cli.support import command, printable, say
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, SUMS, in_order, write_container
@@ -22,6 +22,7 @@ from countersign.evidence.dossier import Dossier, in_dossier_order
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.process import PROCESS
+from countersign.evidence.receipt import check_receipt, is_receipt
 from countersign.evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION
 from countersign.evidence.verification import (
     DOSSIER_STEPS,
@@ -86,7 +87,7 @@ def verify(
     own_key: bool,
     as_json: bool,
 ) -> None:
-    """Check a bundle or a dossier, packed or unpacked, or a proof.
+    """Check a bundle or a dossier, packed or unpacked, a proof, or a receipt.
 
     Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked; 3 all
     checks passed, but only with the key in the bundle itself.
@@ -99,6 +100,9 @@ def verify(
     data = _read(file)
     if data.startswith(b"%PDF"):
         _refuse_certificate(data)
+    if is_receipt(data):
+        _verify_receipt(data, policy, as_json=as_json)
+        return
     verdict = _compared(verify_file(data, policy, _timestamp_check(timestamp_roots)), data)
     warnings = _warnings(verdict)
     for warning in warnings:
@@ -118,6 +122,30 @@ def verify(
     click.echo(json.dumps(view) if as_json else _printable(verdict.line()))
     if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
         sys.exit(_STATUS[verdict.outcome])
+
+
+def _verify_receipt(data: bytes, policy: Policy | None, *, as_json: bool) -> None:
+    """Say what a receipt promises; exit status 1 if no log of the policy promised it."""
+    if policy is None:
+        raise InvalidArgument("A receipt needs the policy to check it against: --policy POLICY.")
+    try:
+        found = check_receipt(data, policy)
+    except EvidenceError as error:
+        click.echo(
+            json.dumps({"ok": False, "message": str(error)}) if as_json else f"FAILED: {error}"
+        )
+        sys.exit(_STATUS[Conclusion.FAILED])
+    digest, until = found.digest.hex(), rfc3339(found.sealed_by)
+    message = f"{found.origin} promised to have the record {digest} by {until}"
+    say("a receipt is a promise, not a proof: ask for the bundle, and check that one")
+    view = {
+        "ok": True,
+        "message": message,
+        "record_sha256": digest,
+        "log": found.origin,
+        "sealed_by": until,
+    }
+    click.echo(json.dumps(view) if as_json else _printable(f"OK  {message}"))
 
 
 def _compared(verdict: Verdict, data: bytes) -> Verdict:

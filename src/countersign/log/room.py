@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from countersign.access.room import Access
 from countersign.clock import Clock
@@ -34,6 +35,8 @@ class LogRoom:
     seal: SealLog
     policy: LogPolicy
     anchor: AnchorLog
+    seal_within: timedelta
+    """In what time a receipt promises the entry of a record."""
 
     @property
     def database(self) -> Database:
@@ -67,4 +70,5 @@ async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
         seal=seal,
         policy=LogPolicy(database, lines, clock),
         anchor=AnchorLog(database, seal, witnesses, settings.timestamp_urls, clock),
+        seal_within=timedelta(seconds=settings.seal_within_seconds),
     )

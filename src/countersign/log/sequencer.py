@@ -23,9 +23,9 @@ from countersign.db.tables import checkpoints, log_entries, log_tiles
 from countersign.errors import CountersignError, SealingSuspended
 from countersign.events.sql import write_sealed_events
 from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import entries_of
+from countersign.evidence.entry import entries_of, origin_mode
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Signer, sign_checkpoint
+from countersign.evidence.note import ED25519, Signer, sign_checkpoint
 from countersign.evidence.tiles import HEIGHT, WIDTH, GrowingTree
 from countersign.evidence.tree import leaf_hash
 from countersign.instant import from_ms, rfc3339_ms
@@ -129,6 +129,16 @@ class Sequencer:
         self._signers = {k: v for k, v in self._signers.items() if k[0] != log_id}
         self._signers[log_id, keys_revision] = tuple(signers)
         self._edges = {m: e for m, e in self._edges.items() if e.head.log_id != log_id}
+
+    def signing(self, mode: Mode) -> Sequence[Signer]:
+        """The Ed25519 keys that sign now for the newest log of a mode, as this process knows it."""
+        newest = {
+            log_id: signers
+            for (log_id, _), signers in self._signers.items()
+            if signers and origin_mode(signers[0].verifier.name) == mode
+        }
+        signers = newest[max(newest)] if newest else ()
+        return [signer for signer in signers if signer.verifier.kind == ED25519]
 
     def check_again(self, mode: Mode) -> None:
         """Compare with the last published checkpoint before anything more is sealed."""

@@ -1,0 +1,99 @@
+"""Who is a party to an acknowledgment, and when things happened, as rows of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from countersign import __version__
+from countersign.acknowledgments.certificate_facts import CertificateFacts
+from countersign.acknowledgments.certificate_process import SENTENCES
+from countersign.instant import parse_rfc3339
+from countersign.paper.text import clocks, row
+
+_WORDS: Final = SENTENCES["parties"]
+_CLOCKS: Final = SENTENCES["clocks"]
+DIGESTS: Final = ("operator_record", "account_record", "capture_process")
+"""The members of a record that name records of its parties."""
+
+
+def party(record: Mapping[str, Any], facts: CertificateFacts, member: str) -> dict[str, Any] | None:
+    """The record whose digest the acknowledgment has in this member; None if there is none."""
+    for body in facts.parties:
+        if sha256(body).hexdigest() == record.get(member):
+            found: dict[str, Any] = msgspec.json.decode(body)
+            return found
+    return None
+
+
+def party_rows(record: Mapping[str, Any], facts: CertificateFacts) -> list[dict[str, Any]]:
+    """Who issued the certificate, for whom, and about whom."""
+    operator = party(record, facts, "operator_record")
+    vendor = party(record, facts, "account_record")
+    return [
+        row("Issued by", *described(operator, f"the operator of {facts.origin}", "operator")),
+        row("Vendor", *described(vendor, record["account"], "vendor")),
+        row("Buyer", "not named in the record", _WORDS["buyer"]),
+        row(
+            "Made with",
+            f"Countersign {__version__}",
+            "of the evidence alone; the same evidence gives the same document, so it has no date",
+        ),
+    ]
+
+
+def described(record: Mapping[str, Any] | None, otherwise: str, role: str) -> tuple[str, str]:
+    """A party in words, and where they come from."""
+    if record is None:
+        return otherwise, f"{_WORDS[role]}; {_WORDS['undescribed']}"
+    name = record["legal_name"] or record.get("name") or otherwise
+    labels = {
+        "account": "account",
+        "address": "address",
+        "licence": "licence",
+        "contact": "contact",
+    }
+    told = [f"{label} {record[key]}" for key, label in labels.items() if record.get(key)]
+    return name, "; ".join([_WORDS[role], *told, _WORDS["described"]])
+
+
+def timeline(
+    record: Mapping[str, Any], process: Mapping[str, Any] | None, facts: CertificateFacts
+) -> list[dict[str, str]]:
+    """What happened when, each by the clock that it is known from; earliest first."""
+    events = [*_events(record, process, facts)]
+    return [moment(*event) for event in sorted(events, key=lambda event: event[0])]
+
+
+def moment(at: datetime, what: str, clock: str) -> dict[str, str]:
+    """A row of a timeline."""
+    utc, pacific = clocks(at)
+    return {"utc": utc, "pacific": pacific, "what": what, "clock": clock}
+
+
+def _events(
+    record: Mapping[str, Any], process: Mapping[str, Any] | None, facts: CertificateFacts
+) -> Iterator[tuple[datetime, str, str]]:
+    service = _CLOCKS["service"]
+    if process is not None:
+        clock = _CLOCKS["test"] if "test_clock" in record else service
+        yield parse_rfc3339(process["opened_at"]), "The notice was opened", clock
+        received = [parse_rfc3339(line["initialed_at"]) for line in process["lines"]]
+        yield min(received), "The first initials were received", clock
+        yield max(received), "The last initials were received", clock
+        if process["reviewed_at"]:
+            yield parse_rfc3339(process["reviewed_at"]), "The review step was served", clock
+    yield parse_rfc3339(record["accepted_at"]), "The acknowledgment was accepted", service
+    entries = f"{facts.size} {'entry' if facts.size == 1 else 'entries'}"
+    made = f"A checkpoint of {entries} was made"
+    yield facts.checkpoint_at, made, f"{service}; in neither the record nor the proof"
+    for name, at in facts.witnesses:
+        if at is not None:
+            yield at, "The checkpoint was cosigned", _CLOCKS["witness"].format(name=name)
+    for name, at in facts.timestamps:
+        if at is not None:
+            yield at, "The checkpoint was time-stamped", _CLOCKS["authority"].format(name=name)
