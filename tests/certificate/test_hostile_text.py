@@ -118,7 +118,7 @@ def test_every_character_that_is_called_showable_has_a_glyph_in_every_style_used
     text = "".join(alone) + "".join(f"x{mark}" for mark in marks)
     words = {
         "title": "", "id": "", "origin": "", "date": [2026, 1, 1, 0, 0, 0], "test": False,
-        "summary": "", "qr": qr_code("x"), "verify_url": "https://x.example",
+        "keywords": [], "summary": "", "qr": qr_code("x"), "verify_url": "https://x.example",
         "t": text,
     }  # fmt: skip
     styles = b'#facts.t #text(weight: "semibold", facts.t) #mono(facts.t)'

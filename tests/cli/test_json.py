@@ -31,6 +31,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "init": (),
     "accounts create": ("another",),
     "accounts list": (),
+    "accounts describe": ("{account_id}", "--legal-name", "Parts Example LLC"),
+    "accounts show": ("{account_id}",),
+    "accounts capture-process": ("{account_id}", "--statement", "{file}"),
+    "operator describe": ("--legal-name", "Evidence Example Inc."),
+    "operator show": (),
     "accounts clearance set": ("{account_id}", "--lifetime", "2h"),
     "accounts clearance show": ("{account_id}",),
     "accounts verification set": (

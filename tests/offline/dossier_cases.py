@@ -80,6 +80,20 @@ def _file(draw: random.Random) -> bytes:
     return _packed(files)
 
 
+def _head(draw: random.Random) -> bytes:
+    """The checkpoint or its path is another, the same in all proofs."""
+    files = _good(draw)
+    proofs = {name: data for name, data in files.items() if name.endswith(".tlog-proof")}
+    note = next(iter(proofs.values())).partition(b"\n\n")[2]
+    changed = bytearray(note)
+    changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(3)
+    new = bytes(changed) if draw.random() < 0.7 else note[: note.rindex(b"\n", 0, -1) + 1]
+    if draw.random() < 0.4:
+        one = draw.choice(list(proofs))
+        return _packed(files | {one: proofs[one].replace(b"\nindex ", b"\nindex 1", 1)})
+    return _packed(files | {name: data.replace(note, new) for name, data in proofs.items()})
+
+
 def _mixed(draw: random.Random) -> bytes:
     """Files of two orders under one checkpoint."""
     by_name = {path.stem: path for path in GOOD}
@@ -156,7 +170,7 @@ def cases() -> dict[str, bytes]:
     """All of them, by name."""
     maker, draw = load_maker(), random.Random(17)
     kinds: list[Callable[[random.Random], bytes]] = [
-        *(_bit, _file, _mixed),
+        *(_bit, _file, _mixed, _head),
         *(lambda d: _sealed(maker, d) for _ in range(3)),
         lambda d: _disclosed(maker, d),
         lambda d: _chosen(maker, d),

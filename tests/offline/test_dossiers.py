@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 
 from countersign.evidence.bundle import SUMS, read_container, sums, write_container
 from countersign.evidence.dossier import FILES_MAX
-from countersign.evidence.verification import verify_file
+from countersign.evidence.verification import DOSSIER_STEPS, verify_file
 from countersign.offline import verify
 from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD
 from tests.offline.dossier_cases import cases
@@ -23,7 +23,7 @@ from tests.support.browsers import running_browser
 
 pytestmark = pytest.mark.long
 
-SMALL: Final = next(path for path in GOOD if path.stem == "clearance-without-acknowledgment")
+SMALL: Final = next(path for path in GOOD if path.stem == "clearance-alone")
 _JUDGE: Final = """async files => {
   const found = [];
   for (const file of files) {
@@ -80,8 +80,7 @@ def test_command_and_script_agree_on_a_thousand_others(stranger: ModuleType) -> 
     assert {n: by_the_script(stranger, data) for n, data in cases().items()} == found
     steps = Counter(judged[0] for judged in found.values())
     assert steps[None] > 50
-    assert min(steps[step] for step in ("container", "record", "joins", "inclusion")) > 20
-    assert min(steps[step] for step in ("disclosures", "files", "signature", "notice")) > 0
+    assert steps.keys() >= {None, *DOSSIER_STEPS} - {"timestamps"}
 
 
 @pytest.fixture(scope="module")

@@ -47,6 +47,7 @@ from countersign.log.journal import Journal
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.mode import Mode
 from countersign.notices.model import LifecycleEvent, NoticeEvent
+from countersign.parties.model import Bound
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -160,7 +161,14 @@ async def add(database: Database, new: NewAcknowledgment) -> None:
 
 def _make(new: Sequence[NewAcknowledgment]) -> list[Made]:
     receipt: Any = None  # what it returned to the vendor does not matter here
-    return [Made(JOURNAL, n.record, _disclosures(n.record), receipt, n.keep) for n in new]
+    return [
+        Made(JOURNAL, n.record, _disclosures(n.record), receipt, n.keep, Bound(), _rebound)
+        for n in new
+    ]
+
+
+def _rebound(bound: Bound) -> Made:
+    raise AssertionError(f"no party is recorded, but {bound} is in force")
 
 
 def _disclosures(record: NewRecord) -> SealedDisclosures:

@@ -37,6 +37,9 @@ def subject(word: str = "x", lines: list[tuple[str, str]] | None = None) -> Subj
     return Subject(
         id=f"ack_{word}",
         account=word,
+        account_record=None,
+        operator_record=None,
+        capture_process=None,
         mode="test",
         notice_id=word,
         notice_version=word,
@@ -119,7 +122,7 @@ def test_a_record_has_exactly_the_members_of_the_format() -> None:
 def test_a_record_says_version_type_and_algorithm() -> None:
     """A reader knows from the record alone how to read it."""
     record = json.loads(sealed([]).body)
-    assert (record["v"], record["type"], record["_sd_alg"]) == (1, "acknowledgment", "sha-256")
+    assert (record["v"], record["type"], record["_sd_alg"]) == (2, "acknowledgment", "sha-256")
 
 
 def test_what_the_subject_says_is_what_the_record_says() -> None:

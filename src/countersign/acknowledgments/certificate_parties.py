@@ -17,6 +17,10 @@ from countersign.paper.text import clocks, row
 
 _WORDS: Final = SENTENCES["parties"]
 _CLOCKS: Final = SENTENCES["clocks"]
+Event = tuple[datetime, str, str]
+"""When, what, and by whose clock."""
+Seen = tuple[tuple[str, datetime | None], ...]
+"""Names of those who saw a checkpoint, with their times."""
 DIGESTS: Final = ("operator_record", "account_record", "capture_process")
 """The members of a record that name records of its parties."""
 
@@ -77,23 +81,41 @@ def moment(at: datetime, what: str, clock: str) -> dict[str, str]:
 
 def _events(
     record: Mapping[str, Any], process: Mapping[str, Any] | None, facts: CertificateFacts
-) -> Iterator[tuple[datetime, str, str]]:
-    service = _CLOCKS["service"]
+) -> Iterator[Event]:
     if process is not None:
-        clock = _CLOCKS["test"] if "test_clock" in record else service
-        yield parse_rfc3339(process["opened_at"]), "The notice was opened", clock
-        received = [parse_rfc3339(line["initialed_at"]) for line in process["lines"]]
-        yield min(received), "The first initials were received", clock
-        yield max(received), "The last initials were received", clock
-        if process["reviewed_at"]:
-            yield parse_rfc3339(process["reviewed_at"]), "The review step was served", clock
-    yield parse_rfc3339(record["accepted_at"]), "The acknowledgment was accepted", service
+        yield from process_events(process, record)
+    yield accepted(record)
     entries = f"{facts.size} {'entry' if facts.size == 1 else 'entries'}"
     made = f"A checkpoint of {entries} was made"
-    yield facts.checkpoint_at, made, f"{service}; in neither the record nor the proof"
-    for name, at in facts.witnesses:
-        if at is not None:
-            yield at, "The checkpoint was cosigned", _CLOCKS["witness"].format(name=name)
-    for name, at in facts.timestamps:
-        if at is not None:
-            yield at, "The checkpoint was time-stamped", _CLOCKS["authority"].format(name=name)
+    clock = f"{_CLOCKS['service']}; in neither the record nor the proof"
+    yield facts.checkpoint_at, made, clock
+    yield from seen_events(facts.witnesses, facts.timestamps)
+
+
+def accepted(record: Mapping[str, Any]) -> Event:
+    """That an acknowledgment was accepted."""
+    at = parse_rfc3339(record["accepted_at"])
+    return at, "The acknowledgment was accepted", _CLOCKS["service"]
+
+
+def process_events(process: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[Event]:
+    """What the service observed before it accepted a hosted acknowledgment."""
+    clock = _CLOCKS["test" if "test_clock" in record else "service"]
+    received = [parse_rfc3339(line["initialed_at"]) for line in process["lines"]]
+    yield parse_rfc3339(process["opened_at"]), "The notice was opened", clock
+    yield min(received), "The first initials were received", clock
+    yield max(received), "The last initials were received", clock
+    if process["reviewed_at"]:
+        yield parse_rfc3339(process["reviewed_at"]), "The review step was served", clock
+
+
+def seen_events(witnesses: Seen, timestamps: Seen) -> Iterator[Event]:
+    """When others saw the checkpoint: those that say when."""
+    cosigned, stamped = "The checkpoint was cosigned", "The checkpoint was time-stamped"
+    for anchors, what, clock in (
+        (witnesses, cosigned, _CLOCKS["witness"]),
+        (timestamps, stamped, _CLOCKS["authority"]),
+    ):
+        for name, at in anchors:
+            if at is not None:
+                yield at, what, clock.format(name=name)

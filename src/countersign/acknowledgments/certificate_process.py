@@ -24,7 +24,7 @@ def clock_of(record: Mapping[str, Any]) -> str:
 
 
 def process_rows(
-    process: dict[str, Any], ids: Sequence[str] | None, record: Mapping[str, Any]
+    process: Mapping[str, Any], ids: Sequence[str] | None, record: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """What the service observed, then what the browser claims, which each row says.
 

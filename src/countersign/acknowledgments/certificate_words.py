@@ -7,6 +7,7 @@ or shows nothing, is written as its code point.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
@@ -62,7 +63,7 @@ def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
         "title": "Certificate of Acknowledgment",
         "parties": party_rows(record, facts),
         "timeline": timeline(record, fields.get(PROCESS), facts),
-        "summary": SENTENCES["summary_hosted" if _is_hosted(record) else "summary"].format(
+        "summary": SENTENCES["summary_hosted" if is_hosted(record) else "summary"].format(
             at=time_text(record["accepted_at"]), account=record["account"], index=facts.index
         ),
         "id": record["id"],
@@ -79,12 +80,13 @@ def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
     }
     shown: dict[str, Any] = showable(words)
     return shown | {
+        "keywords": [],
         "test": record["mode"] == Mode.TEST,
         # Of the document too: if a clock were asked it would not be the same each time.
         "date": [int(part) for part in _PARTS.findall(record["accepted_at"])[:6]],
         "verify_url": f"{facts.verify_url}#record={digest}",
-        "notice": _notice(notice),
-        "lines": _lines(notice["bullets"], fields, absent),
+        "notice": notice_words(notice),
+        "lines": lines_of(notice["bullets"], fields, absent),
         "files": {
             "record": facts.record.decode(),
             "disclosures": canonical_json(list(facts.shown)).decode(),
@@ -94,8 +96,8 @@ def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
     }
 
 
-def _lines(
-    bullets: list[dict[str, Any]], fields: dict[str, Any], absent: str
+def lines_of(
+    bullets: Sequence[Mapping[str, Any]], fields: Mapping[str, Any], absent: str
 ) -> list[dict[str, Any]]:
     """The lines with their initials; where letters could be mistaken, with their code points."""
     given = fields.get("initials_per_line") or [None] * len(bullets)
@@ -113,7 +115,7 @@ def _lines(
     ]
 
 
-def _line_times(line: dict[str, Any] | None) -> dict[str, str] | None:
+def _line_times(line: Mapping[str, Any] | None) -> dict[str, str] | None:
     if line is None:
         return None
     utc, pacific = clocks(parse_rfc3339(line["initialed_at"]))
@@ -125,7 +127,8 @@ def _line_times(line: dict[str, Any] | None) -> dict[str, str] | None:
     }
 
 
-def _notice(notice: dict[str, Any]) -> Any:  # noqa: ANN401 - a tree of JSON values
+def notice_words(notice: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a tree of JSON values
+    """The notice as a page shows it, but for its lines."""
     # A screen reader needs the language's first subtag.
     language = _LANGUAGE.match(notice.get("language") or "")
     shown = {
@@ -153,7 +156,7 @@ def _notice_rows(
     asserted = record["notice_version_source"] == VersionSource.ASSERTED
     version = "assumed"
     if asserted:
-        version = "hosted" if _is_hosted(record) else "asserted"
+        version = "hosted" if is_hosted(record) else "asserted"
     rows = [
         row("Notice", f"{record['notice_id']}, version {record['notice_version']}"),
         row("Version", SENTENCES["versions"][version]),
@@ -186,7 +189,7 @@ def _recorded(
     )
     ip, agent = fields.get("ip") or {}, fields.get("user_agent") or {}
     cbid = fields.get("cbid")
-    sources = SENTENCES["sources"][Capture.HOSTED if _is_hosted(record) else Capture.VENDOR_API]
+    sources = SENTENCES["sources"][Capture.HOSTED if is_hosted(record) else Capture.VENDOR_API]
     by = SENTENCES["credentials"].get(record["credential"], record["credential"])
     return [
         row("Accepted", time_text(record["accepted_at"]), SERVICE_CLOCK),
@@ -208,13 +211,13 @@ def _recorded(
     ]
 
 
-def _is_hosted(record: dict[str, Any]) -> bool:
+def is_hosted(record: Mapping[str, Any]) -> bool:
     return bool(record["capture"] == Capture.HOSTED)
 
 
 def _process(record: dict[str, Any], fields: dict[str, Any], absent: str) -> list[dict[str, Any]]:
     """How the initials of a hosted acknowledgment were made; nothing for any other."""
-    if not _is_hosted(record):
+    if not is_hosted(record):
         return []
     process = fields.get(PROCESS)
     return [row("How", absent)] if process is None else process_rows(process, None, record)
@@ -222,7 +225,7 @@ def _process(record: dict[str, Any], fields: dict[str, Any], absent: str) -> lis
 
 def _capture(record: dict[str, Any], facts: CertificateFacts) -> dict[str, str] | None:
     """How the vendor says that it captures initials; None with `hosted`, where it does not."""
-    if _is_hosted(record):
+    if is_hosted(record):
         return None
     described = party(record, facts, "capture_process")
     if described is None:
@@ -308,7 +311,7 @@ def said(record: dict[str, Any], process: dict[str, Any] | None) -> list[dict[st
     """What rests on the word of one party alone."""
     holds = {
         "operator": True,
-        "vendor": not _is_hosted(record),
+        "vendor": not is_hosted(record),
         "browser": process is not None,
     }
     return [
@@ -324,6 +327,7 @@ def proves_not(
     """What the certificate does not prove, even then."""
     by_vendor = record["capture"] == Capture.VENDOR_API
     holds = {
+        "keywords": [],
         "test": record["mode"] == Mode.TEST,
         "who_vendor": by_vendor,
         "who_hosted": not by_vendor,

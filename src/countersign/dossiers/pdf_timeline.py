@@ -1,0 +1,50 @@
+"""What happened to an order, and when, each by the clock that it is known from."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from countersign.acknowledgments.certificate_parties import (
+    Event,
+    accepted,
+    moment,
+    process_events,
+    seen_events,
+)
+from countersign.evidence.checkpoint import cosigned_at
+from countersign.evidence.dossier import CLEARANCE, Dossier, DossierRecord
+from countersign.evidence.process import PROCESS
+from countersign.evidence.record import ACKNOWLEDGMENT
+from countersign.instant import parse_rfc3339
+
+
+def timeline(dossier: Dossier, words: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The rows of the timeline, earliest first."""
+    events = [event for one in dossier.records for event in _events(one, words)]
+    witnesses = tuple((name, cosigned_at(time)) for name, time in dossier.cosigned)
+    stamps = tuple((stamp.name, parse_rfc3339(stamp.at)) for stamp in dossier.timestamps)
+    events += seen_events(witnesses, stamps)
+    return [moment(*event) for event in sorted(events, key=lambda event: event[0])]
+
+
+def _events(one: DossierRecord, words: Mapping[str, Any]) -> Iterator[Event]:
+    happened, clocks = words["happened"], words["clocks"]
+    if one.type == ACKNOWLEDGMENT:
+        if PROCESS in one.shown:
+            yield from process_events(one.shown[PROCESS], one.record)
+        yield accepted(one.record)
+        return
+    name = f"clearance_{one.record['cleared']}".lower() if one.type == CLEARANCE else one.type
+    what = happened[name].format(event=one.record.get("event"))
+    yield parse_rfc3339(one.record["at"]), f"{what} ({one.id})", clocks["service"]
+    for reported in ("shipped_at", "delivered_at"):
+        if at := _instant(one.record.get(reported)):
+            yield at, happened[reported], clocks["vendor"]
+
+
+def _instant(text: object) -> datetime | None:
+    """A time that a vendor reported; None if it is none."""
+    try:
+        return parse_rfc3339(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

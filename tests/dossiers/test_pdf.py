@@ -1,0 +1,167 @@
+"""The PDF of a dossier says what was checked, and nothing else; the same bytes each time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from countersign.dossiers.pdf import dossier_pdf, maker
+from countersign.evidence.canonical import canonical_json
+from countersign.evidence.disclosure import read_disclosure
+from countersign.evidence.dossier import TYPES, Dossier, DossierRecord, Stamped
+from tests.certificate.facts import ACK_ID, made_facts
+from tests.certificate.reader import pages_of, words_of
+
+AT: Final = "2026-11-20T21:31:05.000Z"
+ACCOUNT_ID: Final = "acct_01kdtvz9n8f6ywn3x2qk4c7r5a"
+CLR: Final = "clr_01m7xdxbmvex7t29vh2x05yyyq"
+PARTICULARS: Final = {
+    "legal_name": "Example Operator, Inc.",
+    "address": "1 Main St, Sacramento",
+    "licence": "FFL 1-23",
+    "contact": "records@example.com",
+    "previous": None,
+}
+
+
+def a_record(
+    kind: str, id_: str, members: Mapping[str, Any], shown: Mapping[str, Any] | None = None
+) -> DossierRecord:
+    """A record of version 2, as a reader has it after all checks."""
+    record = {"v": 2, "type": kind, "id": id_, "mode": "live", "at": AT, "_sd": [], **members}
+    body = canonical_json(record)
+    return DossierRecord(
+        id=id_, type=kind, record=record, body=body, digest=sha256(body).hexdigest(),
+        shown=shown or {}, index=TYPES.index(kind),
+    )  # fmt: skip
+
+
+def rec(number: int) -> str:
+    return f"rec_01m7xdxbmvex7t29vh2x05yyy{number}"
+
+
+def an_acknowledgment(**changed: Any) -> tuple[DossierRecord, Mapping[str, Any]]:  # noqa: ANN401
+    facts = made_facts(**changed)
+    shown = dict(read_disclosure(encoded)[1:] for encoded in facts.shown)
+    record = msgspec.json.decode(facts.record)
+    one = DossierRecord(
+        id=ACK_ID, type="acknowledgment", record=record, body=facts.record,
+        digest=sha256(facts.record).hexdigest(), shown=shown, index=4,
+    )  # fmt: skip
+    return one, msgspec.json.decode(facts.notice)
+
+
+def an_order(mode: str = "live", **changed: Any) -> Dossier:  # noqa: ANN401
+    acknowledgment, notice = an_acknowledgment(subject={"mode": mode}, **changed)
+    records = (
+        a_record("operator", rec(1), PARTICULARS),
+        a_record("account", rec(2), {**PARTICULARS, "account": ACCOUNT_ID, "name": "Shop",
+                                     "legal_name": "Example Vendor, LLC"}),
+        a_record("capture_process", rec(3), {"account": ACCOUNT_ID, "version": 3,
+                                             "statement": "We show each line.\nThe buyer types."}),
+        a_record("notice_event", rec(4), {"event": "reviewed", "notice_id": "ab1263",
+                                          "notice_version": "2026-01-01", "notice_digest": "ab"}),
+        acknowledgment,
+        a_record("verification", "ver_01m7xdxbmvex7t29vh2x05yyyq",
+                 {"account": ACCOUNT_ID, "provider": "persona", "simulated": False},
+                 {"result": {"status": "verified", "reasons": []}, "cbid": "cbid_live_x"}),
+        a_record("clearance", CLR, {"account": ACCOUNT_ID, "ack_id": ACK_ID, "cleared": True,
+                                    "reasons": [], "obligations": [{"label": "Adult signature"}],
+                                    "expires_at": "2026-11-21T21:31:05Z"},
+                 {"shipping": {"zip": "95814", "address": None, "product_class": "accessory"}}),
+        a_record("fulfilment", "ful_01m7xdxbmvex7t29vh2x05yyyq",
+                 {"account": ACCOUNT_ID, "clearance_id": CLR, "adult_signature_obtained": True,
+                  "shipped_at": "2026-11-22T17:00:00Z", "delivered_at": None},
+                 {"carrier": "UPS", "tracking_number": "1Z"}),
+    )  # fmt: skip
+    return Dossier(
+        records=tuple(replace(one, record={**one.record, "mode": mode}) for one in records),
+        notice=MappingProxyType(notice),
+        joins=(f"{CLR} names {ACK_ID} as its acknowledgment",),
+        missing=("events of the notice, such as its review",),
+        origin="log.example/v1/log/live/1",
+        size=42,
+        root=sha256(b"root").digest(),
+        checkpoint=b"",
+        cosigned=(("witness.example/w1", 1_795_300_000),),
+        timestamps=(Stamped("timestamps/1.tsr", "2026-11-20T21:31:10Z"),),
+        key_fingerprint=sha256(b"key").hexdigest(),
+    )
+
+
+def test_a_judge_reads_who_what_when_and_how_in_one_document() -> None:
+    """The parties, a timeline in both times, the lines, the capture, joins, and what is missing."""
+    words = words_of(dossier_pdf(an_order()))
+    for expected in (
+        "Dossier of an order",
+        "Example Operator, Inc.",
+        "Example Vendor, LLC",
+        "licence FFL 1-23",
+        "2026-11-20 21:31:00.123 UTC 2026-11-20 13:31:00.123 PST The acknowledgment was accepted",
+        f"2026-11-20 21:31:05 UTC 2026-11-20 13:31:05 PST The order was cleared ({CLR})",
+        "2026-11-22 09:00:00 PST The order was shipped by the vendor's report",
+        "more than three firearms per calendar year in California. JD",
+        "The vendor described it as follows (version 3",
+        "We show each line.",
+        f"{CLR} names {ACK_ID} as its acknowledgment",
+        "events of the notice, such as its review",
+        "witness.example/w1, 2026-11-",
+        "the clock of timestamps/1.tsr, a time-stamp authority",
+        "status: verified",
+        "zip: 95814",
+        "1Z a personal field, disclosed; the record has its digest",
+        "Adult signature obtained yes",
+        "What this does not prove",
+    ):
+        assert expected in words, expected
+    assert "TEST EVIDENCE" not in words
+
+
+def test_the_same_dossier_gives_the_same_bytes_which_name_their_maker() -> None:
+    """So a reader of this release can make it again and compare."""
+    assert dossier_pdf(an_order()) == dossier_pdf(an_order())
+    assert maker() in dossier_pdf(an_order())
+
+
+def test_a_dossier_of_test_evidence_says_so_in_red_on_every_page() -> None:
+    """No one takes a rehearsal for a sale."""
+    pages = pages_of(dossier_pdf(an_order("test")))
+    assert len(pages) > 1
+    assert all("TEST EVIDENCE" in page for page in pages)
+
+
+@pytest.mark.parametrize("kept", ["clearance", "acknowledgment"])
+def test_one_record_alone_is_a_dossier_that_says_what_is_missing(kept: str) -> None:
+    """Without parties, clearance or acknowledgment, each absence is in words."""
+    whole = an_order()
+    alone = replace(
+        whole,
+        records=tuple(one for one in whole.records if one.type == kept),
+        notice=whole.notice if kept == "acknowledgment" else None,
+        joins=(), missing=("a clearance",), cosigned=(), timestamps=(),
+    )  # fmt: skip
+    words = words_of(dossier_pdf(alone))
+    assert "nothing to join to it" in words
+    assert "a clearance" in words
+    assert "not described in the log" in words
+    assert "did not rewrite the whole log" in words
+    has_words = "three firearms per calendar year" in words
+    assert has_words == (kept == "acknowledgment")
+
+
+def test_hostile_text_in_any_record_breaks_nothing() -> None:
+    """All that anyone wrote is data."""
+    hostile = '#eval("1") *x* \u202egnp.exe \u05e9\u05dc\u05d5\u05dd ' + "W" * 500
+    order = an_order()
+    records = tuple(
+        replace(one, record={**one.record, "statement": hostile, "legal_name": hostile})
+        for one in order.records
+    )
+    words = words_of(dossier_pdf(replace(order, records=records)))
+    assert '#eval("1") *x* [U+202E]gnp.exe' in words
