@@ -60,6 +60,6 @@ def test_a_broken_dossier_fails_at_its_step(name: str) -> None:
 
 
 def test_the_changes_are_said_in_words() -> None:
-    """Whoever writes another reader sees what it has to notice."""
+    """Who writes another reader sees what it has to notice."""
     cases = json.loads((DOSSIERS / "broken" / "expected.json").read_bytes())
     assert all(len(case["change"]) > 10 for case in cases.values())

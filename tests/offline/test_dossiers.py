@@ -75,7 +75,7 @@ def test_the_script_says_the_same_words(path: Path, stranger: ModuleType) -> Non
 
 
 def test_command_and_script_agree_on_a_thousand_others(stranger: ModuleType) -> None:
-    """Mutated and recombined: whoever gets one finds no reader that suits."""
+    """Mutated and recombined: no recipient finds a reader that suits."""
     found = {name: by_the_service(data) for name, data in cases().items()}
     assert {n: by_the_script(stranger, data) for n, data in cases().items()} == found
     steps = Counter(judged[0] for judged in found.values())
@@ -149,7 +149,7 @@ def test_every_byte_of_a_dossier_counts() -> None:
 
 @pytest.mark.usefixtures("_signatures_checked_once")
 def test_new_sums_hide_no_change_of_what_is_checked() -> None:
-    """Only PDF and readers can be changed by whoever writes SHA256SUMS again."""
+    """Who writes SHA256SUMS again can change PDF and readers only."""
     files = read_container(SMALL.read_bytes(), FILES_MAX)
     del files[SUMS]
     for name, content in files.items():

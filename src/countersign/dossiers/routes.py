@@ -15,7 +15,7 @@ from countersign.acknowledgments.evidence_routes import (
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
-from countersign.errors import EvidenceDamaged, EvidencePending, NotFound, Overloaded
+from countersign.errors import EvidenceDamaged, EvidencePending, NotFound
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, grouped
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, is_id
@@ -53,7 +53,7 @@ _dossier_route: Final = partial(
     scope=Scope.EVIDENCE_READ,
     query=DossierQuery,
     media_type="application/zip",
-    refusals=(NotFound, EvidencePending, EvidenceDamaged, Overloaded),
+    refusals=(NotFound, EvidencePending, EvidenceDamaged),
     request_headers=PREFER_WAIT,
     response_headers=FILE_RESPONSE_HEADERS,
 )
