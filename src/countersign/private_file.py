@@ -28,7 +28,7 @@ def write_key_file(path: Path, text: str) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with draft(path, text) as new:
+        with draft(path, text.encode("ascii")) as new:
             try:
                 os.link(new, path)
             except FileExistsError:
@@ -41,18 +41,29 @@ def write_key_file(path: Path, text: str) -> None:
 
 
 @contextmanager
-def draft(path: Path, text: str) -> Iterator[Path]:
-    """A file next to `path` with this text, on the disk; to be renamed or linked in the block."""
+def draft(path: Path, data: bytes) -> Iterator[Path]:
+    """A file next to `path` with this content, on the disk; to be renamed in the block."""
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         yield new
     finally:
         new.unlink(missing_ok=True)
+
+
+def replace_file(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Put this content in the place of a file: whole, and on the disk, or not at all.
+
+    `mode` counts with any mask of the process. Raises OSError.
+    """
+    with draft(path, data) as new:
+        new.chmod(mode)
+        new.replace(path)
+    sync(path.parent)
 
 
 def sync(path: Path) -> None:

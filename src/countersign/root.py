@@ -14,6 +14,7 @@ from countersign.acknowledgments.commands import acknowledgments
 from countersign.bootstrap import open_deployment
 from countersign.buyers.commands import audit, buyers, verification
 from countersign.checkout.commands import checkout_sessions
+from countersign.checkout.verification_commands import verification_sessions
 from countersign.clearances.commands import clearance, clearances
 from countersign.cli.arguments import explain
 from countersign.cli.support import command, log_to_standard_error
@@ -22,6 +23,7 @@ from countersign.dossiers.commands import dossier
 from countersign.dossiers.verify_command import verify
 from countersign.errors import PackageNotInstalled
 from countersign.log.commands import log
+from countersign.monitor.commands import check_alarm_file, mirror_log, monitor
 from countersign.notices.commands import notices
 from countersign.operations.commands import backup, database, restore
 from countersign.parties.commands import operator
@@ -92,6 +94,8 @@ async def _open_room(kind: type[R]) -> AsyncIterator[R]:
 
 accounts.add_command(verification)
 accounts.add_command(clearance)
+for outside in (monitor, mirror_log, check_alarm_file):
+    log.add_command(outside)
 for part in (
     init,
     serve,
@@ -120,4 +124,5 @@ for part in (
     *map(packaged_command, PACKAGED),
 ):
     main.add_command(part)
+buyers.add_command(verification_sessions)
 explain(main)

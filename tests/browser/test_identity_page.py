@@ -1,8 +1,10 @@
-"""The identity step of the hosted page in a real browser, with a simulated provider's own pages."""
+"""The identity step of the hosted page in a real browser, on slow devices and in every look.
+
+In every condition, at each provider: `test_identity_walks`.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,13 +14,12 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from countersign.buyers import settings
 from countersign.checkout.words import WORDS
-from countersign.mode import Mode
+from tests.browser.checks import CONSENT, ZIP, provided
 from tests.browser.test_page import LOOKS, Order, agree, go_on, heading, initial
 from tests.browser.windows import Windows, assert_accessible
 from tests.http.backstage import Operator
-from tests.support.providers import Playing, playing
+from tests.support.providers import Playing
 from tests.support.service import Server
 
 pytestmark = [
@@ -27,27 +28,20 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.parametrize("deployment", ["sqlite"], indirect=True),
 ]
-EN, ES = WORDS["en"], WORDS["es"]
-ZIP = "94110"
+EN = WORDS["en"]
 SOON = 60_000
 """Milliseconds in which the loops of a server have done their work."""
 
 
-def said(name: str, words: Any = EN) -> str:  # noqa: ANN401 - texts of a locale
-    text: str = words[name]
+def said(name: str) -> str:
+    text: str = EN[name]
     return text.replace("{provider}", "Stripe").rpartition("{vendor}")[2]
 
 
 @pytest.fixture
-def stripe(operator: Operator, account: str) -> Iterator[Playing]:
+def stripe(operator: Operator, account: str, server: Server) -> Iterator[Playing]:
     """Give the simulated Stripe, whose test mode the account's test keys use."""
-    with playing("stripe") as provider:
-        credentials = json.dumps(provider.simulator.credentials).encode()
-        operator.act(
-            lambda opened: settings.add(
-                opened.buyers, account, Mode.TEST, provider.name, credentials, provider.url
-            )
-        )
+    with provided(operator, account, server, "stripe") as provider:
         yield provider
 
 
@@ -64,14 +58,14 @@ def checked(order: Order, stripe: Playing) -> Order:
     return order
 
 
-def press(page: Page, name: str, words: Any = EN) -> None:  # noqa: ANN401 - texts of a locale
-    page.get_by_role("button", name=said(name, words), exact=True).click()
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=said(name), exact=True).click()
 
 
-def leave(page: Page, words: Any = EN) -> None:  # noqa: ANN401 - as above
+def leave(page: Page) -> None:
     """Start the check, and arrive at the provider's page."""
-    press(page, "identity_start", words)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Agree to the check")
+    press(page, "identity_start")
+    expect(page.get_by_role("heading", level=1)).to_have_text(CONSENT)
 
 
 def find(page: Page, outcome: str) -> None:
@@ -80,29 +74,16 @@ def find(page: Page, outcome: str) -> None:
     page.get_by_role("button").click()
 
 
-def at_notice(page: Page, words: Any = EN) -> None:  # noqa: ANN401 - as above
-    expect(page.get_by_role("heading", level=1)).to_have_text(words["title"], timeout=SOON)
+def at_notice(page: Page) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(EN["title"], timeout=SOON)
 
 
-def acknowledge(page: Page, words: Any = EN) -> None:  # noqa: ANN401 - as above
-    at_notice(page, words)
+def acknowledge(page: Page) -> None:
+    at_notice(page)
     initial(page)
-    go_on(page, words)
-    agree(page, words)
-    heading(page, words["done_title"])
-
-
-def test_a_buyer_is_verified_and_acknowledges_with_one_link(
-    windows: Windows, checked: Order
-) -> None:
-    page = windows.open()
-    page.goto(checked.url)
-    leave(page)
-    assert page.evaluate("document.referrer") == ""
-    find(page, "verified")
-    acknowledge(page)
-    assert checked.acknowledgment()["process"]["binding"] == "identity_session"
-    assert checked.read()["cleared"] is True
+    go_on(page)
+    agree(page)
+    heading(page, EN["done_title"])
 
 
 def test_the_whole_way_works_step_by_step_on_a_small_slow_phone_by_touch(
@@ -132,65 +113,7 @@ def test_a_check_that_is_begun_again_leads_on_in_a_slow_network(
     for _ in range(3):
         page.goto(f"{checked.server.url}/c/{checked.id}")
         press(page, "identity_again")
-        heading(page, "Agree to the check")
-
-
-def test_the_whole_way_works_by_keyboard_alone(windows: Windows, checked: Order) -> None:
-    page = windows.open()
-    page.goto(checked.url)
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.type ?? ''") == "submit":
-            break
-    page.keyboard.press("Enter")
-    heading(page, "Agree to the check")
-    page.locator("#outcome").focus()
-    page.keyboard.type("Verified")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    at_notice(page)
-
-
-def test_the_way_works_without_javascript(windows: Windows, checked: Order) -> None:
-    page = windows.open(java_script_enabled=False)
-    page.goto(checked.url)
-    leave(page)
-    find(page, "verified")
-    acknowledge(page)
-
-
-def test_a_check_that_fails_says_why_and_is_tried_again(windows: Windows, checked: Order) -> None:
-    page = windows.open()
-    page.goto(checked.url)
-    leave(page)
-    find(page, "underage")
-    heading(page, EN["identity_title"])
-    expect(page.get_by_role("alert")).to_contain_text(said("reason_age_below_minimum"))
-    page.reload()
-    expect(page.get_by_role("alert")).to_contain_text(said("reason_age_below_minimum"))
-    press(page, "retry")
-    heading(page, "Agree to the check")
-    find(page, "verified")
-    at_notice(page)
-
-
-def test_a_decision_that_comes_later_is_shown_by_itself(windows: Windows, checked: Order) -> None:
-    page = windows.open()
-    page.goto(checked.url)
-    leave(page)
-    find(page, "later")
-    at_notice(page)
-
-
-def test_a_decision_that_comes_later_is_shown_without_javascript(
-    windows: Windows, checked: Order
-) -> None:
-    page = windows.open(java_script_enabled=False)
-    page.goto(checked.url)
-    leave(page)
-    find(page, "later")
-    # The page loads itself again every 10 seconds.
-    at_notice(page)
+        heading(page, CONSENT)
 
 
 def test_the_page_follows_a_check_that_is_made_on_another_device(
@@ -212,59 +135,13 @@ def test_the_page_follows_a_check_that_is_made_on_another_device(
     at_notice(page)
 
 
-def test_a_buyer_who_is_not_led_back_says_to_be_done(windows: Windows, checked: Order) -> None:
-    page = windows.open()
-    page.goto(checked.url)
-    leave(page)
-    find(page, "never")
-    expect(page.get_by_role("link")).to_have_count(0)
-    other = page.context.new_page()
-    other.goto(checked.url)
-    press(other, "identity_done")
-    at_notice(other)
-
-
-def test_two_tabs_lead_to_one_check(windows: Windows, checked: Order, stripe: Playing) -> None:
-    first = windows.open()
-    first.goto(checked.url)
-    second = first.context.new_page()
-    second.goto(checked.url)
-    leave(first)
-    leave(second)
-    assert first.url == second.url
-    find(second, "verified")
-    at_notice(second)
-    first.goto(f"{checked.server.url}/c/{checked.id}")
-    acknowledge(first)
-    second.reload()
-    heading(second, EN["done_title"])
-    made = [r for r in stripe.served.requests if r.method == "POST" and "/v1/" in r.path]
-    assert len({request.headers["idempotency-key"] for request in made}) == 1
-
-
 def test_a_second_click_starts_one_check(windows: Windows, checked: Order, stripe: Playing) -> None:
     page = windows.open()
     page.goto(checked.url)
     page.get_by_role("button", name=EN["identity_start"]).dblclick()
-    heading(page, "Agree to the check")
+    heading(page, CONSENT)
     made = [r for r in stripe.served.requests if r.method == "POST" and "/v1/" in r.path]
     assert len(made) == 1
-
-
-def test_the_way_is_in_spanish(windows: Windows, order: Order, stripe: Playing) -> None:
-    assert stripe.url
-    page = windows.open(locale="es-MX")
-    page.goto(
-        order.begin(collect=["identity", "acknowledgment"], shipping_zip=ZIP, locale="es").url
-    )
-    heading(page, ES["identity_title"])
-    leave(page, ES)
-    find(page, "photo_blurred")
-    expect(page.get_by_role("alert")).to_contain_text(ES["reason_document_not_accepted"])
-    press(page, "retry", ES)
-    heading(page, "Agree to the check")
-    find(page, "verified")
-    acknowledge(page, ES)
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
@@ -310,19 +187,3 @@ def test_every_state_is_accessible_and_can_be_loaded_again(
         find(page, "cancelled")
     expect(page.get_by_text(re.compile("ask what to do"))).to_be_visible()
     assert_accessible(page)
-
-
-def test_a_played_check_is_decided_later_and_followed_from_another_tab(
-    windows: Windows, order: Order
-) -> None:
-    page = windows.open()
-    page.goto(order.begin(collect=["identity", "acknowledgment"]).url)
-    page.get_by_label(EN["outcome_later"], exact=True).check()
-    press(page, "identity_start")
-    expect(page.get_by_text(EN["identity_deciding"])).to_be_visible()
-    assert_accessible(page)
-    other = page.context.new_page()
-    other.goto(order.url)
-    press(other, "identity_look")
-    at_notice(other)
-    at_notice(page)

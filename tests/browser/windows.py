@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from tests.support import node
 
 _LOOPBACK: Final = {"127.0.0.1", "localhost"}
-_PHONE: Final = {
+PHONE: Final = {
     "viewport": {"width": 360, "height": 640},
     "device_scale_factor": 3,
     "is_mobile": True,
@@ -51,7 +51,7 @@ class Windows:
 
     def phone(self, **options: Any) -> Page:  # noqa: ANN401 - Playwright's
         """Open a page on a small, slow phone with a slow network."""
-        page = self.open(**_PHONE | options)
+        page = self.open(**PHONE | options)
         session = page.context.new_cdp_session(page)
         session.send("Emulation.setCPUThrottlingRate", {"rate": _CPU_SLOWDOWN})
         session.send("Network.enable")

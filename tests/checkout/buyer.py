@@ -92,6 +92,12 @@ class Shop:
         found: dict[str, Any] = response.json()
         return found
 
+    def acknowledgment(self, buyer: Buyer) -> dict[str, Any]:
+        """What was acknowledged in the session, as the vendor reads it back."""
+        path = f"/v1/acknowledgments/{self.read(buyer)['ack_id']}"
+        found: dict[str, Any] = self.client.get(path).raise_for_status().json()
+        return found
+
     def events(self, buyer: Buyer) -> list[str]:
         """The types of the events about a session."""
         found: list[dict[str, Any]] = []

@@ -37,9 +37,6 @@ _OTHERWISE: Final = {
     ("plaid", Outcome.CONSENT_DECLINED): "reason_consent_declined",
     ("plaid", Outcome.FAILED): _NO_SELFIE,
     ("didit", Outcome.FAILED): "reason_document_not_accepted",
-    # Onfido gives no reason that has the same meaning in every workflow.
-    ("onfido", Outcome.DOCUMENT_EXPIRED): _FAILED,
-    ("onfido", Outcome.PHOTO_BLURRED): _FAILED,
     ("onfido", Outcome.EXPIRED): _CANCELED,
 }
 REFUSED: Final = tuple(_USUAL)

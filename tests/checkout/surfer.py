@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Self
-from urllib.parse import urljoin
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import httpx2
 
@@ -15,6 +18,8 @@ from tests.http.backstage import make_client
 from tests.support.service import Server
 
 _VOID = {"meta", "input", "img", "br", "link"}
+Finish = Callable[[], str]
+"""Ends a request, and gives the whole response."""
 
 
 @dataclass
@@ -167,3 +172,27 @@ def check_headers(response: httpx2.Response) -> None:
     assert "unsafe" not in policy
     for part in ("base-uri 'none'", "form-action '", "frame-ancestors "):
         assert part in policy
+
+
+@contextmanager
+def held_back(client: httpx2.Client, path: str, fields: Mapping[str, str]) -> Iterator[Finish]:
+    """Send a form of this browser all but its end; what is given sends the rest.
+
+    By then the service has read the session.
+    """
+    body = urlencode(fields).encode()
+    cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    host = urlsplit(str(client.base_url))
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: {host.netloc}\r\nCookie: {cookies}\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    with socket.create_connection((host.hostname or "", host.port or 0), timeout=30) as slow:
+        slow.sendall(head.encode() + body[:1])
+
+        def finish() -> str:
+            slow.sendall(body[1:])
+            return b"".join(iter(lambda: slow.recv(65536), b"")).decode()
+
+        yield finish

@@ -27,6 +27,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from countersign.buyers.model import BuyerStatus
 from countersign.checkout import buyer, expiry, identity, sessions
 from countersign.checkout.model import ATTEMPTS_MAX, Collected, Session, Status
 from countersign.checkout.room import Checkout
@@ -83,6 +84,8 @@ class Expected:
     expires_at: datetime
     attempts: dict[int, Attempt] = field(default_factory=dict)
     remembered: bool = False
+    has_waited: bool = False
+    """Whether a provider had to decide."""
     verified: bool = False
     ended: Session | None = None
     """As it was when it ended."""
@@ -238,7 +241,7 @@ class Walk(RuleBasedStateMachine):
         assert all(isinstance(s, (Session, CheckoutSessionClosed)) for s in found), found
         self._note(one, self._read(one))
 
-    @rule(step=st.sampled_from([timedelta(minutes=5), timedelta(minutes=31)]))
+    @rule(step=st.sampled_from([timedelta(minutes=5), timedelta(minutes=31), timedelta(days=16)]))
     def time_passes(self, step: timedelta) -> None:
         self.checks.stage.clock.now += step
         self.checks.do(expiry.sweep(self.checks.room))
@@ -252,6 +255,8 @@ class Walk(RuleBasedStateMachine):
         for one in self.all:
             session = self._read(one)
             check = session.asked.identity
+            waits = check is not None and check.status is BuyerStatus.PENDING
+            assert (session.asked.ordinary_end is not None) == waits
             if one.verified:
                 assert check is not None
                 assert check.verified, "what is verified stays so"
@@ -310,6 +315,11 @@ class Walk(RuleBasedStateMachine):
             self.known.add(found.cbid)
         if session.status is not Status.OPEN and one.ended is None:
             one.ended = session
+        if one.ended is None and session.expires_at != one.expires_at:
+            # It waits for a decision, or has waited for one.
+            waits = found is not None and found.status is BuyerStatus.PENDING
+            assert waits == (session.expires_at > one.expires_at) or one.has_waited
+            one.expires_at, one.has_waited = session.expires_at, True
 
     def _done(self, one: Expected, act: Callable[[Session], Awaitable[Session]]) -> Session | None:
         """Do it from the state as it is now; None if it was refused."""

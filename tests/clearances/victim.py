@@ -1,20 +1,12 @@
 """A process that clears an order and closes it, and is killed on the way.
 
-`python -m tests.clearances.victim POINT ACCOUNT ACK_ID CBID`: it kills itself with SIGKILL right
-before its POINTth statement or commit. It prints what it was answered as soon as it knows, and at
-the end, if it got there, how many such points there were.
+`python -m tests.clearances.victim POINT ACCOUNT ACK_ID CBID`, see `tests.support.killed`. It prints
+what it was answered as soon as it knows.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import sys
 from typing import Final
-
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
 
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.bootstrap import open_deployment
@@ -24,24 +16,13 @@ from countersign.clearances.schemas import FulfilmentRequest
 from countersign.config import load_settings
 from countersign.mode import Mode
 from tests.clearances.desk import order
+from tests.support.killed import counted, run
 
 SESSION: Final = "cs_1"
 ZIP: Final = "94110"
-_points = 0
-_last: int | None = None
 
 
-def _point(*_: object, **__: object) -> None:
-    global _points  # noqa: PLW0603 - one counter for every kind of point
-    if _last is None:
-        return
-    _points += 1
-    if _points == _last:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-async def _work(last: int, account: str, ack_id: str, cbid: str) -> None:
-    global _last  # noqa: PLW0603 - from here on it counts
+async def _work(account: str, ack_id: str, cbid: str) -> None:
     principal = Principal(
         key_id="key_of_this_test",
         account_id=account,
@@ -52,17 +33,13 @@ async def _work(last: int, account: str, ack_id: str, cbid: str) -> None:
     done = FulfilmentRequest(carrier="UPS", adult_signature_obtained=True)
     async with open_deployment(load_settings()) as deployment:
         await deployment.notices.registry.notices()
-        _last = last
-        room, asked = deployment.clearances, order(ack_id, cbid, SESSION, ZIP)
-        decision = (await clear_order(room, principal, asked)).decision
-        print(f"cleared {decision.clearance_id} {decision.cleared}", flush=True)  # noqa: T201 - for the test
-        receipt = await fulfil_order(room, principal, decision.clearance_id, done)
-        print(f"closed {receipt.fulfilment_id}", flush=True)  # noqa: T201 - as above
-        _last = None
-    print(f"points {_points}", flush=True)  # noqa: T201 - as above
+        with counted():
+            room, asked = deployment.clearances, order(ack_id, cbid, SESSION, ZIP)
+            decision = (await clear_order(room, principal, asked)).decision
+            print(f"cleared {decision.clearance_id} {decision.cleared}", flush=True)  # noqa: T201 - for the test
+            receipt = await fulfil_order(room, principal, decision.clearance_id, done)
+            print(f"closed {receipt.fulfilment_id}", flush=True)  # noqa: T201 - as above
 
 
 if __name__ == "__main__":
-    event.listen(Engine, "before_cursor_execute", _point)
-    event.listen(Engine, "commit", _point)
-    asyncio.run(_work(int(sys.argv[1]), *sys.argv[2:]))
+    run(_work)

@@ -24,6 +24,7 @@ from tests.verification.inside import staged
 pytestmark = pytest.mark.long
 
 _TEST = ("--account", "{account_id}", "--mode", "test")
+_IDENTITY = ("--session", "s", "--return-url", "https://shop.example/", "--zip", "94110")
 _ORDER = ("--session", "s", "--return-url", "https://shop.example/", "--notice", "{notice_id}")
 
 # What each command needs to succeed; `{…}` is filled in. A new command needs a line here.
@@ -125,10 +126,18 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "checkout-sessions create": (*_TEST, *_ORDER),
     "checkout-sessions list": (*_TEST, "--session", "{session}"),
     "checkout-sessions show": (*_TEST, "{checkout_session_id}"),
+    "buyers verification-sessions create": (*_TEST, *_IDENTITY),
+    "buyers verification-sessions show": (*_TEST, "{verification_session_id}"),
     "checkout-sessions cancel": (*_TEST, "{checkout_session_id}", "--yes"),
 }
-# With status 1 where nothing could be judged, as here; the answer is on standard output anyway.
-JUDGES: dict[str, tuple[str, ...]] = {"conformance": ("--account", "{account_id}", "--for", "1s")}
+# With status 1 or 2 where nothing could be judged, as here; the answer is on standard output.
+_NO_LOG = ("http://127.0.0.1:9/v1/log/test/1", "--policy", "{policy}")
+JUDGES: dict[str, tuple[str, ...]] = {
+    "conformance": ("--account", "{account_id}", "--for", "1s"),
+    "log monitor": (*_NO_LOG, "--state", "{new}", "--once"),
+    "log mirror": (*_NO_LOG, "{new}"),
+    "log check-alarm": ("{file}", "--policy", "{policy}"),
+}
 # These answer by serving; `--json` is for what may keep them from it.
 SERVERS: dict[str, tuple[str, ...]] = {
     "serve": (),
@@ -139,6 +148,7 @@ SERVERS: dict[str, tuple[str, ...]] = {
 EMPTY = {"buyers evidence", "webhooks deliveries"}
 # These need no configuration; their arguments are right or not.
 BARE = {"verify", "simulate-provider", "database grants"}
+BARE |= {"log monitor", "log mirror", "log check-alarm"}
 
 
 def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]]:
@@ -281,6 +291,13 @@ def checkout_session_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     return str(bench.read("checkout-sessions", "create", *words)["checkout_session_id"])
 
 
+def verification_session_id(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make a verification session."""
+    command = "buyers verification-sessions create"
+    words = [word.format_map(there_is) for word in ARGUMENTS[command]]
+    return str(bench.read(*command.split(), *words)["verification_session_id"])
+
+
 def event_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     """Have something happen."""
     made: str = bench.read("test", "trigger", there_is["account_id"], "buyer.revoked")["id"]
@@ -312,6 +329,7 @@ MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
         *(verifying, credentials, revoked, moved, waiting, reviewing, replaced_key, endpoint_id),
         *(owner, event_id),
         *(complete, enjoined, now, origin, of_origin, checkout_session_id, session),
+        verification_session_id,
     )
 }
 

@@ -22,6 +22,7 @@ from countersign.identity import onfido
 from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
 from countersign.identity.onfido import MappedMember, OnfidoOutput
 from countersign.instant import from_ns
+from countersign.reason import Reason
 from countersign_simulators import onfido as simulated
 from countersign_simulators.base import Reply, Request, Session, merged
 from countersign_simulators.server import Served, serve
@@ -379,6 +380,71 @@ def test_the_newest_clear_report_counts_and_few_are_asked_for() -> None:
     result, asked = ask_scripted(answers, CREDENTIALS)
     assert result.outcome is Finding.UNPROVED
     assert len(asked) == 5
+
+
+def declined(part: str, name: str, result: str = "consider", **changes: object) -> Any:  # noqa: ANN401
+    """A task with a report that is not clear because of this part."""
+    found = {"result": "consider", "breakdown": {name: {"result": result, "properties": {}}}}
+    return task(result="consider", sub_result="caution", breakdown={part: found}, **changes)
+
+
+# What suggests a fraud is not for the buyer.
+SUSPECTED: Final = merged(
+    declined("image_integrity", "image_quality"), {"output": {"sub_result": "suspected"}}
+)
+
+
+@pytest.mark.parametrize(
+    ("shown", "reason"),
+    [
+        (declined("data_validation", "document_expiration"), Reason.DOCUMENT_EXPIRED),
+        (declined("image_integrity", "image_quality", "unidentified"), Reason.DOCUMENT_UNREADABLE),
+        (declined("image_integrity", "conclusive_document_quality"), Reason.DOCUMENT_UNREADABLE),
+        (declined("image_integrity", "supported_document"), Reason.DOCUMENT_UNSUPPORTED),
+        (declined("age_validation", "minimum_accepted_age"), Reason.AGE_BELOW_MINIMUM),
+        (declined("image_integrity", "image_quality", "clear"), None),
+        (declined("image_integrity", "image_quality", "Jane Doe"), None),
+        (declined("data_comparison", "first_name"), None),
+        (declined("visual_authenticity", "fonts"), None),
+        (SUSPECTED, None),
+        (task(), None),
+        (task(breakdown=7, result="consider"), None),
+        (task(breakdown=..., result="consider"), None),
+        (b"{", None),
+        (Reply(status=500, body=b""), None),
+        ([], None),
+    ],
+)  # fmt: skip
+def test_a_declined_run_says_what_its_buyer_can_correct(
+    shown: object, reason: Reason | None
+) -> None:
+    """By its document report; without one that says so, it is declined all the same."""
+    result = read(changed(status="declined", reasons=["IMAGE_QUALITY"]), shown)
+    assert (result.outcome, result.reason) == (Finding.FAILED, reason)
+    assert result.reason_code == "IMAGE_QUALITY"
+    assert (result.date_of_birth, result.addresses, result.document) == (None, (), None)
+    assert result.evidence is not None
+    assert result.evidence.further != ()
+
+
+def test_the_breakdown_of_a_declined_run_may_be_in_the_report_alone() -> None:
+    whole = declined("data_validation", "document_expiration")["output"]
+    shown = task(result="consider", sub_result="caution", breakdown=...)
+    run = changed(status="declined")
+    named = whole | {"id": REPORT_ID, "name": "document"}
+    assert read(run, shown, report=named).reason is Reason.DOCUMENT_EXPIRED
+    clear = {"result": "clear", "sub_result": "clear"}
+    for other in ({"id": SESSION}, {"name": "facial_similarity_photo"}, clear):
+        assert read(run, shown, report=named | other).reason is None
+
+
+def test_no_trouble_with_a_report_undoes_that_a_run_is_declined() -> None:
+    """There is no second opinion for which a checkout would wait."""
+    run = Reply(status=200, body=json.dumps(changed(status="declined")).encode())
+    tasks = Reply(status=200, body=json.dumps(TASKS).encode(), delay=2)
+    answers = {RUN_PATH: run, f"{RUN_PATH}/tasks": tasks}
+    result, _ = ask_scripted(answers, CREDENTIALS, total_seconds=0.6)
+    assert (result.outcome, result.reason) == (Finding.FAILED, None)
 
 
 def test_properties_that_the_task_leaves_out_come_from_the_report() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 import httpx2
 import pytest
@@ -14,7 +12,7 @@ import pytest
 from countersign import bootstrap
 from countersign.checkout.words import WORDS
 from tests.checkout.buyer import SHOP
-from tests.checkout.surfer import Page
+from tests.checkout.surfer import Page, held_back
 from tests.http.backstage import Operator
 from tests.remembered.conftest import (
     Person,
@@ -27,7 +25,6 @@ from tests.remembered.conftest import (
     verify_in,
 )
 from tests.remembered.device import ORIGIN, Passkey, text
-from tests.support.service import Server
 
 EN, ES = WORDS["en"], WORDS["es"]
 OPENER = "cross-origin-opener-policy"
@@ -56,26 +53,17 @@ def _signed_in(person: Person, device: Passkey) -> Page:
 
 @pytest.mark.parametrize("path", ["start", "identity"])
 def test_a_form_that_ends_after_the_check_makes_no_one_the_buyer(
-    server: Server, person: Person, another: Person, shop: Shop, path: str
+    person: Person, another: Person, shop: Shop, path: str
 ) -> None:
     """The session is read before the body of a form, which may be slow."""
     address, id_ = _identity_session(shop)
     form = next(f for f in another.open(address).forms if f.action.endswith("/identity"))
-    body = urlencode(form.fields | {"outcome": "verified"}).encode()
-    cookies = "; ".join(f"{name}={value}" for name, value in another.client.cookies.items())
-    host = urlsplit(server.url)
-    head = (
-        f"POST /c/{id_}/{path} HTTP/1.1\r\nHost: {host.netloc}\r\nCookie: {cookies}\r\n"
-        "Content-Type: application/x-www-form-urlencoded\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    with socket.create_connection((host.hostname or "", host.port or 0), timeout=30) as slow:
-        slow.sendall(head.encode() + body[:1])
+    fields = form.fields | {"outcome": "verified"}
+    with held_back(another.client, f"/c/{id_}/{path}", fields) as finish:
         page = person.open(address)
         buyer = next(f for f in page.forms if f.action.endswith("/identity"))
         assert EN["remembered_offer_title"] in person.send(buyer, outcome="verified").text
-        slow.sendall(body[1:])
-        received = b"".join(iter(lambda: slow.recv(65536), b"")).decode()
+        received = finish()
     assert " 303 " in received.splitlines()[0]
     for line in received.splitlines():
         name, _, value = line.partition(": ")
@@ -83,6 +71,27 @@ def test_a_form_that_ends_after_the_check_makes_no_one_the_buyer(
             another.client.cookies.set(*value.partition(";")[0].split("=", 1))
     another.post(replace(form, action=f"/c/{id_}/{path}"), outcome="verified")
     assert EN["remembered_offer_title"] not in another.open(f"/c/{id_}").text
+
+
+@pytest.mark.parametrize("ended", ["cancelled", "completed"])
+def test_an_answer_whose_end_comes_after_that_of_the_session_informs_no_one(
+    person: Person, shop: Shop, operator: Operator, ended: str
+) -> None:
+    """It was read while the session waited for it; the other tab of a buyer counts, once."""
+    person.send(form_of(verify_in(person, shop.session()), "cookie"))
+    session = shop.session()
+    form = form_of(person.open(link(session)), "cookie")
+    with held_back(person.client, form.action, form.fields) as finish:
+        if ended == "cancelled":
+            path = f"/v1/checkout_sessions/{session['checkout_session_id']}/cancel"
+            shop.client.post(path, json={}).raise_for_status()
+        else:
+            person.post(form)
+        before, uses = shop.read(session), operator.rows("SELECT * FROM remembered_uses")
+        assert (before["status"], len(uses)) == (ended, int(ended == "completed"))
+        assert " 303 " in finish().splitlines()[0]
+    assert shop.read(session) == before
+    assert operator.rows("SELECT * FROM remembered_uses") == uses
 
 
 def test_a_buyer_who_is_to_be_checked_again_passes_by_no_other_way(
@@ -151,6 +160,25 @@ def test_only_who_is_signed_in_can_sign_out(person: Person, shop: Shop) -> None:
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
     acts = [form.fields["act"] for form in person.open("/buyer").forms]
     assert acts == ["remove", "erase"]
+
+
+def test_signing_out_ends_it_on_the_server(person: Person, another: Person, shop: Shop) -> None:
+    """A copy of the cookie is worth nothing then; who signs in again has a new one."""
+    device = _passkey(person, shop)
+    person.client.cookies.delete("cs-passkey-test")
+    page = _signed_in(person, device)
+    copied = person.client.cookies["cs-buyer"]
+    another.client.cookies.set("cs-buyer", copied)
+    assert EN["remembered_kind_passkey"] in another.open("/buyer").text
+    person.send(form_of(page, "sign_out", "act"))
+    another.client.cookies.clear()
+    another.client.cookies.set("cs-buyer", copied)
+    assert EN["remembered_no_cookie"] in another.open("/buyer").text
+    assert EN["remembered_kind_passkey"] in _signed_in(person, device).text
+    assert EN["remembered_kind_passkey"] in person.open("/buyer").text
+    another.client.cookies.clear()
+    another.client.cookies.set("cs-buyer", copied)
+    assert EN["remembered_no_cookie"] in another.open("/buyer").text
 
 
 def test_erasing_needs_a_passkey_that_was_used_just_now(

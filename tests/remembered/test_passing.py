@@ -66,7 +66,7 @@ def test_the_cookie_comes_first_where_no_passkey_was_kept(person: Person, shop: 
     text = person.open(link(second)).response.text
     by_cookie, by_passkey = EN["remembered_use_cookie"], EN["remembered_use_passkey"]
     assert text.index(by_cookie) < text.index(by_passkey)
-    assert EN["remembered_told_when"] in text
+    assert EN["remembered_learns_when"] in text
 
 
 def test_a_passkey_is_found_in_a_browser_that_has_no_cookie(

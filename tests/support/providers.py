@@ -31,6 +31,7 @@ class Moody:
     mood: Mood | None = None
     is_silent: bool = False
     """Whether its messages are lost on their way."""
+    lost: list[Webhook] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -59,7 +60,10 @@ class Moody:
 
     def take_messages(self) -> Sequence[Webhook]:
         taken = self.simulator.take_messages()
-        return () if self.is_silent else taken
+        if self.is_silent:
+            self.lost += taken
+            return ()
+        return taken
 
 
 @dataclass(frozen=True)

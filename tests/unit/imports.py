@@ -29,6 +29,7 @@ FLOORS = (
     "notices",
     "parties",
     "log",
+    "monitor",
     "events",
     "http",
     "vault",

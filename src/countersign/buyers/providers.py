@@ -47,6 +47,8 @@ class WatchVerifications:
         self._logged: dict[tuple[str, str, str], tuple[float, int]] = {}
         self.verdicts: Counter[tuple[str, str, str]] = Counter()
         """By provider, status or `error`, and the reasons or the error's code."""
+        self.started: Counter[tuple[str, str]] = Counter()
+        """Identity checks by provider, and `started` or the error's code."""
         self.seconds: dict[str, tuple[int, float]] = {}
         """By provider: how many times it was asked, and the seconds of all of them."""
         self.unknown_fields: Counter[str] = Counter()

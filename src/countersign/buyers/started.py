@@ -130,8 +130,10 @@ async def start(
         with bound_contextvars(account=account_id):
             made = await integration.provider.start(wanted)
     except CountersignError as error:
+        room.watch.started[name, error.code] += 1
         room.watch.failed(name, error.code)
         raise
+    room.watch.started[name, "started"] += 1
     index = session_index(room, integration, made.session_id)
     pending = to_follow(
         data_key,

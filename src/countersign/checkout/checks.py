@@ -24,6 +24,7 @@ from countersign.checkout.model import (
     ended,
     require_open,
     with_content,
+    with_end,
 )
 from countersign.errors import CheckoutSessionClosed
 
@@ -153,5 +154,5 @@ def _judged(session: Session, content: Content, check: IdentityCheck, now: datet
     if check.attempt > content.attempts:
         raise ValueError("the identity check was not started in this session")
     reasons = () if check.verified else check.reasons
-    changed = with_content(session, content, identity=check, reasons=reasons)
+    changed = with_end(with_content(session, content, identity=check, reasons=reasons), now)
     return ended(changed, Status.COMPLETED, now) if changed.step is None else changed

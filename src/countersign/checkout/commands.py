@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 import click
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from countersign.access.account import find_account
 from countersign.access.commands import accounts
@@ -26,8 +26,8 @@ from countersign.http.reply import encode
 from countersign.mode import Mode
 
 _MODES: Final = click.Choice([mode.value for mode in Mode])
-_account: Final = click.option("--account", required=True, help="Id or name of the account.")
-_mode: Final = click.option("--mode", required=True, type=_MODES, help="test or live.")
+account_option: Final = click.option("--account", required=True, help="Id or name of the account.")
+mode_option: Final = click.option("--mode", required=True, type=_MODES, help="test or live.")
 
 
 @click.group("checkout-sessions")
@@ -36,8 +36,8 @@ def checkout_sessions() -> None:
 
 
 @checkout_sessions.command("create")
-@_account
-@_mode
+@account_option
+@mode_option
 @click.option("--session", "session_id", required=True, help="Your name for this order or cart.")
 @click.option("--return-url", required=True, help="Where the buyer goes afterwards.")
 @click.option("--notice", "notice_id", help="The notice to acknowledge, such as ab1263.")
@@ -69,7 +69,7 @@ async def create_command(
     **fields: str | None,
 ) -> None:
     """Create a link for a buyer, and print it. It is shown only once."""
-    who = await _principal(room, account, mode)
+    who = await acting_for(room, account, mode)
     asked = fields | {
         "collect": collect or None,
         "expires_in_seconds": None if expires_in is None else int(expires_in.total_seconds()),
@@ -83,8 +83,8 @@ async def create_command(
 
 
 @checkout_sessions.command("list")
-@_account
-@_mode
+@account_option
+@mode_option
 @click.option("--session", "session_id", help="Only sessions with this name.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=LIMIT_DEFAULT, show_default=True)
 @command
@@ -93,7 +93,7 @@ async def list_command(
     room: Checkout, account: str, mode: str, *, session_id: str | None, limit: int, as_json: bool
 ) -> None:
     """List the sessions of an account, newest first."""
-    who = await _principal(room, account, mode)
+    who = await acting_for(room, account, mode)
     found = await sessions.list_sessions(room, who, session_id=session_id, limit=limit)
     views = [await _view(room, session) for session in found[:limit]]
     lines = [f"{v.checkout_session_id}  {v.status}  {v.session_id or '(erased)'}" for v in views]
@@ -101,8 +101,8 @@ async def list_command(
 
 
 @checkout_sessions.command("show")
-@_account
-@_mode
+@account_option
+@mode_option
 @click.argument("checkout_session_id")
 @command
 @with_room(Checkout)
@@ -110,13 +110,15 @@ async def show_command(
     room: Checkout, account: str, mode: str, checkout_session_id: str, *, as_json: bool
 ) -> None:
     """Show how a session stands."""
-    who = await _principal(room, account, mode)
-    _show(await _view(room, await sessions.get_session(room, who, checkout_session_id)), as_json)
+    who = await acting_for(room, account, mode)
+    show_view(
+        await _view(room, await sessions.get_session(room, who, checkout_session_id)), as_json
+    )
 
 
 @checkout_sessions.command("cancel")
-@_account
-@_mode
+@account_option
+@mode_option
 @click.argument("checkout_session_id")
 @asking("Cancel the checkout session {checkout_session_id}? Its link stops working.")
 @command
@@ -125,9 +127,9 @@ async def cancel_command(
     room: Checkout, account: str, mode: str, checkout_session_id: str, *, as_json: bool
 ) -> None:
     """Cancel an open session: its link collects nothing any more."""
-    who = await _principal(room, account, mode)
+    who = await acting_for(room, account, mode)
     session = await store.find(room, who.account_id, who.mode, checkout_session_id)
-    _show(await _view(room, await sessions.cancel_session(room, session)), as_json)
+    show_view(await _view(room, await sessions.cancel_session(room, session)), as_json)
 
 
 @accounts.command("brand")
@@ -153,7 +155,8 @@ async def brand_command(
     show(shown, "\n".join(lines), as_json=as_json)
 
 
-async def _principal(room: Checkout, account: str, mode: str) -> Principal:
+async def acting_for(room: Checkout, account: str, mode: str) -> Principal:
+    """The operator in the place of a key of this account."""
     owner = await find_account(room.access, account)
     return Principal(
         key_id="operator",
@@ -168,7 +171,8 @@ async def _view(room: Checkout, session: Session) -> CheckoutSession:
     return sessions.view(room, session, await store.clock_of(room, session))
 
 
-def _show(view: CheckoutSession, as_json: bool) -> None:  # noqa: FBT001 - the flag of a command
+def show_view(view: Struct, as_json: bool) -> None:  # noqa: FBT001 - the flag of a command
+    """Print a session with each of its members on a line, or as JSON."""
     values: dict[str, Any] = to_builtins(view)
     plain = "\n".join(
         f"{name}: {', '.join(value) if isinstance(value, list) else value}"

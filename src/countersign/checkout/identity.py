@@ -7,6 +7,7 @@ service about a session that was started for this very checkout session.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -34,8 +35,7 @@ from countersign.db.tables import verifications
 from countersign.errors import (
     CheckoutSessionClosed,
     InvalidRequest,
-    ProviderUnavailable,
-    VerificationMisconfigured,
+    Refusal,
     VerificationNotConfigured,
 )
 from countersign.evidence.process import Binding
@@ -122,21 +122,19 @@ async def _go_on(room: Checkout, session: Session) -> Session:
     """The check that there is, with an address that opens its page.
 
     Raises:
+        CheckoutSessionClosed: the session was erased meanwhile.
         VerificationNotConfigured, VerificationMisconfigured, ProviderUnavailable: there is none.
     """
-    content, check = session.asked, session.asked.check
-    if check is None or not check.opens_once or not content.is_waiting:
+    check = session.asked.check
+    if check is None or not check.opens_once or not session.asked.is_waiting:
         return session
-    try:
-        fresh = await start(
-            room, session.id, session.account_id, session.mode, content, check.provider
-        )
-    except (ProviderUnavailable, VerificationMisconfigured):
-        # What the buyer has submitted meanwhile has no page any more.
+    # Who has finished has nothing to do on a page that some providers open even then.
+    with suppress(Refusal):
         session = await follow(room, session)
-        if session.content is not None and session.content.is_waiting:
-            raise
+    if not session.asked.is_waiting:
         return session
+    who = (session.id, session.account_id, session.mode)
+    fresh = await start(room, *who, session.asked, check.provider)
     return await store.change(room, session, partial(checks.renewed, check=fresh))
 
 
@@ -311,7 +309,9 @@ async def remembered(
         attempt=0,
     )
     identified = partial(checks.identified, check=check)
-    return await store.change(room, session, identified, informing.write)
+    passed = await store.change(room, session, identified, informing.write)
+    room.remembered.passes[binding.value] += 1
+    return passed
 
 
 async def require_verified(room: Checkout, session: Session) -> None:

@@ -24,6 +24,8 @@ from countersign.notices.rule import Exemption
 
 LIFETIME: Final = timedelta(minutes=30)
 LIFETIME_MAX: Final = timedelta(hours=24)
+UNDECIDED_MAX: Final = timedelta(days=15)
+"""How long a session waits for a provider that decides: a day longer than the provider is asked."""
 KEPT: Final = timedelta(days=30)
 """How long an ended session can be read, and how long the buyer's own copy can be opened."""
 CLAIMS_MAX: Final = 200
@@ -151,6 +153,8 @@ class Content(Struct, frozen=True, kw_only=True):
     """The provider at which the check with the last number is being started."""
     check: StartedCheck | None = None
     identity: IdentityCheck | None = None
+    ordinary_end: datetime | None = None
+    """When the session would end if the provider did not decide about its identity check."""
     cleared: bool | None = None
     reasons: tuple[str, ...] = ()
 
@@ -427,6 +431,24 @@ def decided(
 def with_content(session: Session, content: Content, **changes: object) -> Session:
     """The session with another content."""
     return replace(session, content=msgspec.structs.replace(content, **changes))
+
+
+def with_end(session: Session, now: datetime) -> Session:
+    """The session with the end that follows from its identity check.
+
+    It waits until the provider has decided. From then on it has what was left of its time, and at
+    least LIFETIME.
+    """
+    content = session.asked
+    check, ordinary = content.identity, content.ordinary_end
+    waits = check is not None and check.status is BuyerStatus.PENDING
+    if waits and ordinary is None:
+        changed = with_content(session, content, ordinary_end=session.expires_at)
+        return replace(changed, expires_at=max(session.expires_at, now + UNDECIDED_MAX))
+    if not waits and ordinary is not None:
+        changed = with_content(session, content, ordinary_end=None)
+        return replace(changed, expires_at=max(ordinary, now + LIFETIME))
+    return session
 
 
 def ended(session: Session, status: Status, now: datetime) -> Session:

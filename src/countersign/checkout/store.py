@@ -181,6 +181,8 @@ async def change(
         values = {
             "revision": session.revision + 1,
             "status": changed.status,
+            "expires_at": changed.expires_at,
+            "expiry_due_at": changed.expires_at if changed.status is Status.OPEN else None,
             "ended_at": changed.ended_at,
             "ack_id": changed.ack_id,
             "clearance_id": changed.clearance_id,
@@ -188,8 +190,6 @@ async def change(
             "content": content,
             "cbid_index": cbid_index(room, changed),
         }
-        if changed.status is not Status.OPEN:
-            values["expiry_due_at"] = None
         at = from_ns(time_ns)
         kept = None if remember is None else remember(changed)
         if await room.access.database.write(

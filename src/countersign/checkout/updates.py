@@ -48,7 +48,7 @@ class Updates:
         piece before anything is sent: it raises Overloaded where too many streams are open.
         """
         each = self._watched[session_id]
-        if self._watched.total() >= streams_max or each >= STREAMS_EACH_MAX:
+        if self.open >= streams_max or each >= STREAMS_EACH_MAX:
             raise Overloaded(retry_after=_BUSY_SECONDS)
         self._watched[session_id] += 1
         if self._looking is None:
@@ -67,6 +67,11 @@ class Updates:
                     yield b":\n\n"
         finally:
             self._leave(session_id)
+
+    @property
+    def open(self) -> int:
+        """How many streams are open."""
+        return self._watched.total()
 
     async def _look(self) -> None:
         watched = [*self._watched]

@@ -1,4 +1,4 @@
-"""Files that commands write: whole, or not at all."""
+"""Files that commands write, whole or not at all; and the policies that they are given."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ from pathlib import Path
 from typing import BinaryIO
 
 from countersign.errors import InvalidArgument
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.policy import POLICY_BYTES_MAX, Policy, parse_policy
+
+
+def read_policy(file: Path) -> Policy:
+    """The policy in a file. Raises InvalidArgument if it is none."""
+    try:
+        with file.open("rb") as opened:
+            # One byte more than is taken is enough to refuse it.
+            return parse_policy(opened.read(POLICY_BYTES_MAX + 1), any_kind=True)
+    except OSError as error:
+        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
+    except EvidenceError as error:
+        raise InvalidArgument(f"{file} is not a policy: {error}.") from error
 
 
 @contextmanager

@@ -737,6 +737,8 @@ remembered: Final = _table(
     Column("public_key", LargeBinary),
     Column("sign_count", BigInteger),
     Column("user_handle", LargeBinary),
+    # Sign-ins of before count no more; NULL: no one has signed out.
+    Column("signed_out_at", Instant),
     Column("created_at", Instant, nullable=False),
     Column("last_used_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from countersign.acknowledgments.certificate_process import process_rows
+from countersign.cli.files import read_policy
 from countersign.cli.support import command, printable, say
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, SUMS, in_order, write_container
@@ -20,7 +21,7 @@ from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.contents import BOUND, INITIALS
 from countersign.evidence.dossier import Dossier, in_dossier_order
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import Policy, parse_policy
+from countersign.evidence.policy import Policy
 from countersign.evidence.process import PROCESS
 from countersign.evidence.receipt import check_receipt, is_receipt
 from countersign.evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION
@@ -41,7 +42,6 @@ _STATUS = {
     Conclusion.UNCHECKED: 2,
     Conclusion.CONSISTENT: 3,
 }
-_POLICY_BYTES_MAX = 1_000_000
 _OWN_KEY = (
     "the key was not checked: it came in this bundle, and the person who made the bundle may have "
     "made the key too. Give the operator's policy from another source: --policy POLICY"
@@ -96,7 +96,7 @@ def verify(
 
     The command needs no server, no database and no network.
     """
-    policy = None if policy_file is None else _policy(policy_file)
+    policy = None if policy_file is None else read_policy(policy_file)
     data = _read(file)
     if data.startswith(b"%PDF"):
         _refuse_certificate(data)
@@ -303,13 +303,6 @@ def _warnings(verdict: Verdict) -> list[str]:
 def _printable(text: str) -> str:
     """A text from a file, on one line."""
     return printable(text, keep="")
-
-
-def _policy(file: Path) -> Policy:
-    try:
-        return parse_policy(_bytes(file, _POLICY_BYTES_MAX), any_kind=True)
-    except EvidenceError as error:
-        raise InvalidArgument(f"{file} is not a policy: {error}.") from error
 
 
 def _timestamp_check(roots: Path | None) -> CheckTimestamp | None:

@@ -24,6 +24,16 @@ def entries_of(origin: str, record_digests: Iterable[bytes]) -> list[bytes]:
     return [start + b2a_base64(digest) for digest in record_digests]
 
 
+def entry_form(host: str) -> bytes:
+    """A regular expression for one entry in the logs of this host."""
+    return re.escape(f"{host}/entry/v1\n".encode()) + rb"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=\n"
+
+
+def entry_length(host: str) -> int:
+    """How many bytes each entry in the logs of this host has."""
+    return len(f"{host}/entry/v1\n".encode()) + 45
+
+
 def entry_host(origin: str) -> str:
     """The host (and port) of an origin: what stands before its first slash."""
     return origin.partition("/")[0]

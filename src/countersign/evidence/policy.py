@@ -17,7 +17,7 @@ NONE: Final = b"none"
 """The quorum that asks for no witness."""
 TEST_ORIGIN: Final = "/v1/log/test/"
 """What the origins of test logs have in them."""
-_BYTES_MAX: Final = 1_000_000
+POLICY_BYTES_MAX: Final = 1_000_000
 _DEFINITIONS_MAX: Final = 1000
 
 
@@ -140,8 +140,8 @@ def parse_policy(data: bytes, *, any_kind: bool = False) -> Policy:
 
     Their signatures count for nothing, so a quorum that needs them is not met.
     """
-    if len(data) > _BYTES_MAX:
-        raise EvidenceError(f"a policy has at most {_BYTES_MAX} bytes")
+    if len(data) > POLICY_BYTES_MAX:
+        raise EvidenceError(f"a policy has at most {POLICY_BYTES_MAX} bytes")
     if any((octet < 0x20 and octet not in b"\t\n") or octet == 0x7F for octet in data):
         raise EvidenceError("a policy has no control characters but tab and newline")
     reader = _Reader(any_kind=any_kind)

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
+from countersign.evidence.entry import entry_form, entry_length
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.tree import HASH_BYTES, Node, fold, node_hash
+from countersign.evidence.tree import HASH_BYTES, Node, fold, leaf_hash, node_hash
 
 HEIGHT: Final = 8
 WIDTH: Final = 1 << HEIGHT
@@ -25,6 +27,11 @@ class TileId:
     level: int
     index: int
     width: int
+
+    @property
+    def path(self) -> str:
+        """Where it is, below `tile/`."""
+        return tile_path(self.level, self.index, self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,11 @@ class GrowingTree:
                 length = 1 << (len(hashes) - start).bit_length() - 1
                 self._subtrees.append(_complete(hashes[start : start + length]))
                 start += length
+
+    @property
+    def edge(self) -> tuple[tuple[bytes, ...], ...]:
+        """The hashes of the incomplete tile of each level; what a tree is made of again."""
+        return tuple(tuple(hashes) for hashes in self._edge)
 
     def append(self, leaf: bytes) -> None:
         position, node, height, level = self.size, leaf, 0, 0
@@ -170,6 +182,57 @@ def entry_bundle(entries: Sequence[bytes]) -> bytes:
     if any(len(entry) > _ENTRY_BYTES_MAX for entry in entries):
         raise EvidenceError(f"an entry has at most {_ENTRY_BYTES_MAX} bytes")
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
+
+
+def tiles_at(size: int) -> list[TileId]:
+    """The incomplete tiles of a tree of this size, the lowest first."""
+    levels = range((size.bit_length() + HEIGHT - 1) // HEIGHT)
+    widths = [(size >> HEIGHT * level) % WIDTH for level in levels]
+    return [
+        TileId(level, size >> HEIGHT * (level + 1), width)
+        for level, width in enumerate(widths)
+        if width
+    ]
+
+
+def tile_nodes(path: str, body: bytes, host: str) -> list[tuple[Node, bytes]]:
+    """What a tile, or a bundle of entries of the log of this host, says: nodes and their hashes.
+
+    Of a complete one, the subtree that it is comes last. Raises EvidenceError if it is not what
+    stands at this path: of another length, or with an entry of another form.
+    """
+    level, index, width = parse_tile_path(path)
+    if level == "entries":
+        hashes, base = leaves_of(body, host, width), 0
+    else:
+        if len(body) != width * HASH_BYTES:
+            raise EvidenceError(f"has {len(body)} bytes, not {width * HASH_BYTES}")
+        hashes = [body[at : at + HASH_BYTES] for at in range(0, len(body), HASH_BYTES)]
+        base = level * HEIGHT
+    said = [(Node(base, index * WIDTH + at), hash_) for at, hash_ in enumerate(hashes)]
+    if width == WIDTH:
+        said.append((Node(base + HEIGHT, index), _complete(hashes)))
+    return said
+
+
+def leaves_of(bundle: bytes, host: str, width: int) -> list[bytes]:
+    """The leaf hashes of a bundle of so many entries of the log of this host.
+
+    Raises EvidenceError if the bundle has another length, or an entry another form.
+    """
+    length = entry_length(host)
+    if len(bundle) != width * (length + 2):
+        raise EvidenceError(f"has {len(bundle)} bytes, not {width * (length + 2)}")
+    if not _entries_form(host).fullmatch(bundle):
+        raise EvidenceError("has an entry that is not of the form of this log's entries")
+    return [leaf_hash(bundle[at + 2 : at + 2 + length]) for at in range(0, len(bundle), length + 2)]
+
+
+@cache
+def _entries_form(host: str) -> re.Pattern[bytes]:
+    return re.compile(
+        re.escape(entry_length(host).to_bytes(2, "big")).join((b"(?:", entry_form(host) + b")*"))
+    )
 
 
 def _complete(hashes: Sequence[bytes]) -> bytes:

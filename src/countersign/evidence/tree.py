@@ -63,6 +63,30 @@ def cover(start: int, end: int) -> list[Node]:
     return found
 
 
+def subtrees(start: int, end: int) -> list[Node]:
+    """The fewest complete subtrees that hold the leaves from `start` to before `end`, in order."""
+    found = []
+    while start < end:
+        level = (end - start).bit_length() - 1
+        if start:
+            level = min(level, (start & -start).bit_length() - 1)
+        found.append(Node(level, start >> level))
+        start += 1 << level
+    return found
+
+
+def root_over(nodes: Sequence[Node], hashes: Sequence[bytes]) -> bytes:
+    """The root of the tree that these complete subtrees make up, in order from the first leaf."""
+    found: list[tuple[int, bytes]] = []
+    for node, hash_ in zip(nodes, hashes, strict=True):
+        level, root = node.level, hash_
+        while found and found[-1][0] == level:
+            root = node_hash(found.pop()[1], root)
+            level += 1
+        found.append((level, root))
+    return fold([root for _, root in found])
+
+
 def inclusion_path(index: int, size: int, read: Read) -> list[bytes]:
     """The hashes that lead from a leaf to the root, the deepest first (RFC 6962 §2.1.1)."""
     _check_size(size)

@@ -1,15 +1,17 @@
 """Onfido (Entrust): workflow runs of Studio with their document reports, and the webhooks.
 
 A run does its document report in a task `document_check…`, whose output is the report; where its
-properties are missing, `GET /reports/{uuid}` has them. A run's `output` is what the customer mapped
-in the workflow editor: it counts only where the credentials declare what a member is and what
-proves it. Source: onfido-openapi-spec.
+properties or its breakdown are missing, `GET /reports/{uuid}` has them. A run's `output` is what
+the customer mapped in the workflow editor: it counts only where the credentials declare what a
+member is and what proves it. A run's `reasons` are words of the customer, too: what a buyer can
+correct is in the report's breakdown. Source: onfido-openapi-spec.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
@@ -39,6 +41,7 @@ from countersign.identity.model import (
     ProviderResult,
     StartedSession,
     StartRequest,
+    Tri,
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
@@ -48,8 +51,10 @@ from countersign.identity.transport import (
     Budget,
     ProviderReply,
     ProviderRequest,
+    TransportFailure,
 )
 from countersign.identity.webhook_signature import is_signed
+from countersign.reason import Reason
 
 _WORDS: Final = words_of("onfido")
 _LISTS: Final = _WORDS.lists
@@ -185,11 +190,19 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
         response = await self._ask(session_id, self._request(session_id), budget)
         result = self.translate(response)
+        report, further = None, list[ProviderEvidence]()
+        if result.outcome is Finding.FAILED:
+            # It stays declined, whether or not a report says why.
+            with suppress(TransportFailure, _NoReport, read.Unreadable):
+                report = await self._report(session_id, further, budget, clear=False)
+            if report is not None:
+                unknown = result.unknown_fields + report.unknown_fields
+                result = replace(result, reason=report.reason, unknown_fields=unknown)
+            return replace(result, evidence=replace(response.evidence, further=tuple(further)))
         if result.outcome is not Finding.VERIFIED:
             return result
-        report, further = None, list[ProviderEvidence]()
         try:
-            report = await self._report(session_id, further, budget)
+            report = await self._report(session_id, further, budget, clear=True)
         except (_NoReport, read.Unreadable) as error:
             missing = error if isinstance(error, _NoReport) else _NoReport(None, str(error))
             later = missing.outcome is Finding.PROVIDER_UNAVAILABLE
@@ -249,11 +262,12 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
         )
 
     async def _report(
-        self, run_id: str, further: list[ProviderEvidence], budget: Budget
+        self, run_id: str, further: list[ProviderEvidence], budget: Budget, *, clear: bool
     ) -> _Report | None:
-        """The newest clear document report; the responses go to `further`.
+        """The newest document report that is clear, or not; the responses go to `further`.
 
         Raises:
+            TransportFailure: there is no response.
             _NoReport: it is unavailable.
             Unreadable: it is not what Onfido describes.
         """
@@ -274,14 +288,16 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
             report_id = read.text(report, "uuid")
             if report_id is not None and UUID.fullmatch(report_id) is None:
                 raise read.Unreadable("uuid")
-            if _is_clear(report) and report_id and not read.mapping(report, "properties"):
+            if _is_clear(report) is not clear:
+                continue
+            if report_id and not read.mapping(report, "properties" if clear else "breakdown"):
                 report = read.parse(await get(f"/reports/{report_id}"))
                 name = read.text(report, "name") or ""
                 if report.get("id") != report_id or not name.startswith("document"):
                     raise read.Unreadable("report")
                 unknown += fields.unknown({"output": report})
-            if _is_clear(report):
-                return _clear_report(task, report, unknown)
+            if _is_clear(report) is clear:
+                return _as_report(task, report, unknown)
         return None
 
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
@@ -371,9 +387,11 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Report:
-    """A clear document report."""
+    """A document report."""
 
     properties: read.Object
+    reason: Reason | None = None
+    """Why it is not clear, if that is something that its buyer can correct."""
     checks: tuple[ProviderCheck, ...] = ()
     unknown_fields: int = 0
     completed_at: datetime | None = None
@@ -399,7 +417,19 @@ def _is_clear(report: read.Object) -> bool:
     return result == "clear" and sub_result in {None, "clear"} and status == "complete"
 
 
-def _clear_report(task: read.Object, report: read.Object, unknown_fields: int) -> _Report:
+def _reason(report: read.Object) -> Reason | None:
+    """The first reason why a report is not clear; none where it suspects a fraud."""
+    if _is_clear(report) or read.text(report, "sub_result") == "suspected":
+        return None
+    for path, reason in _WORDS.reasons.items():
+        part, _, name = path.partition(".")
+        verdict = read.text(report, f"breakdown.{part}.breakdown.{name}.result")
+        if _WORDS.verdicts.get(verdict or "", Tri.PASS) is not Tri.PASS:
+            return reason
+    return None
+
+
+def _as_report(task: read.Object, report: read.Object, unknown_fields: int) -> _Report:
     properties = read.mapping(report, "properties")
     with read.facts_unknown():
         parts = [
@@ -408,7 +438,8 @@ def _clear_report(task: read.Object, report: read.Object, unknown_fields: int) -
         ]
         return _Report(
             properties=properties,
-            checks=checks([("document", "clear"), *parts], _WORDS.verdicts),
+            reason=_reason(report),
+            checks=checks([("document", read.text(report, "result")), *parts], _WORDS.verdicts),
             unknown_fields=unknown_fields,
             completed_at=read.instant(task, "updated_at"),
         )

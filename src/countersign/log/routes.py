@@ -5,27 +5,33 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
+import msgspec
 from msgspec import Meta
 
 from countersign.errors import InvalidRequest, NotFound, Overloaded, StorageUnavailable
 from countersign.evidence.entry import entries_of
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
-from countersign.http.reply import Call, Header, Reply, etag_of, tagged
+from countersign.http.reply import JSON, Call, Header, Reply, etag_of, tagged
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import Request
 from countersign.log import tree_sql
 from countersign.log.model import Log
+from countersign.log.record import RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 
-_LOG: Final = re.compile(r"(test|live)/([1-9][0-9]{0,8})/(checkpoint|tile/.{1,200})\Z")
+_LOG: Final = re.compile(r"(test|live)/([1-9][0-9]{0,8})/(checkpoint|epoch|tile/.{1,200})\Z")
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 _BYTES: Final[Header] = (b"content-type", b"application/octet-stream")
 _CHANGES: Final[Header] = (b"cache-control", b"no-cache")
 _IMMUTABLE: Final[Header] = (b"cache-control", b"public, max-age=31536000, immutable")
 # Anyone's browser may read what is public.
 _OPEN: Final[Header] = (b"access-control-allow-origin", b"*")
+
+
+class _Typed(msgspec.Struct):
+    type: str
 
 
 class PolicyQuery(Request, frozen=True, kw_only=True):
@@ -49,7 +55,7 @@ async def get_policy(room: LogRoom, call: Call) -> Reply:
 
 
 async def get_resource(room: LogRoom, call: Call) -> Reply:
-    """A checkpoint, a tile or a bundle of entries, by the path below `/v1/log/`."""
+    """A checkpoint, a tile, a bundle of entries or the first record, by the path in `/v1/log/`."""
     found = _LOG.match(call.parameter)
     log = found and await room.seal.log(Mode(found[1]), int(found[2]))
     if not found or log is None:
@@ -58,7 +64,20 @@ async def get_resource(room: LogRoom, call: Call) -> Reply:
         quorum = room.policy.quorum(log.mode)
         newest = await room.seal.newest(log, quorum)
         return tagged(call, newest, etag_of(newest), _TEXT, _CHANGES, _OPEN)
+    if found[3] == "epoch":
+        return await _beginning(room, log)
     return await _tile(room, log, found[3].removeprefix("tile/"))
+
+
+async def _beginning(room: LogRoom, log: Log) -> Reply:
+    """The record with which a log that continues another begins: its first entry."""
+    scan = room.database.scan
+    if await room.seal.tiles_up_to(log):
+        ((record_id, _),) = await scan(tree_sql.entries, log.id, 0, 1)
+        body = (await scan(tree_sql.record_bodies, [record_id])).get(record_id, b"")
+        if msgspec.json.decode(body, type=_Typed).type == RecordType.EPOCH:
+            return Reply(body, (JSON, _IMMUTABLE, _OPEN))
+    raise NotFound
 
 
 async def _tile(room: LogRoom, log: Log, path: str) -> Reply:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -21,6 +22,8 @@ class Remembered:
     buyers: Buyers
     party: RelyingParty | None
     """None: there are no passkeys at the address of this deployment, only cookies."""
+    passes: Counter[str] = field(default_factory=Counter)
+    """How many buyers passed here, by what they were remembered by: for the metrics."""
 
 
 def relying_party(public_url: str) -> RelyingParty | None:

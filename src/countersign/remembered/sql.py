@@ -27,11 +27,17 @@ def find(
     return connection.execute(found).one_or_none()
 
 
-def find_by_id(connection: Connection, id_: str, now: datetime) -> KnownBy | None:
-    """What has this identifier, if it has not expired."""
-    found = select(remembered).where(_c.id == id_, _c.expires_at > now)
+def signed_in(connection: Connection, id_: str, since: datetime, now: datetime) -> KnownBy | None:
+    """The passkey that was used to sign in, unless it expired or its owner has signed out since."""
+    stays = or_(_c.signed_out_at.is_(None), _c.signed_out_at < since)
+    found = select(remembered).where(_c.id == id_, _c.expires_at > now, stays)
     row = connection.execute(found).one_or_none()
     return None if row is None else known(row)
+
+
+def sign_out(connection: Connection, id_: str, now: datetime) -> None:
+    """End what was signed in with this passkey, in every browser."""
+    connection.execute(update(remembered).where(_c.id == id_).values(signed_out_at=now))
 
 
 def add(connection: Connection, row: dict[str, object]) -> bool:

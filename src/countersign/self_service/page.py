@@ -53,7 +53,7 @@ async def post_form(room: SelfService, call: Call) -> Reply:
         case "sign_in":
             return await _sign_in(visit)
         case "sign_out":
-            return _lead(visit, "signed_out", visit.header())
+            return await _sign_out(visit)
         case "remove" if visit.known is not None:
             return await _remove(visit, visit.known)
         case "erase" if visit.known is not None:
@@ -124,6 +124,14 @@ async def _sign_in(visit: BuyerVisit) -> Reply:
     if known is None:
         return _lead(visit, "refused")
     return _lead(visit, "", visit.renewed().header(known))
+
+
+async def _sign_out(visit: BuyerVisit) -> Reply:
+    """Sign out here, and on the server: a copy of the cookie is worth nothing any more."""
+    if visit.known is not None and visit.signed_in_at is not None:
+        database = visit.room.checkout.access.database
+        await database.write(sql.sign_out, visit.known.id, visit.now)
+    return _lead(visit, "signed_out", visit.header())
 
 
 async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:

@@ -141,7 +141,9 @@ async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
 async def _signed_in(visit: BuyerVisit, who: list[str]) -> KnownBy | None:
     if len(who) != 3 or not visit.has_signed_in(*who):
         return None
-    return await visit.room.checkout.access.database.read(sql.find_by_id, who[0], visit.now)
+    since = from_ms(int(who[1]))
+    database = visit.room.checkout.access.database
+    return await database.read(sql.signed_in, who[0], since, visit.now)
 
 
 async def _remembered(visit: BuyerVisit) -> KnownBy | None:

@@ -89,8 +89,7 @@ class App:
             deployment.database.batches,
             deployment.log.seal,
             deployment.webhooks.activity,
-            deployment.buyers.watch,
-            deployment.clock,
+            deployment.checkout,
         )
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:

@@ -17,8 +17,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from countersign.buyers.providers import WatchVerifications
-from countersign.clock import Clock
+from countersign.checkout.room import Checkout
 from countersign.instant import from_ns
 from countersign.log.seal import SealLog
 from countersign.webhooks.room import DeliveryActivity
@@ -36,15 +35,13 @@ class Metrics(Collector):
         batches: Callable[[], Mapping[str, tuple[int, int, int]]],
         seal_log: SealLog,
         webhooks: DeliveryActivity,
-        verifications: WatchVerifications,
-        clock: Clock,
+        checkout: Checkout,
     ) -> None:
         self._responses: Counter[tuple[str, int]] = Counter()
         self._batches = batches
         self._seal_log = seal_log
         self._webhooks = webhooks
-        self._verifications = verifications
-        self._clock = clock
+        self._checkout = checkout
         self.loops_ended: Counter[str] = Counter()
         """How often each loop of the server has ended and was begun again."""
 
@@ -84,6 +81,7 @@ class Metrics(Collector):
         yield from self._logs()
         yield from self._deliveries()
         yield from self._verified()
+        yield from self._pages()
 
     def _logs(self) -> Iterator[GaugeMetricFamily]:
         mode = ("mode",)
@@ -113,7 +111,7 @@ class Metrics(Collector):
         yield from (attempts, waiting)
 
     def _verified(self) -> Iterator[Metric]:
-        watch, provider = self._verifications, ("provider",)
+        watch, provider = self._checkout.buyers.watch, ("provider",)
         verdicts = CounterMetricFamily(
             "countersign_verifications",
             "Live verifications by provider, status or `error`, and reasons or error code.",
@@ -143,7 +141,7 @@ class Metrics(Collector):
         for name, number in dict(watch.refused_messages).items():
             refused.add_metric((name,), number)
         number, since = watch.pending
-        now = from_ns(self._clock.time_ns())
+        now = from_ns(self._checkout.access.clock.time_ns())
         pending = GaugeMetricFamily(
             "countersign_verifications_pending",
             "Sessions that the provider has not decided yet.",
@@ -155,6 +153,28 @@ class Metrics(Collector):
             0.0 if since is None else max(0.0, (now - since).total_seconds()),
         )
         yield from (verdicts, asked, unknown, refused, pending, oldest)
+
+    def _pages(self) -> Iterator[Metric]:
+        started = CounterMetricFamily(
+            "countersign_identity_checks_started",
+            "Checks that this service started, by provider, and `started` or the error code.",
+            labels=("provider", "outcome"),
+        )
+        for labels, number in dict(self._checkout.buyers.watch.started).items():
+            started.add_metric(labels, number)
+        passes = CounterMetricFamily(
+            "countersign_remembered_passes",
+            "Buyers who passed without a new identity check, by what they were remembered by.",
+            labels=("kind",),
+        )
+        for kind, number in dict(self._checkout.remembered.passes).items():
+            passes.add_metric((kind,), number)
+        streams = GaugeMetricFamily(
+            "countersign_event_streams",
+            "Pages that wait for news now.",
+            self._checkout.updates.open,
+        )
+        yield from (started, passes, streams)
 
 
 async def serve_metrics(

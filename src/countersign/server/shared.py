@@ -138,8 +138,9 @@ class SummedMetrics(Collector):
         for row in self._boards.all_rows():
             of_family[row[0]].append(row)
         for family in families:
-            # Every worker sees the same log; calls wait in each.
-            greatest = family.type == "gauge" and "database" not in family.name
+            # Every worker sees the same log; calls and pages wait in each.
+            is_own = "database" in family.name or family.name == "countersign_event_streams"
+            greatest = family.type == "gauge" and not is_own
             summed = Metric(family.name, family.documentation, family.type)
             for _, name, labels, value in _folded(of_family[family.name], greatest=greatest):
                 summed.add_sample(name, labels, value)

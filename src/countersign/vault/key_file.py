@@ -19,7 +19,7 @@ from countersign.clock import Entropy
 from countersign.db import schema
 from countersign.errors import InvalidArgument, KeyRotationFailed
 from countersign.lock import locked
-from countersign.private_file import draft, sync, write_key_file
+from countersign.private_file import replace_file, write_key_file
 from countersign.vault import data_keys_sql
 from countersign.vault.key_encryption import (
     KEY_BYTES,
@@ -65,9 +65,7 @@ class KeyFile:
     def replace(self, keys: Sequence[bytes]) -> None:
         """Replace the content: at each moment the old one is there, or the new one, whole."""
         try:
-            with draft(self._path, "".join(map(key_text, keys))) as new:
-                new.replace(self._path)
-                sync(self._path.parent)
+            replace_file(self._path, "".join(map(key_text, keys)).encode("ascii"))
         except OSError as error:
             raise self._unwritable(error) from error
 

@@ -303,6 +303,7 @@ CREATE TABLE remembered (
   public_key BYTEA,
   sign_count BIGINT,
   user_handle BYTEA,
+  signed_out_at BIGINT,
   created_at BIGINT NOT NULL,
   last_used_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,

@@ -305,6 +305,7 @@ CREATE TABLE remembered (
   public_key BLOB,
   sign_count BIGINT,
   user_handle BLOB,
+  signed_out_at BIGINT,
   created_at BIGINT NOT NULL,
   last_used_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,

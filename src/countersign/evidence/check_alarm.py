@@ -1,0 +1,268 @@
+"""Check the file of an alarm against a policy: does it show what it says, and by whose word."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from countersign.evidence.alarm import ENTRY, EPOCH_RECORD, Alarm, AlarmKind, parse_alarm, said_by
+from countersign.evidence.checkpoint import Checkpoint
+from countersign.evidence.entry import entry_form, entry_host, log_entry
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.policy import NoQuorum, NotCheckable, Policy
+from countersign.evidence.tiles import TileId, TileReader, parse_tile_path, tile_nodes
+from countersign.evidence.tree import (
+    Node,
+    cover,
+    fold,
+    leaf_hash,
+    root_over,
+    subtrees,
+    verify_inclusion,
+)
+
+
+class Shown(StrEnum):
+    """What the file of an alarm came to."""
+
+    PROVED = "proved"
+    """The log's own signatures show it."""
+    OBSERVED = "observed"
+    """The file agrees with itself; that this was served is the word of its writer."""
+    UNCHECKED = "unchecked"
+    """It depends on a signature of a kind that this reader cannot check."""
+    FAILED = "failed"
+    """It does not show what it says."""
+
+
+class Judged(NamedTuple):
+    """An alarm after its check: what it came to, why in words, and the alarm if it is readable."""
+
+    shown: Shown
+    message: str
+    alarm: Alarm | None = None
+
+
+def check_alarm(data: bytes, policy: Policy) -> Judged:
+    """Check the file of an alarm. Never raises, whatever the bytes are."""
+    alarm = None
+    try:
+        alarm = parse_alarm(data)
+        return Judged(*_CHECKS[alarm.kind](alarm, policy), alarm)
+    except NotCheckable as error:
+        return Judged(Shown.UNCHECKED, str(error), alarm)
+    except EvidenceError as error:
+        return Judged(Shown.FAILED, str(error), alarm)
+
+
+def contradiction(checkpoint: Checkpoint, resources: Mapping[str, bytes | None]) -> str | None:
+    """What keeps these tiles and entries from all being in the tree of the checkpoint, if anything.
+
+    Two of them may disagree about a hash; one may not be what stands at its path; the tiles at the
+    right edge, if they are all there, may lead to another root.
+    """
+    known: dict[Node, tuple[bytes, str]] = {}
+    host = entry_host(checkpoint.origin)
+    for path, body in resources.items():
+        if body is None:
+            continue
+        try:
+            nodes = tile_nodes(path, body, host)
+        except EvidenceError as error:
+            return f"tile/{path} {error}"
+        for node, hash_ in nodes:
+            other, where = known.setdefault(node, (hash_, path))
+            if other != hash_:
+                return f"tile/{path} and tile/{where} contradict each other"
+
+    def read(tiles: Sequence[TileId]) -> list[bytes]:
+        return [resources.get(tile.path) or b"" for tile in tiles]
+
+    try:
+        root = fold(TileReader(read, checkpoint.size)(cover(0, checkpoint.size)))
+    except EvidenceError:
+        return None  # not all of the edge is there
+    return None if root == checkpoint.root else "the tiles lead to another root than the signed one"
+
+
+def forked(
+    old: Checkpoint, new: Checkpoint, before: tuple[bytes, ...], after: tuple[bytes, ...]
+) -> str | None:
+    """How two checkpoints of one log contradict each other, by subtrees of the larger tree.
+
+    None: they do not. Raises EvidenceError if the subtrees are not those of the larger one.
+    """
+    if old.size == new.size:
+        return None if old.root == new.root else f"two roots for the size {old.size}"
+    nodes = subtrees(0, old.size), subtrees(old.size, new.size)
+    if (len(before), len(after)) != (len(nodes[0]), len(nodes[1])):
+        raise EvidenceError("the subtrees are not as many as the two sizes need")
+    if root_over([*nodes[0], *nodes[1]], [*before, *after]) != new.root:
+        raise EvidenceError("the subtrees do not lead to the root of the larger checkpoint")
+    if fold(before) == old.root:
+        return None
+    return (
+        f"the signed tree of {new.size} does not begin with the signed tree of {old.size}: what "
+        "was there before was changed"
+    )
+
+
+def dropped(kept: Checkpoint, record: bytes) -> str | None:
+    """How the record with which the next log begins leaves out a checkpoint; None: it does not."""
+    try:
+        said = msgspec.json.decode(record, type=_Epoch)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EvidenceError("not the record of an epoch") from error
+    cited = []
+    if said.previous_log == kept.origin:
+        cited.append((said.previous_size, said.previous_root))
+    if said.previous_published is not None:
+        published = said_by(said.previous_published.encode())
+        if published.origin == kept.origin:
+            cited.append((published.size, published.root.hex()))
+    if not cited:
+        return f"it does not continue {kept.origin}, but {said.previous_log}"
+    if kept.size > max(size for size, _ in cited):
+        return f"it cites {max(cited)[0]} entries of {kept.origin}, which had signed {kept.size}"
+    if any(size == kept.size and root != kept.root.hex() for size, root in cited):
+        return f"it cites another root for the size {kept.size} of {kept.origin}"
+    return None
+
+
+class _Epoch(msgspec.Struct, tag_field="type", tag=EPOCH_RECORD):
+    previous_log: str
+    previous_size: int
+    previous_root: str
+    previous_published: str | None
+
+
+def _fork(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    old, new = sorted(_signed(alarm, policy, 2), key=lambda checkpoint: checkpoint.size)
+    _same_log(old, new)
+    return Shown.PROVED, _found(forked(old, new, alarm.before, alarm.after))
+
+
+def _shrink(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    kept, served = _signed(alarm, policy, 2)
+    _same_log(kept, served)
+    if served.size >= kept.size:
+        raise EvidenceError("the second checkpoint is not smaller than the first")
+    return Shown.OBSERVED, f"after {kept.size} entries, {served.size} were served"
+
+
+def _unbacked(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    (checkpoint,) = _signed(alarm, policy, 1)
+    return Shown.OBSERVED, _found(contradiction(checkpoint, alarm.resources))
+
+
+def _gap(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    (checkpoint,) = _signed(alarm, policy, 1)
+    missing = [path for path, body in alarm.resources.items() if body is None]
+    for path in missing:
+        level, index, width = parse_tile_path(path)
+        nodes = checkpoint.size >> (0 if level == "entries" else 8 * level)
+        if index * 256 + width > nodes:
+            raise EvidenceError(f"tile/{path} is not part of the checkpoint")
+    if not missing:
+        raise EvidenceError("nothing is missing")
+    return Shown.OBSERVED, f"not served: {', '.join(f'tile/{path}' for path in missing)}"
+
+
+def _entry(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    (checkpoint,) = _signed(alarm, policy, 1)
+    entry = alarm.resources.get(ENTRY) or b""
+    verify_inclusion(_index(alarm), checkpoint.size, leaf_hash(entry), alarm.path, checkpoint.root)
+    if re.fullmatch(entry_form(entry_host(checkpoint.origin)), entry):
+        raise EvidenceError("the entry has the right form")
+    return Shown.PROVED, f"entry {alarm.index} is not of the form of this log's entries"
+
+
+def _key(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    (note,) = _notes(alarm, 1)
+    origin = said_by(note).origin
+    if origin not in {log.name for log in policy.logs}:
+        raise EvidenceError(f"the policy names no log {origin}")
+    try:
+        policy.check_signature(note)
+    except NotCheckable:
+        raise
+    except EvidenceError as error:
+        return Shown.OBSERVED, str(error)
+    raise EvidenceError("the checkpoint is signed by a key of the policy")
+
+
+def _quorum(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    (note,) = _notes(alarm, 1)
+    try:
+        policy.check_quorum(policy.check_signature(note))
+    except NoQuorum as error:
+        return Shown.OBSERVED, str(error)
+    raise EvidenceError("the quorum of the policy is met")
+
+
+def _epoch(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    kept, new = _signed(alarm, policy, 2)
+    record = alarm.resources.get(EPOCH_RECORD)
+    if record is None:
+        return Shown.OBSERVED, f"{new.origin} does not show the record with which it begins"
+    leaf = leaf_hash(log_entry(new.origin, sha256(record).digest()))
+    if alarm.index != 0:
+        raise EvidenceError("the record of an epoch is the first entry")
+    verify_inclusion(0, new.size, leaf, alarm.path, new.root)
+    return Shown.PROVED, f"{new.origin}: {_found(dropped(kept, record))}"
+
+
+def _replaced(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    kept, served = _signed(alarm, policy, 2)
+    if kept.origin == served.origin:
+        raise EvidenceError("both checkpoints are of one log")
+    return Shown.OBSERVED, f"the address of {kept.origin} served {served.origin}"
+
+
+def _silence(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+    (last,) = _signed(alarm, policy, 1)
+    return Shown.OBSERVED, f"nothing after the checkpoint of {last.size}: {alarm.message}"
+
+
+_CHECKS: Final[Mapping[AlarmKind, Callable[[Alarm, Policy], tuple[Shown, str]]]] = {
+    AlarmKind.FORK: _fork,
+    AlarmKind.SHRINK: _shrink,
+    AlarmKind.UNBACKED: _unbacked,
+    AlarmKind.GAP: _gap,
+    AlarmKind.ENTRY: _entry,
+    AlarmKind.KEY: _key,
+    AlarmKind.QUORUM: _quorum,
+    AlarmKind.EPOCH: _epoch,
+    AlarmKind.REPLACED: _replaced,
+    AlarmKind.SILENCE: _silence,
+}
+
+
+def _notes(alarm: Alarm, count: int) -> tuple[bytes, ...]:
+    if len(alarm.checkpoints) != count:
+        raise EvidenceError(f"such an alarm has {count} checkpoints")
+    return alarm.checkpoints
+
+
+def _signed(alarm: Alarm, policy: Policy, count: int) -> list[Checkpoint]:
+    return [policy.check_signature(note).checkpoint for note in _notes(alarm, count)]
+
+
+def _same_log(one: Checkpoint, other: Checkpoint) -> None:
+    if one.origin != other.origin:
+        raise EvidenceError("the checkpoints are of two logs")
+
+
+def _found(what: str | None) -> str:
+    if what is None:
+        raise EvidenceError("there is no contradiction")
+    return what
+
+
+def _index(alarm: Alarm) -> int:
+    if alarm.index is None:
+        raise EvidenceError("the alarm names no entry")
+    return alarm.index

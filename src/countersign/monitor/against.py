@@ -1,0 +1,60 @@
+"""Is what somebody holds still in the log? A kept proof against what the log publishes now."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from countersign.evidence.alarm import said_by
+from countersign.evidence.bundle import read_container
+from countersign.evidence.entry import log_entry
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.proof import Proof, parse_proof
+from countersign.evidence.tree import leaf_hash, verify_inclusion
+from countersign.monitor.reading import Reader, Wrong
+from countersign.monitor.round import (
+    AlarmFound,
+    Look,
+    Unchecked,
+    alarm_of,
+    continues,
+    not_smaller,
+    signed_checkpoint,
+)
+from countersign.monitor.source import LogSource
+
+
+def proofs_in(data: bytes) -> list[Proof]:
+    """The proofs in a file that was verified: of a bundle, or the file itself."""
+    if data[:2] != b"PK":
+        return [parse_proof(data)]
+    files = read_container(data)
+    return [parse_proof(body) for name, body in files.items() if name.endswith(".tlog-proof")]
+
+
+async def still_in(look: Look, source: LogSource, proof: Proof) -> str:
+    """Check a proof that was verified against the log at this address; gives the result in words.
+
+    Raises AlarmFound if the log contradicts the proof, else Unchecked or Unreachable.
+    """
+    old = said_by(proof.checkpoint)
+    note, new = await signed_checkpoint(look, source)
+    if new.origin != old.origin:
+        raise Unchecked(f"{source.url} is {new.origin}, and the proof is of {old.origin}")
+    note, new = await not_smaller(look, source, proof.checkpoint, note)
+    await continues(look, source, proof.checkpoint, note)
+    reader = Reader(source.get, new)
+    leaf = leaf_hash(log_entry(old.origin, sha256(proof.extra or b"").digest()))
+    try:
+        path = await reader.path(proof.index)
+        try:
+            verify_inclusion(proof.index, new.size, leaf, path, new.root)
+        except EvidenceError as error:
+            raise await reader.wrong_edge() from error
+        if await reader.leaf(proof.index) != leaf:
+            raise await reader.wrong_edge()
+    except Wrong as wrong:
+        raise AlarmFound(alarm_of(look, source, wrong, note)) from wrong
+    return (
+        f"entry {proof.index} of {new.origin} is still there: the checkpoint of {old.size} that "
+        f"the proof holds is the beginning of today's, of {new.size}"
+    )

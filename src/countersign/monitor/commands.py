@@ -1,0 +1,225 @@
+"""`countersign log monitor`, `mirror` and `check-alarm`: for those who watch a log from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar
+
+import click
+
+from countersign.cli.files import read_policy, written
+from countersign.cli.support import Duration, command, json_text, printable, say, show
+from countersign.errors import InvalidArgument
+from countersign.evidence.alarm import ALARM_BYTES_MAX, Alarm, format_alarm
+from countersign.evidence.check_alarm import Shown, check_alarm
+from countersign.evidence.policy import Policy
+from countersign.lock import locked
+from countersign.monitor.mirror import Copy, mirror
+from countersign.monitor.round import AlarmFound, Look, Unchecked, Watch
+from countersign.monitor.source import Unreachable, open_source
+from countersign.monitor.state import DamagedState, State
+from countersign.monitor.watch import LookStatus, Patience, Seen, follow, look
+
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FOLDER: Final = click.Path(file_okay=False, path_type=Path)
+_SHOWN: Final = {Shown.PROVED: 0, Shown.FAILED: 1, Shown.UNCHECKED: 2, Shown.OBSERVED: 3}
+
+T = TypeVar("T")
+
+
+@click.command("monitor")
+@click.argument("url")
+@click.option(
+    "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
+)
+@click.option(
+    "--state", "folder", type=_FOLDER, required=True, help="Directory to remember the log in."
+)
+@click.option("--once", is_flag=True, help="Check once and exit, as for cron.")
+@click.option(
+    "--every", type=Duration(), default="60s", show_default=True, help="Pause between two checks."
+)
+@click.option(
+    "--silence",
+    type=Duration(),
+    default="1d",
+    show_default=True,
+    help="Alarm if the log could not be checked for longer.",
+)
+@click.option("--frozen", type=Duration(), help="Alarm if the log has not grown for longer.")
+@command
+def monitor(
+    url: str,
+    policy_file: Path,
+    folder: Path,
+    *,
+    once: bool,
+    every: timedelta,
+    silence: timedelta,
+    frozen: timedelta | None,
+    as_json: bool,
+) -> None:
+    """Watch a log from outside: every checkpoint, signature, tile and entry.
+
+    Exit status: 0 all that was published is consistent; 1 alarm; 2 the log could not be reached or
+    checked. Without --once the command runs until there is an alarm, or it is stopped.
+
+    An alarm is a file in STATE/alarms that others can check: countersign log check-alarm.
+    """
+    policy = _policy(policy_file, as_json=as_json)
+    patience = Patience(silence=silence, frozen=frozen)
+
+    async def run() -> Seen:
+        watch = Watch(policy=policy, clock=time, state=State(folder), progress=_progress)
+        async with open_source(url) as source:
+            if once:
+                return await look(watch, source, patience)
+            return await follow(watch, source, patience, every, partial(_show, as_json=as_json))
+
+    with _readable(folder, as_json=as_json), locked(folder / "lock"):
+        seen = _until_stopped(run())
+    if seen is not None:
+        _show(seen, as_json=as_json)
+        sys.exit(seen.status)
+
+
+@click.command("mirror")
+@click.argument("url")
+@click.argument("folder", type=_FOLDER)
+@click.option(
+    "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
+)
+@command
+def mirror_log(url: str, folder: Path, policy_file: Path, *, as_json: bool) -> None:
+    """Copy a log into a directory of files that any web server can serve.
+
+    Everything is checked before it is written. Running it again continues, also after it was
+    killed. Exit status: 0 the copy is complete; 1 the log contradicts its own signatures, and the
+    alarm is a file in the current directory; 2 the log could not be reached or checked.
+    """
+    policy = _policy(policy_file, as_json=as_json)
+
+    async def run() -> None:
+        async with open_source(url) as source:
+            head = await mirror(Look(policy=policy, clock=time), source, Copy(folder), _progress)
+        show(
+            {"log": head.origin, "size": head.size},
+            f"{head.origin}: {head.size} entries are in {folder}",
+            as_json=as_json,
+        )
+
+    try:
+        with _readable(folder, as_json=as_json), locked(folder / ".lock"):
+            asyncio.run(run())
+    except AlarmFound as found:
+        _show(Seen.of(found.alarm, write_alarm(found.alarm)), as_json=as_json)
+        sys.exit(LookStatus.ALARM)
+
+
+@click.command("check-alarm")
+@click.argument("file", type=_FILE)
+@click.option(
+    "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
+)
+@command
+def check_alarm_file(file: Path, policy_file: Path, *, as_json: bool) -> None:
+    """Check the file of an alarm that somebody else found.
+
+    Exit status: 0 the log's own signatures prove it; 1 the file does not show what it says; 2 it
+    depends on a signature that cannot be checked; 3 the file is consistent, and that this was
+    served is the word of its writer.
+    """
+    policy = _policy(policy_file, as_json=as_json)
+    with file.open("rb") as opened:
+        judged = check_alarm(opened.read(ALARM_BYTES_MAX + 1), policy)
+    kind = judged.alarm.kind.value if judged.alarm else None
+    line = f"{judged.shown.value.upper()}{f' ({kind})' if kind else ''}: {judged.message}"
+    view = {"shown": judged.shown.value, "alarm": kind, "message": judged.message}
+    if judged.alarm is not None:
+        view |= {"url": judged.alarm.url, "observed_at": judged.alarm.observed_at}
+        say(printable(f"observed at {judged.alarm.observed_at} at {judged.alarm.url}", keep=""))
+    show(view, line, as_json=as_json)
+    sys.exit(_SHOWN[judged.shown])
+
+
+def write_alarm(alarm: Alarm, file: Path | None = None) -> Path:
+    """Write the file of an alarm; by default one named after its kind in the current directory."""
+    path = file or Path(f"{alarm.kind.value}.alarm.json")
+    with written(path) as target:
+        target.write(format_alarm(alarm))
+    return path
+
+
+def _until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of the work; None if SIGINT or SIGTERM came first."""
+
+    async def run() -> T | None:
+        task = asyncio.ensure_future(work)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, task.cancel)
+        with suppress(asyncio.CancelledError):
+            return await task
+        return None
+
+    return asyncio.run(run())
+
+
+def _policy(file: Path, *, as_json: bool) -> Policy:
+    """The policy; without one nothing can be checked, which is not an alarm."""
+    try:
+        return read_policy(file)
+    except InvalidArgument as error:
+        _unchecked(error.message, as_json=as_json)
+
+
+@contextmanager
+def _readable(folder: Path, *, as_json: bool) -> Iterator[None]:
+    """What is no alarm: a folder, or a log, that cannot be used."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BlockingIOError:
+        _unchecked(f"another process is writing to {folder}", as_json=as_json)
+    except OSError as error:
+        _unchecked(f"{folder} cannot be written: {error.strerror}", as_json=as_json)
+    except (DamagedState, Unchecked, Unreachable) as error:
+        _unchecked(str(error), as_json=as_json)
+
+
+def _show(seen: Seen, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json_text(_view(seen)))
+    elif seen.status is LookStatus.CONSISTENT:
+        click.echo(printable(seen.message, keep=""))
+    else:
+        unchecked = seen.status is LookStatus.UNCHECKED
+        say(f"could not be checked: {seen.message}" if unchecked else seen.message)
+        if seen.alarm_file is not None:
+            click.echo(printable(str(seen.alarm_file), keep=""))
+
+
+def _unchecked(message: str, *, as_json: bool) -> NoReturn:
+    _show(Seen(status=LookStatus.UNCHECKED, message=message), as_json=as_json)
+    sys.exit(LookStatus.UNCHECKED)
+
+
+def _progress(origin: str, size: int, of: int) -> None:
+    say(f"{origin}: {size} of {of} entries checked")
+
+
+def _view(seen: Seen) -> dict[str, Any]:
+    return {
+        "status": seen.status.name.lower(),
+        "message": seen.message,
+        "alarm": None if seen.kind is None else seen.kind.value,
+        "file": None if seen.alarm_file is None else str(seen.alarm_file),
+    }

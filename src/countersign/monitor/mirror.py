@@ -1,0 +1,153 @@
+"""A copy of a log as files that any web server can serve; only what was found right is written."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from shutil import rmtree
+from typing import Final
+
+from countersign.evidence.alarm import EPOCH_RECORD, said_by
+from countersign.evidence.checkpoint import Checkpoint
+from countersign.evidence.entry import log_entry
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.tiles import GrowingTree, tiles_at
+from countersign.evidence.tree import HASH_BYTES, leaf_hash
+from countersign.monitor.reading import Reader, Wrong
+from countersign.monitor.round import (
+    SAVED_EVERY,
+    AlarmFound,
+    Look,
+    OnProgress,
+    Unchecked,
+    alarm_of,
+    continues,
+    not_smaller,
+    signed_checkpoint,
+)
+from countersign.monitor.source import LogSource, Missing
+from countersign.private_file import replace_file
+
+CHECKPOINT: Final = "checkpoint"
+_FILE_MODE: Final = 0o644
+_FOLDER_MODE: Final = 0o755
+_BYTES_MAX: Final = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A folder with the resources of a log."""
+
+    folder: Path
+
+    def write(self, path: str, body: bytes) -> None:
+        """Write a resource, unless it is there. Raises OSError."""
+        file = self.folder / path
+        try:
+            if file.read_bytes() == body:
+                return
+        except OSError:
+            pass
+        self._make(file.parent)
+        replace_file(file, body, _FILE_MODE)
+        if path.startswith("tile/") and not file.parent.name.endswith(".p"):
+            # What was written of it while it was not complete is part of it.
+            rmtree(file.with_name(f"{file.name}.p"), ignore_errors=True)
+
+    def read(self, path: str) -> bytes | None:
+        """A resource, if it is there."""
+        try:
+            return (self.folder / path).read_bytes()
+        except OSError:
+            return None
+
+    def tree(self) -> tuple[GrowingTree, bytes | None]:
+        """The tree of the checkpoint that was copied last, and that; Unchecked if it is damaged."""
+        note = self.read(CHECKPOINT)
+        if note is None:
+            return GrowingTree(), None
+        tree, head = None, None
+        try:
+            head = said_by(note)
+            edge: list[list[bytes]] = [[] for _ in range((head.size.bit_length() + 7) // 8)]
+            for tile in tiles_at(head.size):
+                body = self.read(f"tile/{tile.path}") or b""
+                edge[tile.level] = [body[i : i + HASH_BYTES] for i in range(0, len(body), 32)]
+            tree = GrowingTree(head.size, edge)
+        except EvidenceError:
+            pass
+        if tree is None or head is None or tree.root() != head.root:
+            raise Unchecked(
+                f"{self.folder} is damaged, its tiles are not those of its checkpoint: delete its "
+                "checkpoint, and all is read again"
+            )
+        return tree, note
+
+    def _make(self, folder: Path) -> None:
+        if not folder.is_dir():
+            self._make(folder.parent)
+            folder.mkdir(exist_ok=True)
+            folder.chmod(_FOLDER_MODE)
+
+
+async def mirror(look: Look, source: LogSource, copy: Copy, progress: OnProgress) -> Checkpoint:
+    """Bring the copy up to what the log publishes; gives the checkpoint that it now has.
+
+    Raises AlarmFound, Unchecked, Unreachable, or OSError. The copy then is as good as before.
+    """
+    tree, old = copy.tree()
+    note, head = await signed_checkpoint(look, source)
+    if old is not None:
+        if said_by(old).origin != head.origin:
+            raise Unchecked(f"{copy.folder} is a copy of another log, {said_by(old).origin}")
+        note, head = await not_smaller(look, source, old, note)
+        await continues(look, source, old, note)
+    try:
+        try:
+            await _read(source, copy, tree, head, progress, is_trusting=True)
+        except Wrong:
+            # Perhaps a file of the copy, from a run that did not come to its end.
+            tree, _ = copy.tree()
+            await _read(source, copy, tree, head, progress, is_trusting=False)
+    except Wrong as wrong:
+        raise AlarmFound(alarm_of(look, source, wrong, note)) from wrong
+    await _copy_beginning(source, copy, head)
+    copy.write(CHECKPOINT, note)
+    return head
+
+
+async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> None:
+    """Copy the record with which the log begins, if it has one that is its first entry."""
+    try:
+        record = await source.get(EPOCH_RECORD, _BYTES_MAX)
+    except Missing:
+        return  # the first log of a mode
+    entry = log_entry(head.origin, sha256(record).digest())
+    if head.size and await Reader(source.get, head).leaf(0) == leaf_hash(entry):
+        copy.write(EPOCH_RECORD, record)
+
+
+async def _read(
+    source: LogSource,
+    copy: Copy,
+    tree: GrowingTree,
+    head: Checkpoint,
+    progress: OnProgress,
+    *,
+    is_trusting: bool,
+) -> None:
+    """Read and write what the copy lacks. `is_trusting`: its complete tiles are not read again."""
+
+    async def read(path: str, most: int) -> bytes:
+        kept = copy.read(path) if is_trusting else None
+        return await source.get(path, most) if kept is None else kept
+
+    reader = Reader(read, head, lambda path, body: copy.write(f"tile/{path}", body))
+    said = tree.size
+    async with aclosing(reader.grow(tree)) as steps:
+        async for size in steps:
+            if size - said >= SAVED_EVERY:
+                said = size
+                progress(head.origin, size, head.size)

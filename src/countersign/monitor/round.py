@@ -1,0 +1,200 @@
+"""One look at a log: whether what it publishes now continues what it published before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from countersign.clock import Clock
+from countersign.evidence.alarm import Alarm, AlarmKind, said_by
+from countersign.evidence.check_alarm import forked
+from countersign.evidence.checkpoint import Checkpoint
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import NOTE_BYTES_MAX
+from countersign.evidence.policy import NoQuorum, NotCheckable, Policy
+from countersign.evidence.tree import subtrees
+from countersign.instant import from_ns, rfc3339
+from countersign.monitor.reading import Reader, Wrong
+from countersign.monitor.source import PAUSE_SECONDS, TRIES, LogSource, Missing, Unreachable
+from countersign.monitor.state import Kept, ReadTree, State
+
+SAVED_EVERY: Final = 100 * 256
+"""Entries after which what was read so far is kept."""
+_SECOND_NS: Final = 1_000_000_000
+
+
+OnProgress: TypeAlias = Callable[[str, int, int], None]
+"""Hears of which log, how many entries were read, and of how many."""
+
+
+class AlarmFound(Exception):
+    """The log is not what it has to be."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        super().__init__(alarm.message)
+        self.alarm = alarm
+
+
+class Unchecked(Exception):
+    """The log cannot be checked with this policy, or by this program."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Whose signatures count, and what time it is."""
+
+    policy: Policy
+    clock: Clock
+
+    @property
+    def now(self) -> int:
+        """Unix seconds."""
+        return self.clock.time_ns() // _SECOND_NS
+
+    def alarm(self, kind: AlarmKind, url: str, message: str, *notes: bytes) -> Alarm:
+        """An alarm of this moment."""
+        at = rfc3339(from_ns(self.clock.time_ns()))
+        return Alarm(kind, url, at, message, notes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch(Look):
+    """The same, of a monitor that remembers."""
+
+    state: State
+    progress: OnProgress
+
+
+async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> Kept:
+    """Check all that a log has published since, and keep what was found right.
+
+    `known` is what is kept of any log. Raises AlarmFound, Unchecked, or Unreachable.
+    """
+    note, served = await signed_checkpoint(watch, source)
+    for other in known:
+        if other.url == source.url and other.note and other.origin != served.origin:
+            message = f"the address of {other.origin} serves {served.origin}"
+            notes = other.note.encode(), note
+            raise AlarmFound(watch.alarm(AlarmKind.REPLACED, source.url, message, *notes))
+    # A log is what its name says, whatever the address of this copy of it.
+    of_log = [one for one in known if one.origin == served.origin]
+    kept = of_log[0] if of_log else Kept(origin=served.origin, url="", grown_at=watch.now)
+    if kept.note is not None:
+        note, served = await not_smaller(watch, source, kept.note.encode(), note)
+        await continues(watch, source, kept.note.encode(), note)
+    try:
+        tree = await _read_up_to(watch, source, kept, served)
+    except Wrong as wrong:
+        raise AlarmFound(alarm_of(watch, source, wrong, note)) from wrong
+    now, grown = watch.now, tree.size > kept.tree.size
+    kept = replace(
+        kept,
+        url=source.url,
+        note=note.decode(),
+        tree=tree,
+        reading=None,
+        checked_at=now,
+        grown_at=now if grown else kept.grown_at,
+    )
+    if grown:
+        watch.state.keep_head(kept.origin, note, from_ns(watch.clock.time_ns()))
+    watch.state.keep(kept)
+    return kept
+
+
+async def signed_checkpoint(look: Look, source: LogSource) -> tuple[bytes, Checkpoint]:
+    """The checkpoint that a log serves, signed as the policy asks."""
+    try:
+        note = await source.get("checkpoint", NOTE_BYTES_MAX)
+    except Missing as error:
+        raise Unreachable(f"{source.url} has no checkpoint: is it the address of a log?") from error
+    try:
+        origin = said_by(note).origin
+    except EvidenceError as error:
+        raise Unreachable(f"{source.url}/checkpoint is not a checkpoint: {error}") from error
+    if origin not in {log.name for log in look.policy.logs}:
+        raise Unchecked(f"the policy names no log {origin}: get the operator's present policy")
+    kind = AlarmKind.KEY
+    try:
+        checked = look.policy.check_signature(note)
+        kind = AlarmKind.QUORUM
+        look.policy.check_quorum(checked)
+    except NotCheckable as error:
+        raise Unchecked(f"{origin}: {error}") from error
+    except (NoQuorum, EvidenceError) as error:
+        raise AlarmFound(look.alarm(kind, source.url, str(error), note)) from error
+    return note, checked.checkpoint
+
+
+async def not_smaller(
+    look: Look, source: LogSource, kept: bytes, note: bytes
+) -> tuple[bytes, Checkpoint]:
+    """A checkpoint at least as large as the kept one; several servers may differ for a moment."""
+    head, served = said_by(kept), said_by(note)
+    for _ in range(TRIES):
+        if served.size >= head.size:
+            return note, served
+        await source.pause(PAUSE_SECONDS)
+        note, served = await signed_checkpoint(look, source)
+    if served.origin == head.origin and served.size < head.size:
+        with suppress(Unreachable):  # the smaller one is enough of an alarm
+            await continues(look, source, note, kept)
+        message = f"after {head.size} entries, {served.size} are served"
+        raise AlarmFound(look.alarm(AlarmKind.SHRINK, source.url, message, kept, note))
+    return note, served
+
+
+async def continues(look: Look, source: LogSource, old_note: bytes, new_note: bytes) -> None:
+    """Check that the larger tree begins with the smaller one. AlarmFound: it does not."""
+    old, new = said_by(old_note), said_by(new_note)
+    reader = Reader(source.get, new)
+    before: tuple[bytes, ...] = ()
+    after: tuple[bytes, ...] = ()
+    try:
+        if old.size < new.size:
+            nodes = subtrees(0, old.size), subtrees(old.size, new.size)
+            found = await reader.nodes([*nodes[0], *nodes[1]])
+            before, after = tuple(found[: len(nodes[0])]), tuple(found[len(nodes[0]) :])
+        try:
+            message = forked(old, new, before, after)
+        except EvidenceError as error:
+            raise await reader.wrong_edge() from error
+    except Wrong as wrong:
+        raise AlarmFound(alarm_of(look, source, wrong, new_note)) from wrong
+    if message is not None:
+        alarm = look.alarm(AlarmKind.FORK, source.url, message, old_note, new_note)
+        raise AlarmFound(replace(alarm, before=before, after=after))
+
+
+async def _read_up_to(watch: Watch, source: LogSource, kept: Kept, served: Checkpoint) -> ReadTree:
+    """Read every entry and tile up to this checkpoint. Raises Wrong, if it is so twice."""
+    reader = Reader(source.get, served)
+    begin = kept.tree
+    if kept.reading is not None and kept.tree.size <= kept.reading.size <= served.size:
+        begin = kept.reading
+    try:
+        return await _grow(watch, kept, reader, begin, served)
+    except Wrong:
+        # It may have been a file that was being written, or what was read in an earlier run.
+        await source.pause(PAUSE_SECONDS)
+        return await _grow(watch, kept, reader, kept.tree, served)
+
+
+async def _grow(
+    watch: Watch, kept: Kept, reader: Reader, begin: ReadTree, served: Checkpoint
+) -> ReadTree:
+    tree, saved = begin.grown(), begin.size
+    async with aclosing(reader.grow(tree)) as steps:
+        async for size in steps:
+            if size - saved >= SAVED_EVERY:
+                saved = size
+                watch.state.keep(kept.since(tree))
+                watch.progress(served.origin, size, served.size)
+    return ReadTree.of(tree)
+
+
+def alarm_of(look: Look, source: LogSource, wrong: Wrong, note: bytes) -> Alarm:
+    alarm = look.alarm(wrong.kind, source.url, wrong.message, note)
+    return replace(alarm, resources=wrong.resources, index=wrong.index, path=wrong.path)

@@ -1,0 +1,159 @@
+"""Every way of an identity check in a real browser: seven providers, each in every condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from countersign_simulators.hosted import Outcome
+from tests.browser.checks import ACCESSIBLE, MANNERS, SANDBOX, WAYS, Manner, Walk, provided
+from tests.browser.test_identity_page import acknowledge
+from tests.browser.test_page import Order
+from tests.browser.windows import Windows
+from tests.checkout import outcomes
+from tests.http.backstage import Operator
+from tests.sandbox.calls import advance
+from tests.support.service import Server
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.npm,
+    pytest.mark.long,
+    pytest.mark.usefixtures("patient"),
+    pytest.mark.parametrize("deployment", ["sqlite"], indirect=True),
+]
+
+
+@pytest.fixture
+def order(client: httpx2.Client, server: Server) -> Order:
+    return Order(client, server)
+
+
+@pytest.fixture(params=WAYS)
+def walk(
+    request: pytest.FixtureRequest,
+    windows: Windows,
+    operator: Operator,
+    account: str,
+    order: Order,
+) -> Iterator[Walk]:
+    """Give a buyer at each provider."""
+    name = request.param
+    if name == SANDBOX:
+        yield Walk(windows, order, name, None, operator, account)
+        return
+    with provided(operator, account, order.server, name) as provider:
+        provider.simulator.is_silent = True
+        yield Walk(windows, order, name, provider, operator, account)
+
+
+def test_a_verified_buyer_acknowledges_by_the_same_link(walk: Walk) -> None:
+    walk.begin()
+    window = walk.leave()
+    assert window.evaluate("[document.referrer, opener]") == ["", None]
+    walk.find(window, Outcome.VERIFIED)
+    walk.come_back()
+    acknowledge(walk.page)
+    assert walk.order.read()["cleared"] is True
+    assert walk.order.acknowledgment()["process"]["binding"] == "identity_session"
+
+
+def test_a_buyer_reads_why_each_try_was_refused_and_passes_with_the_last_one(walk: Walk) -> None:
+    walk.begin()
+    by = "identity_start"
+    for outcome in (Outcome.FAILED, Outcome.WRONG_ZIP, Outcome.CANCELLED, Outcome.EXPIRED):
+        walk.check(outcome, by)
+        reason = outcomes.said(walk.name, outcome)
+        walk.shows(reason)
+        assert walk.order.read()["status"] == "open"
+        by = "identity_continue" if reason == outcomes.OPEN else "retry"
+    walk.check(Outcome.VERIFIED, by)
+    walk.shows_notice()
+
+
+def test_a_decision_that_comes_later_is_shown_by_the_page_that_waits(walk: Walk) -> None:
+    walk.begin()
+    walk.check(Outcome.LATER)
+    walk.shows("identity_deciding")
+    walk.decide()
+    walk.shows_notice()
+
+
+def test_a_buyer_who_never_came_back_begins_again_in_another_browser(walk: Walk) -> None:
+    walk.begin()
+    walk.leave()
+    walk.page.context.close()
+    walk.enter()
+    if walk.provider is not None:
+        walk.shows("identity_apart" if walk.way.is_apart else "identity_waiting")
+    walk.check(Outcome.VERIFIED, "identity_again")
+    walk.shows_notice()
+
+
+def test_a_check_counts_nothing_once_the_link_has_expired(walk: Walk) -> None:
+    walk.begin(expires_in_seconds=60)
+    window = walk.leave()
+    advance(walk.order.client, seconds=61)
+    walk.find(window, Outcome.VERIFIED)
+    if walk.way.is_apart:
+        walk.page.reload()
+    walk.shows("expired_intro", title="expired_title")
+    found = walk.order.read()
+    assert (found["status"], found["cleared"], found["cbid"]) == ("expired", None, None)
+
+
+def test_two_tabs_lead_to_one_check_that_both_show(walk: Walk) -> None:
+    walk.begin()
+    first, second = walk.page, walk.page.context.new_page()
+    second.goto(walk.here)
+    walk.leave()
+    walk.page = second
+    walk.check(Outcome.VERIFIED)
+    walk.shows_notice()
+    walk.page = first
+    first.goto(walk.here)
+    walk.shows_notice()
+    assert walk.checks == (1 if walk.provider else 0)
+
+
+@pytest.mark.parametrize("walk", [n for n, way in WAYS.items() if way.opens_once], indirect=True)
+def test_a_buyer_who_has_finished_is_not_sent_to_a_page_that_is_over(walk: Walk) -> None:
+    """Where the provider does not lead back, going on shows the decision."""
+    walk.begin()
+    walk.find(walk.leave(), Outcome.NEVER)
+    walk.page.goto(walk.here)
+    walk.shows("identity_waiting")
+    walk.press("identity_continue")
+    walk.shows_notice()
+
+
+def go_through(walk: Walk, manner: Manner) -> None:
+    """Begun, at the provider, refused, not finished, being decided, passed: by this manner."""
+    walk.begin(manner)
+    walk.shows("identity_how" if walk.provider else "identity_pretend")
+    walk.check(Outcome.UNDERAGE)
+    walk.shows("reason_age_below_minimum")
+    window = walk.leave("retry")
+    if walk.provider and not walk.way.is_apart:
+        walk.page.goto(walk.here)
+        walk.shows("identity_waiting")
+        window = walk.leave("identity_continue")
+    walk.find(window, Outcome.LATER)
+    walk.come_back()
+    walk.shows("identity_deciding")
+    walk.press("identity_look")
+    walk.shows_notice()
+
+
+@pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
+def test_every_state_is_passed_in_each_manner(walk: Walk, manner: Manner) -> None:
+    """The whole way works by each manner."""
+    go_through(walk, manner)
+
+
+@pytest.mark.parametrize("walk", ["veriff", "plaid", SANDBOX], indirect=True)
+def test_every_state_is_accessible_where_our_page_differs(walk: Walk) -> None:
+    """Where our page differs from that for Stripe, whose states are in `test_identity_page`."""
+    go_through(walk, ACCESSIBLE)

@@ -1,0 +1,148 @@
+"""A session whose check is being decided waits for the decision, also after its ordinary end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+
+import pytest
+
+from countersign.buyers.poll_sessions import FOLLOWED_FOR
+from countersign.checkout import expiry, sessions, verification
+from countersign.checkout.model import LIFETIME, UNDECIDED_MAX, Collected, Session, Status
+from countersign.instant import from_ms, to_ms
+from countersign_simulators.base import Reply, Request
+from tests.checkout.checks import Checks, checks_at
+from tests.verification.conftest import each_engine, stage
+from tests.verification.inside import Stage
+
+__all__ = ["stage"]
+
+pytestmark = each_engine
+IDENTITY, BOTH = (Collected.IDENTITY,), (Collected.IDENTITY, Collected.ACKNOWLEDGMENT)
+HOURS = timedelta(hours=9)
+
+
+@pytest.fixture
+def checks(stage: Stage) -> Iterator[Checks]:
+    with ExitStack() as stack:
+        yield checks_at(stage, stack)
+
+
+def _submitted(checks: Checks, *collect: Collected, outcome: str = "later") -> Session:
+    """A session whose buyer has submitted, and that the provider decides about."""
+    session = checks.begin(checks.create(*collect))
+    checks.submit(session, outcome)
+    return checks.follow(session)
+
+
+def _later(checks: Checks, step: timedelta) -> None:
+    """Let time pass in which nothing is asked, and end what is due."""
+    checks.stage.clock.now += step
+    checks.do(expiry.sweep(checks.room))
+
+
+def _left(checks: Checks, session: Session) -> timedelta:
+    """How much of its time a session has."""
+    return session.expires_at - from_ms(to_ms(checks.stage.clock.now))
+
+
+@pytest.mark.parametrize("collect", [IDENTITY, BOTH])
+def test_a_session_outlives_its_end_while_the_provider_decides(
+    checks: Checks, collect: tuple[Collected, ...]
+) -> None:
+    """The vendor reads until when; the decision then counts as ever."""
+    session = _submitted(checks, *collect)
+    _later(checks, HOURS)
+    found = checks.read(session.id)
+    assert (found.status, checks.events(session.id)) == (Status.OPEN, [])
+    assert found.expires_at >= session.created_at + UNDECIDED_MAX
+    after = checks.follow(found)
+    assert after.asked.identity is not None
+    assert after.asked.identity.verified
+    if collect == IDENTITY:
+        assert checks.events(session.id) == ["verification_session.completed"]
+        return
+    # The buyer has the time for the initials that a new link would give.
+    assert _left(checks, after) == LIFETIME
+    assert checks.acknowledge(after).status is Status.COMPLETED
+    assert checks.events(session.id) == ["checkout_session.completed"]
+
+
+def test_the_decision_arrives_without_the_buyer(checks: Checks) -> None:
+    session = _submitted(checks, *IDENTITY)
+    _later(checks, HOURS)
+    checks.stage.wait(timedelta(minutes=1))
+    assert checks.sweep() == 1
+    assert checks.events(session.id) == ["verification_session.completed"]
+
+
+def test_a_check_that_is_never_decided_gives_the_buyer_the_time_to_try_again(
+    checks: Checks,
+) -> None:
+    """The service stops asking before the session ends, and says so as after any other no."""
+    replies = list[Reply]()
+
+    def kept(_: Request, reply: Reply) -> Reply:
+        replies.append(reply)
+        return reply
+
+    session = checks.begin(checks.create(*IDENTITY))
+    checks.submit(session, "later")
+    with checks.providers[0].mood(kept):
+        assert checks.follow(session).asked.ordinary_end is not None
+    with checks.providers[0].mood(lambda *_: replies[-1]):
+        checks.stage.wait(FOLLOWED_FOR + timedelta(hours=1))
+    assert checks.sweep() == 1
+    undecided = checks.read(session.id)
+    seen = verification.view(checks.room, undecided, checks.stage.clock.now)
+    assert (seen.status, seen.reasons) == ("requires_input", ["session_undecided"])
+    assert _left(checks, undecided) == LIFETIME
+    again = checks.begin(undecided)
+    checks.submit(again, "verified")
+    assert checks.follow(again).status is Status.COMPLETED
+
+
+def test_a_session_whose_decision_was_no_ends_at_its_time(checks: Checks) -> None:
+    session = _submitted(checks, *IDENTITY, outcome="underage")
+    assert session.expires_at == session.created_at + LIFETIME
+    _later(checks, LIFETIME)
+    assert checks.events(session.id) == ["verification_session.expired"]
+
+
+def test_a_decision_within_the_time_takes_none_of_it(checks: Checks) -> None:
+    session = _submitted(checks, *BOTH)
+    decided = checks.follow(session)
+    assert decided.asked.ordinary_end is None
+    assert _left(checks, decided) == LIFETIME
+    _later(checks, LIFETIME)
+    assert checks.events(session.id) == ["checkout_session.expired"]
+
+
+def test_a_session_waits_no_longer_than_the_provider_is_asked(checks: Checks) -> None:
+    """Giving up is a decision, too: it comes first, and the buyer may begin again after it."""
+    assert FOLLOWED_FOR < UNDECIDED_MAX
+    session = _submitted(checks, *IDENTITY)
+    _later(checks, UNDECIDED_MAX - timedelta(seconds=1))
+    assert checks.read(session.id).status is Status.OPEN
+    _later(checks, timedelta(seconds=1))
+    assert checks.read(session.id).status is Status.EXPIRED
+    assert checks.events(session.id) == ["verification_session.expired"]
+
+
+def test_a_session_that_waits_can_be_cancelled(checks: Checks) -> None:
+    session = _submitted(checks, *BOTH)
+    _later(checks, HOURS)
+    ended = checks.do(sessions.cancel_session(checks.room, checks.read(session.id)))
+    assert ended.status is Status.CANCELLED
+    assert checks.follow(ended) == ended
+    _later(checks, UNDECIDED_MAX)
+    assert checks.events(session.id) == []
+
+
+def test_a_session_to_which_nothing_was_submitted_waits_for_no_one(checks: Checks) -> None:
+    session = checks.follow(checks.create(*IDENTITY))
+    assert session.expires_at == session.created_at + LIFETIME
+    _later(checks, LIFETIME)
+    assert checks.events(session.id) == ["verification_session.expired"]

@@ -1,0 +1,67 @@
+"""A monitor of a test: a directory, a clock that it moves, and looks at a log."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from countersign.evidence.check_alarm import Judged, check_alarm
+from countersign.evidence.policy import parse_policy
+from countersign.monitor.round import Watch
+from countersign.monitor.source import open_source
+from countersign.monitor.state import State
+from countersign.monitor.watch import Patience, Seen, look
+from tests.monitor.liar import Served, StoppedClock
+
+
+@dataclass(kw_only=True)
+class Monitor:
+    """Looks when the test says so; `policy` is that of the logs, unless it is given."""
+
+    folder: Path
+    clock: StoppedClock = field(default_factory=StoppedClock)
+    progress: list[tuple[str, int, int]] = field(default_factory=list)
+
+    def look(
+        self,
+        site: Served,
+        *,
+        policy: str | None = None,
+        patience: Patience = Patience(silence=timedelta(days=1)),  # noqa: B008 - it is frozen
+        seconds: float = 60.0,
+    ) -> Seen:
+        """Look once."""
+        keys = policy or self.policy(site)
+
+        async def once() -> Seen:
+            watch = Watch(
+                policy=parse_policy(keys.encode(), any_kind=True),
+                state=State(self.folder),
+                clock=self.clock,
+                progress=lambda *of: self.progress.append(of),
+            )
+            async with open_source(site.at(), pause=self.clock.pause, seconds=seconds) as source:
+                return await look(watch, source, patience)
+
+        return asyncio.run(once())
+
+    @staticmethod
+    def policy(site: Served) -> str:
+        """The keys of all logs of a site."""
+        return "".join(log.policy for log in site.logs.values()) + "quorum none\n"
+
+    def judged(self, seen: Seen, site: Served, *, policy: str | None = None) -> Judged:
+        """What a third party makes of the file of the alarm."""
+        assert seen.alarm_file is not None, seen.message
+        keys = parse_policy((policy or self.policy(site)).encode(), any_kind=True)
+        return check_alarm(seen.alarm_file.read_bytes(), keys)
+
+
+@pytest.fixture
+def monitor(tmp_path: Path) -> Monitor:
+    """Give a monitor with nothing in its directory."""
+    return Monitor(folder=tmp_path / "state")

@@ -1,0 +1,32 @@
+"""A process in which a remembered buyer passes, and that is killed on the way.
+
+`python -m tests.remembered.victim POINT SESSION COOKIE`, see `tests.support.killed`. It does what
+the page does once the buyer has agreed.
+"""
+
+from __future__ import annotations
+
+from countersign.bootstrap import open_deployment
+from countersign.checkout import identity, store
+from countersign.config import load_settings
+from countersign.remembered.cookies import use_cookie
+from countersign.remembered.inform import inform
+from tests.support.killed import counted, run
+
+
+async def _work(session_id: str, value: str) -> None:
+    async with open_deployment(load_settings()) as deployment:
+        room = deployment.checkout
+        session = await store.find_by_id(room, session_id)
+        assert session is not None
+        zip_ = session.asked.shipping_zip
+        with counted():
+            session = await store.count_consent(room, session)
+            known = await use_cookie(room.remembered, session.mode, value)
+            assert known is not None
+            informing = await inform(room.remembered, session.account_id, known, zip_)
+            await identity.remembered(room, session, informing, known.kind.binding)
+
+
+if __name__ == "__main__":
+    run(_work)
