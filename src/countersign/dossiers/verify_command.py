@@ -47,9 +47,10 @@ _OWN_KEY = (
     "made the key too. Give the operator's policy from another source: --policy POLICY"
 )
 _READ_HERE = (
-    "the signature does not cover the PDF, verify.py and verify.html in a bundle or dossier: rely "
+    "the signature does not cover certificate.pdf, verify.py and verify.html in a bundle: rely "
     "on this output, not on them"
 )
+_READ_HERE_TOO = _READ_HERE.replace("certificate.pdf", "dossier.pdf").replace("bundle", "dossier")
 _OMITTED = "a dossier cannot show that nothing was left out besides what it says is missing"
 _TEST = "this is test evidence: it proves nothing about a sale"
 _VENDOR = "the vendor asserts that the buyer was shown the notice and typed the initials"
@@ -294,7 +295,8 @@ def _warnings(verdict: Verdict) -> list[str]:
         _HOSTED: verdict.record.get("capture") == "hosted",
         _ASSUMED: verdict.record.get("notice_version_source") == "assumed",
         _GAPS: bool(verdict.notice.get("text_gaps")),
-        _READ_HERE: bool(verdict.notice or verdict.dossier),
+        _READ_HERE: bool(verdict.notice) and verdict.dossier is None,
+        _READ_HERE_TOO: verdict.dossier is not None,
         _OMITTED: verdict.dossier is not None,
     }
     return [warning for warning, due in warnings.items() if due]

@@ -1317,7 +1317,8 @@ def read_dossier_folder(folder: Path) -> tuple[dict[str, bytes], list[str]]:
 
 def check_dossier_names(files: Mapping[str, bytes]) -> tuple[list[str], list[str]]:
     """Refuse missing, unknown and huge files; the identifiers and the names of time-stamps."""
-    ids = [found[1] for name in files if (found := RECORD_NAME.fullmatch(name))]
+    matches = [RECORD_NAME.fullmatch(name) for name in files]
+    ids = [found[1] for found in matches if found]
     stamps = sorted(name for name in files if TIMESTAMP.fullmatch(name))
     notice = ["notice.json"] if any(id_.startswith("ack_") for id_ in ids) else []
     of_records = [f"records/{id_}{ending}" for id_ in ids for ending in ENDINGS]
@@ -1684,8 +1685,9 @@ def explain(report: Report) -> Iterator[str]:
         if report.facts.get("timestamps"):
             yield "The time-stamps' signers were not checked: that needs a tool for RFC 3161."
         if report.notice or report.order:
-            yield "Rely on the text above. The signature does not cover the PDF and verify.py"
-            yield "that came with it: get verify.py and the policy from another source."
+            pdf = "dossier.pdf" if report.order else "certificate.pdf"
+            yield f"Rely on the text above. The signature does not cover {pdf} and"
+            yield "verify.py in the bundle: get verify.py and the policy from another source."
         if report.record["mode"] == "test":
             yield "It was made in TEST mode: it proves nothing about a sale."
     if report.facts.get("policy") == "bundle" and "key_fingerprint" in report.facts:
