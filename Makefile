@@ -64,6 +64,7 @@ bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench.clearance $(CLEARANCE_ARGS)
 	$(BIN)/python -m bench.checkout $(CHECKOUT_ARGS)
 	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)
+	$(BIN)/python -m bench.monitor $(MONITOR_ARGS)
 
 openapi: $(VENV)/.runtime ## Write spec/openapi.json from the route table
 	$(BIN)/python -m tools.openapi > spec/openapi.json.new

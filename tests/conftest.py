@@ -19,7 +19,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from tests.http.backstage import Operator, another_deployment
-from tests.support import depth, engines, node, postgres, privacy
+from tests.support import depth, engines, node, postgres, privacy, softhsm
 from tests.support.service import Deployment, Server, running_server
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
@@ -63,6 +63,11 @@ def _missing_openssl() -> str | None:
     return None if shutil.which("openssl") else "no openssl in PATH"
 
 
+def _missing_softhsm() -> str | None:
+    found = shutil.which("softhsm2-util") and softhsm.find_module()
+    return None if found else "no SoftHSM: softhsm2-util and libsofthsm2.so are not installed"
+
+
 def _missing_node() -> str | None:
     return None if shutil.which("node") else "no node in PATH"
 
@@ -79,6 +84,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "npm": _missing_npm,
     "openssl": _missing_openssl,
     "postgres": _missing_postgres,
+    "softhsm": _missing_softhsm,
     "vectors": _missing_vectors,
 }
 

@@ -148,6 +148,7 @@ def _key_source(text: str) -> str | None:
 
 _ADDRESS: Final = _expecting("an IP address to listen on, such as 127.0.0.1 or 0.0.0.0", _host)
 _PORT: Final = _number(1, _PORT_MAX)
+_BOOLEAN: Final = {"true": True, "false": False}.get
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +171,13 @@ class Settings:
     key_encryption_key: str = _setting(
         _expecting("file:PATH, env:NAME or command:PROGRAM ARGUMENT…", _key_source), None
     )
+    log_keys: str = _setting(
+        _expecting("vault or pkcs11", {"vault": "vault", "pkcs11": "pkcs11"}.get), "vault"
+    )
+    log_ml_dsa: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
+    pkcs11_module: Path | None = _setting(Path, None)
+    pkcs11_token: str | None = _setting(str, None)
+    pkcs11_pin_file: Path | None = _setting(Path, None)
     log_head_dir: Path = _setting(Path, None)
     witness_policy_file: Path | None = _setting(Path, None)
     timestamp_urls: tuple[str, ...] = _setting(
@@ -216,9 +224,7 @@ class Settings:
         None,
     )
     webhook_timeout_seconds: int = _setting(_number(1, 30), "15")
-    webhook_allow_private: bool = _setting(
-        _expecting("true or false", {"true": True, "false": False}.get), "false"
-    )
+    webhook_allow_private: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
     workers: int = _setting(_number(1, _WORKERS_MAX), "1")
 
 

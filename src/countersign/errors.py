@@ -318,6 +318,10 @@ class OnHold(OperatorError, code="on_hold"):
     """A legal hold prevents the erasure."""
 
 
+class TokenUnavailable(OperatorError, code="token_unavailable"):
+    """The PKCS#11 token did not respond, or refused."""
+
+
 class HeadUnavailable(OperatorError, code="head_unavailable"):
     """The file of the last published checkpoint cannot be used."""
 

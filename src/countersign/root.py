@@ -29,6 +29,7 @@ from countersign.operations.commands import backup, database, restore
 from countersign.parties.commands import operator
 from countersign.privacy.commands import erase, holds, retention
 from countersign.sandbox.commands import test_helpers
+from countersign.server.certification_command import certification
 from countersign.server.commands import dev, init, serve
 from countersign.vault.commands import vault
 from countersign.webhooks.commands import webhooks
@@ -109,6 +110,7 @@ for part in (
     acknowledgments,
     dossier,
     verify,
+    certification,
     log,
     vault,
     database,

@@ -37,6 +37,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "accounts capture-process": ("{account_id}", "--statement", "{file}"),
     "operator describe": ("--legal-name", "Evidence Example Inc."),
     "operator show": (),
+    "certification": ("{ack_id}", "--for", "902-13"),
     "accounts clearance set": ("{account_id}", "--lifetime", "2h"),
     "accounts clearance show": ("{account_id}",),
     "accounts verification set": (
@@ -77,6 +78,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "log check": (),
     "log policy": (),
     "log rotate-key": ("--yes",),
+    "log keys": (),
+    "log approvers": (),
+    "log set-approvers": ("--threshold", "0", "--yes"),
+    "log approve": ("{approval}",),
+    "log approver-key": ("{new}", "--name", "bo"),
+    "log sign-approval": ("--key", "{approver_key}", "{proposal}", "--yes"),
     "log recover": (),
     "vault status": (),
     "database grants": ("--role", "countersign_app"),
@@ -148,6 +155,7 @@ SERVERS: dict[str, tuple[str, ...]] = {
 EMPTY = {"buyers evidence", "webhooks deliveries"}
 # These need no configuration; their arguments are right or not.
 BARE = {"verify", "simulate-provider", "database grants"}
+BARE |= {"log approver-key", "log sign-approval"}
 BARE |= {"log monitor", "log mirror", "log check-alarm"}
 
 
@@ -254,6 +262,29 @@ def replaced_key(bench: Bench, _: Mapping[str, str]) -> str:
     return before
 
 
+def approver_key(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make the key of a person who approves, register it, and propose another key."""
+    folder = Path(there_is["file"]).parent
+    key, proposal = folder / "ann.key", folder / "proposal"
+    vkey = bench.read("log", "approver-key", str(key), "--name", "ann")["vkey"]
+    bench.run("log", "set-approvers", "--threshold", "1", vkey, "--yes")
+    proposal.write_text(bench.read("log", "rotate-key", "--yes")["proposal"])
+    return str(key)
+
+
+def proposal(_: Bench, there_is: Mapping[str, str]) -> str:
+    """Where `approver_key` writes the proposal."""
+    return str(Path(there_is["file"]).with_name("proposal"))
+
+
+def approval(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Sign a proposal."""
+    key, file = approver_key(bench, there_is), Path(proposal(bench, there_is))
+    signed = bench.read("log", "sign-approval", str(file), "--key", key, "--yes")["signed"]
+    file.write_text(signed)
+    return str(file)
+
+
 def endpoint_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     """Make a webhook endpoint."""
     of = ("--account", there_is["account_id"], "--mode", "test")
@@ -329,7 +360,7 @@ MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
         *(verifying, credentials, revoked, moved, waiting, reviewing, replaced_key, endpoint_id),
         *(owner, event_id),
         *(complete, enjoined, now, origin, of_origin, checkout_session_id, session),
-        verification_session_id,
+        *(verification_session_id, approver_key, proposal, approval),
     )
 }
 

@@ -9,7 +9,7 @@ import asyncio
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +24,8 @@ HOST: Final = "log.example"
 PATH: Final = "v1/log/live"
 SEED: Final = bytes(range(32))
 OTHER_SEED: Final = bytes(range(1, 33))
+
+_ONE_AT_A_TIME: Final = threading.Lock()
 
 Act = Callable[["Handler"], bytes | None]
 """Answers a request itself and gives None, or gives the body."""
@@ -73,7 +75,8 @@ class Log:
         return f"log {self.signer.verifier.vkey}\n"
 
     def leaves(self) -> Sequence[bytes]:
-        self._leaves += [leaf(one) for one in self.entries[len(self._leaves) :]]
+        with _ONE_AT_A_TIME:
+            self._leaves += [leaf(one) for one in self.entries[len(self._leaves) :]]
         return self._leaves
 
     def copy(self) -> Log:
@@ -132,6 +135,11 @@ class Log:
         return self._roots[level, index]
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """A monitor that was killed has closed its connections."""
+
+
 class Handler(BaseHTTPRequestHandler):
     """Answers for the logs of the server."""
 
@@ -164,7 +172,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        with suppress(OSError):  # the one who asked has heard enough
+            self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -187,7 +196,7 @@ def served(*logs: Log) -> Iterator[Served]:
     """Serve these logs."""
     found = {log.epoch: log for log in logs}
     handler = type("_Handler", (Handler,), {"logs": found})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:

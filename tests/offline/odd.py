@@ -66,9 +66,17 @@ def wrong(line: str) -> str:
     return f"{start} {encoded[:40]}{'A' if encoded[40] != 'A' else 'B'}{encoded[41:]}"
 
 
+def cut(line: str) -> str:
+    """The same line with the first bytes of the signature alone."""
+    start, _, encoded = line.rpartition(" ")
+    return f"{start} {encoded[:40]}\n"
+
+
 LOG_LINE = signature_line(ORIGIN, 1, builder.LOG_SEED, checkpoint())
 WITNESS_LINE = signature_line(WITNESS, 4, WITNESS_SEED, checkpoint())
 ML_DSA_LINE = mldsa_line(ORIGIN, 7, root(), 1_800_000_000)
+ML_DSA_LOG_LINE = mldsa_line(ORIGIN, 7, root(), 1_800_000_000, ORIGIN)
+ML_DSA_WITNESS = f"{LOG}witness q {mldsa_vkey()}\nquorum q\n"
 MANY = "".join(f"witness n{n} {any_vkey(f'n{n}', 7, n.to_bytes(32, 'big'))}\n" for n in range(998))
 
 POLICIES: Mapping[str, tuple[str, str | None]] = {
@@ -176,6 +184,39 @@ BUNDLES: Mapping[str, tuple[bytes, str | None]] = {
         with_lines(ML_DSA_LINE, policy=f"{LOG}{ONE}witness q {mldsa_vkey()}\nquorum w1\n"),
         None,
     ),
+    "ML-DSA cosignature for the quorum": (with_lines(ML_DSA_LINE, policy=ML_DSA_WITNESS), None),
+    "ML-DSA cosignature of no time": (
+        with_lines(mldsa_line(ORIGIN, 7, root(), 0), policy=ML_DSA_WITNESS),
+        None,
+    ),
+    "ML-DSA cosignature of a time from 2^63 on": (
+        with_lines(mldsa_line(ORIGIN, 7, root(), 2**63), policy=ML_DSA_WITNESS),
+        "signature",
+    ),
+    "ML-DSA cosignature of another size": (
+        with_lines(mldsa_line(ORIGIN, 8, root(), 0), policy=ML_DSA_WITNESS),
+        "signature",
+    ),
+    "ML-DSA cosignature that is wrong": (
+        with_lines(wrong(ML_DSA_LINE), policy=ML_DSA_WITNESS),
+        "signature",
+    ),
+    "ML-DSA cosignature that is cut": (
+        with_lines(cut(ML_DSA_LINE), policy=ML_DSA_WITNESS),
+        "signature",
+    ),
+    "the log signed by ML-DSA alone": (
+        with_lines(ML_DSA_LOG_LINE, policy=f"log {mldsa_vkey(ORIGIN)}\nquorum none\n"),
+        None,
+    ),
+    "the log signed by Ed25519 and ML-DSA": (
+        with_lines(ML_DSA_LOG_LINE, policy=f"{LOG}log {mldsa_vkey(ORIGIN)}\nquorum none\n"),
+        None,
+    ),
+    "the log signed by ML-DSA, wrong": (
+        with_lines(wrong(ML_DSA_LOG_LINE), policy=f"{LOG}log {mldsa_vkey(ORIGIN)}\nquorum none\n"),
+        "signature",
+    ),
 }
 
 
@@ -203,7 +244,5 @@ NOT_CHECKABLE: Mapping[str, tuple[bytes, str]] = {
     ),
 }
 """Signed as the policy asks, if a signature holds that no reader here can check."""
-NOT_CHECKABLE_OFFLINE = with_lines(ML_DSA_LINE, policy=f"{LOG}witness q {mldsa_vkey()}\nquorum q\n")
-"""Met by verifiers that can check ML-DSA; others have to say that they cannot."""
 
-__all__ = ["BUNDLES", "MLDSA_NAME", "NOT_CHECKABLE_OFFLINE"]
+__all__ = ["BUNDLES", "MLDSA_NAME"]

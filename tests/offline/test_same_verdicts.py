@@ -21,7 +21,7 @@ from playwright.sync_api import FilePayload, expect
 from countersign.evidence.bundle import read_container
 from countersign.evidence.verification import STEPS, verify_file
 from tests.offline import builder
-from tests.offline.odd import BUNDLES, NOT_CHECKABLE, NOT_CHECKABLE_OFFLINE
+from tests.offline.odd import BUNDLES, NOT_CHECKABLE
 from tests.offline.odd_words import WORDS
 from tests.support.browsers import running_browser
 from tests.support.command import run
@@ -108,18 +108,6 @@ def test_command_and_script_judge_odd_evidence_alike(
         assert status == (3 if step is None else 1)
 
 
-def test_what_only_the_command_can_check_could_not_be_checked_by_the_script(
-    script: Path, tmp_path: Path
-) -> None:
-    """A quorum of a witness by ML-DSA is met: sound evidence is never said to have failed."""
-    bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(NOT_CHECKABLE_OFFLINE)
-    assert judged_by_the_command(bundle)[0] == 3
-    status, line = judged_by_the_script(script, bundle)
-    assert (status, line[:44]) == (2, "COULD NOT BE CHECKED at step 3 (quorum): the")
-    assert line.endswith("signed by a kind of key that cannot be checked here: q")
-
-
 @pytest.mark.parametrize("name", NOT_CHECKABLE)
 def test_what_no_reader_can_check_is_not_said_to_have_failed(
     name: str, script: Path, tmp_path: Path
@@ -151,7 +139,7 @@ def test_the_page_judges_odd_evidence_as_the_others_do(page_file: Path) -> None:
         page = browser.new_page()
         page.goto(page_file.as_uri())
         of_vectors = {p.stem: (p.read_bytes(), p.stem) for p in LOG_VECTORS.glob("unchecked/*.zip")}
-        unknown = {**NOT_CHECKABLE, **of_vectors, "ML-DSA": (NOT_CHECKABLE_OFFLINE, "quorum")}
+        unknown = {**NOT_CHECKABLE, **of_vectors}
         for name, (data, step) in {**ODD, **VECTORS, **unknown}.items():
             page.locator("#file[data-ready]").set_input_files(
                 FilePayload(name="b.zip", mimeType="application/zip", buffer=data)

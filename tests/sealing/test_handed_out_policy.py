@@ -17,7 +17,7 @@ from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import verify_file
 from countersign.log import logs_sql
 from countersign.log.model import StoredCheckpoint
-from countersign.log.operate import rotate_log_key
+from countersign.log.rotation import rotate_log_key
 from countersign.mode import Mode
 from tests.cli.notice_files import write_notice
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened

@@ -19,7 +19,7 @@ from tests.cli.evidence import NOBODY
 from tests.support.killed import counted, point, run
 
 
-def _audited(name: str, arguments: tuple[Any, ...]) -> None:
+def audited(name: str, arguments: tuple[Any, ...]) -> None:
     if name in {"open", "os.rename"} and "heads" in str(arguments[0]):
         point()
 
@@ -49,5 +49,5 @@ async def _work(account: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.addaudithook(_audited)
+    sys.addaudithook(audited)
     run(_work)

@@ -17,6 +17,7 @@ from countersign.access.keys import (
     live_origin,
     revoke_key,
     rotate_key,
+    undescribed,
 )
 from countersign.access.origins import add_origin, origins_of, remove_origin
 from countersign.access.room import Access
@@ -143,6 +144,16 @@ async def create_key_command(
     origin = await access.database.read(live_origin)
     if new.key.mode is Mode.LIVE and origin is not None:
         say_if_local(origin)
+        for scope in await access.database.read(undescribed, owner.id):
+            what, how = (
+                ("operates this service", "operator describe")
+                if scope == "deployment"
+                else (f"account {owner.name} is", f"accounts describe {scope}")
+            )
+            say(
+                f"warning: no record says who {what}. Acknowledgments bind only what is recorded "
+                f"before them: countersign {how} --legal-name NAME"
+            )
     _show_new(new, as_json=as_json)
 
 

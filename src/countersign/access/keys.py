@@ -23,7 +23,7 @@ from countersign.access.key import (
     key_hint,
 )
 from countersign.access.room import Access
-from countersign.db.tables import api_keys, logs
+from countersign.db.tables import api_keys, logs, parties
 from countersign.errors import KeyNotUsable, UnknownKey
 from countersign.ids import timed_id
 from countersign.instant import from_ns, rfc3339
@@ -190,6 +190,12 @@ def keys_of(connection: Connection, account_id: str | None) -> Sequence[ApiKey]:
 
 def change_key(connection: Connection, key_id: str, **values: datetime) -> None:
     connection.execute(update(api_keys).where(api_keys.c.id == key_id).values(**values))
+
+
+def undescribed(connection: Connection, account_id: str) -> Sequence[str]:
+    """Which of the operator (`deployment`) and this account no record describes."""
+    known = connection.execute(select(parties.c.scope).where(parties.c.mode == Mode.LIVE)).scalars()
+    return sorted({"deployment", account_id} - set(known))
 
 
 def live_origin(connection: Connection) -> str | None:

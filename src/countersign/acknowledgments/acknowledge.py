@@ -24,7 +24,12 @@ from countersign.acknowledgments.model import (
 )
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.write_together import Made, bound_as_now, write_together
-from countersign.errors import EmptyInitials, InitialsCountMismatch, NoticeVersionMismatch
+from countersign.errors import (
+    EmptyInitials,
+    InitialsCountMismatch,
+    NoticeVersionMismatch,
+    TokenUnavailable,
+)
 from countersign.evidence.disclosure import SALT_BYTES
 from countersign.evidence.process import PROCESS, Process
 from countersign.evidence.receipt import make_receipts
@@ -230,7 +235,10 @@ def _receipts(orders: Sequence[_Order], made: Sequence[SealedRecord]) -> dict[st
         if signers:
             own = [(o, r) for o, r in zip(orders, made, strict=True) if o.who.mode is mode]
             until = max(order.at for order, _ in own) + log.seal_within
-            receipts = make_receipts([record.digest for _, record in own], until, signers)
+            try:
+                receipts = make_receipts([record.digest for _, record in own], until, signers)
+            except TokenUnavailable:  # sealing says so, and no act is refused for it
+                continue
             found |= zip((order.ack_id for order, _ in own), receipts, strict=True)
     return found
 

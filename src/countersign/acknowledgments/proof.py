@@ -7,11 +7,11 @@ the service's back, or that a disk has damaged, must not make it hand out what f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib import resources
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from countersign import offline
 from countersign.access.account import read_account
@@ -24,7 +24,7 @@ from countersign.acknowledgments.room import Acknowledgments
 from countersign.errors import Erased, InvalidRequest
 from countersign.evidence.bundle import BundleContents, write_bundle
 from countersign.evidence.checkpoint import cosigned_at
-from countersign.evidence.contents import check_disclosures, check_notice
+from countersign.evidence.contents import BOUND, check_disclosures, check_notice
 from countersign.evidence.disclosure import read_disclosure
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_cosignature
@@ -37,6 +37,7 @@ from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpo
 from countersign.log.seal import with_cosignatures
 from countersign.notices.model import LifecycleEvent, PublishedVersion
 from countersign.notices.registry import published_versions
+from countersign.parties.sql import record_ids
 
 _REVIEWS: Final = {LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED}
 
@@ -125,7 +126,7 @@ async def _evidence(
         stamps = [anchor for anchor in entry.anchors if anchor.kind == TIMESTAMP]
         facts = CertificateFacts(
             record=found.record,
-            parties=(),
+            parties=await _parties(room, record),
             shown=shown,
             erased_at=found.erased_at,
             notice=notice.body,
@@ -143,6 +144,24 @@ async def _evidence(
             verify_url=room.verify_url,
         )
         return facts, entry
+
+
+async def facts_of(
+    room: Acknowledgments, who: Principal, ack_id: str, wait: float = 0.0
+) -> CertificateFacts:
+    """What a certificate says of one acknowledgment, without its personal fields."""
+    facts, _ = await _evidence(room, who, ack_id, NO_FIELD, wait)
+    return facts
+
+
+async def _parties(room: Acknowledgments, record: Mapping[str, Any]) -> tuple[bytes, ...]:
+    """The records of parties that this record binds."""
+    named = [record[member] for member in BOUND if record.get(member)]
+    if not named:
+        return ()
+    ids = await room.log.database.read(record_ids, named)
+    bodies = await room.log.database.read(tree_sql.record_bodies, ids)
+    return tuple(bodies[id_] for id_ in ids if id_ in bodies)
 
 
 async def _shown(

@@ -41,6 +41,9 @@ PROTECTED: Final = (
     "log_tiles",
     "checkpoints",
     "anchors",
+    "log_rosters",
+    "log_proposals",
+    "log_approvals",
     "erasures",
     "audit_log",
     "parties",
@@ -281,7 +284,7 @@ parties: Final = _table(
     Column("type", String(20), nullable=False),
     Column("number", Integer, nullable=False),
     Column("record_id", String(40), nullable=False, unique=True),
-    Column("digest", LargeBinary, nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
     PrimaryKeyConstraint("scope", "mode", "type", "number"),
 )
 
@@ -335,13 +338,45 @@ logs: Final = _table(
 
 log_keys: Final = _table(
     "log_keys",
-    Column("vkey", String(400), primary_key=True),
+    # An ML-DSA-44 key has 1,312 bytes.
+    Column("vkey", String(2100), primary_key=True),
     Column("log_id", ForeignKey("logs.id"), nullable=False),
-    # The private key, sealed by the vault.
-    Column("seed", LargeBinary, nullable=False),
+    # The private key, sealed by the vault; or its id on the PKCS#11 token that keeps it.
+    Column("seed", LargeBinary),
+    Column("token_id", LargeBinary),
     Column("created_at", Instant, nullable=False),
     Column("retires_at", Instant),
     Index(None, "log_id"),
+)
+
+# Who approves changes of the keys of logs; the row with the highest number is in force.
+log_rosters: Final = _table(
+    "log_rosters",
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("threshold", Integer, nullable=False),
+    # Verifier keys, one a line.
+    Column("approvers", Text, nullable=False),
+    Column("proposal_id", String(40), nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+log_proposals: Final = _table(
+    "log_proposals",
+    Column("id", String(40), primary_key=True),
+    Column("log_id", ForeignKey("logs.id"), nullable=False),
+    # What is signed to approve it.
+    Column("text", LargeBinary, nullable=False),
+    # The keys that it would add, as JSON, with what is secret sealed as in log_keys.
+    Column("keys", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+log_approvals: Final = _table(
+    "log_approvals",
+    Column("proposal_id", ForeignKey("log_proposals.id"), primary_key=True),
+    Column("approver", String(400), primary_key=True),
+    Column("line", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
 )
 
 # The one row of a log that changes; PostgreSQL's sequencers compare and swap it.

@@ -34,6 +34,8 @@ from countersign.evidence.verification import (
     verify_file,
 )
 from countersign.instant import rfc3339
+from countersign.monitor.against import compare
+from countersign.monitor.watch import LookStatus, Seen
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _STATUS = {
@@ -58,6 +60,11 @@ _HOSTED = "a browser sent the initials: this does not show who used it, or that 
 _ASSUMED = "the vendor did not say which version was shown: the one in force was assumed"
 _GAPS = "the text of the notice is known to be incomplete"
 _TECHNICAL = {"v", "type", "id", "mode", "nonce", "_sd", "_sd_alg"}
+_IN_LOG = {
+    LookStatus.CONSISTENT: "STILL IN THE LOG  ",
+    LookStatus.ALARM: "",
+    LookStatus.UNCHECKED: "THE LOG COULD NOT BE CHECKED  ",
+}
 _ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
 
 
@@ -79,11 +86,17 @@ _ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
     is_flag=True,
     help="Exit with 0, not 3, if all checks pass with the key in the bundle itself.",
 )
+@click.option(
+    "--against",
+    metavar="URL",
+    help="The address of the log: is what this file proves still in it?",
+)
 @command
 def verify(
     file: Path,
     policy_file: Path | None,
     timestamp_roots: Path | None,
+    against: str | None,
     *,
     own_key: bool,
     as_json: bool,
@@ -95,9 +108,13 @@ def verify(
 
     The verdict is one line on standard output. The verified text is printed on standard error.
 
-    The command needs no server, no database and no network.
+    The command needs no server, no database and no network. Only --against connects to the log.
+    With it, 1 also means that the log contradicts the file (then the alarm is a file in the current
+    directory: countersign log check-alarm), and 2 that the log could not be reached or checked.
     """
     policy = None if policy_file is None else read_policy(policy_file)
+    if against is not None and policy is None:
+        raise InvalidArgument("--against needs the keys that you trust: --policy POLICY.")
     data = _read(file)
     if data.startswith(b"%PDF"):
         _refuse_certificate(data)
@@ -106,6 +123,22 @@ def verify(
         return
     verdict = _compared(verify_file(data, policy, _timestamp_check(timestamp_roots)), data)
     warnings = _warnings(verdict)
+    _say(verdict, warnings)
+    said = asdict(replace(verdict, dossier=None)) | {"dossier": _view(verdict.dossier)}
+    view = {"ok": verdict.outcome is Conclusion.OK, **said, "warnings": warnings}
+    seen = compare(data, policy, against) if against and policy and verdict.ok else None
+    if seen is not None:
+        view["against"] = seen.view()
+    click.echo(json.dumps(view) if as_json else _printable(verdict.line()))
+    if seen is not None:
+        _say_seen(seen, as_json=as_json)
+        sys.exit(seen.status)
+    if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
+        sys.exit(_STATUS[verdict.outcome])
+
+
+def _say(verdict: Verdict, warnings: list[str]) -> None:
+    """What people have to know next to the verdict, on standard error."""
     for warning in warnings:
         say(f"warning: {warning}")
     for line in _words(verdict):
@@ -118,11 +151,14 @@ def verify(
         say(_printable(verdict.facts["certificate"]))
     for stamp in verdict.facts.get("timestamps", ()):
         say(_printable(f"time-stamp: {stamp}"))
-    said = asdict(replace(verdict, dossier=None)) | {"dossier": _view(verdict.dossier)}
-    view = {"ok": verdict.outcome is Conclusion.OK, **said, "warnings": warnings}
-    click.echo(json.dumps(view) if as_json else _printable(verdict.line()))
-    if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
-        sys.exit(_STATUS[verdict.outcome])
+
+
+def _say_seen(seen: Seen, *, as_json: bool) -> None:
+    """What the log of today says of the file."""
+    if not as_json:
+        click.echo(_printable(_IN_LOG[seen.status] + seen.message))
+    if seen.alarm_file is not None:
+        say(f"the file of the alarm: {seen.alarm_file}")
 
 
 def _verify_receipt(data: bytes, policy: Policy | None, *, as_json: bool) -> None:

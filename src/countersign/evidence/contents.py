@@ -22,6 +22,7 @@ RECORD_TYPES: Final = frozenset(
         "fulfilment",
         "erasure",
         "key_rotation",
+        "approvers",
         "notice_event",
         "epoch",
         "recovery",

@@ -177,6 +177,11 @@ class SignatureLine(NamedTuple):
         """Name and id of the key."""
         return self.name, self.key_id
 
+    def text(self) -> bytes:
+        """The line again, with its newline."""
+        encoded = b64encode(self.key_id + self.signature).decode("ascii")
+        return f"{_DASH}{self.name} {encoded}\n".encode()
+
     @property
     def time(self) -> int:
         """Of a cosignature: when the witness signed, in Unix seconds."""
@@ -193,8 +198,7 @@ class Note(NamedTuple):
 class Signer:
     """A key that signs notes: its public half, and what makes the signature of a message.
 
-    What that does, and where the private key is, is for whoever made it to know: it is in this
-    process (`from_seed`) or on a device that does not let it out.
+    The private key is in this process (`from_seed`), or on a device that does not let it out.
     """
 
     def __init__(self, verifier: Verifier, raw: RawSignature) -> None:
@@ -224,8 +228,7 @@ class Signer:
         made = self._raw(self.verifier.message(text, time))
         if self.verifier.kind != ED25519:
             made = time.to_bytes(TIME_BYTES, "big") + made
-        encoded = b64encode(self._key_id + made).decode("ascii")
-        return f"{_DASH}{self.verifier.name} {encoded}\n".encode()
+        return SignatureLine(self.verifier.name, self._key_id, made).text()
 
 
 def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer], time: int = 0) -> bytes:

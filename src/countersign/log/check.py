@@ -112,8 +112,9 @@ async def _keys(room: LogRoom, log: Log) -> AsyncIterator[Verifier | LogFinding]
         except EvidenceError as error:
             yield _finding(log, f"the key {key.vkey} is not valid: {error}")
             continue
-        if await room.keys.opened(log, key) is None:
-            yield _finding(log, f"the signing key of {key.vkey} cannot be decrypted")
+        why = await room.keys.why_unusable(log, key)
+        if why is not None:
+            yield _finding(log, f"the signing key of {key.vkey} {why}")
 
 
 async def _checkpoints(room: LogRoom, log: Log) -> AsyncIterator[StoredCheckpoint]:

@@ -6,19 +6,19 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import timedelta
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import click
 
-from countersign.cli.support import Duration, command, confirm, say, say_if_local, show, with_room
+from countersign.cli.support import command, confirm, say, say_if_local, show, with_room
 from countersign.errors import InternalError, InvalidArgument
 from countersign.evidence.errors import EvidenceError
 from countersign.instant import rfc3339
 from countersign.log import operate
 from countersign.log.check import LogFinding, check_logs
+from countersign.log.key_commands import COMMANDS
 from countersign.log.model import LogState, PublishedHead
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
@@ -30,6 +30,10 @@ _EXPLANATION = (resources.files(__package__) / "recover.txt").read_text("utf-8")
 @click.group()
 def log() -> None:
     """The transparency logs: status, checks, keys, and recovery."""
+
+
+for key_command in COMMANDS:
+    log.add_command(key_command)
 
 
 @log.command("status")
@@ -81,22 +85,6 @@ async def policy(room: LogRoom, mode: str, *, as_json: bool) -> None:
     """Print the policy to publish: the keys of the logs, and the required witnesses."""
     text = (await room.policy.text(Mode(mode))).decode()
     show({"policy": text}, text.rstrip("\n"), as_json=as_json)
-
-
-@log.command("rotate-key")
-@click.option("--overlap", type=Duration(), default="7d", show_default=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@command
-@with_room(LogRoom)
-async def rotate_key(room: LogRoom, *, overlap: timedelta, yes: bool, as_json: bool) -> None:
-    """Give the live log a new key. Until the overlap ends, the old key signs as well."""
-    confirm("Give the live log a new signing key?", yes=yes)
-    key = await operate.rotate_log_key(room, Mode.LIVE, overlap)
-    say(
-        "Publish the new policy: countersign log policy. Until the overlap ends, checkpoints "
-        "have both signatures."
-    )
-    show({"vkey": key.vkey, "created_at": rfc3339(key.created_at)}, key.vkey, as_json=as_json)
 
 
 @log.command("recover")

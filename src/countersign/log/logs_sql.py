@@ -40,8 +40,8 @@ def all_logs(connection: Connection) -> Sequence[Log]:
     return [Log(**{**row, "mode": Mode(row["mode"])}) for row in rows]
 
 
-def add_log(connection: Connection, log: Log, key: LogKey, note: bytes) -> bool:
-    """Write a new, empty log with its key and its signed checkpoint; False if it exists."""
+def add_log(connection: Connection, log: Log, keys: Sequence[LogKey], note: bytes) -> bool:
+    """Write a new, empty log with its keys and its signed checkpoint; False if it exists."""
     same = select(logs.c.id).where(logs.c.mode == log.mode, logs.c.epoch == log.epoch)
     if connection.execute(same).first() is not None:
         return False
@@ -51,31 +51,32 @@ def add_log(connection: Connection, log: Log, key: LogKey, note: bytes) -> bool:
     head = {"log_id": id_, "size": 0, "root": log.root, "at": log.at}
     connection.execute(insert(log_heads), head | {"keys_revision": 1})
     connection.execute(insert(checkpoints), head | {"note": note})
-    connection.execute(insert(log_keys), asdict(key) | {"log_id": id_})
+    connection.execute(insert(log_keys), [asdict(key) | {"log_id": id_} for key in keys])
     return True
 
 
 def keys_of(connection: Connection, log_id: int) -> Sequence[LogKey]:
-    """The keys of a log, oldest first."""
+    """The keys of a log, oldest first; of those made together, the Ed25519 key first."""
     rows = connection.execute(
         select(log_keys)
         .where(log_keys.c.log_id == log_id)
-        .order_by(log_keys.c.created_at, log_keys.c.vkey)
+        # The text of an ML-DSA-44 key is longer.
+        .order_by(log_keys.c.created_at, func.length(log_keys.c.vkey), log_keys.c.vkey)
     )
     return [LogKey(**row) for row in rows.mappings()]
 
 
-def add_key(connection: Connection, key: LogKey, retires: datetime) -> None:
-    """Add a key to a log; its other keys retire at `retires` at the latest."""
+def add_keys(connection: Connection, keys: Sequence[LogKey], retires: datetime) -> None:
+    """Add keys to a log; its other keys retire at `retires` at the latest."""
     connection.execute(
         update(log_keys)
         .where(
-            log_keys.c.log_id == key.log_id,
+            log_keys.c.log_id == keys[0].log_id,
             log_keys.c.retires_at.is_(None) | (log_keys.c.retires_at > retires),
         )
         .values(retires_at=retires)
     )
-    connection.execute(insert(log_keys), asdict(key))
+    connection.execute(insert(log_keys), [*map(asdict, keys)])
 
 
 def count_key_change(connection: Connection, log_id: int) -> None:

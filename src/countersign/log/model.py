@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from countersign.evidence.checkpoint import Checkpoint
+from countersign.evidence.note import Verifier
 from countersign.mode import Mode
 
 AUDIT_SUBJECT: Final = "log"
@@ -31,13 +32,22 @@ class Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogKey:
-    """A key that signs, or signed, a log's checkpoints; `seed` is sealed by the vault."""
+    """A key that signs, or signed, a log's checkpoints.
+
+    `seed` is its private key, sealed by the vault; or `token_id` its id on the PKCS#11 token.
+    """
 
     log_id: int
     vkey: str
-    seed: bytes
+    seed: bytes | None
+    token_id: bytes | None
     created_at: datetime
     retires_at: datetime | None
+
+    @property
+    def verifier(self) -> Verifier:
+        """Its public half."""
+        return Verifier.parse(self.vkey, any_kind=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The operator's acts on logs: begin one, change its key, and continue one after a loss.
+"""The operator's acts on logs: begin one, and continue one after a loss.
 
 After a loss the operator names the last published checkpoint. The decision becomes a record of the
 log, with the checkpoint that was kept until then.
@@ -6,10 +6,10 @@ log, with the checkpoint that was kept until then.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -23,7 +23,7 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import sign_checkpoint
 from countersign.evidence.tree import EMPTY_ROOT
 from countersign.host import is_wildcard
-from countersign.instant import from_ns, rfc3339_ms
+from countersign.instant import from_ns
 from countersign.log import fork_guard, logs_sql
 from countersign.log.journal import Journal
 from countersign.log.model import AUDIT_SUBJECT, Log, LogKey, PublishedHead
@@ -31,8 +31,6 @@ from countersign.log.record import NewRecord, RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 
-OVERLAP: Final = timedelta(days=7)
-"""How long the old key still signs together with its successor."""
 _EPOCH_DIGITS_MAX: Final = 9
 _SCHEME: Final = re.compile(r"https?://")
 
@@ -82,60 +80,24 @@ async def begin_epoch(
     return await _begin(room, mode, epoch, base, cited)
 
 
-async def rotate_log_key(room: LogRoom, mode: Mode, overlap: timedelta = OVERLAP) -> LogKey:
-    """Give the log a new key; the old one signs as well until the overlap ends."""
-    if mode is Mode.TEST:
-        raise EvidenceRefused("The key of test logs is fixed and published: it cannot be rotated.")
-    log = await log_in_use(room, mode)
-    keys = await room.database.read(logs_sql.keys_of, log.id)
-    if not keys:
-        raise EvidenceRefused(
-            f"The keys of {log.origin} are missing. Begin a new epoch: `countersign log recover`."
-        )
-    _, key = await room.keys.make(mode, log.origin, log.id)
-    retires = from_ns(room.clock.time_ns()) + overlap
-    rotation = room.recorder.of_deployment(
-        RecordType.KEY_ROTATION,
-        mode,
-        {
-            "log": log.origin,
-            "new_key": key.vkey,
-            "old_key": keys[-1].vkey,
-            "old_key_retires_at": rfc3339_ms(retires),
-        },
-    )
-    await room.database.write(_add_key, room, key, retires, rotation)
-    await room.keys.load()
-    return key
-
-
-def _add_key(
-    connection: Connection, room: LogRoom, key: LogKey, retires: datetime, rotation: NewRecord
-) -> None:
-    logs_sql.add_key(connection, key, retires)
-    # Sealed with the old key still: no process has read the new one.
-    room.journal.write(connection, [rotation])
-    logs_sql.count_key_change(connection, key.log_id)
-    audit = room.access.audit.entry(AuditAction.LOG_KEY_ROTATED, AUDIT_SUBJECT, new_key=key.vkey)
-    write_audit(connection, audit)
-
-
 async def _begin(
     room: LogRoom, mode: Mode, epoch: int, host: str, cited: Mapping[str, Json] | None
 ) -> NewEpoch:
     origin = _origin(mode, epoch, host)
     logs = await room.database.read(logs_sql.all_logs)
     number = max((log.id for log in logs), default=0) + 1
-    signer, key = await room.keys.make(mode, origin, number)
-    now = from_ns(room.clock.time_ns())
-    empty = sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), [signer])
+    made = await room.keys.make(mode, origin, number)
+    signers, keys = [signer for signer, _ in made], [key for _, key in made]
+    time_ns = room.clock.time_ns()
+    now, checkpoint = from_ns(time_ns), Checkpoint(origin, 0, EMPTY_ROOT)
+    empty = await asyncio.to_thread(sign_checkpoint, checkpoint, signers, time_ns // 10**9)
     first, audit = None, None
     if cited is not None:
         first = room.recorder.of_deployment(RecordType.EPOCH, mode, {**cited})
         audit = room.access.audit.entry(
             AuditAction.LOG_EPOCH_BEGUN, AUDIT_SUBJECT, log=origin, reason=cited["reason"]
         )
-    room.sequencer.learn(number, 1, [signer])
+    room.sequencer.learn(number, 1, signers)
     log = Log(
         id=number,
         mode=mode,
@@ -147,27 +109,27 @@ async def _begin(
         at=now,
         keys_revision=1,
     )
-    if not await room.database.write(_write_log, room, log, key, empty, first=first, audit=audit):
+    if not await room.database.write(_write_log, room, log, keys, empty, first=first, audit=audit):
         # Another command was first: its key is the one, and its head is kept already.
         await room.keys.load()
         raise EvidenceRefused(
             f"Epoch {epoch} of the {mode.value} log was already started by another process."
         )
     room.heads.replace(mode, empty)
-    return NewEpoch(origin, key.vkey)
+    return NewEpoch(origin, keys[0].vkey)
 
 
 def _write_log(
     connection: Connection,
     room: LogRoom,
     log: Log,
-    key: LogKey,
+    keys: Sequence[LogKey],
     note: bytes,
     *,
     first: NewRecord | None,
     audit: AuditEntry | None,
 ) -> bool:
-    if not logs_sql.add_log(connection, log, key, note):
+    if not logs_sql.add_log(connection, log, keys, note):
         return False
     fork_guard.forget_suspension(connection, log.mode)
     write_audit(connection, audit)

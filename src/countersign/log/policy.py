@@ -16,6 +16,7 @@ from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.errors import InvalidArgument, InvalidConfiguration
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.key_history import KeyRange
 from countersign.evidence.note import COSIGNATURE, ED25519, Verifier, parse_note
 from countersign.evidence.policy import NONE, Policy, Witness, parse_policy
 from countersign.instant import from_ns
@@ -111,10 +112,11 @@ class LogPolicy:
         lines: list[str] = []
         for log in await self._database.read(logs_sql.all_logs):
             if log.mode is mode:
-                keys = await self._keys_of(log)
-                for key in keys:
-                    if len(keys) > 1:
-                        lines.append(await self._counts(key, first=key is keys[0]))
+                ranges = await self.ranges(log)
+                for start, end, key in ranges:
+                    if len(ranges) > 1:
+                        to = "on" if end is None else f"to {end}"
+                        lines.append(f"# sizes {start} {to}\n")
                     lines.append(f"log {key.vkey}\n")
         return "".join(lines).encode() + self._of_witnesses(mode)
 
@@ -142,12 +144,18 @@ class LogPolicy:
     def _of_witnesses(self, mode: Mode) -> bytes:
         return self._witnesses if mode is Mode.LIVE else _NO_WITNESSES
 
-    async def _counts(self, key: LogKey, *, first: bool) -> str:
-        """For which sizes a key counts; a log's first one does from the beginning."""
-        start = 0 if first else await self._size_before(key.log_id, key.created_at) + 1
-        if key.retires_at is None or from_ns(self._clock.time_ns()) < key.retires_at:
-            return f"# sizes {start} on\n"
-        return f"# sizes {start} to {await self._size_before(key.log_id, key.retires_at)}\n"
+    async def ranges(self, log: Log) -> Sequence[KeyRange]:
+        """For which sizes each key counts, the oldest first; the first do from the beginning."""
+        keys, ranges = await self._keys_of(log), []
+        now = from_ns(self._clock.time_ns())
+        for key in keys:
+            start, end = 0, None
+            if key.created_at != keys[0].created_at:
+                start = await self._size_before(log.id, key.created_at) + 1
+            if key.retires_at is not None and key.retires_at <= now:
+                end = await self._size_before(log.id, key.retires_at)
+            ranges.append(KeyRange(start, end, key.verifier))
+        return ranges
 
     async def _size_before(self, log_id: int, moment: datetime) -> int:
         known = self._sizes.get((log_id, moment))

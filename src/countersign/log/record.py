@@ -19,6 +19,7 @@ class RecordType(StrEnum):
     ERASURE = "erasure"
     NOTICE_EVENT = "notice_event"
     KEY_ROTATION = "key_rotation"
+    APPROVERS = "approvers"
     EPOCH = "epoch"
     RECOVERY = "recovery"
     OPERATOR = "operator"

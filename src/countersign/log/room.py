@@ -55,7 +55,7 @@ async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
     database, clock = access.database, access.clock
     heads = HeadFiles(settings.log_head_dir)
     sequencer = Sequencer(clock, heads)
-    keys = LogKeys(database, sequencer, vault.vault, clock, access.entropy)
+    keys = LogKeys(vault, sequencer, settings)
     await keys.load()
     seal = SealLog(database, sequencer, heads, keys, clock)
     lines, witnesses = witnesses_in(settings.witness_policy_file)

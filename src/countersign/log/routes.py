@@ -11,6 +11,7 @@ from msgspec import Meta
 from countersign.errors import InvalidRequest, NotFound, Overloaded, StorageUnavailable
 from countersign.evidence.entry import entries_of
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.key_history import KeyHistory
 from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
 from countersign.http.reply import JSON, Call, Header, Reply, etag_of, tagged
 from countersign.http.route import Route, grouped
@@ -21,7 +22,7 @@ from countersign.log.record import RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 
-_LOG: Final = re.compile(r"(test|live)/([1-9][0-9]{0,8})/(checkpoint|epoch|tile/.{1,200})\Z")
+_LOG: Final = re.compile(r"(test|live)/([1-9][0-9]{0,8})/(checkpoint|epoch|keys|tile/.{1,200})\Z")
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 _BYTES: Final[Header] = (b"content-type", b"application/octet-stream")
 _CHANGES: Final[Header] = (b"cache-control", b"no-cache")
@@ -55,7 +56,7 @@ async def get_policy(room: LogRoom, call: Call) -> Reply:
 
 
 async def get_resource(room: LogRoom, call: Call) -> Reply:
-    """A checkpoint, a tile, a bundle of entries or the first record, by the path in `/v1/log/`."""
+    """A checkpoint, a tile, entries, the keys or the first record, by the path in `/v1/log/`."""
     found = _LOG.match(call.parameter)
     log = found and await room.seal.log(Mode(found[1]), int(found[2]))
     if not found or log is None:
@@ -64,6 +65,9 @@ async def get_resource(room: LogRoom, call: Call) -> Reply:
         quorum = room.policy.quorum(log.mode)
         newest = await room.seal.newest(log, quorum)
         return tagged(call, newest, etag_of(newest), _TEXT, _CHANGES, _OPEN)
+    if found[3] == "keys":
+        note = await key_history(room, log)
+        return tagged(call, note, etag_of(note), _TEXT, _CHANGES, _OPEN)
     if found[3] == "epoch":
         return await _beginning(room, log)
     return await _tile(room, log, found[3].removeprefix("tile/"))
@@ -78,6 +82,12 @@ async def _beginning(room: LogRoom, log: Log) -> Reply:
         if msgspec.json.decode(body, type=_Typed).type == RecordType.EPOCH:
             return Reply(body, (JSON, _IMMUTABLE, _OPEN))
     raise NotFound
+
+
+async def key_history(room: LogRoom, log: Log) -> bytes:
+    """The signed history of the keys of a log."""
+    ranges = tuple(await room.policy.ranges(log))
+    return await room.keys.sign_history(log, KeyHistory(log.origin, ranges))
 
 
 async def _tile(room: LogRoom, log: Log, path: str) -> Reply:

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from countersign.clock import Clock
 from countersign.db.bulk import BulkInsert, DriverStatement
 from countersign.db.tables import checkpoints, log_entries, log_tiles
-from countersign.errors import CountersignError, SealingSuspended
+from countersign.errors import CountersignError, SealingSuspended, TokenUnavailable
 from countersign.events.sql import write_sealed_events
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.entry import entries_of, origin_mode
@@ -213,7 +213,7 @@ class Sequencer:
                 _log.info("log_keys_changed", mode=mode.value)
             self.unknown_keys.add(mode)
             return None
-        except SealingSuspended as reason:
+        except (SealingSuspended, TokenUnavailable) as reason:
             self.suspend(mode, reason.message)
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the act goes on

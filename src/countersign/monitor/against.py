@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from hashlib import sha256
+from pathlib import Path
 
-from countersign.evidence.alarm import said_by
+from countersign.cli.files import written
+from countersign.evidence.alarm import Alarm, format_alarm, said_by
 from countersign.evidence.bundle import read_container
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.policy import Policy
 from countersign.evidence.proof import Proof, parse_proof
 from countersign.evidence.tree import leaf_hash, verify_inclusion
 from countersign.monitor.reading import Reader, Wrong
@@ -20,7 +25,8 @@ from countersign.monitor.round import (
     not_smaller,
     signed_checkpoint,
 )
-from countersign.monitor.source import LogSource
+from countersign.monitor.source import LogSource, Unreachable, open_source
+from countersign.monitor.watch import LookStatus, Seen
 
 
 def proofs_in(data: bytes) -> list[Proof]:
@@ -58,3 +64,30 @@ async def still_in(look: Look, source: LogSource, proof: Proof) -> str:
         f"entry {proof.index} of {new.origin} is still there: the checkpoint of {old.size} that "
         f"the proof holds is the beginning of today's, of {new.size}"
     )
+
+
+def compare(data: bytes, policy: Policy, url: str) -> Seen:
+    """Check all proofs of a file that was verified against the log at this address.
+
+    The file of an alarm is written into the current directory. Raises InvalidArgument if it cannot.
+    """
+    look = Look(policy=policy, clock=time)
+
+    async def run() -> str:
+        async with open_source(url) as source:
+            return "; ".join([await still_in(look, source, proof) for proof in proofs_in(data)])
+
+    try:
+        return Seen(status=LookStatus.CONSISTENT, message=asyncio.run(run()))
+    except AlarmFound as found:
+        return Seen.of(found.alarm, write_alarm(found.alarm))
+    except (Unchecked, Unreachable) as error:
+        return Seen(status=LookStatus.UNCHECKED, message=str(error))
+
+
+def write_alarm(alarm: Alarm) -> Path:
+    """Write the file of an alarm, named after its kind, into the current directory."""
+    path = Path(f"{alarm.kind.value}.alarm.json")
+    with written(path) as target:
+        target.write(format_alarm(alarm))
+    return path

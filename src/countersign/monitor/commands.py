@@ -15,13 +15,14 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
-from countersign.cli.files import read_policy, written
+from countersign.cli.files import read_policy
 from countersign.cli.support import Duration, command, json_text, printable, say, show
 from countersign.errors import InvalidArgument
-from countersign.evidence.alarm import ALARM_BYTES_MAX, Alarm, format_alarm
+from countersign.evidence.alarm import ALARM_BYTES_MAX
 from countersign.evidence.check_alarm import Shown, check_alarm
 from countersign.evidence.policy import Policy
 from countersign.lock import locked
+from countersign.monitor.against import write_alarm
 from countersign.monitor.mirror import Copy, mirror
 from countersign.monitor.round import AlarmFound, Look, Unchecked, Watch
 from countersign.monitor.source import Unreachable, open_source
@@ -150,14 +151,6 @@ def check_alarm_file(file: Path, policy_file: Path, *, as_json: bool) -> None:
     sys.exit(_SHOWN[judged.shown])
 
 
-def write_alarm(alarm: Alarm, file: Path | None = None) -> Path:
-    """Write the file of an alarm; by default one named after its kind in the current directory."""
-    path = file or Path(f"{alarm.kind.value}.alarm.json")
-    with written(path) as target:
-        target.write(format_alarm(alarm))
-    return path
-
-
 def _until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
     """The result of the work; None if SIGINT or SIGTERM came first."""
 
@@ -197,7 +190,7 @@ def _readable(folder: Path, *, as_json: bool) -> Iterator[None]:
 
 def _show(seen: Seen, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json_text(_view(seen)))
+        click.echo(json_text(seen.view()))
     elif seen.status is LookStatus.CONSISTENT:
         click.echo(printable(seen.message, keep=""))
     else:
@@ -214,12 +207,3 @@ def _unchecked(message: str, *, as_json: bool) -> NoReturn:
 
 def _progress(origin: str, size: int, of: int) -> None:
     say(f"{origin}: {size} of {of} entries checked")
-
-
-def _view(seen: Seen) -> dict[str, Any]:
-    return {
-        "status": seen.status.name.lower(),
-        "message": seen.message,
-        "alarm": None if seen.kind is None else seen.kind.value,
-        "file": None if seen.alarm_file is None else str(seen.alarm_file),
-    }

@@ -52,6 +52,15 @@ class Seen:
         message = f"ALARM ({alarm.kind}): {alarm.message}"
         return cls(status=LookStatus.ALARM, message=message, alarm_file=file, kind=alarm.kind)
 
+    def view(self) -> dict[str, str | None]:
+        """The result as JSON."""
+        return {
+            "status": self.status.name.lower(),
+            "message": self.message,
+            "alarm": None if self.kind is None else self.kind.value,
+            "file": None if self.alarm_file is None else str(self.alarm_file),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:

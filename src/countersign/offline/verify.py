@@ -17,7 +17,7 @@ Exit status: 0 all checks passed; 1 a check failed; 2 it could not be checked (u
 a kind of signature that is not known here, a Python that is too old); 3 all checks passed, but by
 the key in the bundle itself.
 
-How to read this file: part 1 is the signature scheme, part 2 the hash tree, part 3 the
+How to read this file: part 1 has the two signature schemes, part 2 the hash tree, part 3 the
 formats, part 4 the container, part 5 the steps in their order, part 6 the dossier of an order, part
 7 the command. Every check that does not hold raises `Bad`. Nothing is sent anywhere, nothing is
 written, no other program is started.
@@ -161,6 +161,130 @@ ORDER_8 = int.from_bytes(
 
 
 # ---------------------------------------------------------------------------------------------
+# Part 1b. ML-DSA-44 signatures, as FIPS 204 defines them: verifying, with the algorithms' numbers.
+# A polynomial is a list of its 256 coefficients.
+
+Q = 8380417  # the field
+TAU, GAMMA_1, GAMMA_2, BETA, OMEGA, DROPPED = 39, 2**17, (Q - 1) // 88, 78, 80, 13
+PURE = b"\0\0"  # before a message: not a hash of it, and in no particular context
+ROWS = range(4)  # the matrix A has as many columns
+ROOTS = [pow(1753, int(f"{number:08b}"[::-1], 2), Q) for number in range(256)]
+Poly = list[int]
+
+
+def unpack(data: bytes, bits: int) -> Poly:
+    """256 numbers of so many bits, the least significant first (algorithms 18 and 19)."""
+    number = int.from_bytes(data, "little")
+    return [number >> bits * n & (1 << bits) - 1 for n in range(256)]
+
+
+def transform(w: Poly) -> Poly:
+    """The number-theoretic transform (algorithm 41): products become those of each place."""
+    w, m, length = list(w), 0, 128
+    while length:
+        for start in range(0, 256, 2 * length):
+            m += 1
+            for j in range(start, start + length):
+                t = ROOTS[m] * w[j + length] % Q
+                w[j], w[j + length] = (w[j] + t) % Q, (w[j] - t) % Q
+        length //= 2
+    return w
+
+
+def transform_back(w: Poly) -> Poly:
+    """The inverse of `transform` (algorithm 42)."""
+    w, m, length = list(w), 256, 1
+    while length < 256:
+        for start in range(0, 256, 2 * length):
+            m -= 1
+            for j in range(start, start + length):
+                t, u = w[j], w[j + length]
+                w[j], w[j + length] = (t + u) % Q, ROOTS[m] * (u - t) % Q
+        length *= 2
+    return [pow(256, -1, Q) * value % Q for value in w]
+
+
+def matrix_entry(seed: bytes) -> Poly:
+    """One polynomial of the matrix A, in the transformed domain (algorithm 30)."""
+    found: Poly = []
+    length = 840
+    while len(found) < 256:
+        data = hashlib.shake_128(seed).digest(length)
+        values = [
+            int.from_bytes(data[at : at + 3], "little") & 0x7FFFFF for at in range(0, length, 3)
+        ]
+        found = [value for value in values if value < Q]
+        length *= 2
+    return found[:256]
+
+
+def challenge(seed: bytes) -> Poly:
+    """The polynomial c of 39 ones and minus ones that a hash stands for (algorithm 29)."""
+    c = [0] * 256
+    data = hashlib.shake_256(seed).digest(1000)
+    signs, rest = int.from_bytes(data[:8], "little"), iter(data[8:])
+    for i in range(256 - TAU, 256):
+        j = next(byte for byte in rest if byte <= i)
+        c[i], c[j] = c[j], 1 - 2 * (signs & 1)
+        signs >>= 1
+    return c
+
+
+def read_hints(data: bytes) -> list[set[int]]:
+    """Of each row, the places that have a hint, written in the one way allowed (algorithm 21)."""
+    hints, index = [], 0
+    for end in data[OMEGA:]:
+        places = data[index:end]
+        if not index <= end <= OMEGA or sorted(set(places)) != list(places):
+            raise Bad("the hints are not written as FIPS 204 says")
+        hints.append(set(places))
+        index = end
+    if any(data[index:OMEGA]):
+        raise Bad("the hints are not written as FIPS 204 says")
+    return hints
+
+
+def high_part(value: int, hint: bool) -> int:  # noqa: FBT001 - the standard's two arguments
+    """The high part of a coefficient, moved by one if there is a hint (algorithms 36 and 40)."""
+    low = value % (2 * GAMMA_2)
+    low -= 2 * GAMMA_2 if low > GAMMA_2 else 0
+    high, low = (0, low - 1) if value - low == Q - 1 else ((value - low) // (2 * GAMMA_2), low)
+    return (high + (1 if low > 0 else -1)) % 44 if hint else high
+
+
+def ml_dsa_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether this is a signature of the message by the key (algorithm 8).
+
+    What is signed begins with two bytes, see `PURE`, that algorithm 3 puts before the message.
+    """
+    if len(public_key) != 1312 or len(signature) != 2420:
+        return False
+    try:
+        hints = read_hints(signature[2336:])
+    except Bad:
+        return False
+    packed = (signature[32 + 576 * n :][:576] for n in ROWS)
+    z = [[GAMMA_1 - value for value in unpack(part, 18)] for part in packed]
+    if max(abs(value) for poly in z for value in poly) >= GAMMA_1 - BETA:
+        return False
+    high = [unpack(public_key[32 + 320 * n :][:320], 10) for n in ROWS]
+    z = [transform(poly) for poly in z]
+    c = transform(challenge(signature[:32]))
+    hashed = hashlib.shake_256(public_key).digest(64)
+    hashed = hashlib.shake_256(hashed + message).digest(64)
+    for row in ROWS:
+        t = transform([value << DROPPED for value in high[row]])
+        total = [-c[n] * t[n] for n in range(256)]
+        for column in ROWS:
+            entry = matrix_entry(public_key[:32] + bytes([column, row]))
+            total = [total[n] + entry[n] * z[column][n] for n in range(256)]
+        w = transform_back([value % Q for value in total])
+        number = sum(high_part(w[n], n in hints[row]) << 6 * n for n in range(256))
+        hashed += number.to_bytes(192, "little")
+    return hashlib.shake_256(hashed).digest(32) == signature[:32]
+
+
+# ---------------------------------------------------------------------------------------------
 # Part 2. The hash tree of RFC 6962 (and RFC 9162, section 2.1).
 
 
@@ -195,8 +319,7 @@ def root_from(index: int, size: int, leaf: bytes, path: Sequence[bytes]) -> byte
 
 BYTES_MAX = 16_000_000
 ID = re.compile(r"[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}", re.ASCII)
-ED25519, COSIGNATURE = 1, 4  # the kinds of keys that can be checked here
-ML_DSA = 6  # a kind that Python has no library for
+ED25519, COSIGNATURE, ML_DSA = 1, 4, 6  # the kinds of keys that can be checked here
 DEPTH_MAX = 64
 ORIGIN = re.compile(
     r"[A-Za-z0-9._~\[\]:-]+(?:/[A-Za-z0-9._~-]+)*/v1/log/(test|live)/[1-9][0-9]{0,8}", re.ASCII
@@ -320,21 +443,32 @@ class Key(NamedTuple):
     @property
     def checkable(self) -> bool:
         """Whether signatures by this kind of key can be checked here."""
-        return self.kind in {ED25519, COSIGNATURE}
+        return self.kind in {ED25519, COSIGNATURE, ML_DSA}
 
     @property
     def fingerprint(self) -> str:
-        """The hexadecimal SHA-256 of the 32 bytes of the public key."""
+        """The hexadecimal SHA-256 of the bytes of the public key."""
         return sha256(self.public_key).hex()
 
     def verifies(self, text: bytes, signature: bytes) -> bool:
         """Whether this is the key's signature of a note's text."""
-        if self.kind == COSIGNATURE:  # c2sp.org/tlog-cosignature: eight bytes of time, signature
-            time = int.from_bytes(signature[:8], "big")
-            if len(signature) != 72 or time >= 2**63:
-                return False
-            text, signature = f"cosignature/v1\ntime {time}\n".encode() + text, signature[8:]
-        return ed25519_verify(self.public_key, text, signature)
+        if self.kind == ED25519:
+            return ed25519_verify(self.public_key, text, signature)
+        # c2sp.org/tlog-cosignature: eight bytes of time, and the signature.
+        time, signature = int.from_bytes(signature[:8], "big"), signature[8:]
+        if time >= 2**63:
+            return False
+        if self.kind == COSIGNATURE:
+            message = f"cosignature/v1\ntime {time}\n".encode() + text
+            return ed25519_verify(self.public_key, message, signature)
+        origin, size, root = read_checkpoint(text)
+        names = [self.name.encode(), origin.encode()]
+        if max(map(len, names)) > 255:
+            return False
+        name, log = (bytes([len(name)]) + name for name in names)
+        tree = struct.pack(">QQ", 0, size) + root
+        message = b"subtree/v1\n\0" + name + struct.pack(">Q", time) + log + tree
+        return ml_dsa_verify(self.public_key, PURE + message, signature)
 
 
 def check_key_name(name: str) -> None:
@@ -356,12 +490,11 @@ def read_vkey(text: str) -> Key:
         raise Bad("not a verifier key")
     key = Key(name, data[0], data[1:], bytes.fromhex(key_id))
     # Kinds that are not known here may make their ids in another way.
-    known = key.kind in {ED25519, COSIGNATURE, ML_DSA}
-    if known and key.id != sha256(name.encode() + b"\n" + data)[:4]:
+    if key.checkable and key.id != sha256(name.encode() + b"\n" + data)[:4]:
         raise Bad(f"the id of the key {name} does not match the key")
-    if key.checkable:
+    if key.kind in {ED25519, COSIGNATURE}:
         check_public_key(key.public_key)
-    elif key.kind == ML_DSA and len(key.public_key) != 1312:
+    if key.kind == ML_DSA and len(key.public_key) != 1312:
         raise Bad("an ML-DSA-44 key has 1312 bytes")
     return key  # whether it can be checked here or not: only a quorum may need it
 
@@ -722,6 +855,7 @@ TYPES = {
     "fulfilment",
     "erasure",
     "key_rotation",
+    "approvers",
     "notice_event",
     "epoch",
     "recovery",

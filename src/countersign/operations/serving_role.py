@@ -30,7 +30,7 @@ _GRANTED: Final = {
     "webhook_deliveries webhook_attempts checkout_sessions started_checks remembered "
     "remembered_uses erasure_requests test_clocks test_faults",
     "INSERT": "verification_evidence",
-    "": "audit_log",
+    "": "audit_log log_rosters log_proposals log_approvals",
 }
 RIGHTS: Final[Mapping[str, str]] = {
     table: rights for rights, tables in _GRANTED.items() for table in tables.split()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, insert, select
@@ -71,6 +71,13 @@ def record_in_force(
         .limit(1)
     ).one_or_none()
     return None if row is None else PartyRecord(*row)
+
+
+def record_ids(connection: Connection, digests: Iterable[str]) -> Sequence[str]:
+    """The records of parties with these digests, in hexadecimal."""
+    wanted = [bytes.fromhex(digest) for digest in digests]
+    rows = select(parties.c.record_id).where(parties.c.digest.in_(wanted))
+    return connection.execute(rows.order_by(parties.c.type, parties.c.number)).scalars().all()
 
 
 def put_in_force(connection: Connection, scope: str, record: NewRecord, number: int) -> None:

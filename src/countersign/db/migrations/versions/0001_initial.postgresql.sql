@@ -244,6 +244,15 @@ CREATE TABLE log_pending (
   CONSTRAINT pk_log_pending PRIMARY KEY (record_id)
 );
 
+CREATE TABLE log_rosters (
+  number INTEGER NOT NULL,
+  threshold INTEGER NOT NULL,
+  approvers TEXT NOT NULL,
+  proposal_id VARCHAR(40) NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_log_rosters PRIMARY KEY (number)
+);
+
 CREATE TABLE log_tiles (
   log_id INTEGER NOT NULL,
   level INTEGER NOT NULL,
@@ -280,7 +289,8 @@ CREATE TABLE parties (
   record_id VARCHAR(40) NOT NULL,
   digest BYTEA NOT NULL,
   CONSTRAINT pk_parties PRIMARY KEY (scope, mode, type, number),
-  CONSTRAINT uq_parties_record_id UNIQUE (record_id)
+  CONSTRAINT uq_parties_record_id UNIQUE (record_id),
+  CONSTRAINT uq_parties_digest UNIQUE (digest)
 );
 
 CREATE TABLE provider_sessions (
@@ -464,9 +474,10 @@ CREATE TABLE log_heads (
 );
 
 CREATE TABLE log_keys (
-  vkey VARCHAR(400) NOT NULL,
+  vkey VARCHAR(2100) NOT NULL,
   log_id INTEGER NOT NULL,
-  seed BYTEA NOT NULL,
+  seed BYTEA,
+  token_id BYTEA,
   created_at BIGINT NOT NULL,
   retires_at BIGINT,
   CONSTRAINT pk_log_keys PRIMARY KEY (vkey),
@@ -474,6 +485,16 @@ CREATE TABLE log_keys (
 );
 
 CREATE INDEX ix_log_keys_log_id ON log_keys (log_id);
+
+CREATE TABLE log_proposals (
+  id VARCHAR(40) NOT NULL,
+  log_id INTEGER NOT NULL,
+  text BYTEA NOT NULL,
+  keys BYTEA NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_log_proposals PRIMARY KEY (id),
+  CONSTRAINT fk_log_proposals_log_id FOREIGN KEY(log_id) REFERENCES logs (id)
+);
 
 CREATE TABLE notice_events (
   id VARCHAR(40) NOT NULL,
@@ -618,6 +639,15 @@ CREATE TABLE zip_attempts (
 );
 
 CREATE INDEX ix_zip_attempts_at ON zip_attempts (at);
+
+CREATE TABLE log_approvals (
+  proposal_id VARCHAR(40) NOT NULL,
+  approver VARCHAR(400) NOT NULL,
+  line BYTEA NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_log_approvals PRIMARY KEY (proposal_id, approver),
+  CONSTRAINT fk_log_approvals_proposal_id FOREIGN KEY(proposal_id) REFERENCES log_proposals (id)
+);
 
 CREATE TABLE verification_evidence (
   record_id VARCHAR(40) NOT NULL,
@@ -767,6 +797,42 @@ ALTER TABLE anchors ENABLE ALWAYS TRIGGER anchors_no_change;
 ALTER TABLE anchors ENABLE ALWAYS TRIGGER anchors_no_truncate;
 
 REVOKE UPDATE, DELETE, TRUNCATE ON anchors FROM PUBLIC;
+
+CREATE FUNCTION log_rosters_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'log_rosters is append-only'; END $$;
+
+CREATE TRIGGER log_rosters_no_change BEFORE UPDATE OR DELETE ON log_rosters FOR EACH ROW EXECUTE FUNCTION log_rosters_append_only();
+
+CREATE TRIGGER log_rosters_no_truncate BEFORE TRUNCATE ON log_rosters FOR EACH STATEMENT EXECUTE FUNCTION log_rosters_append_only();
+
+ALTER TABLE log_rosters ENABLE ALWAYS TRIGGER log_rosters_no_change;
+
+ALTER TABLE log_rosters ENABLE ALWAYS TRIGGER log_rosters_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON log_rosters FROM PUBLIC;
+
+CREATE FUNCTION log_proposals_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'log_proposals is append-only'; END $$;
+
+CREATE TRIGGER log_proposals_no_change BEFORE UPDATE OR DELETE ON log_proposals FOR EACH ROW EXECUTE FUNCTION log_proposals_append_only();
+
+CREATE TRIGGER log_proposals_no_truncate BEFORE TRUNCATE ON log_proposals FOR EACH STATEMENT EXECUTE FUNCTION log_proposals_append_only();
+
+ALTER TABLE log_proposals ENABLE ALWAYS TRIGGER log_proposals_no_change;
+
+ALTER TABLE log_proposals ENABLE ALWAYS TRIGGER log_proposals_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON log_proposals FROM PUBLIC;
+
+CREATE FUNCTION log_approvals_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'log_approvals is append-only'; END $$;
+
+CREATE TRIGGER log_approvals_no_change BEFORE UPDATE OR DELETE ON log_approvals FOR EACH ROW EXECUTE FUNCTION log_approvals_append_only();
+
+CREATE TRIGGER log_approvals_no_truncate BEFORE TRUNCATE ON log_approvals FOR EACH STATEMENT EXECUTE FUNCTION log_approvals_append_only();
+
+ALTER TABLE log_approvals ENABLE ALWAYS TRIGGER log_approvals_no_change;
+
+ALTER TABLE log_approvals ENABLE ALWAYS TRIGGER log_approvals_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON log_approvals FROM PUBLIC;
 
 CREATE FUNCTION erasures_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'erasures is append-only'; END $$;
 

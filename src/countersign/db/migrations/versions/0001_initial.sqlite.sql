@@ -246,6 +246,15 @@ CREATE TABLE log_pending (
 )
  WITHOUT ROWID;
 
+CREATE TABLE log_rosters (
+  number INTEGER NOT NULL,
+  threshold INTEGER NOT NULL,
+  approvers TEXT NOT NULL,
+  proposal_id VARCHAR(40) NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_log_rosters PRIMARY KEY (number)
+);
+
 CREATE TABLE log_tiles (
   log_id INTEGER NOT NULL,
   level INTEGER NOT NULL,
@@ -282,7 +291,8 @@ CREATE TABLE parties (
   record_id VARCHAR(40) NOT NULL,
   digest BLOB NOT NULL,
   CONSTRAINT pk_parties PRIMARY KEY (scope, mode, type, number),
-  CONSTRAINT uq_parties_record_id UNIQUE (record_id)
+  CONSTRAINT uq_parties_record_id UNIQUE (record_id),
+  CONSTRAINT uq_parties_digest UNIQUE (digest)
 );
 
 CREATE TABLE provider_sessions (
@@ -469,9 +479,10 @@ CREATE TABLE log_heads (
 );
 
 CREATE TABLE log_keys (
-  vkey VARCHAR(400) NOT NULL,
+  vkey VARCHAR(2100) NOT NULL,
   log_id INTEGER NOT NULL,
-  seed BLOB NOT NULL,
+  seed BLOB,
+  token_id BLOB,
   created_at BIGINT NOT NULL,
   retires_at BIGINT,
   CONSTRAINT pk_log_keys PRIMARY KEY (vkey),
@@ -479,6 +490,16 @@ CREATE TABLE log_keys (
 );
 
 CREATE INDEX ix_log_keys_log_id ON log_keys (log_id);
+
+CREATE TABLE log_proposals (
+  id VARCHAR(40) NOT NULL,
+  log_id INTEGER NOT NULL,
+  text BLOB NOT NULL,
+  keys BLOB NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_log_proposals PRIMARY KEY (id),
+  CONSTRAINT fk_log_proposals_log_id FOREIGN KEY(log_id) REFERENCES logs (id)
+);
 
 CREATE TABLE notice_events (
   id VARCHAR(40) NOT NULL,
@@ -624,6 +645,15 @@ CREATE TABLE zip_attempts (
 
 CREATE INDEX ix_zip_attempts_at ON zip_attempts (at);
 
+CREATE TABLE log_approvals (
+  proposal_id VARCHAR(40) NOT NULL,
+  approver VARCHAR(400) NOT NULL,
+  line BLOB NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_log_approvals PRIMARY KEY (proposal_id, approver),
+  CONSTRAINT fk_log_approvals_proposal_id FOREIGN KEY(proposal_id) REFERENCES log_proposals (id)
+);
+
 CREATE TABLE verification_evidence (
   record_id VARCHAR(40) NOT NULL,
   account_id VARCHAR(40) NOT NULL,
@@ -719,6 +749,24 @@ CREATE TRIGGER anchors_no_delete BEFORE DELETE ON anchors BEGIN SELECT RAISE(ABO
 
 CREATE TRIGGER anchors_no_replace BEFORE INSERT ON anchors WHEN EXISTS (SELECT 1 FROM anchors WHERE log_id = NEW.log_id AND size = NEW.size AND kind = NEW.kind AND name = NEW.name) OR EXISTS (SELECT 1 FROM anchors WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
 
+CREATE TRIGGER log_rosters_no_update BEFORE UPDATE ON log_rosters BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
+
+CREATE TRIGGER log_rosters_no_delete BEFORE DELETE ON log_rosters BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
+
+CREATE TRIGGER log_rosters_no_replace BEFORE INSERT ON log_rosters WHEN EXISTS (SELECT 1 FROM log_rosters WHERE number = NEW.number) OR EXISTS (SELECT 1 FROM log_rosters WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
+
+CREATE TRIGGER log_proposals_no_update BEFORE UPDATE ON log_proposals BEGIN SELECT RAISE(ABORT, 'log_proposals is append-only'); END;
+
+CREATE TRIGGER log_proposals_no_delete BEFORE DELETE ON log_proposals BEGIN SELECT RAISE(ABORT, 'log_proposals is append-only'); END;
+
+CREATE TRIGGER log_proposals_no_replace BEFORE INSERT ON log_proposals WHEN EXISTS (SELECT 1 FROM log_proposals WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM log_proposals WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_proposals is append-only'); END;
+
+CREATE TRIGGER log_approvals_no_update BEFORE UPDATE ON log_approvals BEGIN SELECT RAISE(ABORT, 'log_approvals is append-only'); END;
+
+CREATE TRIGGER log_approvals_no_delete BEFORE DELETE ON log_approvals BEGIN SELECT RAISE(ABORT, 'log_approvals is append-only'); END;
+
+CREATE TRIGGER log_approvals_no_replace BEFORE INSERT ON log_approvals WHEN EXISTS (SELECT 1 FROM log_approvals WHERE proposal_id = NEW.proposal_id AND approver = NEW.approver) OR EXISTS (SELECT 1 FROM log_approvals WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_approvals is append-only'); END;
+
 CREATE TRIGGER erasures_no_update BEFORE UPDATE ON erasures BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
 
 CREATE TRIGGER erasures_no_delete BEFORE DELETE ON erasures BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
@@ -735,4 +783,4 @@ CREATE TRIGGER parties_no_update BEFORE UPDATE ON parties BEGIN SELECT RAISE(ABO
 
 CREATE TRIGGER parties_no_delete BEFORE DELETE ON parties BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
 
-CREATE TRIGGER parties_no_replace BEFORE INSERT ON parties WHEN EXISTS (SELECT 1 FROM parties WHERE scope = NEW.scope AND mode = NEW.mode AND type = NEW.type AND number = NEW.number) OR EXISTS (SELECT 1 FROM parties WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM parties WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+CREATE TRIGGER parties_no_replace BEFORE INSERT ON parties WHEN EXISTS (SELECT 1 FROM parties WHERE scope = NEW.scope AND mode = NEW.mode AND type = NEW.type AND number = NEW.number) OR EXISTS (SELECT 1 FROM parties WHERE digest = NEW.digest) OR EXISTS (SELECT 1 FROM parties WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM parties WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;

@@ -1,0 +1,173 @@
+"""Drafts of certifications: what a deployment knows of one acknowledgment, for a person to certify.
+
+The templates are `certifications/*.md`. A draft asserts nothing: what only a person can state is a
+blank, and it is never signed. No text of a law is in it that `docs/certifications.md` does not name
+a source of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from importlib import resources
+from string import Template
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from countersign import __version__
+from countersign.acknowledgments.certificate_facts import CertificateFacts
+from countersign.acknowledgments.certificate_parties import party
+from countersign.cli.support import printable
+from countersign.evidence.contents import BOUND
+from countersign.instant import rfc3339, rfc3339_ms
+
+KINDS: Final = ("902-11", "902-13", "902-14", "ca-1552", "ca-1553", "ca-1561")
+DESCRIPTION: Final = "docs/system-description.md"
+_VERSION: Final = re.compile(r"^\*\*Version ([0-9]+)\*\*", re.MULTILINE)
+_BLANK: Final = re.compile(r"`(\[(?:FILL IN|COUNSEL)[^`]*\])`")
+_MARKUP: Final = re.compile(r"([\\`*\[\]<>#|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_NOTICE: Final = """\
+> **DRAFT FOR COUNSEL'S REVIEW. NOT SIGNED. NOT A CERTIFICATION.**
+>
+> Software filled this in from the records of one deployment. It asserts nothing for any person. The
+> statements are worded by the makers of the software; they do not reproduce the law, and whether
+> they are what it requires is for counsel. Blanks are marked `[FILL IN: …]` and `[COUNSEL: …]`."""
+_TEST: Final = """
+
+
+> **TEST MODE.** The keys of test logs are published. This record proves nothing about a sale, and
+> must not be certified as if it did."""
+_SIGNATURE: Final = """\
+## Signature
+
+`[COUNSEL: the declaration that the law prescribes, with its words about perjury]`
+
+- Executed on: `[FILL IN: date]`
+- At: `[FILL IN: city and state, or country]`
+- Name: `[FILL IN: full name]`
+- Signature: `[FILL IN: by hand, after reading every line]`"""
+_CAPTURES: Final = {
+    "vendor_api": "vendor_api: the vendor's server reported the initials, and asserts what the "
+    "buyer did",
+    "hosted": "hosted: a browser sent the initials to the service, in a checkout session that the "
+    "vendor had opened",
+}
+
+
+class Exhibit(NamedTuple):
+    """A file that is to be offered with the certification."""
+
+    name: str
+    digest: str
+    size: int
+
+
+class CertificationDraft(NamedTuple):
+    """A draft, the facts in it by name, and what a person still has to fill in."""
+
+    text: str
+    facts: Mapping[str, str]
+    blanks: tuple[str, ...]
+
+
+def draft(kind: str, facts: CertificateFacts, exhibit: Exhibit | None) -> CertificationDraft:
+    """The draft of one of KINDS, in Markdown."""
+    record: dict[str, Any] = msgspec.json.decode(facts.record)
+    known = dict(_facts(record, facts))
+    if exhibit is not None:
+        known |= {
+            "exhibit": exhibit.name,
+            "exhibit_sha256": exhibit.digest,
+            "exhibit_bytes": str(exhibit.size),
+        }
+    template = Template((resources.files(__package__) / f"certifications/{kind}.md").read_text())
+    text = template.substitute(
+        notice=_NOTICE + (_TEST if record["mode"] == "test" else ""),
+        facts=_section(known, _processes(record, facts)),
+        person="`[FILL IN: full name]`",
+        operator=_operator(record, facts),
+        system=f"version {known['system_description_version']}, SHA-256 "
+        f"`{known['system_description_sha256']}`",
+        exhibit=_exhibit(exhibit),
+        record_sha256=known["record_sha256"],
+        key_fingerprint=facts.key_fingerprint,
+        signature=_SIGNATURE,
+    )
+    return CertificationDraft(text, known, tuple(_BLANK.findall(text)))
+
+
+def _facts(record: Mapping[str, Any], facts: CertificateFacts) -> Iterator[tuple[str, str]]:
+    """What the evidence shows, by name; nothing in it is personal."""
+    from countersign.server.guides import packaged  # noqa: PLC0415 - it is slow to load
+
+    description = packaged(DESCRIPTION).read_bytes()
+    yield "acknowledgment", record["id"]
+    yield "accepted_at", f"{record['accepted_at']} by the clock of the service"
+    yield "account", record["account"]
+    yield "mode", record["mode"]
+    yield "notice", f"{record['notice_id']} {record['notice_version']}"
+    yield "notice_sha256", record["notice_digest"]
+    yield "capture", _CAPTURES.get(record["capture"], record["capture"])
+    yield "credential", record["credential"]
+    yield "record_version", str(record["v"])
+    yield "record_sha256", sha256(facts.record).hexdigest()
+    for member, words in BOUND.items():
+        if member in record:
+            yield f"{member}_sha256", record[member] or f"no record of {words} was in force"
+    if facts.erased_at is not None:
+        yield "personal_fields", f"erased at {rfc3339_ms(facts.erased_at)}"
+    yield "log", facts.origin
+    yield "entry", f"{facts.index}, counted from 0, of {facts.size}"
+    yield "root", facts.root.hex()
+    yield "checkpoint_made_at", f"{rfc3339(facts.checkpoint_at)} by the clock of the service"
+    yield "log_key_fingerprint", facts.key_fingerprint
+    seen = [(name, "cosigned", at) for name, at in facts.witnesses]
+    seen += [(name, "time-stamped", at) for name, at in facts.timestamps]
+    others = [f"{how} by {name}" + (f" at {rfc3339(at)}" if at else "") for name, how, at in seen]
+    yield "time_by_others", "; ".join(others) or "none: only the clock of the service"
+    yield "software", f"Countersign {__version__}"
+    version = _VERSION.search(description.decode())
+    yield "system_description_version", version[1] if version else "unknown"
+    yield "system_description_sha256", sha256(description).hexdigest()
+
+
+def _section(known: Mapping[str, str], processes: str) -> str:
+    rows = [f"| {name.replace('_', ' ')} | {_plain(value)} |" for name, value in known.items()]
+    lines = ["## What the deployment recorded", "", "| Fact | Value |", "| --- | --- |", *rows]
+    return "\n".join(lines) + processes
+
+
+def _processes(record: Mapping[str, Any], facts: CertificateFacts) -> str:
+    """Who the parties are, and how the account captures, as the records that are bound say."""
+    parts = []
+    for member, title in (("operator_record", "operator"), ("account_record", "account")):
+        found = party(record, facts, member)
+        if found is not None:
+            stated = ("legal_name", "address", "licence", "contact")
+            said = [f"{name.replace('_', ' ')}: {_plain(found[name] or '-')}" for name in stated]
+            parts.append(f"The {title}, as recorded in the log: {'; '.join(said)}.")
+    process = party(record, facts, "capture_process")
+    if process is not None:
+        quoted = "\n".join(f"> {_plain(line)}" for line in process["statement"].splitlines())
+        head = f"How the account says that it captures (version {process['version']}; not checked):"
+        parts.append(f"{head}\n\n{quoted}")
+    return "".join(f"\n\n{part}" for part in parts)
+
+
+def _operator(record: Mapping[str, Any], facts: CertificateFacts) -> str:
+    found = party(record, facts, "operator_record")
+    name = None if found is None else found["legal_name"]
+    return _plain(name) if name else "`[FILL IN: legal name of the operator of the service]`"
+
+
+def _exhibit(exhibit: Exhibit | None) -> str:
+    if exhibit is None:
+        return "Its SHA-256 is `[FILL IN: of the exhibit; --exhibit FILE computes it]`."
+    return f"It is {_plain(exhibit.name)}, {exhibit.size} bytes, SHA-256 `{exhibit.digest}`."
+
+
+def _plain(text: str) -> str:
+    """A text that others wrote, on one line and without effect in Markdown."""
+    return _MARKUP.sub(r"\\\1", printable(text, keep=""))

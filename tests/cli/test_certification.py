@@ -1,0 +1,174 @@
+"""Drafts of certifications: filled in from the deployment, and nothing asserted for a person."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from countersign.acknowledgments.certificate_facts import CertificateFacts
+from countersign.instant import from_ms
+from countersign.server.certification import DESCRIPTION, KINDS, Exhibit, draft
+from tests.docs.markdown import ROOT
+from tests.sealing.acts import INITIALS, acknowledge
+from tests.support.engines import ENGINES, engine_settings
+from tests.support.service import Deployment, running_server
+
+pytestmark = pytest.mark.long
+
+GOOD = ROOT / "spec" / "vectors" / "record" / "good"
+PAGE = (ROOT / "docs" / "certifications.md").read_text(encoding="utf-8")
+SESSION = "a-secret-session"
+
+
+@pytest.fixture(params=ENGINES, scope="module")
+def acknowledged(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Deployment, str]:
+    """Give a deployment of a described operator, and an acknowledgment in it."""
+    data_dir = tmp_path_factory.mktemp("certification") / "data"
+    made = Deployment(data_dir=data_dir, settings=engine_settings(request))
+    made.run("init")
+    account = made.account("vendor")
+    made.run("operator", "describe", "--legal-name", "Evidence *Example* Inc.")
+    with running_server(made) as server, server.client(made.key(account)) as client:
+        return made, acknowledge(client, session_id=SESSION)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_draft_is_filled_in_from_the_deployment(
+    acknowledged: tuple[Deployment, str], kind: str
+) -> None:
+    """With the digests of record and system description, and the operator as recorded."""
+    made, ack_id = acknowledged
+    view = made.read("certification", ack_id, "--for", kind)
+    assert view["for"] == kind
+    assert view["facts"]["acknowledgment"] == ack_id
+    description = (ROOT / DESCRIPTION).read_bytes()
+    assert view["facts"]["system_description_sha256"] == sha256(description).hexdigest()
+    assert view["facts"]["system_description_version"] == "1"
+    assert "Evidence \\*Example\\* Inc." in view["text"]
+    assert "TEST MODE" in view["text"]
+    assert view["facts"]["account_record_sha256"].startswith("no record of the account")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_draft_asserts_nothing_for_a_person(
+    acknowledged: tuple[Deployment, str], kind: str
+) -> None:
+    """Every statement has an empty box; name, date and signature are blanks."""
+    made, ack_id = acknowledged
+    view = made.read("certification", ack_id, "--for", kind)
+    text = view["text"]
+    assert "DRAFT FOR COUNSEL'S REVIEW. NOT SIGNED. NOT A CERTIFICATION." in text
+    assert "draft for counsel's review" in view["status"]
+    numbered = re.findall(r"^\d+\. .*", text, re.MULTILINE)
+    assert len(numbered) >= 5
+    assert [line for line in numbered if "`[ ]`" not in line] == []
+    blanks = " ".join(view["blanks"])
+    assert all(word in blanks for word in ("full name", "date", "by hand", "COUNSEL"))
+    assert "under penalty of perjury under the laws" not in text
+
+
+def test_a_draft_shows_no_personal_field(acknowledged: tuple[Deployment, str]) -> None:
+    made, ack_id = acknowledged
+    done = made.run("certification", ack_id, "--for", "902-11")
+    assert SESSION not in done.stdout
+    assert not any(f"[{typed}]" in done.stdout for typed in INITIALS)
+    actions = [(e["action"], e["subject"]) for e in made.read("audit")]
+    assert ("certification_drafted", ack_id) in actions
+
+
+def test_the_digest_of_an_exhibit_is_filled_in(
+    acknowledged: tuple[Deployment, str], tmp_path: Path
+) -> None:
+    made, ack_id = acknowledged
+    exhibit = tmp_path / "exhibit.zip"
+    made.run("acknowledgments", "bundle", ack_id, "--output", str(exhibit))
+    done = made.run("certification", ack_id, "--for", "902-14", "--exhibit", str(exhibit))
+    assert sha256(exhibit.read_bytes()).hexdigest() in done.stdout
+    gone = made.run("certification", ack_id, "--for", "902-14", "--exhibit", "none", check=False)
+    assert gone.returncode == 1
+
+
+def test_an_unknown_acknowledgment_has_no_draft(acknowledged: tuple[Deployment, str]) -> None:
+    made, ack_id = acknowledged
+    other = ack_id[:-1] + ("0" if ack_id[-1] != "0" else "1")
+    assert made.run("certification", other, "--for", "902-13", check=False).returncode == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_words_that_were_read_at_a_named_address_are_quoted(kind: str) -> None:
+    """Every quotation of a template is in the table of the page, with the same address."""
+    path = ROOT / "src" / "countersign" / "server" / "certifications" / f"{kind}.md"
+    law = path.read_text(encoding="utf-8").partition("## Law")[2].partition("$facts")[0]
+    quoted = re.findall(r'"([^"]+)"', law)
+    assert [words for words in quoted if f'"{words}"' not in PAGE] == []
+    addresses = re.findall(r"https://\S+", law)
+    assert [address for address in addresses if address not in PAGE] == []
+    assert len(addresses) == len(quoted)
+    assert "**not confirmed**" in law
+
+
+def _facts(name: str, **changed: Any) -> CertificateFacts:  # noqa: ANN401 - any member
+    record = {**json.loads((GOOD / name / "record.json").read_bytes()), **changed}
+    return CertificateFacts(
+        record=json.dumps(record).encode(),
+        parties=(),
+        shown=(),
+        erased_at=None,
+        notice=b"",
+        review=None,
+        account_name=None,
+        proof=b"",
+        origin="evidence.example.com/v1/log/live/1",
+        index=0,
+        size=1,
+        root=bytes(32),
+        checkpoint_at=from_ms(0),
+        key_fingerprint="0" * 64,
+        witnesses=(),
+        timestamps=(),
+        verify_url="",
+    )
+
+
+@pytest.mark.parametrize("name", ["full", "hosted", "parties", "parties-none", "parties-hosted"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_of_both_versions_have_drafts(kind: str, name: str) -> None:
+    """And a live one does not say that it is a test."""
+    made = draft(kind, _facts(name, mode="live"), None)
+    assert "TEST MODE" not in made.text
+    assert "[FILL IN: legal name of the operator" in made.text or kind.startswith("ca-155")
+    assert "$" not in made.text
+
+
+@given(words=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=80))
+def test_what_a_party_wrote_is_no_markup(words: str) -> None:
+    """No heading, no box, no line of its own: it cannot add to the draft."""
+    operator = {"type": "operator", "legal_name": words, "address": None, "licence": None}
+    body = msgspec.json.encode(operator | {"contact": None})
+    facts = _facts("parties", operator_record=sha256(body).hexdigest())
+    plain = draft("902-13", facts, None).text
+    said = draft("902-13", replace(facts, parties=(body,)), None).text
+    assert said.count("\n") == plain.count("\n") + 2
+    assert _headings(said) == _headings(plain)
+
+
+def _headings(text: str) -> int:
+    return sum(token.type == "heading_open" for token in MarkdownIt().parse(text))
+
+
+def test_an_exhibit_is_named_by_its_digest() -> None:
+    made = draft("902-14", _facts("full"), Exhibit("a|b.zip", "1" * 64, 5))
+    assert "a\\|b.zip, 5 bytes" in made.text
+    assert made.facts["exhibit_sha256"] == "1" * 64
