@@ -183,6 +183,7 @@ class Settings:
     timestamp_urls: tuple[str, ...] = _setting(
         _expecting("URLs that begin with https://, separated by commas", _urls), ""
     )
+    timestamp_roots_file: Path | None = _setting(Path, None)
     seal_within_seconds: int = _setting(_number(60, _SEAL_WITHIN_MAX), "86400")
     host: str = _setting(_ADDRESS, "127.0.0.1")
     port: int = _setting(_PORT, "8080")

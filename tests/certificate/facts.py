@@ -62,12 +62,35 @@ def notice_bytes(lines: Sequence[tuple[str, str]] = LINES, **other: object) -> b
     return canonical_json(members | other)
 
 
+def party(kind: str, **members: object) -> bytes:
+    """The record of a party, true to the format in what a certificate takes from it."""
+    nobody = {"legal_name": None, "address": None, "licence": None, "contact": None}
+    about: dict[str, Any] = {} if kind == "capture_process" else nobody
+    return canonical_json({"v": 1, "type": kind, "previous": None, **about, **members})
+
+
+def with_parties() -> CertificateFacts:
+    """Facts of an acknowledgment by a vendor whose parties are described in the log."""
+    account = "acct_01kdtvz9n8f6ywn3x2qk4c7r5a"
+    parties = {
+        "operator_record": party("operator", legal_name="Example Operator, Inc.", licence="L 1"),
+        "account_record": party(
+            "account", account=account, name="shop", legal_name="Example Vendor, LLC"
+        ),
+        "capture_process": party(
+            "capture_process", account=account, version=3, statement="We show each line."
+        ),
+    }
+    digests = {member: sha256(body).hexdigest() for member, body in parties.items()}
+    return made_facts(subject=digests, parties=(*parties.values(),))
+
+
 def made_facts(
     personal: Mapping[str, Any] | None = None,
     *,
     lines: Sequence[tuple[str, str]] = LINES,
     notice: Mapping[str, Any] | None = None,
-    subject: Mapping[str, str] | None = None,
+    subject: Mapping[str, Any] | None = None,
     show: Sequence[str] | None = None,
     **changed: Any,  # noqa: ANN401 - each field has its own type
 ) -> CertificateFacts:
@@ -96,6 +119,8 @@ def made_facts(
         "capture": "vendor_api",
         "credential": "secret_key",
         "accepted_at": "2026-11-20T21:31:00.123Z",
+        "account_record": None,
+        "operator_record": None,
     }
     draft = Draft(
         Subject(bullets=bullet_digests(lines), **(said | dict(subject or {}))),

@@ -14,7 +14,7 @@ from countersign.acknowledgments.certificate_facts import CertificateFacts, Revi
 from countersign.evidence.bundle import GUIDE
 from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.errors import EvidenceError
-from tests.certificate.facts import notice_bytes
+from tests.certificate.facts import notice_bytes, party
 from tests.offline import builder
 from tests.support.service import Deployment
 
@@ -123,6 +123,13 @@ def test_the_certificate_may_name_the_time_stamps_of_the_bundle() -> None:
     assert compare_certificate(made.bundle(), 1).startswith(
         "certificate.pdf is the one that this release"
     )
+
+
+def test_a_certificate_of_parties_that_the_record_does_not_name_fails() -> None:
+    """Anyone can write such a record; the acknowledgment has the digests of its own."""
+    made = doctored(parties=(party("operator", legal_name="Another"),))
+    with pytest.raises(EvidenceError, match=r"certificate\.pdf differs"):
+        compare_certificate(made.bundle(), 1)
 
 
 def test_cosignatures_that_no_one_checked_are_named() -> None:

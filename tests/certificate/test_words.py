@@ -15,7 +15,7 @@ from pypdf import PdfReader
 
 from countersign.acknowledgments.certificate import make_certificate
 from countersign.acknowledgments.certificate_facts import Review
-from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts
+from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts, with_parties
 from tests.certificate.reader import files_of, pages_of, squeezed, words_of
 from tests.support.hosted import PROCESS_JSON
 
@@ -208,6 +208,32 @@ def test_whose_names_these_are_is_said() -> None:
         "2026-11-21 04:00:00 PST according to the operator; not in the record"
     ) in words
     assert "not reviewed when it was acknowledged" in words_of(make_certificate(made_facts()))
+
+
+def test_the_parties_are_those_whose_records_the_acknowledgment_names() -> None:
+    """Who issued it, who sold, and how the vendor says that it captures; else that no one said."""
+    words = words_of(make_certificate(with_parties()))
+    for expected in (
+        "Issued by Example Operator, Inc. runs this service and its log",
+        "licence L 1; as described by the operator in the log",
+        "Vendor Example Vendor, LLC the account to which the acknowledgment belongs; account acct_",
+        "(version 3). The record has the digest of this text",
+        "We show each line.",
+    ):
+        assert expected in words, expected
+    nothing = words_of(make_certificate(made_facts()))
+    assert nothing.count("not described in the log when this was accepted") == 2
+    assert "had not described in the log how it captures initials" in nothing
+
+
+def test_what_happened_is_in_order_each_by_the_clock_that_it_is_known_from() -> None:
+    """In UTC and in Pacific time, also where a day or a summer begins."""
+    at = datetime(2026, 7, 2, 3, 0, tzinfo=UTC)
+    made = make_certificate(made_facts(timestamps=(("https://tsa.example", at),)))
+    words = words_of(made)
+    stamped = "2026-07-02 03:00:00 UTC 2026-07-01 20:00:00 PDT The checkpoint was time-stamped"
+    assert f"{stamped} by the clock of https://tsa.example, a time-stamp authority" in words
+    assert words.index("was time-stamped by") < words.index("The acknowledgment was accepted by")
 
 
 def test_a_certificate_claims_no_more_than_is_checked() -> None:

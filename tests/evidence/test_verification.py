@@ -187,7 +187,9 @@ def test_time_stamps_are_named_or_checked_where_a_checker_is_given() -> None:
         seen.append((token, over))
         return "by an authority"
 
-    assert verify_file(bundle, None, check).facts["timestamps"] == ["by an authority"]
+    assert verify_file(bundle, None, check).facts["timestamps"] == [
+        "2026-11-20T21:31:05Z, for this checkpoint; by an authority"
+    ]
     assert seen == [(token, note)]
 
     def refuse(token: bytes, over: bytes) -> str:

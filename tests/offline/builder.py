@@ -309,6 +309,10 @@ def good() -> dict[str, bytes]:
                 "group a any w1 w2\ngroup b 1 w3\ngroup q 1 a b w4\nquorum q\n"
             ),
         ).bundle(),
+        "renewed": stamped(
+            stamp(sha256(over()).digest()),
+            stamp(sha512(stamp(sha256(over()).digest())).digest(), SHA512),
+        ).bundle(),
         "stamped": stamped(
             stamp(sha256(over()).digest()),
             stamp(sha384(over()).digest(), SHA384),
@@ -398,6 +402,10 @@ def broken() -> dict[str, tuple[str, bytes]]:
             with_files(notice__json=plain.notice.replace(b"three", b"thre3")),
         ),
         "stamp-other": ("timestamps", stamped(stamp(sha256(plain.note()).digest())).bundle()),
+        "renewal-other": (
+            "timestamps",
+            stamped(stamp(sha256(over()).digest()), stamp(sha256(b"other").digest())).bundle(),
+        ),
         "stamp-none": ("timestamps", stamped(b"\x30\x03\x02\x01\x00").bundle()),
         "stamp-cut": ("timestamps", stamped(stamp(sha256(over()).digest())[:-1]).bundle()),
         "bullets-disagree": ("notice", _sealed(material(bullets=[]).record).bundle()),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sealing.authority import make_authority
 from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment
 
@@ -25,6 +26,12 @@ def embedded(tmp_path: Path) -> Deployment:
     made = Deployment(data_dir=tmp_path / "data")
     made.run("init")
     return made
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a time-stamp authority whose certificates end after thirty days."""
+    return make_authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 import zipfile
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from countersign.log.timestamps import (
 )
 from tests.certificate.reader import words_of
 from tests.sealing.acts import get, policy_of
+from tests.sealing.authority import stamp
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.sealing.witness import NAME, Witness, served, wait_for
 from tests.support.service import Deployment, running_server
@@ -62,44 +62,6 @@ def test_a_witness_cosigns_and_a_quorum_can_ask_for_it(
     )
     assert done.returncode == 1
     assert "(quorum)" in done.stdout
-
-
-@pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a time-stamp authority of OpenSSL's: a root, and a certificate for stamping."""
-    place = tmp_path_factory.mktemp("authority")
-    (place / "ca.cnf").write_text(
-        "[req]\ndistinguished_name=dn\nprompt=no\n[dn]\nCN=Test root\n"
-        "[ca]\nbasicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n"
-        "subjectKeyIdentifier=hash\n"
-        "[tsa]\nbasicConstraints=critical,CA:FALSE\nkeyUsage=critical,digitalSignature\n"
-        "extendedKeyUsage=critical,timeStamping\nsubjectKeyIdentifier=hash\n"
-        "authorityKeyIdentifier=keyid\n"
-        "[tsa1]\nserial=serial\ncrypto_device=builtin\nsigner_digest=sha256\n"
-        "default_policy=1.2.3.4.1\ndigests=sha256,sha512\naccuracy=secs:1\n"
-        "ess_cert_id_alg=sha256\ntsa_name=no\nordering=no\n"
-    )
-    (place / "serial").write_text("01\n")
-    ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    openssl(place, "req", "-x509", *ec, "-days", "30", "-config", "ca.cnf", "-extensions", "ca",
-            "-keyout", "ca.key", "-out", "ca.pem")  # fmt: skip
-    openssl(place, "req", *ec, "-config", "ca.cnf", "-subj", "/CN=Test TSA",
-            "-keyout", "tsa.key", "-out", "tsa.csr")  # fmt: skip
-    openssl(place, "x509", "-req", "-in", "tsa.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-            "-set_serial", "2", "-days", "30", "-extfile", "ca.cnf", "-extensions", "tsa",
-            "-out", "tsa.pem")  # fmt: skip
-    return place
-
-
-def openssl(place: Path, *arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], cwd=place, check=True, capture_output=True)
-
-
-def stamp(place: Path, query: bytes, *options: str) -> bytes:
-    (place / "query").write_bytes(query)
-    openssl(place, "ts", "-reply", "-config", "ca.cnf", "-section", "tsa1", "-queryfile", "query",
-            "-signer", "tsa.pem", "-inkey", "tsa.key", "-out", "reply", *options)  # fmt: skip
-    return (place / "reply").read_bytes()
 
 
 @pytest.mark.openssl

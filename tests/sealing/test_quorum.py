@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,15 @@ async def anchored(service: Opened, kind: str, name: str, body: bytes) -> None:
     over = await newest(service)
     await service.database.write(
         logs_sql.add_anchor,
-        Anchor(log_id=over.log_id, size=over.size, kind=kind, name=name, body=body, at=over.at),
+        Anchor(
+            log_id=over.log_id,
+            size=over.size,
+            kind=kind,
+            name=name,
+            at=over.at,
+            body=body,
+            digest=sha256(body).hexdigest(),
+        ),
     )
 
 

@@ -24,11 +24,11 @@ from typing import Final
 import msgspec
 
 from countersign.acknowledgments.certificate_facts import CertificateFacts
-from countersign.acknowledgments.certificate_parties import DIGESTS
 from countersign.acknowledgments.certificate_words import certificate_words
 from countersign.errors import Overloaded
 from countersign.evidence.bundle import GUIDE, BundleContents, contents_of, read_container
 from countersign.evidence.checkpoint import cosigned_at, parse_checkpoint
+from countersign.evidence.contents import BOUND
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
 from countersign.evidence.policy import parse_policy
@@ -183,7 +183,7 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
 def _has_parties(facts: CertificateFacts) -> bool:
     """Whether the record names, by its digest, each record of a party that is said."""
     record = msgspec.json.decode(facts.record)
-    named = {record.get(member) for member in DIGESTS}
+    named = {record.get(member) for member in BOUND}
     return all(sha256(body).hexdigest() in named for body in facts.parties)
 
 

@@ -21,8 +21,6 @@ Event = tuple[datetime, str, str]
 """When, what, and by whose clock."""
 Seen = tuple[tuple[str, datetime | None], ...]
 """Names of those who saw a checkpoint, with their times."""
-DIGESTS: Final = ("operator_record", "account_record", "capture_process")
-"""The members of a record that name records of its parties."""
 
 
 def party(record: Mapping[str, Any], facts: CertificateFacts, member: str) -> dict[str, Any] | None:
@@ -61,8 +59,8 @@ def described(record: Mapping[str, Any] | None, otherwise: str, role: str) -> tu
         "licence": "licence",
         "contact": "contact",
     }
-    told = [f"{label} {record[key]}" for key, label in labels.items() if record.get(key)]
-    return name, "; ".join([_WORDS[role], *told, _WORDS["described"]])
+    stated = [f"{label} {record[key]}" for key, label in labels.items() if record.get(key)]
+    return name, "; ".join([_WORDS[role], *stated, _WORDS["described"]])
 
 
 def timeline(

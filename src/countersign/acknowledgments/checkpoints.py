@@ -70,6 +70,7 @@ class Checkpoints:
             newest = (await seal.current()).get(log.mode, log)
             if newest.id != log.id:
                 break  # no witness is asked to cosign a log of the past
+            self._log.anchor.ask_witnesses()
             if (await self._cosigned_soon((log.mode, log.id)) or 0) > index:
                 return True
         return False

@@ -33,7 +33,7 @@ from countersign.evidence.timestamp import read_timestamp
 from countersign.evidence.verification import Verdict, verify_file
 from countersign.instant import parse_rfc3339
 from countersign.log import logs_sql, tree_sql
-from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
+from countersign.log.model import Anchor, Log, StoredCheckpoint, cosignatures, time_stamps
 from countersign.log.seal import with_cosignatures
 from countersign.notices.model import LifecycleEvent, PublishedVersion
 from countersign.notices.registry import published_versions
@@ -76,7 +76,6 @@ async def bundle(
 ) -> bytes:
     """Everything in one ZIP file: the same facts give the same bytes."""
     facts, entry = await _evidence(room, who, ack_id, disclose, wait)
-    tokens = [anchor.body for anchor in entry.anchors if anchor.kind == TIMESTAMP]
     return write_bundle(
         BundleContents(
             record=facts.record,
@@ -84,7 +83,7 @@ async def bundle(
             notice=facts.notice,
             proof=facts.proof,
             policy=await room.log.policy.behind(entry.log, entry.checkpoint.note),
-            timestamps={f"timestamps/{n}.tsr": token for n, token in enumerate(tokens, 1)},
+            timestamps={name: stamp.body for name, stamp in time_stamps(entry.anchors).items()},
             certificate=await room.certificates.make(facts, who.account_id),
             verify_py=_offline("verify.py"),
             verify_html=_offline("verify.html"),
@@ -122,8 +121,8 @@ async def _evidence(
         record = entry.verdict.record
         check_notice(notice.body, record, check_disclosures(shown, record))
         account = await room.log.database.read(read_account, who.account_id)
-        witnesses = [parse_cosignature(a.body) for a in entry.anchors if a.kind == WITNESS]
-        stamps = [anchor for anchor in entry.anchors if anchor.kind == TIMESTAMP]
+        witnesses = [parse_cosignature(each.body) for each in cosignatures(entry.anchors)]
+        stamps = time_stamps(entry.anchors).values()
         facts = CertificateFacts(
             record=found.record,
             parties=await _parties(room, record),
@@ -187,7 +186,7 @@ async def _entry(room: Acknowledgments, found: StoredAcknowledgment, wait: float
     anchors = await database.read(logs_sql.anchors_of, log.id, checkpoint.size)
     note = await seal.release(log, checkpoint)
     path = await database.scan(tree_sql.inclusion, log_id, sealed.index, checkpoint.size)
-    signed = with_cosignatures(note, anchors)
+    signed = with_cosignatures(note, cosignatures(anchors))
     written = format_proof(Proof(found.record, sealed.index, tuple(path), signed))
     verdict = verify_file(written, await room.log.policy.without_quorum(log.mode))
     if not verdict.ok:

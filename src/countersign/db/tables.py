@@ -425,8 +425,15 @@ anchors: Final = _table(
     Column("size", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", String(20), primary_key=True),
     Column("name", String(300), primary_key=True),
+    Column("at", Instant, primary_key=True),
     Column("body", LargeBinary, nullable=False),
-    Column("at", Instant, nullable=False),
+    # Hexadecimal SHA-256 of the body, by which a later time-stamp says that it renews this one.
+    Column("digest", String(64), nullable=False),
+    Column("renews", String(64)),
+    # When the first of the certificates in a time-stamp ends.
+    Column("ends_at", Instant),
+    Index(None, "renews"),
+    Index(None, "ends_at"),
 )
 
 # Records whose act is done and whose entry is not written yet.

@@ -39,7 +39,7 @@ from countersign.evidence.record import ACKNOWLEDGMENT, CBID_FIELD
 from countersign.evidence.verification import dossier_of
 from countersign.log import logs_sql
 from countersign.log.append_record import open_disclosures
-from countersign.log.model import TIMESTAMP, Log, StoredCheckpoint
+from countersign.log.model import Log, StoredCheckpoint, time_stamps
 from countersign.log.seal import with_cosignatures
 from countersign.notices.registry import published_versions
 
@@ -197,7 +197,6 @@ async def _contents(
     signed = with_cosignatures(await room.log.seal.release(log, checkpoint), anchors)
     indexes = [one.stored.leaf_index or 0 for one in records]
     found = await database.scan(orders_sql.paths, log.id, indexes, checkpoint.size)
-    tokens = [anchor.body for anchor in anchors if anchor.kind == TIMESTAMP]
     return DossierContents(
         records={
             one.stored.id: RecordFiles(
@@ -209,7 +208,7 @@ async def _contents(
         },
         notice=await _notice(room, records),
         policy=await room.log.policy.behind(log, checkpoint.note),
-        timestamps={f"timestamps/{n}.tsr": token for n, token in enumerate(tokens, 1)},
+        timestamps={name: stamp.body for name, stamp in time_stamps(anchors).items()},
         pdf=b"",
         verify_py=offline_file("verify.py"),
         verify_html=offline_file("verify.html"),

@@ -85,7 +85,7 @@ def _words(dossier: Dossier) -> dict[str, Any]:
         ],
         "seal": _seal(dossier),
         "proves": _claims("proves", _holds(dossier)),
-        "said": _claims("said", _told(dossier)),
+        "said": _claims("said", _stated(dossier)),
         "proves_not": _proves_not(dossier, test=first.record["mode"] == Mode.TEST),
         "how": list(_WORDS["how"].values()),
     }
@@ -141,14 +141,14 @@ def _capture(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dic
         if PROCESS not in acknowledgment.shown:
             about = f"{about} {words['withheld']}"
         return [{"about": about, "text": ""}]
-    told = [
+    stated = [
         {
             "about": words["vendor"].format(version=one.record["version"], id=one.id),
             "text": one.record["statement"],
         }
         for one in dossier.of(CAPTURE_PROCESS)
     ]
-    return told or [{"about": words["none"], "text": ""}]
+    return stated or [{"about": words["none"], "text": ""}]
 
 
 def _process(acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
@@ -223,7 +223,7 @@ def _holds(dossier: Dossier) -> list[str]:
     return ["log", "digests", "joins", *(name for name, there in some.items() if there)]
 
 
-def _told(dossier: Dossier) -> list[str]:
+def _stated(dossier: Dossier) -> list[str]:
     return ["operator", "vendor", *(["provider"] if dossier.of(VERIFICATION) else [])]
 
 

@@ -6,6 +6,7 @@ any order. Common authorities send that, so it is read here.
 """
 
 import re
+from collections.abc import Mapping
 from hashlib import sha256, sha384, sha512
 from typing import Final, NamedTuple
 
@@ -37,6 +38,15 @@ class Timestamp(NamedTuple):
 
     def about(self, data: bytes) -> bool:
         return self.known() and _HASHES[self.algorithm](data).digest() == self.digest
+
+
+def subjects(named: Mapping[str, bytes]) -> dict[tuple[bytes, bytes], str]:
+    """The names of what a time-stamp can be about, by its `algorithm` and `digest`."""
+    return {
+        (oid, hash_(data).digest()): name
+        for oid, hash_ in _HASHES.items()
+        for name, data in named.items()
+    }
 
 
 class _Value(NamedTuple):

@@ -39,7 +39,7 @@ from countersign.evidence.policy import (
 from countersign.evidence.process import Binding
 from countersign.evidence.proof import FIRST_LINE, Proof, parse_proof
 from countersign.evidence.record import ACKNOWLEDGMENT, VERIFICATION
-from countersign.evidence.timestamp import as_der, read_timestamp
+from countersign.evidence.timestamp import as_der, read_timestamp, subjects
 from countersign.evidence.tree import leaf_hash, verify_inclusion
 
 STEPS: Final = (
@@ -57,10 +57,11 @@ STEPS: Final = (
 DOSSIER_STEPS: Final = (*STEPS[:7], "joins", *STEPS[7:])
 """Those of a dossier."""
 _ZIP: Final = b"PK"
+_CHECKPOINT: Final = "this checkpoint"
 _BINDINGS: Final = frozenset(binding.value for binding in Binding)
 
 CheckTimestamp: TypeAlias = Callable[[bytes, bytes], str]
-"""Checks an RFC 3161 response (DER) over these bytes: what it says, or EvidenceError."""
+"""Checks who signed an RFC 3161 response (DER) over these bytes: in words, or EvidenceError."""
 
 
 class Conclusion(StrEnum):
@@ -310,8 +311,11 @@ def _check_timestamps(
     check: CheckTimestamp | None,
 ) -> None:
     with _step("timestamps"):
-        over = without_cosignatures(checkpoint)
-        steps.facts["timestamps"] = [_stamped(token, over, check) for token in stamps.values()]
+        named = {**stamps, _CHECKPOINT: without_cosignatures(checkpoint)}
+        abouts = subjects(named)
+        steps.facts["timestamps"] = [
+            _stamped(token, named, abouts, check) for token in stamps.values()
+        ]
 
 
 def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
@@ -368,16 +372,22 @@ def _record_of(proof: Proof) -> bytes:
     return proof.extra
 
 
-def _stamped(token: bytes, over: bytes, check: CheckTimestamp | None) -> str:
-    """What a time-stamp says, which has to be about these bytes."""
+def _stamped(
+    token: bytes,
+    named: Mapping[str, bytes],
+    abouts: Mapping[tuple[bytes, bytes], str],
+    check: CheckTimestamp | None,
+) -> str:
+    """What a time-stamp says, which is about the checkpoint, or renews another time-stamp."""
     stamp = read_timestamp(token)
     if not stamp.known():
         return f"{stamp.at}, not checked, since its hash algorithm is unknown"
-    if not stamp.about(over):
+    name = abouts.get((stamp.algorithm, stamp.digest))
+    if name is None:
         raise EvidenceError("a time-stamp does not cover the checkpoint")
-    if check is None:
-        return f"{stamp.at}, for this checkpoint; its signer was not checked"
-    return check(as_der(token), over)
+    about = f"for {name}" if name == _CHECKPOINT else f"renewing {name}"
+    by = "its signer was not checked" if check is None else check(as_der(token), named[name])
+    return f"{stamp.at}, {about}; {by}"
 
 
 def without_cosignatures(note: bytes) -> bytes:

@@ -6,10 +6,14 @@ absent is shown as absent, and the local clock never stands in for either.
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Awaitable, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import httpx2
 import structlog
@@ -26,6 +30,7 @@ from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import open_note, parse_cosignature
 from countersign.evidence.policy import Witness
+from countersign.evidence.verification import CheckTimestamp
 from countersign.instant import from_ns
 from countersign.log import logs_sql, tree_sql
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
@@ -34,9 +39,15 @@ from countersign.loops import forever
 from countersign.mode import Mode
 
 PERIOD_SECONDS: Final = 10.0
-"""Witnesses are asked at most this often (c2sp.org/tlog-witness)."""
+"""How often witnesses are asked where no caller waits for them."""
+ASK_SECONDS: Final = 1.0
+"""Witnesses are asked at most this often, however many callers wait."""
 STAMP_SECONDS: Final = 300.0
 """Authorities are asked at most this often, whether they responded the last time or not."""
+AGAIN: Final = timedelta(days=1)
+"""An unchanged checkpoint is anchored again after this: an idle log shows that it still runs."""
+RENEW_BEFORE: Final = timedelta(days=90)
+"""So long before the end of its certificates a time-stamp is renewed."""
 _QUERY: Final = "application/timestamp-query"
 _REPLY: Final = "application/timestamp-reply"
 _SIZE: Final = "text/x.tlog.size"
@@ -55,52 +66,92 @@ class AnchorLog:
         seal: SealLog,
         witnesses: Sequence[Witness],
         authorities: Sequence[str],
+        *,
+        roots: Path | None,
         clock: Clock,
     ) -> None:
         """Witnesses are asked for cosignatures, authorities (their URLs) for RFC 3161 time-stamps.
 
-        Raises InvalidConfiguration if there are authorities, but not the package that they need.
+        `roots` is a file with the certificates (PEM) that time-stamps have to lead to; without it
+        a time-stamp by any signer is kept.
+
+        Raises InvalidConfiguration if there are authorities, but not the package that they need, or
+        the file cannot be read.
         """
-        if authorities:
-            _timestamps()
+        self._check = _timestamp_check(roots) if authorities else None
         self._database = database
         self._seal = seal
         self._witnesses = [w for w in witnesses if w.url and w.verifier.checkable]
         self._authorities = authorities
         self._clock = clock
-        # Of each log, which may be another after a new epoch: the size that was anchored last.
-        self._cosigned: dict[tuple[int, str], int] = {}
-        self._stamped: dict[tuple[int, str], int] = {}
         self._asked_at: dict[str, float] = {}
+        self._cosigning = asyncio.Lock()
+        self._on_demand: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Anchor until cancelled; nothing to do where neither is configured."""
         await forever("anchoring", self.anchor, PERIOD_SECONDS)
 
+    def ask_witnesses(self) -> None:
+        """Have the newest checkpoint cosigned now, since a caller waits for it; returns at once."""
+        if self._witnesses and (self._on_demand is None or self._on_demand.done()):
+            self._on_demand = asyncio.create_task(self._cosign_newest())
+
     async def anchor(self) -> None:
         """One round. Failed requests are repeated in the next one; nothing is raised."""
-        if not (self._witnesses or self._authorities):
+        await self._cosign_newest()
+        if not self._authorities:
             return
+        newest = await self._newest()
+        if newest is not None:
+            for authority in self._authorities:
+                await self._try(authority, self.stamp(newest[1], authority))
+        await self._try(self._authorities[0], self.renew())
+
+    async def _cosign_newest(self) -> None:
+        if not self._witnesses:
+            return
+        async with self._cosigning:
+            newest = await self._newest()
+            for witness in self._witnesses if newest is not None else ():
+                assert newest is not None  # noqa: S101 - for the type checker
+                if self._may_ask(witness.key_name, ASK_SECONDS):
+                    await self._try(witness.url or "", self.cosign(*newest, witness))
+
+    async def _newest(self) -> tuple[Log, StoredCheckpoint] | None:
+        """The live log and its newest checkpoint, which may leave; None: there is none now."""
         try:
             log = (await self._seal.current())[Mode.LIVE]
             checkpoint = await self._database.read(logs_sql.latest, log.id)
             if checkpoint is None or checkpoint.size == 0:
-                return
+                return None
             await self._seal.release(log, checkpoint)
         except (CountersignError, KeyError) as error:
             if not isinstance(error, EvidencePending):
                 _log.warning("anchoring_postponed", kind=type(error).__name__)
-            return
-        for witness in self._witnesses:
-            await self._try(witness.url or "", self.cosign(log, checkpoint, witness))
-        for authority in self._authorities:
-            await self._try(authority, self.stamp(log, checkpoint, authority))
+            return None
+        return log, checkpoint
+
+    def _may_ask(self, whom: str, seconds: float) -> bool:
+        """Whether so many seconds have passed since this third party was asked last."""
+        now = self._clock.monotonic()
+        if now - self._asked_at.get(whom, float("-inf")) < seconds:
+            return False
+        self._asked_at[whom] = now
+        return True
+
+    async def _anchored(self, checkpoint: StoredCheckpoint, kind: str, name: str) -> int | None:
+        """The size that this third party anchored last; None: this checkpoint, and lately."""
+        newest = await self._database.read(logs_sql.newest_anchor, checkpoint.log_id, kind, name)
+        size, at = newest or (0, None)
+        lately = at is not None and from_ns(self._clock.time_ns()) - at < AGAIN
+        return None if size >= checkpoint.size and lately else size
 
     async def cosign(self, log: Log, checkpoint: StoredCheckpoint, witness: Witness) -> None:
         """Have a witness cosign a checkpoint (c2sp.org/tlog-witness), and keep the cosignature."""
         name = witness.key_name
-        old = self._cosigned.get((log.id, name), 0)
-        if old >= checkpoint.size:
+        old = await self._anchored(checkpoint, WITNESS, name)
+        if old is None:
             return
         status, media_type, body = await self._submit(witness, log, old, checkpoint)
         if status == 409 and media_type == _SIZE:
@@ -123,30 +174,53 @@ class AnchorLog:
             raise AnchoringFailed(f"The witness {name} cosigned with an invalid time.")
         lines = body.splitlines(keepends=True)
         line = next(line for line in lines if parse_cosignature(line) == signed)
-        await self._keep(checkpoint, WITNESS, name, line)
-        self._cosigned[log.id, name] = checkpoint.size
+        await self._keep(checkpoint.log_id, checkpoint.size, WITNESS, name, line)
 
-    async def stamp(self, log: Log, checkpoint: StoredCheckpoint, authority: str) -> None:
+    async def stamp(self, checkpoint: StoredCheckpoint, authority: str) -> None:
         """Have an authority time-stamp a checkpoint (RFC 3161), at most every five minutes."""
-        now = self._clock.monotonic()
-        if self._stamped.get((log.id, authority), 0) >= checkpoint.size:
+        if await self._anchored(checkpoint, TIMESTAMP, authority) is None:
             return
-        if now - self._asked_at.get(authority, float("-inf")) < STAMP_SECONDS:
+        if not self._may_ask(authority, STAMP_SECONDS):
             return
-        self._asked_at[authority] = now
+        body, ends_at = await self._stamped(authority, checkpoint.note)
+        place = checkpoint.log_id, checkpoint.size
+        await self._keep(*place, TIMESTAMP, authority, body, ends_at=ends_at)
+
+    async def renew(self) -> None:
+        """Have the time-stamp whose certificates end first time-stamped itself, if that is near.
+
+        Each round renews one, by the first authority that can.
+        """
+        now = from_ns(self._clock.time_ns())
+        old = await self._database.read(logs_sql.to_renew, now, now + RENEW_BEFORE)
+        if old is None:
+            return
+        for authority in self._authorities:
+            try:
+                body, ends_at = await self._stamped(authority, old.body)
+            except AnchoringFailed as error:
+                _log.warning("anchoring_failed", url=authority, reason=error.message)
+                continue
+            if ends_at is None or old.ends_at is None or ends_at <= old.ends_at:
+                continue
+            place, renews = (old.log_id, old.size), old.digest
+            await self._keep(*place, TIMESTAMP, authority, body, renews=renews, ends_at=ends_at)
+            return
+
+    async def _stamped(self, authority: str, data: bytes) -> tuple[bytes, datetime | None]:
+        """A checked time-stamp of these bytes, and when the first of its certificates ends."""
         timestamps = _timestamps()
-        request = timestamps.timestamp_request(checkpoint.note)
+        request = timestamps.timestamp_request(data)
         status, media_type, body = await _post(authority, _QUERY, request)
         if status != 200 or media_type != _REPLY:
             raise AnchoringFailed(f"{authority} returned the status {status} with {media_type}.")
         try:
-            timestamps.check_timestamp(body, checkpoint.note)
+            (self._check or timestamps.check_timestamp)(body, data)
         except EvidenceError as error:
             raise AnchoringFailed(
-                f"{authority} returned no time-stamp of the checkpoint: {error}."
+                f"{authority} returned no time-stamp that can be kept: {error}."
             ) from error
-        await self._keep(checkpoint, TIMESTAMP, authority, body)
-        self._stamped[log.id, authority] = checkpoint.size
+        return body, timestamps.ends_at(body)
 
     async def _submit(
         self, witness: Witness, log: Log, old: int, checkpoint: StoredCheckpoint
@@ -156,14 +230,27 @@ class AnchorLog:
         url = f"{(witness.url or '').rstrip('/')}/add-checkpoint"
         return await _post(url, "text/plain", "\n".join(lines).encode() + checkpoint.note)
 
-    async def _keep(self, checkpoint: StoredCheckpoint, kind: str, name: str, body: bytes) -> None:
+    async def _keep(
+        self,
+        log_id: int,
+        size: int,
+        kind: str,
+        name: str,
+        body: bytes,
+        *,
+        renews: str | None = None,
+        ends_at: datetime | None = None,
+    ) -> None:
         anchor = Anchor(
-            log_id=checkpoint.log_id,
-            size=checkpoint.size,
+            log_id=log_id,
+            size=size,
             kind=kind,
             name=name,
-            body=body,
             at=from_ns(self._clock.time_ns()),
+            body=body,
+            digest=sha256(body).hexdigest(),
+            renews=renews,
+            ends_at=ends_at,
         )
         await self._database.write(logs_sql.add_anchor, anchor)
 
@@ -189,6 +276,22 @@ def _timestamps() -> ModuleType:
             "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client, which is not installed."
         ) from error
     return timestamps
+
+
+def _timestamp_check(roots: Path | None) -> CheckTimestamp:
+    """What checks the time-stamps that arrive."""
+    timestamps: Any = _timestamps()
+    check: CheckTimestamp = timestamps.check_timestamp
+    try:
+        return check if roots is None else timestamps.timestamp_check(roots.read_bytes())
+    except OSError as error:
+        raise InvalidConfiguration(
+            f"COUNTERSIGN_TIMESTAMP_ROOTS_FILE: {roots} cannot be read: {error.strerror}."
+        ) from error
+    except EvidenceError as error:
+        raise InvalidConfiguration(
+            f"COUNTERSIGN_TIMESTAMP_ROOTS_FILE: {roots} holds {error}."
+        ) from error
 
 
 async def _post(url: str, media_type: str, body: bytes) -> tuple[int, str, bytes]:

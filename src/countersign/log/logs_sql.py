@@ -23,7 +23,7 @@ from countersign.db.tables import anchors, checkpoints, log_heads, log_keys, log
 from countersign.evidence.policy import Policy
 from countersign.ids import made_at_ms
 from countersign.instant import from_ms
-from countersign.log.model import WITNESS, Anchor, Log, LogKey, StoredCheckpoint
+from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, LogKey, StoredCheckpoint
 from countersign.mode import Mode
 
 _RECENT_ANCHORS: Final = 10_000
@@ -208,21 +208,68 @@ def _meets(policy: Policy) -> ColumnElement[int]:
 
 
 def anchors_of(connection: Connection, log_id: int, size: int) -> Sequence[Anchor]:
+    """Those of one checkpoint, by kind and name, the oldest first."""
     rows = connection.execute(
         select(anchors)
         .where(anchors.c.log_id == log_id, anchors.c.size == size)
-        .order_by(anchors.c.kind, anchors.c.name)
+        .order_by(anchors.c.kind, anchors.c.name, anchors.c.at)
     )
     return [Anchor(**row) for row in rows.mappings()]
 
 
+def newest_anchor(
+    connection: Connection, log_id: int, kind: str, name: str
+) -> tuple[int, datetime] | None:
+    """Of the checkpoints of a log that this third party anchored the largest: size, and when."""
+    row = connection.execute(
+        select(anchors.c.size, anchors.c.at)
+        .where(
+            anchors.c.log_id == log_id,
+            anchors.c.kind == kind,
+            anchors.c.name == name,
+            anchors.c.renews.is_(None),
+        )
+        .order_by(anchors.c.size.desc(), anchors.c.at.desc())
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else (row.size, row.at)
+
+
+def to_renew(connection: Connection, now: datetime, before: datetime) -> Anchor | None:
+    """The time-stamp whose certificates end first, before that time, and which none renews yet.
+
+    Only if certificates are in use that end later.
+    """
+    later = anchors.alias("later")
+    last = select(func.max(later.c.ends_at)).scalar_subquery()
+    row = (
+        connection.execute(
+            select(anchors)
+            .outerjoin(later, later.c.renews == anchors.c.digest)
+            .where(
+                anchors.c.kind == TIMESTAMP,
+                anchors.c.ends_at > now,
+                anchors.c.ends_at < before,
+                anchors.c.ends_at < last,
+                later.c.renews.is_(None),
+            )
+            .order_by(anchors.c.ends_at)
+            .limit(1)
+        )
+        .mappings()
+        .one_or_none()
+    )
+    return None if row is None else Anchor(**row)
+
+
 def add_anchor(connection: Connection, anchor: Anchor) -> None:
-    """Keep an anchor, unless there is one of the same kind and name."""
+    """Keep an anchor, unless another process has in the same millisecond."""
     same = select(anchors.c.size).where(
         anchors.c.log_id == anchor.log_id,
         anchors.c.size == anchor.size,
         anchors.c.kind == anchor.kind,
         anchors.c.name == anchor.name,
+        anchors.c.at == anchor.at,
     )
     if connection.execute(same).first() is None:
         connection.execute(insert(anchors), asdict(anchor))

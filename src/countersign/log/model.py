@@ -1,5 +1,6 @@
 """The logs: one for each mode and epoch, their keys, checkpoints and anchors."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -66,15 +67,42 @@ class Anchor:
     """A statement of a third party about a checkpoint.
 
     `kind` is `witness` (the body is a cosignature line, `name` the witness's and the id of its
-    key) or `rfc3161` (the body is a time-stamp response, `name` the authority's address).
+    key) or `rfc3161` (the body is a time-stamp response, `name` the authority's address). A
+    time-stamp is over the checkpoint, or `renews` the one whose digest that is. `ends_at` is when
+    the first of its certificates ends.
     """
 
     log_id: int
     size: int
     kind: str
     name: str
-    body: bytes
     at: datetime
+    body: bytes
+    digest: str
+    """Hexadecimal SHA-256 of the body."""
+    renews: str | None = None
+    ends_at: datetime | None = None
+
+
+def cosignatures(anchors: Sequence[Anchor], *, newest: bool = False) -> list[Anchor]:
+    """One of each witness, of these in the order of their times: the first, or the newest."""
+    ordered = anchors if newest else reversed(anchors)
+    return [*{a.name: a for a in ordered if a.kind == WITNESS}.values()]
+
+
+def time_stamps(anchors: Sequence[Anchor]) -> dict[str, Anchor]:
+    """The first time-stamp of each authority with its renewals, by their names in a bundle."""
+    renewals = {anchor.renews: anchor for anchor in anchors if anchor.renews is not None}
+    stamps = [a for a in anchors if a.kind == TIMESTAMP and a.renews is None]
+    first = {stamp.name: stamp for stamp in reversed(stamps)}
+    named: dict[str, Anchor] = {}
+    for number, name in enumerate(sorted(first), 1):
+        stamp, times = first[name], 0
+        named[f"timestamps/{number}.tsr"] = stamp
+        while stamp.digest in renewals:
+            stamp, times = renewals[stamp.digest], times + 1
+            named[f"timestamps/{number}.{times}.tsr"] = stamp
+    return named
 
 
 class Guarded(NamedTuple):

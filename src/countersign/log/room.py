@@ -69,6 +69,13 @@ async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
         keys=keys,
         seal=seal,
         policy=LogPolicy(database, lines, clock),
-        anchor=AnchorLog(database, seal, witnesses, settings.timestamp_urls, clock),
+        anchor=AnchorLog(
+            database,
+            seal,
+            witnesses,
+            settings.timestamp_urls,
+            roots=settings.timestamp_roots_file,
+            clock=clock,
+        ),
         seal_within=timedelta(seconds=settings.seal_within_seconds),
     )

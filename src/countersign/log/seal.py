@@ -20,7 +20,7 @@ from countersign.log import logs_sql, tree_sql
 from countersign.log.fork_guard import guard
 from countersign.log.head_files import HeadFiles, checkpoint_of
 from countersign.log.keys import LogKeys
-from countersign.log.model import WITNESS, Anchor, Log, LogState, StoredCheckpoint
+from countersign.log.model import Anchor, Log, LogState, StoredCheckpoint, cosignatures
 from countersign.log.record import Sealed
 from countersign.log.sequencer import Sequencer
 from countersign.loops import forever
@@ -196,7 +196,7 @@ class SealLog:
         cosigned = None if quorum is None else await self.cosigned(log.id, quorum)
         found = cosigned or await self.released(log)
         anchors = await self._database.read(logs_sql.anchors_of, log.id, found.size)
-        return with_cosignatures(found.note, anchors)
+        return with_cosignatures(found.note, cosignatures(anchors, newest=True))
 
     async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
         """The newest checkpoint of a log that meets the quorum; all are looked through once."""
@@ -270,9 +270,9 @@ class SealLog:
         return await self._database.read(tree_sql.sealed, record_ids)
 
 
-def with_cosignatures(note: bytes, anchors: Sequence[Anchor]) -> bytes:
-    """A signed checkpoint with the cosignatures among its anchors."""
-    return note + b"".join(anchor.body for anchor in anchors if anchor.kind == WITNESS)
+def with_cosignatures(note: bytes, cosigned: Sequence[Anchor]) -> bytes:
+    """A signed checkpoint with these cosignatures."""
+    return note + b"".join(anchor.body for anchor in cosigned)
 
 
 def _covers(kept: bytes, log: Log, checkpoint: StoredCheckpoint) -> bool:

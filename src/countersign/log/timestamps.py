@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
-from cryptography.x509 import Certificate, load_pem_x509_certificates
+from cryptography.x509 import Certificate, load_der_x509_certificate, load_pem_x509_certificates
 from rfc3161_client import (
     HashAlgorithm,
     TimestampRequestBuilder,
@@ -18,7 +19,6 @@ from rfc3161_client import (
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.timestamp import as_der, read_timestamp
 from countersign.evidence.verification import CheckTimestamp
-from countersign.instant import rfc3339
 
 _GRANTED: Final = (0, 1)
 """The statuses of a response with a time-stamp: granted, and granted with changes."""
@@ -32,17 +32,16 @@ def timestamp_request(data: bytes) -> bytes:
 
 
 def check_timestamp(token: bytes, over: bytes, roots: Sequence[Certificate] = ()) -> str:
-    """Check a response of an authority (DER) over these bytes; gives what it says, for people.
+    """Check a response of an authority (DER) over these bytes; gives who signed it, for people.
 
     `roots` are certificates of authorities that are trusted; without any, the signature of the
     authority cannot be checked, which the result says.
     """
     response = _read(token)
     if not read_timestamp(token).about(over):
-        raise EvidenceError("the time-stamp does not cover the checkpoint")
-    at = rfc3339(response.tst_info.gen_time)
+        raise EvidenceError("the time-stamp does not cover it")
     if not roots:
-        return f"{at}, for this checkpoint; the signer was not checked (no trusted roots given)"
+        return "the signer was not checked (no trusted roots given)"
     builder = VerifierBuilder()
     for root in roots:
         builder = builder.add_root_certificate(root)
@@ -52,7 +51,7 @@ def check_timestamp(token: bytes, over: bytes, roots: Sequence[Certificate] = ()
         raise EvidenceError(
             f"the time-stamp is not signed by a trusted authority: {error}"
         ) from error
-    return f"{at}, signed by a trusted authority"
+    return "signed by a trusted authority"
 
 
 def timestamp_check(pem: bytes) -> CheckTimestamp:
@@ -62,6 +61,12 @@ def timestamp_check(pem: bytes) -> CheckTimestamp:
     except ValueError as error:
         raise EvidenceError("no certificates in PEM format") from error
     return lambda token, over: check_timestamp(token, over, roots)
+
+
+def ends_at(token: bytes) -> datetime | None:
+    """When the first of the certificates in a response (RFC 3161) ends; None if it has none."""
+    certificates = [load_der_x509_certificate(der) for der in _read(token).signed_data.certificates]
+    return min((each.not_valid_after_utc for each in certificates), default=None)
 
 
 def _read(token: bytes) -> TimeStampResponse:

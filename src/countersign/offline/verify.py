@@ -1063,16 +1063,16 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         report.notice = check_notice(files["notice.json"], record, report.shown)
         say.append(f"{record['notice_id']} {record['notice_version']}")
 
-    _stamped_step(report, proof.note, [files[name] for name in stamps])
+    _stamped_step(report, proof.note, {name: files[name] for name in stamps})
     with report.step("files"):
         check_sums(files)
 
 
-def _stamped_step(report: Report, note: bytes, stamps: Sequence[bytes]) -> None:
+def _stamped_step(report: Report, note: bytes, stamps: Mapping[str, bytes]) -> None:
     """The step about the time-stamps of the checkpoint."""
     with report.step("timestamps") as say:
         over = own_lines(note, report.facts["log"])
-        report.facts["timestamps"] = [check_stamp(stamp, over) for stamp in stamps]
+        report.facts["timestamps"] = check_stamps(stamps, over)
         say.append("; ".join(report.facts["timestamps"]) or "none")
 
 
@@ -1193,14 +1193,25 @@ def date_of(time: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def check_stamp(data: bytes, over: bytes) -> str:
-    """What a time-stamp says, which has to be about these bytes."""
-    stamp = read_stamp(data)
-    if stamp.algorithm not in HASHES:
-        return f"{stamp.at}, not checked, since its hash algorithm is unknown"
-    if HASHES[stamp.algorithm](over).digest() != stamp.digest:
-        raise Bad("a time-stamp does not cover the checkpoint")
-    return f"{stamp.at}, for this checkpoint; its signer was not checked"
+def check_stamps(stamps: Mapping[str, bytes], over: bytes) -> list[str]:
+    """What time-stamps say, each of which is about these bytes or renews another of them."""
+    said = []
+    # By the hash of what it would be about: the checkpoint, or the time-stamp of this name.
+    abouts = {
+        oid: {digest(data).digest(): name for name, data in {**stamps, "": over}.items()}
+        for oid, digest in HASHES.items()
+    }
+    for data in stamps.values():
+        stamp = read_stamp(data)
+        if stamp.algorithm not in HASHES:
+            said.append(f"{stamp.at}, not checked, since its hash algorithm is unknown")
+            continue
+        renewed = abouts[stamp.algorithm].get(stamp.digest)
+        if renewed is None:
+            raise Bad("a time-stamp does not cover the checkpoint")
+        about = f"renewing {renewed}" if renewed else "for this checkpoint"
+        said.append(f"{stamp.at}, {about}; its signer was not checked")
+    return said
 
 
 def check_record(data: bytes, origin: str) -> dict[str, Any]:
@@ -1530,7 +1541,7 @@ def _dossier_steps(report: Report, read: Read, policy: Policy | None) -> None:
         report.order = order
         report.record, report.shown = order.first.record, order.first.shown
 
-    _stamped_step(report, note, [files[name] for name in stamps])
+    _stamped_step(report, note, {name: files[name] for name in stamps})
     with report.step("files"):
         if sha256(files["README.txt"]).hex() != DOSSIER_README:
             raise Bad("README.txt is not the text that every dossier has")

@@ -27,6 +27,7 @@ from countersign.host import is_loopback
 from countersign.instant import from_ns
 from countersign.lock import only_server
 from countersign.log.commands import log_states
+from countersign.log.operate import write_authorities
 from countersign.mode import Mode
 from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
 from countersign.operations import serving_role
@@ -55,6 +56,11 @@ def init(*, as_json: bool) -> None:
     else:
         say(f"The logs are named {' and '.join(origins)}. These names cannot change.")
         say_if_local(live)
+    file, urls = write_authorities(settings.data_dir)
+    say(
+        f"Public time-stamp authorities to choose from: {', '.join(urls)}. None is asked until you "
+        f"set COUNTERSIGN_TIMESTAMP_URLS: {file} says how."
+    )
     for publication in done.published:
         content = publication.content
         say(f"Notice {content.id} version {content.version} is published.")

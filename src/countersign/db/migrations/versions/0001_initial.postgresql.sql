@@ -25,10 +25,17 @@ CREATE TABLE anchors (
   size BIGINT NOT NULL,
   kind VARCHAR(20) NOT NULL,
   name VARCHAR(300) NOT NULL,
-  body BYTEA NOT NULL,
   at BIGINT NOT NULL,
-  CONSTRAINT pk_anchors PRIMARY KEY (log_id, size, kind, name)
+  body BYTEA NOT NULL,
+  digest VARCHAR(64) NOT NULL,
+  renews VARCHAR(64),
+  ends_at BIGINT,
+  CONSTRAINT pk_anchors PRIMARY KEY (log_id, size, kind, name, at)
 );
+
+CREATE INDEX ix_anchors_ends_at ON anchors (ends_at);
+
+CREATE INDEX ix_anchors_renews ON anchors (renews);
 
 CREATE TABLE audit_log (
   id VARCHAR(40) NOT NULL,

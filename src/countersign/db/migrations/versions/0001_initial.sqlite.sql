@@ -25,10 +25,17 @@ CREATE TABLE anchors (
   size BIGINT NOT NULL,
   kind VARCHAR(20) NOT NULL,
   name VARCHAR(300) NOT NULL,
-  body BLOB NOT NULL,
   at BIGINT NOT NULL,
-  CONSTRAINT pk_anchors PRIMARY KEY (log_id, size, kind, name)
+  body BLOB NOT NULL,
+  digest VARCHAR(64) NOT NULL,
+  renews VARCHAR(64),
+  ends_at BIGINT,
+  CONSTRAINT pk_anchors PRIMARY KEY (log_id, size, kind, name, at)
 );
+
+CREATE INDEX ix_anchors_ends_at ON anchors (ends_at);
+
+CREATE INDEX ix_anchors_renews ON anchors (renews);
 
 CREATE TABLE audit_log (
   id VARCHAR(40) NOT NULL,
@@ -747,7 +754,7 @@ CREATE TRIGGER anchors_no_update BEFORE UPDATE ON anchors BEGIN SELECT RAISE(ABO
 
 CREATE TRIGGER anchors_no_delete BEFORE DELETE ON anchors BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
 
-CREATE TRIGGER anchors_no_replace BEFORE INSERT ON anchors WHEN EXISTS (SELECT 1 FROM anchors WHERE log_id = NEW.log_id AND size = NEW.size AND kind = NEW.kind AND name = NEW.name) OR EXISTS (SELECT 1 FROM anchors WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
+CREATE TRIGGER anchors_no_replace BEFORE INSERT ON anchors WHEN EXISTS (SELECT 1 FROM anchors WHERE log_id = NEW.log_id AND size = NEW.size AND kind = NEW.kind AND name = NEW.name AND at = NEW.at) OR EXISTS (SELECT 1 FROM anchors WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
 
 CREATE TRIGGER log_rosters_no_update BEFORE UPDATE ON log_rosters BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
 

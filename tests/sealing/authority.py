@@ -1,0 +1,43 @@
+"""A time-stamp authority (RFC 3161) on this machine, of OpenSSL's."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+def make_authority(place: Path, days: int = 30) -> Path:
+    """Make a root, and a certificate for stamping, which end after so many days."""
+    (place / "ca.cnf").write_text(
+        "[req]\ndistinguished_name=dn\nprompt=no\n[dn]\nCN=Test root\n"
+        "[ca]\nbasicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n"
+        "subjectKeyIdentifier=hash\n"
+        "[tsa]\nbasicConstraints=critical,CA:FALSE\nkeyUsage=critical,digitalSignature\n"
+        "extendedKeyUsage=critical,timeStamping\nsubjectKeyIdentifier=hash\n"
+        "authorityKeyIdentifier=keyid\n"
+        "[tsa1]\nserial=serial\ncrypto_device=builtin\nsigner_digest=sha256\n"
+        "default_policy=1.2.3.4.1\ndigests=sha256,sha512\naccuracy=secs:1\n"
+        "ess_cert_id_alg=sha256\ntsa_name=no\nordering=no\n"
+    )
+    (place / "serial").write_text("01\n")
+    ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    lasting = ["-days", str(days)]
+    openssl(place, "req", "-x509", *ec, *lasting, "-config", "ca.cnf", "-extensions", "ca",
+            "-keyout", "ca.key", "-out", "ca.pem")  # fmt: skip
+    openssl(place, "req", *ec, "-config", "ca.cnf", "-subj", "/CN=Test TSA",
+            "-keyout", "tsa.key", "-out", "tsa.csr")  # fmt: skip
+    openssl(place, "x509", "-req", "-in", "tsa.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+            "-set_serial", "2", *lasting, "-extfile", "ca.cnf", "-extensions", "tsa",
+            "-out", "tsa.pem")  # fmt: skip
+    return place
+
+
+def openssl(place: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=place, check=True, capture_output=True)
+
+
+def stamp(place: Path, query: bytes, *options: str) -> bytes:
+    (place / "query").write_bytes(query)
+    openssl(place, "ts", "-reply", "-config", "ca.cnf", "-section", "tsa1", "-queryfile", "query",
+            "-signer", "tsa.pem", "-inkey", "tsa.key", "-out", "reply", *options)  # fmt: skip
+    return (place / "reply").read_bytes()
