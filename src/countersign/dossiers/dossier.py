@@ -39,7 +39,7 @@ from countersign.evidence.record import ACKNOWLEDGMENT, CBID_FIELD
 from countersign.evidence.verification import dossier_of
 from countersign.log import logs_sql
 from countersign.log.append_record import open_disclosures
-from countersign.log.model import Log, StoredCheckpoint, time_stamps
+from countersign.log.model import Log, StoredCheckpoint, cosignatures, time_stamps
 from countersign.log.seal import with_cosignatures
 from countersign.notices.registry import published_versions
 
@@ -194,7 +194,8 @@ async def _contents(
     """The dossier, without its PDF."""
     database = room.log.database
     anchors = await database.read(logs_sql.anchors_of, log.id, checkpoint.size)
-    signed = with_cosignatures(await room.log.seal.release(log, checkpoint), anchors)
+    note = await room.log.seal.release(log, checkpoint)
+    signed = with_cosignatures(note, cosignatures(anchors))
     indexes = [one.stored.leaf_index or 0 for one in records]
     found = await database.scan(orders_sql.paths, log.id, indexes, checkpoint.size)
     return DossierContents(
