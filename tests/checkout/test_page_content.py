@@ -13,6 +13,9 @@ import pytest
 from countersign.access.origins import add_origin
 from countersign.bootstrap import Deployment as Opened
 from countersign.checkout.words import WORDS
+from countersign.evidence.policy import parse_policy
+from countersign.evidence.proof import parse_proof
+from countersign.evidence.receipt import check_receipt
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from tests.checkout.buyer import SHOP, Shop
@@ -73,6 +76,25 @@ def test_the_buyer_keeps_a_copy_that_needs_no_cookie_for_thirty_days(
     assert own.status_code == 404
 
 
+def test_buyer_and_vendor_hold_the_same_promise_of_the_log(surf: Surf, shop: Shop) -> None:
+    surfer = surf()
+    done = surfer.complete()
+    session = shop.read(surfer.buyer)
+    receipt = surfer.client.get(done.links[EN["receipt"]])
+    check_headers(receipt)
+    assert receipt.text == session["receipt"]
+    policy = parse_policy(shop.client.get("/v1/log/policy?mode=test").content)
+    record = parse_proof(
+        shop.client.get(
+            f"/v1/acknowledgments/{session['ack_id']}/proof", headers={"Prefer": "wait=10"}
+        ).content
+    ).extra
+    assert record is not None
+    assert check_receipt(receipt.content, policy).digest == hashlib.sha256(record).digest()
+    copied = surfer.follow(done, EN["copy_link"])
+    assert surfer.client.get(copied.links[EN["receipt"]]).text == session["receipt"]
+
+
 def test_the_certificate_of_the_buyer_leaves_the_buyer_identifier_out(
     surf: Surf, shop: Shop
 ) -> None:
@@ -88,7 +110,7 @@ def test_the_certificate_of_the_buyer_leaves_the_buyer_identifier_out(
 def test_there_is_no_copy_before_the_end_or_without_an_acknowledgment(surf: Surf) -> None:
     surfer = surf()
     surfer.open()
-    for what in ("copy", "certificate.pdf"):
+    for what in ("copy", "certificate.pdf", "receipt.txt"):
         assert surfer.open(f"{surfer.root}/{what}").status == 404
     surfer.send(surfer.open(f"{surfer.root}/decline").form)
     assert surfer.open(f"{surfer.root}/copy").status == 404

@@ -16,6 +16,7 @@ FIELDS = [
     *("checkout_session_id", "livemode", "status", "session_id", "collect", "notice_id", "cbid"),
     *(
         "ack_id",
+        "receipt",
         "clearance_id",
         "cleared",
         "reasons",

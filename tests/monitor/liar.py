@@ -15,9 +15,13 @@ from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
+from countersign.evidence.canonical import canonical_json
 from countersign.evidence.checkpoint import Checkpoint
+from countersign.evidence.entry import log_entry
 from countersign.evidence.note import Signer, sign_checkpoint
+from countersign.evidence.proof import Proof, format_proof
 from countersign.evidence.tiles import entry_bundle, parse_tile_path
+from countersign.evidence.tree import Node, inclusion_path
 from tests.support.merkle import root_hash
 
 HOST: Final = "log.example"
@@ -171,6 +175,7 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("Access-Control-Allow-Origin", "*")
         self.end_headers()
         with suppress(OSError):  # the one who asked has heard enough
             self.wfile.write(body)
@@ -224,3 +229,25 @@ class StoppedClock:
         """Let so many seconds pass, at once."""
         self.seconds += int(seconds)
         await asyncio.sleep(0)
+
+
+def log_with_record() -> tuple[Log, bytes]:
+    """A log of ten entries, of which the one with index 5 is this record."""
+    log = Log()
+    log.grow(10)
+    identifier = "rec_01m7xdxbmvex7t29vh2x05yyyq"
+    said = {"_sd": [], "id": identifier, "mode": "live", "type": "notice_event", "v": 1}
+    record = canonical_json(said)
+    log.rewrite(5, log_entry(log.origin, sha256(record).digest()))
+    return log, record
+
+
+def proof_of(log: Log, record: bytes, index: int) -> bytes:
+    """The proof of a record in the log as it is now."""
+
+    def read(nodes: Sequence[Node]) -> list[bytes]:
+        spans = [(node.index << node.level, node.index + 1 << node.level) for node in nodes]
+        return [root_hash(log.leaves()[start:end]) for start, end in spans]
+
+    path = inclusion_path(index, len(log.entries), read)
+    return format_proof(Proof(record, index, tuple(path), log.signed()))

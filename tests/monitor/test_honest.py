@@ -6,24 +6,17 @@ import json
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from countersign.evidence.canonical import canonical_json
-from countersign.evidence.entry import log_entry
-from countersign.evidence.proof import Proof, format_proof
-from countersign.evidence.tree import Node, inclusion_path
-from tests.monitor.liar import Log, served
+from tests.monitor.liar import Log, log_with_record, proof_of, served
 from tests.sealing.acts import acknowledge, get
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.support import command, forked
-from tests.support.merkle import root_hash
 from tests.support.service import Deployment, Server, running_server, start_server
 
 pytestmark = pytest.mark.long
@@ -203,28 +196,6 @@ def test_a_proof_that_the_log_contradicts_gives_an_alarm_that_others_check(
     assert f"ALARM ({kind})" in done.stdout
     judged = run(tmp_path, "log", "check-alarm", f"{kind}.alarm.json", "--policy", "policy")
     assert judged.returncode == (0 if kind == "fork" else 3), judged.stdout
-
-
-def log_with_record() -> tuple[Log, bytes]:
-    """A log of ten entries, of which the one with index 5 is this record."""
-    log = Log()
-    log.grow(10)
-    identifier = "rec_01m7xdxbmvex7t29vh2x05yyyq"
-    said = {"_sd": [], "id": identifier, "mode": "live", "type": "notice_event", "v": 1}
-    record = canonical_json(said)
-    log.rewrite(5, log_entry(log.origin, sha256(record).digest()))
-    return log, record
-
-
-def proof_of(log: Log, record: bytes, index: int) -> bytes:
-    """The proof of a record in the log as it is now."""
-
-    def read(nodes: Sequence[Node]) -> list[bytes]:
-        spans = [(node.index << node.level, node.index + 1 << node.level) for node in nodes]
-        return [root_hash(log.leaves()[start:end]) for start, end in spans]
-
-    path = inclusion_path(index, len(log.entries), read)
-    return format_proof(Proof(record, index, tuple(path), log.signed()))
 
 
 def test_a_monitor_that_is_killed_goes_on(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from countersign.evidence.alarm import Alarm, AlarmKind, format_alarm, parse_alarm
 from countersign.evidence.check_alarm import Shown, check_alarm
 from countersign.evidence.entry import log_entry
+from countersign.evidence.key_history import KeyHistory, KeyRange, sign_history
 from countersign.evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
 from countersign.evidence.policy import parse_policy
 from countersign.monitor.watch import LookStatus, Patience
@@ -212,6 +213,25 @@ def test_a_checkpoint_by_another_key_is_an_alarm(monitor: Monitor) -> None:
         policy = monitor.policy(site)
         consistent(monitor, site, policy=policy)
         log.seed = OTHER_SEED
+        alarm(monitor, site, AlarmKind.KEY, Shown.OBSERVED, policy)
+
+
+@pytest.mark.parametrize("by_old", [True, False])
+def test_a_later_key_counts_if_the_known_one_names_it(monitor: Monitor, by_old: bool) -> None:
+    """In a history that it signed; one that only the other key signed shows nothing."""
+    log = log_of(10)
+    with served(log) as site:
+        policy = monitor.policy(site)
+        old = log.signer
+        consistent(monitor, site, policy=policy)
+        log.seed = OTHER_SEED
+        log.grow(5)
+        ranges = (KeyRange(0, 12, old.verifier), KeyRange(13, None, log.signer.verifier))
+        signers = [old, log.signer] if by_old else [log.signer]
+        log.keys = sign_history(KeyHistory(log.origin, ranges), signers)
+        if by_old:
+            consistent(monitor, site, policy=policy)
+            log.note = log.signed(12)
         alarm(monitor, site, AlarmKind.KEY, Shown.OBSERVED, policy)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ from countersign.bootstrap import open_deployment
 from countersign.clock import Clock
 from countersign.config import load_settings
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import parse_note
+from countersign.evidence.key_history import KeyRange, check_history
+from countersign.evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.verification import verify_file
 from countersign.log import logs_sql
 from countersign.mode import Mode
 from countersign.notices.publish import publish
+from countersign.offline import verify
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import check, get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
@@ -56,6 +59,49 @@ def test_the_key_of_a_test_log_never_changes(own: Deployment) -> None:
     before = policy_of(own)
     own.run("log", "rotate-key", "--yes")
     assert policy_of(own) == before
+
+
+def test_the_history_of_the_keys_is_served_signed_by_old_and_new(own: Deployment) -> None:
+    """Who trusts the first key learns the others; the same bytes until the keys change."""
+    (first,) = policy_of(own, "live").logs
+    with running_server(own) as server, server.client() as client:
+        alone = client.get("/v1/log/live/1/keys")
+        own.run("log", "rotate-key", "--yes")
+        both = client.get("/v1/log/live/1/keys")
+        assert client.get("/v1/log/live/1/keys").content == both.content
+        assert client.get("/v1/log/live/2/keys").status_code == 404
+    assert check_history(alone.content, [first]).ranges == (KeyRange(0, None, first),)
+    history = check_history(both.content, [first])
+    assert [found.key for found in history.ranges] == [*policy_of(own, "live").logs]
+    old, new = history.ranges
+    assert (old.start, old.end, new.end) == (0, None, None)
+    assert history.counts(old.key, new.start)
+    assert not history.counts(new.key, new.start - 1)
+    assert len(parse_note(both.content).signatures) == 2
+    assert own.read("log", "keys")["history"].encode() == both.content
+
+
+def test_a_log_may_sign_by_ml_dsa_too(own: Deployment, tmp_path: Path) -> None:
+    """Each line verifies alone; with the setting gone, the next rotation ends it."""
+    both = replace(own, settings={**own.settings, "LOG_ML_DSA": "true"})
+    both.run("log", "rotate-key", "--yes")
+    key, live = open_for_live(both, tmp_path)
+    with running_server(live) as server, server.client(key) as client:
+        proof = get(client, acknowledge_live(client), "proof")
+        bundle = get(client, acknowledge_live(client), "bundle")
+    policy = policy_of(live, "live")
+    assert [log.kind for log in policy.logs] == [ED25519, ED25519, MLDSA_COSIGNATURE]
+    assert signatures(proof) == 3
+    for log in policy.logs:
+        alone = replace(policy, logs=(log,))
+        assert verify_file(proof, alone).ok
+        assert verify_file(bundle, alone).ok
+        read = verify.read_policy(f"log {log.vkey}\nquorum none\n".encode())
+        assert verify.verify_bytes(bundle, read).ok
+    assert check(live)["findings"] == []
+    own.run("log", "rotate-key", "--yes")
+    kinds = [log.kind for log in policy_of(own, "live").logs]
+    assert kinds == [ED25519, ED25519, MLDSA_COSIGNATURE, ED25519]
 
 
 class Later:

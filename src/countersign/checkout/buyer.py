@@ -11,6 +11,7 @@ from countersign.acknowledgments.acknowledge import check_initials, prepare_host
 from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
+from countersign.acknowledgments.write_together import Made
 from countersign.checkout import identity, model, store
 from countersign.checkout.brand import Brand, brand_of
 from countersign.checkout.model import (
@@ -156,10 +157,11 @@ async def accept(
         )
 
         def acknowledged(
-            before: Session, at: datetime, reading: Reading = reading, ack_id: str = made.record.id
+            before: Session, at: datetime, reading: Reading = reading, made: Made = made
         ) -> Session:
             same = require_open(before, at, Collected.ACKNOWLEDGMENT).reading == reading
-            return model.acknowledged(before, at, ack_id) if same else before
+            receipt = made.receipt.receipt
+            return model.acknowledged(before, at, made.record.id, receipt) if same else before
 
         write = partial(write_hosted, made=made)
         session = await store.change(room, session, acknowledged, write)

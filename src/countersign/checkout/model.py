@@ -157,6 +157,8 @@ class Content(Struct, frozen=True, kw_only=True):
     """When the session would end if the provider did not decide about its identity check."""
     cleared: bool | None = None
     reasons: tuple[str, ...] = ()
+    receipt: str | None = None
+    """The log's promise to have the record of the acknowledgment."""
 
     @property
     def is_waiting(self) -> bool:
@@ -388,15 +390,17 @@ def claimed(
     return session if changed == reading else with_content(session, content, reading=changed)
 
 
-def acknowledged(session: Session, now: datetime, ack_id: str) -> Session:
+def acknowledged(session: Session, now: datetime, ack_id: str, receipt: str | None) -> Session:
     """The notice is acknowledged, which is the last that a session collects.
 
     The component shows its own review; the page's is served here.
     """
-    reading = require_open(session, now, Collected.ACKNOWLEDGMENT).reading
+    content = require_open(session, now, Collected.ACKNOWLEDGMENT)
+    reading = content.reading
     if reading is None or (reading.surface is Surface.PAGE and reading.reviewed_at is None):
         raise CheckoutSessionClosed("The initials were not reviewed yet.")
-    return ended(replace(session, ack_id=ack_id), Status.COMPLETED, now)
+    found = with_content(replace(session, ack_id=ack_id), content, receipt=receipt)
+    return ended(found, Status.COMPLETED, now)
 
 
 def declined(session: Session, now: datetime) -> Session:

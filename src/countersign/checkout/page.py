@@ -237,6 +237,7 @@ async def _copied(visit: Visit) -> dict[str, Any]:
     )
     return {
         "ack": ack,
+        "receipt": visit.session.asked.receipt,
         "notice": notice.content,
         "key": code(visit.room, session, COPY),
     }
@@ -255,7 +256,7 @@ async def _acknowledgment(visit: Visit) -> Acknowledgment | None:
 async def _copy_by_link(room: Checkout, call: Call, name: str, rest: str) -> Reply:
     key, _, what = rest.partition("/")
     visit = await visit_of(room, call, name, key)
-    return await _handled({"": _copy, "certificate.pdf": _certificate}, what, visit)
+    return await _handled({"": _copy, **_FILES}, what, visit)
 
 
 async def _copy(visit: Visit) -> Reply:
@@ -279,6 +280,20 @@ async def _certificate(visit: Visit) -> Reply:
     name = f'attachment; filename="{ack.ack_id}.pdf"'.encode()
     kind = (b"content-type", b"application/pdf")
     return Reply(pdf, (kind, (b"content-disposition", name), *PRIVATE, NOTHING))
+
+
+async def _receipt(visit: Visit) -> Reply:
+    ack, content = await _acknowledgment(visit), visit.session.content
+    if ack is None or content is None or content.receipt is None:
+        raise NotFound
+    name = f'attachment; filename="{ack.ack_id}.receipt.txt"'.encode()
+    kind = (b"content-type", b"text/plain; charset=utf-8")
+    headers = (kind, (b"content-disposition", name), *PRIVATE, NOTHING)
+    return Reply(content.receipt.encode(), headers)
+
+
+_FILES: Final = {"certificate.pdf": _certificate, "receipt.txt": _receipt}
+"""What a buyer can download."""
 
 
 async def _ask_to_decline(visit: Visit) -> Reply:
@@ -388,7 +403,7 @@ _GETS: Final[Mapping[str, VisitHandler]] = {
     "": _state,
     "decline": _ask_to_decline,
     "copy": _copy,
-    "certificate.pdf": _certificate,
+    **_FILES,
     **identity_page.GETS,
     "remembered": remembered_page.ask,
 }

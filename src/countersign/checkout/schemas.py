@@ -18,7 +18,7 @@ from countersign.checkout.model import (
     Status,
 )
 from countersign.evidence.process import Viewport
-from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
+from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, RECEIPT, SESSION
 from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
 from countersign.http.schemas import (
     STORABLE,
@@ -114,6 +114,10 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
         str | None, Meta(description="The buyer: as the identity check found, else as given.")
     ]
     ack_id: Annotated[str | None, Meta(description="The acknowledgment, once there is one.")]
+    receipt: Annotated[
+        str | None,
+        Meta(description="The log's signed promise to have the record of the acknowledgment."),
+    ]
     clearance_id: Annotated[
         str | None,
         Meta(description="The decision about the order, where the facts sufficed for one."),
@@ -276,6 +280,7 @@ _MADE: Final[dict[str, Any]] = {
     "notice_id": "ab1263",
     "cbid": None,
     "ack_id": None,
+    "receipt": None,
     "clearance_id": None,
     "cleared": None,
     "reasons": [],
@@ -295,6 +300,7 @@ COMPLETED: Final = OPEN | {
     "status": "completed",
     "cbid": CBID,
     "ack_id": ACK_ID,
+    "receipt": RECEIPT,
     "clearance_id": CLEARANCE_ID,
     "cleared": True,
     "ended_at": "2026-11-20T21:31:00Z",

@@ -292,6 +292,7 @@ def view(
         notice_id=content.notice_id if content else None,
         cbid=session.cbid,
         ack_id=session.ack_id,
+        receipt=content.receipt if content else None,
         clearance_id=session.clearance_id,
         cleared=content.cleared if content else None,
         reasons=list(content.reasons) if content else [],

@@ -31,8 +31,14 @@ T = TypeVar("T")
 class Token:
     """The token of the deployment. Nothing is opened before the first use."""
 
-    def __init__(self, module: Path, label: str, pin_file: Path) -> None:
-        """`module` is the library of the token's maker; `label` names the token in it."""
+    def __init__(
+        self, module: Path, label: str, pin_file: Path, seconds: float = CALL_SECONDS
+    ) -> None:
+        """`module` is the library of the token's maker; `label` names the token in it.
+
+        `seconds` is how long a signature may take.
+        """
+        self._seconds = seconds
         self._module = module
         self._label = label
         self._pin_file = pin_file
@@ -52,9 +58,12 @@ class Token:
 
         Whether the token has the key is seen when it signs.
         """
-        return Signer(verifier, lambda message: self._call(partial(self._sign, key_id, message)))
+        return Signer(verifier, partial(self._signature, key_id))
 
-    def _call(self, act: Callable[[], T], seconds: float = CALL_SECONDS) -> T:
+    def _signature(self, key_id: bytes, message: bytes) -> bytes:
+        return self._call(partial(self._sign, key_id, message), self._seconds)
+
+    def _call(self, act: Callable[[], T], seconds: float) -> T:
         if self._late is not None and not self._late.done():
             raise TokenUnavailable(f"The token {self._label} does not respond.")
         if self._thread is None:

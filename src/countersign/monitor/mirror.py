@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,10 +13,13 @@ from countersign.evidence.alarm import EPOCH_RECORD, said_by
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.key_history import check_history
+from countersign.evidence.note import NOTE_BYTES_MAX
 from countersign.evidence.tiles import GrowingTree, tiles_at
 from countersign.evidence.tree import HASH_BYTES, leaf_hash
 from countersign.monitor.reading import Reader, Wrong
 from countersign.monitor.round import (
+    KEY_HISTORY,
     SAVED_EVERY,
     AlarmFound,
     Look,
@@ -114,6 +117,7 @@ async def mirror(look: Look, source: LogSource, copy: Copy, progress: OnProgress
     except Wrong as wrong:
         raise AlarmFound(alarm_of(look, source, wrong, note)) from wrong
     await _copy_beginning(source, copy, head)
+    await _copy_keys(look, source, copy)
     copy.write(CHECKPOINT, note)
     return head
 
@@ -127,6 +131,14 @@ async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> No
     entry = log_entry(head.origin, sha256(record).digest())
     if head.size and await Reader(source.get, head).leaf(0) == leaf_hash(entry):
         copy.write(EPOCH_RECORD, record)
+
+
+async def _copy_keys(look: Look, source: LogSource, copy: Copy) -> None:
+    """Copy the history of the keys, if there is one that a key of the policy signed."""
+    with suppress(Missing, EvidenceError):
+        note = await source.get(KEY_HISTORY, NOTE_BYTES_MAX)
+        check_history(note, look.policy.logs)
+        copy.write(KEY_HISTORY, note)
 
 
 async def _read(

@@ -12,8 +12,9 @@ from countersign.evidence.alarm import Alarm, AlarmKind, said_by
 from countersign.evidence.check_alarm import forked
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.key_history import check_history
 from countersign.evidence.note import NOTE_BYTES_MAX
-from countersign.evidence.policy import NoQuorum, NotCheckable, Policy
+from countersign.evidence.policy import CheckedCheckpoint, NoQuorum, NotCheckable, Policy
 from countersign.evidence.tree import subtrees
 from countersign.instant import from_ns, rfc3339
 from countersign.monitor.reading import Reader, Wrong
@@ -22,6 +23,8 @@ from countersign.monitor.state import Kept, ReadTree, State
 
 SAVED_EVERY: Final = 100 * 256
 """Entries after which what was read so far is kept."""
+KEY_HISTORY: Final = "keys"
+"""The name, below the address of a log, of the history of its keys."""
 _SECOND_NS: Final = 1_000_000_000
 
 
@@ -116,16 +119,38 @@ async def signed_checkpoint(look: Look, source: LogSource) -> tuple[bytes, Check
         raise Unreachable(f"{source.url}/checkpoint is not a checkpoint: {error}") from error
     if origin not in {log.name for log in look.policy.logs}:
         raise Unchecked(f"the policy names no log {origin}: get the operator's present policy")
-    kind = AlarmKind.KEY
     try:
-        checked = look.policy.check_signature(note)
-        kind = AlarmKind.QUORUM
+        checked = await _signed(look.policy, source, note)
         look.policy.check_quorum(checked)
     except NotCheckable as error:
         raise Unchecked(f"{origin}: {error}") from error
-    except (NoQuorum, EvidenceError) as error:
-        raise AlarmFound(look.alarm(kind, source.url, str(error), note)) from error
+    except NoQuorum as error:
+        raise AlarmFound(look.alarm(AlarmKind.QUORUM, source.url, str(error), note)) from error
+    except EvidenceError as error:
+        raise AlarmFound(look.alarm(AlarmKind.KEY, source.url, str(error), note)) from error
     return note, checked.checkpoint
+
+
+async def _signed(policy: Policy, source: LogSource, note: bytes) -> CheckedCheckpoint:
+    """The checkpoint, signed by a key of the policy, or by one that such a key names as later.
+
+    Raises EvidenceError if it is signed by neither.
+    """
+    try:
+        return policy.check_signature(note)
+    except NotCheckable:
+        raise
+    except EvidenceError:
+        size = said_by(note).size
+        try:
+            history = check_history(await source.get(KEY_HISTORY, NOTE_BYTES_MAX), policy.logs)
+        except (Missing, EvidenceError):
+            history = None
+        if history is None or history.origin != said_by(note).origin:
+            raise
+        named = [found.key for found in history.ranges if history.counts(found.key, size)]
+        logs = tuple(dict.fromkeys([*policy.logs, *named]))
+        return replace(policy, logs=logs).check_signature(note)
 
 
 async def not_smaller(
