@@ -78,8 +78,16 @@ class Checks:
         who = self.who
         return self.do(store.find(self.room, who.account_id, who.mode, session_id, kind))
 
-    def begin(self, session: Session, provider: str | None = None, **more: bool) -> Session:
-        return self.do(identity.begin(self.room, session, provider, **more))
+    def begin(
+        self,
+        session: Session,
+        provider: str | None = None,
+        *,
+        browser: str = "",
+        again: bool = False,
+    ) -> Session:
+        begun = identity.begin(self.room, session, provider, browser=browser, again=again)
+        return self.do(begun)
 
     def follow(self, session: Session) -> Session:
         return self.do(identity.follow(self.room, session))

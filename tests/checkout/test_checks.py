@@ -14,7 +14,8 @@ import pytest
 
 from countersign.acknowledgments.find import find_one
 from countersign.checkout import buyer, expiry, identity, sessions, verification
-from countersign.checkout.model import ATTEMPTS_MAX, Collected, Session, Status
+from countersign.checkout.cookies import return_code
+from countersign.checkout.model import ATTEMPTS_MAX, Begun, Collected, Session, Status
 from countersign.checkout.verification_schemas import VerificationSession
 from countersign.errors import (
     CheckoutSessionClosed,
@@ -56,6 +57,34 @@ def test_a_buyer_who_goes_on_gets_an_address_that_is_not_spent(checks: Checks) -
     assert msgspec.structs.replace(second, url=first.url) == first
     made = [r for r in checks.providers[1].served.requests if r.path == "/api/v1/inquiries"]
     assert len({request.headers["idempotency-key"] for request in made}) == 1
+
+
+def test_the_check_of_a_verification_session_belongs_to_the_first_browser(checks: Checks) -> None:
+    """It was started before any came; another one begins a check of its own."""
+    session = checks.create(Collected.IDENTITY)
+    for _ in range(2):
+        assert checks.begin(session, browser="a").asked.attempts == 1
+    assert checks.begin(session, browser="b").asked.attempts == 2
+
+
+@pytest.mark.parametrize("arrivals", ["a", "aa", "b", "", "ab", "ba", "a-", "-a"])
+def test_of_two_browsers_that_come_back_from_a_check_neither_is_the_buyers(
+    checks: Checks, arrivals: str
+) -> None:
+    """`a` began it, `b` has the link, and `-` has not."""
+    session = checks.begin(checks.create(Collected.IDENTITY), browser="a")
+    key = return_code(checks.room, session.id, 1)
+    assert identity.returned_from(checks.room, session, key) == 1
+    early = checks.do(identity.came_back(checks.room, session, 1, "a")).asked.begun_of(1)
+    assert early == Begun(attempt=1, browser="a")
+    checks.submit(session, "verified")
+    session = checks.follow(session)
+    for one in arrivals:
+        arrived = identity.came_back(checks.room, session, 1, one.replace("-", ""))
+        session = checks.do(arrived)
+    [begun] = session.asked.begun
+    expected = None if not arrivals else {*arrivals} == {"a"}
+    assert (begun.browser, begun.is_back) == ("a", expected)
 
 
 def test_a_buyer_who_goes_on_after_the_end_meets_the_decision(checks: Checks) -> None:

@@ -76,7 +76,37 @@ def test_only_a_browser_that_the_provider_leads_back_may_be_remembered(desk: Cou
         done = vendor.open(vendor.root + path)
         assert done.heading == EN["done_title"]
         assert EN["remembered_offer_title"] not in done.text
-    assert EN["remembered_offer_title"] in come_back(vendor, location).text
+    assert EN["remembered_offer_title"] not in come_back(vendor, location).text
+
+
+def test_only_the_browser_that_began_a_check_may_be_remembered(desk: Counter) -> None:
+    """A vendor has the link, too, and may come to know where the provider leads back to."""
+    buyer = desk.buyer(collect=["identity"])
+    url = begin(buyer)
+    vendor = desk.shop.opened.enter_context(Surfer(desk.shop.server, buyer.buyer))
+    begin(vendor)
+    location = finish(url, "verified")
+    assert EN["remembered_offer_title"] in come_back(buyer, location).text
+    assert EN["remembered_offer_title"] in come_back(buyer, location).text
+    assert EN["remembered_offer_title"] not in vendor.open(vendor.root).text
+    # Who is the buyer of two that come back from one check is not known any more.
+    for browser in (vendor, buyer):
+        assert EN["remembered_offer_title"] not in come_back(browser, location).text
+
+
+def test_no_browser_is_given_the_address_of_a_check_that_another_one_began(desk: Counter) -> None:
+    buyer = desk.buyer()
+    begin(buyer)
+    numbers = "SELECT attempt FROM started_checks WHERE reference = :id ORDER BY attempt"
+    go_on(buyer, buyer.open(buyer.root))
+    assert len(desk.operator.rows(numbers, id=buyer.buyer.id)) == 1
+    vendor = desk.shop.opened.enter_context(Surfer(desk.shop.server, buyer.buyer))
+    for path in (None, vendor.root, f"{vendor.root}/continue"):
+        page = vendor.open(path)
+        assert page.heading == EN["identity_title"]
+        assert not any(link.startswith(desk.provider.url) for link in page.links.values())
+    begin(vendor)
+    assert len(desk.operator.rows(numbers, id=buyer.buyer.id)) == 2
 
 
 def test_a_return_into_the_session_of_somebody_else_leads_nowhere(desk: Counter) -> None:

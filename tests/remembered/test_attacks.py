@@ -64,9 +64,7 @@ def test_an_assertion_counts_once(person: Person, shop: Shop) -> None:
     signed = device.sign(options_of(page), step=0)
     form = form_of(page, "passkey")
     _is_refused(person, shop, refused, person.send(form, credential=signed))
-    # The same once more is for a state that the session has no more: it asks again.
-    again = person.send(form, credential=signed)
-    assert again.heading == EN["remembered_consent_title"]
+    _is_refused(person, shop, refused, person.send(form, credential=signed))
     session, fresh = _asked(person, shop)
     page = person.send(form_of(fresh, "passkey"), credential=signed)
     _is_refused(person, shop, session, page)
@@ -266,6 +264,25 @@ def test_another_site_cannot_consent(
     assert shop.read(session)["status"] == "open"
 
 
+def test_the_codes_of_another_browser_with_the_link_are_worth_nothing(
+    person: Person, another: Person, shop: Shop
+) -> None:
+    """A browser that does not say which site sends a form sends `Origin: null` for a shop, too."""
+    person.send(form_of(verify_in(person, shop.session()), "cookie"))
+    session, page = _asked(person, shop)
+    own = form_of(page, "cookie")
+    another.open(link(session))
+    asked = another.open(f"/c/{session['checkout_session_id']}/remembered")
+    theirs = form_of(asked, "passkey").fields | {"how": "cookie"}
+    null = {"Origin": "null"}
+    assert person.post(replace(own, fields=theirs), null).status_code == 403
+    for name in ("csrf", "served", "asked"):
+        person.post(own, null, **{name: theirs[name]})
+        assert shop.read(session)["status"] == "open"
+    person.post(own, null)
+    assert shop.read(session)["status"] == "completed"
+
+
 def test_consent_without_the_code_of_the_page_is_none(person: Person, shop: Shop) -> None:
     """A form that was not served for this state of this session does nothing."""
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
@@ -340,6 +357,13 @@ def test_a_shop_never_learns_whether_somebody_is_known(
         for s in (refused, unknown)
     )
     assert one == other
+
+
+def test_a_buyer_who_was_erased_is_not_remembered(operator: Operator) -> None:
+    """An erasure can come between the offer and what is kept by it."""
+    gone = "cb_test_00000000000000000000000000"
+    value = operator.act(lambda opened: remember_cookie(opened.remembered, Mode.TEST, gone))
+    assert (value, operator.rows("SELECT * FROM remembered")) == ("", [])
 
 
 def test_a_revoked_buyer_does_not_pass(

@@ -253,6 +253,9 @@ def _keep_house(operator: Operator, after: timedelta) -> None:
 @pytest.mark.parametrize("mode", list(Mode))
 def test_at_most_ten_are_kept(person: Person, shop: Shop, operator: Operator, mode: Mode) -> None:
     """The one that was used least recently makes room."""
-    values = [remembered(operator, person, "cbid_x", mode) for _ in range(12)]
+    session = shop.session()
+    verify_in(person, session)
+    cbid = shop.read(session)["cbid"]
+    values = [remembered(operator, person, cbid, mode) for _ in range(12)]
     assert len(operator.rows("SELECT * FROM remembered")) == 10
     assert len(set(values)) == 12

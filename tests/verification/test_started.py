@@ -7,11 +7,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import select
 
 from countersign.buyers import expiry, review
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
 from countersign.buyers.started import Check
+from countersign.db.tables import zip_attempts
 from countersign.errors import (
     ProviderSessionNotBound,
     ProviderSessionNotFound,
@@ -342,14 +344,20 @@ def test_a_known_buyer_is_judged_by_the_rules_of_the_account_that_asks(stage: St
 
 
 def test_zip_codes_of_a_known_buyer_cannot_be_guessed(stage: Stage) -> None:
-    """They count together with those of every other question of the account."""
+    """They count apart from other questions, which would say who has agreed to be known."""
     vendor = live_starter(stage)
     _, check = vendor.verified()
+    cbid, (account_id, _) = check.cbid or "", vendor.who
+    assert vendor.judge(cbid, ZIP).status is S.VERIFIED
     for number in range(4):
-        vendor.judge(check.cbid or "", f"9000{number}")
+        vendor.judge(cbid, f"9000{number}")
     with pytest.raises(RateLimited):
-        vendor.judge(check.cbid or "", OTHER_ZIP)
-    assert vendor.judge(check.cbid or "", ZIP).status is S.VERIFIED
+        vendor.judge(cbid, OTHER_ZIP)
+    assert vendor.judge(cbid, ZIP).status is S.VERIFIED
+    access = stage.opened.access
+    index = access.secret.blind_index(account_id, "buyer", cbid)
+    tried = select(zip_attempts).where(zip_attempts.c.subject_index == index)
+    assert len(stage.do(access.database.read(lambda c: c.execute(tried).all()))) == 1
 
 
 def test_two_providers_are_offered_and_each_follows_its_own_sessions(stage: Stage) -> None:

@@ -255,7 +255,7 @@ async def judge_known(
     """Whether a known buyer is verified for this account now, by its own rules.
 
     With a ZIP code, also whether that is proved, as in a clearance: it counts among those that the
-    account tries. A buyer that is not known has to verify.
+    buyer agrees to let the account compare. A buyer that is not known has to verify.
 
     Raises RateLimited if too many ZIP codes were tried for the buyer.
     """
@@ -320,41 +320,35 @@ def judge(  # noqa: PLR0917 - see `Database.write`
     if view.status is not BuyerStatus.VERIFIED or shipping_zip is None:
         return _known(buyer.cbid, view.status, *view.reasons)
     asked = zip_index(room, query.account_id, shipping_zip)
-    subject_index, proved = _zips(connection, room, query.account_id, buyer, rules, shipping_zip)
-    subject = ZipSubject(query.account_id, query.mode, subject_index)
+    # Apart from those of clearances: the account would see there who has agreed to be known.
+    index = room.access.secret.blind_index(query.account_id, "remembered_buyer", buyer.cbid)
+    subject = ZipSubject(query.account_id, query.mode, index)
     refusal = count_zip(connection, subject, asked, at)
     if refusal is not None:
         return refusal
-    if not proved:
+    if not _is_proved(connection, room, query.account_id, buyer, rules, shipping_zip):
         return _known(buyer.cbid, BuyerStatus.FAILED, Reason.ZIP_MISMATCH)
     return _known(buyer.cbid, BuyerStatus.VERIFIED)
 
 
-def _zips(  # noqa: PLR0917 - what is known
+def _is_proved(  # noqa: PLR0917 - what is known
     connection: Connection,
     room: Buyers,
     account_id: str,
     buyer: Buyer,
     rules: VerificationRules,
     shipping_zip: str,
-) -> tuple[bytes, bool]:
-    """For whom ZIP codes of this buyer are counted, and whether this one is proved."""
-    index = room.access.secret.blind_index(account_id, "buyer", buyer.cbid)
+) -> bool:
     if buyer.proofs:
         proof = best_proof(buyer, rules)
         secret, cbid = room.access.secret, buyer.cbid
-        return index, proof is not None and proves_zip(
+        return proof is not None and proves_zip(
             secret, account_id, cbid, proof, rules, shipping_zip
         )
     # One that the sandbox has played has the ZIP codes that it was played with.
-    played = connection.execute(
-        select(verifications.c.subject_index, verifications.c.zip_index).where(
-            verifications.c.cbid == buyer.cbid
-        )
-    ).all()
+    played = select(verifications.c.zip_index).where(verifications.c.cbid == buyer.cbid)
     asked = zip_index(room, account_id, shipping_zip)
-    subject = next((row.subject_index for row in played if row.subject_index), index)
-    return subject, asked in [row.zip_index for row in played]
+    return asked in connection.execute(played).scalars().all()
 
 
 def _known(cbid: str | None, status: BuyerStatus, *reasons: Reason) -> Check:

@@ -15,6 +15,7 @@ from msgspec import structs
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
+    Begun,
     Collected,
     Content,
     IdentityCheck,
@@ -34,8 +35,9 @@ def reserved(
     now: datetime,
     provider: str | None,
     names: Sequence[str],
-    seen: int,
     *,
+    seen: int,
+    browser: str,
     again: bool,
 ) -> Session:
     """An identity check is about to be started; none, where there is one to go on with.
@@ -43,7 +45,8 @@ def reserved(
     `provider` is the one that is asked for; without one it is the last if it is still among the
     account's `names`, or else the first of these. `again`:
     give up the check that the buyer has `seen`, by its number. Of two who ask for the same at once,
-    the second goes on with the check of the first.
+    the second goes on with the check of the first, if they are the same `browser`: another one
+    begins a new check, since the address of a check lets its visitor act as the buyer.
 
     Raises:
         CheckoutSessionClosed: the session has ended, is at another step, or has used up its
@@ -53,22 +56,28 @@ def reserved(
     starting, check, another = content.starting, content.check, again and content.attempts <= seen
     last = starting or (check.provider if check else None)
     name = provider or (last if last in names else None) or names[0]
-    if starting == name and not another:
+    if starting == name and content.is_begun_by(browser, content.attempts) and not another:
         return session
-    if check is not None and check.provider == name and not another and _is_usable(content, now):
-        return session if starting is None else with_content(session, content, starting=None)
+    if check is not None and check.provider == name and not another:
+        begun = content.begun
+        if content.is_waiting and content.begun_of(check.attempt) is None:
+            begun = (*begun, Begun(attempt=check.attempt, browser=browser))
+        claimed = structs.replace(content, starting=None, begun=begun)
+        if _is_usable(claimed, check, browser, now):
+            return session if claimed == content else replace(session, content=claimed)
     if content.attempts >= ATTEMPTS_MAX:
         raise CheckoutSessionClosed("The checkout session has used up its identity checks.")
-    return with_content(session, content, starting=name, attempts=content.attempts + 1)
+    attempt = content.attempts + 1
+    begun = (*content.begun, Begun(attempt=attempt, browser=browser))
+    return with_content(session, content, starting=name, attempts=attempt, begun=begun)
 
 
-def _is_usable(content: Content, now: datetime) -> bool:
-    """Whether the buyer can go on with the newest check, or waits for its decision."""
-    check, identity = content.check, content.identity
-    if check is None:
-        return False
+def _is_usable(content: Content, check: StartedCheck, browser: str, now: datetime) -> bool:
+    """Whether this browser can go on with the newest check, or waits for its decision."""
+    identity = content.identity
     if content.is_waiting:
-        return check.expires_at is None or now < check.expires_at
+        is_own = content.is_begun_by(browser, check.attempt)
+        return is_own and (check.expires_at is None or now < check.expires_at)
     return identity is not None and identity.status is BuyerStatus.PENDING
 
 
@@ -77,7 +86,9 @@ def begun(session: Session, now: datetime, check: StartedCheck) -> Session:
     content = require_open(session, now, Collected.IDENTITY)
     if (content.starting, content.attempts) != (check.provider, check.attempt):
         return session
-    return with_content(session, content, starting=None, check=check, reasons=())
+    before = (content.check,) if content.check else ()
+    earlier = (*content.earlier, *before)
+    return with_content(session, content, starting=None, check=check, earlier=earlier, reasons=())
 
 
 def renewed(session: Session, now: datetime, check: StartedCheck) -> Session:
@@ -92,6 +103,27 @@ def renewed(session: Session, now: datetime, check: StartedCheck) -> Session:
     if before.url == check.url:
         return session
     return with_content(session, content, check=structs.replace(before, url=check.url))
+
+
+def came_back(session: Session, _: datetime, attempt: int, browser: str) -> Session:
+    """A provider led this browser back from a check; "" is one without the link.
+
+    Of two browsers that come back from one check neither is known to be the buyer's, also if one of
+    them has begun it. One that comes back before there is anything to decide may come again.
+    """
+    content = session.content
+    if content is None:
+        return session
+    before, identity = content.begun_of(attempt), content.identity
+    after = before or Begun(attempt=attempt, browser="")
+    if not browser or after.browser != browser:
+        after = structs.replace(after, is_back=False)
+    elif after.is_back is None and identity is not None and identity.attempt == attempt:
+        after = structs.replace(after, is_back=True if identity.cbid else None)
+    if after == before:
+        return session
+    others = (one for one in content.begun if one != before)
+    return with_content(session, content, begun=(*others, after))
 
 
 def identified(session: Session, now: datetime, check: IdentityCheck) -> Session:

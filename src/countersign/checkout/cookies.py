@@ -13,17 +13,17 @@ from countersign.checkout.room import Checkout
 from countersign.errors import OriginNotAllowed
 from countersign.http.reply import Call, Header
 
-COOKIE: Final = "cookie"
-FORM: Final = "form"
 COPY: Final = "copy"
+_COOKIE: Final = "cookie"
+_FORM: Final = "form"
+_BROWSER_BYTES: Final = 16
 _LOOK_BACK: Final = timedelta(hours=1)
 _OWN: Final = frozenset({b"same-origin", b"none"})
 
 
 def code(room: Checkout, session: Session, use: str) -> str:
     """What proves that its sender was given the token of the session, or what follows from it."""
-    made = room.access.secret.page_code(use, session.id, session.token_digest)
-    return urlsafe_b64encode(made).rstrip(b"=").decode()
+    return _text(room.access.secret.page_code(use, session.id, session.token_digest))
 
 
 def is_code(room: Checkout, session: Session, use: str, sent: str) -> bool:
@@ -33,23 +33,32 @@ def is_code(room: Checkout, session: Session, use: str, sent: str) -> bool:
 
 def return_code(room: Checkout, session_id: str, attempt: int) -> str:
     """What only the browser brings back that a provider leads back from this check."""
-    made = room.access.secret.page_code(f"return {attempt}", session_id, b"")
-    return urlsafe_b64encode(made).rstrip(b"=").decode()
+    return _text(room.access.secret.page_code(f"return {attempt}", session_id, b""))
 
 
-def set_cookie(room: Checkout, session: Session, now: datetime) -> Header:
+def set_cookie(room: Checkout, session: Session, now: datetime, call: Call) -> Header:
     """The header that gives a browser its cookie, for the session and a while to look back at it.
 
     The copy has a link of its own: on a device of several people the next one finds nothing.
     """
+    browser = browser_of(room, session, call) or _text(room.access.entropy(_BROWSER_BYTES))
+    value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"
     kept = int((session.expires_at + _LOOK_BACK - now).total_seconds())
-    return cookie_of(room, _name(room, session), code(room, session, COOKIE), kept)
+    return cookie_of(room, _name(room, session), value, kept)
 
 
-def has_cookie(room: Checkout, session: Session, call: Call) -> bool:
-    """Whether the browser has the cookie of this session."""
-    sent = values_of(call, _name(room, session))
-    return any(is_code(room, session, COOKIE, value) for value in sent)
+def browser_of(room: Checkout, session: Session, call: Call) -> str:
+    """Which browser this is of those with the link of the session; "" without its cookie."""
+    for value in values_of(call, _name(room, session)):
+        browser, _, sent = value.partition(".")
+        if is_code(room, session, f"{_COOKIE} {browser}", sent):
+            return browser
+    return ""
+
+
+def form_code(room: Checkout, session: Session, browser: str) -> str:
+    """What a form has that was served to this browser."""
+    return code(room, session, f"{_FORM} {browser}")
 
 
 def cookie_of(room: Checkout, name: str, value: str, seconds: int) -> Header:
@@ -88,6 +97,10 @@ def refuse_foreign(room: Checkout, call: Call) -> None:
 
 def _name(room: Checkout, session: Session) -> str:
     return f"{'__Host-' if is_secure(room) else ''}cs-{session.id}"
+
+
+def _text(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def is_secure(room: Checkout) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from hmac import compare_digest
 from typing import Final
 
 from msgspec.structs import replace as with_members
@@ -82,14 +83,20 @@ def played(mode: Mode) -> tuple[str, ...]:
 
 
 async def begin(
-    room: Checkout, session: Session, provider: str | None = None, *, again: bool = False
+    room: Checkout,
+    session: Session,
+    provider: str | None = None,
+    *,
+    browser: str = "",
+    again: bool = False,
 ) -> Session:
     """Start an identity check, or return the one that the buyer can go on with.
 
     The buyer continues at `session.asked.check.url`, which is a new one where the provider's
     addresses work once. A check that is decided, or that the provider gave up, is followed by a
     new one, and so is any other if another `provider` is asked for, or if the buyer wants to begin
-    `again`.
+    `again`. The address of a check is given only to the `browser` that has begun it: another one
+    begins a new check.
 
     Raises:
         CheckoutSessionClosed: the session has ended, collects something else now, or has used up
@@ -106,6 +113,7 @@ async def begin(
         provider=provider,
         names=names,
         seen=session.asked.attempts,
+        browser=browser,
         again=again,
     )
     session = await store.change(room, session, reserved)
@@ -185,8 +193,10 @@ def played_session(session_id: str) -> str:
     return f"hosted_{session_id}"
 
 
-async def play(room: Checkout, session: Session, outcome: str) -> Session:
+async def play(room: Checkout, session: Session, outcome: str, browser: str = "") -> Session:
     """Let the pretended provider of the sandbox find one of OUTCOMES.
+
+    It leads the browser back at once.
 
     Raises:
         CheckoutSessionClosed: the session has ended, or collects something else now.
@@ -199,11 +209,15 @@ async def play(room: Checkout, session: Session, outcome: str) -> Session:
         raise InvalidRequest("There is no such outcome.")
     if await providers(room, session) != played(session.mode):
         raise InvalidRequest("This account has the test mode of an identity provider.")
-    session = await begin(room, session, PLAYED)
+    session = await begin(room, session, PLAYED, browser=browser)
     if outcome in _GIVEN_UP:
         check = _played(session, None, BuyerStatus.REQUIRES_INPUT, (_GIVEN_UP[outcome],), None)
         return await store.change(room, session, partial(checks.identified, check=check))
-    return await _play(room, session, OUTCOMES[outcome])
+    session = await _play(room, session, OUTCOMES[outcome])
+    newest = session.asked.check
+    attempt = newest.attempt if newest else 0
+    arrived = partial(checks.came_back, attempt=attempt, browser=browser)
+    return await store.change(room, session, arrived)
 
 
 async def _play(room: Checkout, session: Session, scripted: str | None) -> Session:
@@ -239,9 +253,10 @@ def _played(
     )
 
 
-async def follow(room: Checkout, session: Session) -> Session:
-    """Ask the provider about the newest check now, and take its decision over.
+async def follow(room: Checkout, session: Session, attempt: int = 0) -> Session:
+    """Ask the provider about a check now, and take its decision over.
 
+    That is the newest, unless `attempt` is the number of an earlier one.
     Nothing happens where nothing was started, or the session has ended or collects something else.
 
     Raises:
@@ -249,7 +264,7 @@ async def follow(room: Checkout, session: Session) -> Session:
         ProviderSessionNotFound, ProviderSessionNotBound: it denies the session that it made.
         RateLimited: too many ZIP codes tried for this buyer.
     """
-    check = None if session.content is None else session.asked.check
+    check = None if session.content is None else _check_at(session.content, attempt)
     if check is None or not await _is_at_identity(room, session):
         return session
     if check.played:
@@ -272,6 +287,22 @@ async def follow(room: Checkout, session: Session) -> Session:
     # Nothing was submitted that is known of, so that nothing was written about a buyer.
     outcome = _identity(found, check.attempt)
     return await store.change(room, session, partial(checks.unsubmitted, check=outcome))
+
+
+def returned_from(room: Checkout, session: Session, key: str) -> int:
+    """The number of the check that has this key in its return address; 0: none."""
+    for attempt in range(1, session.asked.attempts + 1):
+        if compare_digest(return_code(room, session.id, attempt).encode(), key.encode()):
+            return attempt
+    return 0
+
+
+async def came_back(room: Checkout, session: Session, attempt: int, browser: str) -> Session:
+    """A browser arrived at the return address of a check; "" is one without the link."""
+    if not attempt:
+        return session
+    arrived = partial(checks.came_back, attempt=attempt, browser=browser)
+    return await store.change(room, session, arrived)
 
 
 async def take_over(room: Checkout, session: Session) -> Session:
@@ -338,6 +369,10 @@ async def _is_at_identity(room: Checkout, session: Session) -> bool:
         return False
     status = session.status_at(await store.clock_of(room, session))
     return status is Status.OPEN and session.step is Collected.IDENTITY
+
+
+def _check_at(content: Content, attempt: int) -> StartedCheck | None:
+    return next((one for one in content.earlier if one.attempt == attempt), content.check)
 
 
 def _says_something(check: Check) -> bool:

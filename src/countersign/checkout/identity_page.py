@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
-from hmac import compare_digest
 from typing import TYPE_CHECKING, Final
 
 from countersign.access.origins import origin_of
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import PROVIDER as PLAYED
-from countersign.checkout import identity
-from countersign.checkout.cookies import return_code
+from countersign.checkout import identity, store
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
     Collected,
@@ -27,7 +25,6 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
-from countersign.checkout.remembered_cookies import BEGAN, RETURNED, has_mark, mark_header
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
@@ -42,7 +39,6 @@ from countersign.errors import (
     VerificationNotConfigured,
 )
 from countersign.http.reply import Call, Header, Reply
-from countersign.ids import VERIFICATION_SESSION, is_id
 from countersign.reason import Reason
 
 if TYPE_CHECKING:
@@ -110,8 +106,10 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
         names, is_unavailable = (), True
     is_played = names == (PLAYED,)
     going_on = {Stage.WAITING, Stage.DECIDING}
-    if stage is Stage.WAITING and (is_played or not _has_begun(visit)):
-        stage = Stage.BEGIN
+    is_own = content.check is not None and _is_own(visit, content.check)
+    if stage is Stage.WAITING and (is_played or not is_own):
+        is_left = is_played or content.attempts < ATTEMPTS_MAX
+        stage = Stage.BEGIN if is_left else Stage.USED_UP
     elif not is_played and content.check and content.check.played and stage in going_on:
         # The account has the test mode of a provider now.
         stage = Stage.BEGIN if content.attempts < ATTEMPTS_MAX else Stage.USED_UP
@@ -161,19 +159,20 @@ async def start(visit: Visit) -> Reply:
     if content.is_waiting and not visit.room.asking.may(visit.session.id):
         return await show(visit, is_unavailable=True)
     try:
-        session = await identity.begin(visit.room, visit.session, provider, again=again)
+        session = await identity.begin(
+            visit.room, visit.session, provider, browser=visit.browser, again=again
+        )
     except _NOT_STARTED:
         return await show(visit, is_unavailable=True, down=provider)
     begun = session.content
     if begun is None:
         return visit.go_on()
-    mark = mark_header(visit.room, session, BEGAN, begun.attempts, visit.now)
     if form.get(_DEVICE) == "yes":
-        return lead(_with(visit, _DEVICE), mark)
+        return lead(_with(visit, _DEVICE))
     # With a provider that does not lead back, this page stays open in its own window.
     check = begun.check
     stays = check is None or check.played or not check.leads_back
-    return lead(f"{visit.root}{'' if stays else '/continue'}{visit.lang}", mark)
+    return lead(f"{visit.root}{'' if stays else '/continue'}{visit.lang}")
 
 
 async def go_to_provider(visit: Visit) -> Reply:
@@ -186,6 +185,8 @@ async def go_to_provider(visit: Visit) -> Reply:
     check = visit.session.asked.check
     url = _address(check)
     if check is None or check.played or url is None or stage_of(visit) is not Stage.WAITING:
+        return visit.go_on()
+    if not _is_own(visit, check):
         return visit.go_on()
     return visit.show(
         "identity_continue.html",
@@ -211,17 +212,12 @@ async def check_now(visit: Visit) -> Reply:
 
 
 async def play(visit: Visit) -> Reply:
-    """Play the outcome that was chosen on the page of the pretended provider.
-
-    The browser is back from that provider with this response.
-    """
+    """Play the outcome that was chosen on the page of the pretended provider."""
     try:
-        session = await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
+        await identity.play(visit.room, visit.session, visit.form.get("outcome", ""), visit.browser)
     except ProviderUnavailable:
         return await show(visit, is_unavailable=True)
-    mark = mark_header(visit.room, session, RETURNED, session.asked.attempts, visit.now)
-    reply = visit.go_on()
-    return reply._replace(headers=(*reply.headers, mark))
+    return visit.go_on()
 
 
 async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Reply:
@@ -231,9 +227,14 @@ async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Re
     from which check it comes, which decides only whether the buyer may be remembered there.
     """
     call.query_string = b""
+    is_seen = call.method != "HEAD" and not _is_prefetched(call)
     try:
         visit = await visit_of(room, call, session_id)
     except NotFound:
+        session = await store.find_by_id(room, session_id) if is_seen else None
+        if session is not None and session.content is not None:
+            attempt = identity.returned_from(room, session, key)
+            await identity.came_back(room, session, attempt, "")
         locale = preferred(call.headers.get(b"accept-language", b""))
         words = words_of(locale)
         return screen(
@@ -244,22 +245,16 @@ async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Re
             intro=words["elsewhere_intro"],
             return_url=None,
         )
-    is_seen = call.method != "HEAD" and not _is_prefetched(call)
-    if is_seen and _may_ask(visit.session) and room.asking.may(session_id):
+    session = visit.session
+    attempt = identity.returned_from(room, session, key)
+    if is_seen and _may_ask(session) and room.asking.may(session_id):
         # The page has a button that asks again, and what the provider decides arrives anyway.
         with suppress(Refusal):
-            await identity.follow(room, visit.session)
-    reply = visit.go_on()
-    return reply._replace(headers=(*reply.headers, *_returned(visit, key)))
-
-
-def _returned(visit: Visit, key: str) -> tuple[Header, ...]:
-    """The header that says to a browser from which check it was led back."""
-    room, session = visit.room, visit.session
-    for attempt in range(1, visit.session.asked.attempts + 1):
-        if compare_digest(return_code(room, session.id, attempt).encode(), key.encode()):
-            return (mark_header(room, session, RETURNED, attempt, visit.now),)
-    return ()
+            session = await identity.follow(room, session, attempt)
+    if is_seen:
+        with suppress(Refusal):  # erased meanwhile
+            await identity.came_back(room, session, attempt, visit.browser)
+    return visit.go_on()
 
 
 async def updates(visit: Visit) -> Reply:
@@ -274,12 +269,9 @@ async def updates(visit: Visit) -> Reply:
     return Reply(await anext(pieces), headers, 200, pieces)
 
 
-def _has_begun(visit: Visit) -> bool:
-    """Whether this browser has begun a check: the first of a verification session waits for it."""
-    session, attempts = visit.session, visit.session.asked.attempts
-    if attempts > 1 or not is_id(VERIFICATION_SESSION, session.id):
-        return True
-    return has_mark(visit.room, session, BEGAN, attempts, visit.call)
+def _is_own(visit: Visit, check: StartedCheck) -> bool:
+    """Whether this browser has begun this check: no other one is led to its page."""
+    return visit.session.asked.is_begun_by(visit.browser, check.attempt)
 
 
 def _with(visit: Visit, said: str) -> str:

@@ -113,6 +113,16 @@ class StartedCheck(Struct, frozen=True, kw_only=True):
     """Whether the sandbox plays the provider."""
 
 
+class Begun(Struct, frozen=True, kw_only=True):
+    """The browser that an identity check belongs to: no other one is given its address."""
+
+    attempt: int
+    browser: str
+    """Which of those with the link; "" if it was another one."""
+    is_back: bool | None = None
+    """Whether the provider led it back from the decision, and no other one; None: not yet."""
+
+
 class IdentityCheck(Struct, frozen=True, kw_only=True):
     """The best outcome of the identity checks in a session, or a buyer that was known before."""
 
@@ -152,6 +162,10 @@ class Content(Struct, frozen=True, kw_only=True):
     starting: str | None = None
     """The provider at which the check with the last number is being started."""
     check: StartedCheck | None = None
+    earlier: tuple[StartedCheck, ...] = ()
+    """Those before it: another browser may be at one of them."""
+    begun: tuple[Begun, ...] = ()
+    """Of the identity checks that a browser has begun, or was led back from."""
     identity: IdentityCheck | None = None
     ordinary_end: datetime | None = None
     """When the session would end if the provider did not decide about its identity check."""
@@ -165,6 +179,15 @@ class Content(Struct, frozen=True, kw_only=True):
         """Whether nothing came of the newest identity check yet: its buyer can go on with it."""
         check, identity = self.check, self.identity
         return check is not None and (identity is None or identity.attempt < check.attempt)
+
+    def begun_of(self, attempt: int) -> Begun | None:
+        """The browser of this identity check; None: the first that begins it may have it."""
+        return next((one for one in self.begun if one.attempt == attempt), None)
+
+    def is_begun_by(self, browser: str, attempt: int) -> bool:
+        """Whether this identity check belongs to this browser."""
+        begun = self.begun_of(attempt)
+        return begun is not None and begun.browser == browser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

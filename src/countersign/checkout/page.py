@@ -126,7 +126,7 @@ async def _enter(room: Checkout, call: Call, token: str) -> Reply:
         # The link is over: it still says how the session ended, and nothing of the buyer.
         visit = await visit_of(room, call, session.id, code(room, session, COPY))
         return await _ended(visit, with_copy=False)
-    return lead(f"/c/{session.id}", set_cookie(room, session, now))
+    return lead(f"/c/{session.id}", set_cookie(room, session, now, call))
 
 
 async def _state(visit: Visit) -> Reply:

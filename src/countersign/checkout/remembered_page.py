@@ -15,22 +15,15 @@ from typing import Any, Final
 from countersign.access.origins import origin_of
 from countersign.checkout import identity, store
 from countersign.checkout.model import Collected, Session, Status, require_open
-from countersign.checkout.remembered_cookies import (
-    BEGAN,
-    PASSKEY,
-    REMEMBERED,
-    RETURNED,
-    cookie,
-    cookie_header,
-    has_mark,
-)
+from countersign.checkout.remembered_cookies import PASSKEY, REMEMBERED, cookie, cookie_header
 from countersign.checkout.room import Checkout
-from countersign.checkout.screens import ALONE, lead, words_of
+from countersign.checkout.screens import lead, words_of
 from countersign.checkout.sessions import return_url
 from countersign.checkout.visits import Visit
 from countersign.errors import CheckoutSessionClosed, RateLimited
 from countersign.evidence.process import Binding
 from countersign.http.reply import Call, Reply
+from countersign.instant import from_ms, from_ns, to_ms
 from countersign.mode import Mode
 from countersign.remembered.cookies import by_cookie, forget_cookie, remember_cookie, use_cookie
 from countersign.remembered.inform import inform
@@ -47,14 +40,15 @@ CHECK: Final = "check"
 SCRIPT: Final = "remembered.js"
 OFFERED: Final = timedelta(minutes=15)
 """How long after the end: later, somebody else may have the device."""
+_MS_DIGITS_MAX: Final = 14
 _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedframe"})
 
 
 async def asked_first(visit: Visit) -> Reply | None:
     """The page that asks a remembered buyer; None where no one is known to be remembered."""
-    content, call = visit.session.asked, visit.call
-    begun = content.identity or has_mark(visit.room, visit.session, BEGAN, content.attempts, call)
-    if begun or visit.form.get("step") == CHECK or not _may_ask(visit):
+    content = visit.session.asked
+    has_begun = any(one.browser == visit.browser for one in content.begun)
+    if content.identity or has_begun or visit.form.get("step") == CHECK or not _may_ask(visit):
         return None
     known = await _by_cookie(visit)
     return _consent(visit, known) if known or _has_passkey(visit) else None
@@ -69,10 +63,7 @@ async def ask(visit: Visit) -> Reply:
 
 
 async def consent(visit: Visit) -> Reply:
-    """Take what a remembered buyer has decided.
-
-    A response counts once: the session then has other codes.
-    """
+    """Take what a remembered buyer has decided, on the page that was served to this browser."""
     room, session, form = visit.room, visit.session, visit.form
     require_open(session, visit.now, Collected.IDENTITY)
     mode, how = session.mode, form.get("how")
@@ -82,14 +73,14 @@ async def consent(visit: Visit) -> Reply:
         return lead(_check_page(visit), *gone)
     if session.is_of_known_buyer:
         return lead(_check_page(visit))
-    challenge = _challenge(visit, "consent")
+    asked = _asked_ms(form)
+    challenge = _asking(visit, asked)
     if not compare_digest(form.get("served", "").encode(), _text(challenge).encode()):
         return visit.go_on()
-    session = await store.count_consent(room, session)
     known: KnownBy | None
     if how == Kind.PASSKEY:
-        response = form.get("credential", "")
-        known = await assert_passkey(room.remembered, mode, challenge, response)
+        response, asked_at = form.get("credential", ""), from_ms(asked)
+        known = await assert_passkey(room.remembered, mode, challenge, response, asked_at)
     else:
         sent = cookie(room, visit.call, REMEMBERED, mode)
         known = await use_cookie(room.remembered, mode, sent)
@@ -129,8 +120,9 @@ NO_OFFER: Final[Mapping[str, Any]] = {"remembered": None, "remembered_yes": Fals
 async def offer(visit: Visit) -> Mapping[str, Any]:
     """What the page of an ended session shows: what the buyer can be remembered by, if anything.
 
-    Only to the browser that the provider led back from the identity check: a vendor has the link
-    of the session, too, and could otherwise be remembered in the buyer's place.
+    Only to the browser that began the identity check and was led back from it, and only if no
+    other one was: a vendor has the link of the session, too, and could otherwise be remembered in
+    the buyer's place.
     """
     if is_framed(visit.call):
         return NO_OFFER
@@ -139,7 +131,7 @@ async def offer(visit: Visit) -> Mapping[str, Any]:
         return {"remembered": None, "remembered_yes": visit.form.get("remembered") == "yes"}
     if not _may_keep(visit):
         return NO_OFFER
-    challenge, party, options = _challenge(visit, "keep"), room.remembered.party, None
+    challenge, party, options = _keeping(visit), room.remembered.party, None
     if party is not None:
         options = registration_options(
             room.remembered, party, mode, _cbid(visit.session), challenge, _name(visit)
@@ -150,14 +142,13 @@ async def offer(visit: Visit) -> Mapping[str, Any]:
         "remembered_yes": False,
         "framed_by": "'none'",
         "scripts": ("page.js", SCRIPT),
-        "headers": (ALONE,),
     }
 
 
 async def keep(visit: Visit) -> Reply:
     """Remember the buyer in the way that was chosen."""
     room, session, form = visit.room, visit.session, visit.form
-    mode, challenge = session.mode, _challenge(visit, "keep")
+    mode, challenge = session.mode, _keeping(visit)
     served = compare_digest(form.get("served", "").encode(), _text(challenge).encode())
     if not served or not _may_keep(visit):
         return visit.go_on()
@@ -165,6 +156,8 @@ async def keep(visit: Visit) -> Reply:
     cbid = _cbid(session)
     if form.get("how") == Kind.COOKIE:
         value = await remember_cookie(room.remembered, mode, cbid)
+        if not value:
+            return visit.go_on()
         header = cookie_header(room, REMEMBERED, mode, value, COOKIE_KEPT)
     elif await register(room.remembered, mode, cbid, challenge, form.get("credential", "")):
         header = cookie_header(room, PASSKEY, mode, "1", PASSKEY_KEPT)
@@ -188,7 +181,8 @@ def _has_passkey(visit: Visit) -> bool:
 
 
 def _consent(visit: Visit, known: KnownBy | None) -> Reply:
-    challenge, party = _challenge(visit, "consent"), visit.room.remembered.party
+    asked = to_ms(from_ns(visit.room.access.clock.time_ns()))
+    challenge, party = _asking(visit, asked), visit.room.remembered.party
     back = origin_of(visit.session.asked.return_url)
     return visit.show(
         "remembered_consent.html",
@@ -200,7 +194,7 @@ def _consent(visit: Visit, known: KnownBy | None) -> Reply:
         with_cookie=known is not None,
         with_hint=known is not None or _has_passkey(visit),
         cookie_first=known is not None and not _has_passkey(visit),
-        headers=(ALONE,),
+        asked=asked,
         served=_text(challenge),
         options=party and json.dumps(assertion_options(party, challenge)),
     )
@@ -214,6 +208,7 @@ async def _by_cookie(visit: Visit) -> KnownBy | None:
 
 def _may_keep(visit: Visit) -> bool:
     session, check = visit.session, visit.session.asked.identity
+    begun = session.asked.begun_of(check.attempt) if check else None
     return (
         session.status is Status.COMPLETED
         and session.ended_at is not None
@@ -221,7 +216,9 @@ def _may_keep(visit: Visit) -> bool:
         and check is not None
         and check.verified
         and check.binding is Binding.IDENTITY_SESSION
-        and has_mark(visit.room, session, RETURNED, check.attempt, visit.call)
+        and begun is not None
+        and begun.browser == visit.browser
+        and begun.is_back is True
     )
 
 
@@ -238,10 +235,29 @@ def _name(visit: Visit) -> str:
     return f"{name} ({words['remembered_test']})" if visit.session.mode is Mode.TEST else name
 
 
-def _challenge(visit: Visit, use: str) -> bytes:
-    """Of this session in this state alone."""
+def _asked_ms(form: Mapping[str, str]) -> int:
+    """When the page was served that has this form; 0, when none was, if the form does not say."""
+    sent = form.get("asked", "")
+    is_time = sent.isascii() and sent.isdecimal() and len(sent) <= _MS_DIGITS_MAX
+    return int(sent) if is_time else 0
+
+
+def _asking(visit: Visit, asked_ms: int) -> bytes:
+    """For a consent: of this session in this state, this browser and this time.
+
+    Nothing in it is counted: another browser with the link would see that somebody consented.
+    """
+    return _made(visit, f"consent {asked_ms}")
+
+
+def _keeping(visit: Visit) -> bytes:
+    """For what is kept: of this session in this state and this browser, once."""
+    return _made(visit, f"keep {visit.session.consents}")
+
+
+def _made(visit: Visit, use: str) -> bytes:
     session = visit.session
-    use = f"remembered {use} {session.revision} {session.consents}"
+    use = f"remembered {use} {visit.browser} {session.revision}"
     return visit.room.access.secret.page_code(use, session.id, session.token_digest)
 
 

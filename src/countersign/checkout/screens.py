@@ -31,8 +31,11 @@ NOTHING: Final[Header] = (
     b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 )
 """The policy of a response that is no page."""
-ALONE: Final[Header] = (b"cross-origin-opener-policy", b"same-origin")
-"""No page of another site that has opened this one keeps a hold of its window (HTML §7.1.3)."""
+_ALONE: Final[Header] = (b"cross-origin-opener-policy", b"same-origin")
+"""No page of another site that has opened this one keeps a hold of its window (HTML §7.1.3).
+
+Every page has it: where only some do, a shop sees by it which one its visitor has met.
+"""
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 _LIGHT_MIN: Final = 0.1791
 """From this luminance on, black on a colour has more contrast than white (WCAG 2.2, 1.4.3).
@@ -77,7 +80,7 @@ def screen(
         f"'sha256-{script_digest}'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
         f"form-action {form_action}; frame-ancestors {framed_by}"
     )
-    safe = (_HTML, *PRIVATE, (b"content-security-policy", policy.encode()))
+    safe = (_HTML, *PRIVATE, _ALONE, (b"content-security-policy", policy.encode()))
     return Reply(page.encode(), (*safe, *headers), status)
 
 
@@ -112,7 +115,7 @@ def preferred(accepted: bytes) -> str:
 
 def lead(address: str, *headers: tuple[bytes, bytes]) -> Reply:
     """Lead to another address of the page."""
-    return Reply(b"", ((b"location", address.encode()), *PRIVATE, NOTHING, *headers), 303)
+    return Reply(b"", ((b"location", address.encode()), *PRIVATE, _ALONE, NOTHING, *headers), 303)
 
 
 @lru_cache(maxsize=256)

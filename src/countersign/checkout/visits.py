@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from hmac import compare_digest
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, parse_qsl
 
 from countersign.checkout import buyer, store
 from countersign.checkout.brand import Brand
-from countersign.checkout.cookies import COPY, FORM, code, has_cookie, is_code, refuse_foreign
+from countersign.checkout.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
 from countersign.checkout.model import Session
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import lead, screen
@@ -30,6 +31,8 @@ class Visit:
     room: Checkout
     call: Call
     session: Session
+    browser: str
+    """Which of those with the link; "" for one that has only the link of the copy."""
     now: datetime
     brand: Brand
     locale: str
@@ -50,7 +53,7 @@ class Visit:
             "here": self.root,
             "root": self.root,
             "lang": self.lang,
-            "csrf": code(self.room, self.session, FORM),
+            "csrf": form_code(self.room, self.session, self.browser),
             "test_mode": self.session.mode is Mode.TEST,
             "remembered_no": self.form.get("remembered") == "no",
             "remembered_link": self.room.remembered.party is not None
@@ -76,12 +79,14 @@ async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None 
     session = await store.find_by_id(room, session_id)
     if session is None or session.content is None:
         raise NotFound
-    if not (has_cookie(room, session, call) if key is None else is_code(room, session, COPY, key)):
+    browser = browser_of(room, session, call) if key is None else ""
+    if not (browser if key is None else is_code(room, session, COPY, key)):
         raise NotFound
     visit = Visit(
         room=room,
         call=call,
         session=session,
+        browser=browser,
         now=await store.clock_of(room, session),
         brand=await buyer.brand(room, session),
         locale=session.content.locale,
@@ -108,7 +113,8 @@ async def with_form(visit: Visit) -> Visit:
     """
     refuse_foreign(visit.room, visit.call)
     form = await read_form(visit.call)
-    if not is_code(visit.room, visit.session, FORM, form.get("csrf", "")):
+    served = form_code(visit.room, visit.session, visit.browser)
+    if not compare_digest(served.encode(), form.get("csrf", "").encode()):
         raise OriginNotAllowed
     return replace(visit, form=form, locale=_locale(visit, form))
 

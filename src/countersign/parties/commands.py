@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -142,12 +143,10 @@ def _read(file: Path) -> str:
 
 
 def _show_or_say(found: Described | None, advice: str, *, as_json: bool) -> None:
-    if found is None and not as_json:
+    if found is None:
         say(f"Nothing is recorded yet: {advice}")
-    elif found is None:
-        show(None, "", as_json=True)
-    else:
-        _show(found, as_json=as_json)
+        found = Described({**asdict(Particulars())}, 0, {}, {})
+    _show(found, as_json=as_json)
 
 
 def _show(found: Described, *, as_json: bool) -> None:

@@ -16,12 +16,14 @@ _LENGTH_MAX: Final = 64
 
 
 async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
-    """Remember this buyer by a new cookie, and give its value; durable when this returns."""
+    """Remember this buyer by a new cookie, and give its value; durable when this returns.
+
+    "" if the buyer was erased.
+    """
     access = room.buyers.access
     value = urlsafe_b64encode(access.entropy(_BYTES)).rstrip(b"=").decode()
     row = new_row(room, mode, cbid, Kind.COOKIE, _lookup(room, value), COOKIE_KEPT)
-    await access.database.write(sql.add, row)
-    return value
+    return value if await access.database.write(sql.add, row) else ""
 
 
 async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:

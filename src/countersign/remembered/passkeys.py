@@ -72,7 +72,7 @@ async def register(
 ) -> bool:
     """Keep the passkey that a browser has made for this challenge; durable when this returns.
 
-    False: it is not what was asked for, or is known already.
+    False: it is not what was asked for, is known already, or the buyer was erased.
     """
     party = room.party
     if party is None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
+from countersign.buyers.sql import buyers_by_cbid
 from countersign.db.tables import buyers, remembered, remembered_uses
 from countersign.mode import Mode
 from countersign.remembered.model import KEPT_MAX, Kind, KnownBy, Use
@@ -41,14 +42,20 @@ def sign_out(connection: Connection, id_: str, now: datetime) -> None:
 
 
 def add(connection: Connection, row: dict[str, object]) -> bool:
-    """Write a passkey or a cookie; False: what it is found by is there already."""
+    """Write a passkey or a cookie of a buyer who is to be changed by no one else meanwhile.
+
+    False: what it is found by is there already, or the buyer was erased.
+    """
+    cbid = str(row["cbid"])
+    if cbid not in buyers_by_cbid(connection, [cbid], to_change=True):
+        return False
     same = select(_c.id).where(_c.lookup == row["lookup"])
     if connection.execute(same).first() is not None:
         return False
-    cbid = _c.cbid == row["cbid"]
-    newest = select(_c.id).where(cbid).order_by(_c.last_used_at.desc(), _c.id.desc())
+    own = _c.cbid == cbid
+    newest = select(_c.id).where(own).order_by(_c.last_used_at.desc(), _c.id.desc())
     kept = [*connection.execute(newest.limit(KEPT_MAX - 1)).scalars()]
-    connection.execute(delete(remembered).where(cbid, _c.id.not_in(kept)))
+    connection.execute(delete(remembered).where(own, _c.id.not_in(kept)))
     connection.execute(insert(remembered), row)
     return True
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from countersign.checkout.brand import brand_of
 from countersign.checkout.cookies import refuse_foreign
 from countersign.checkout.remembered_cookies import PASSKEY, REMEMBERED, cookie_header
-from countersign.checkout.screens import ALONE, lead, screen, words_of
+from countersign.checkout.screens import lead, screen, words_of
 from countersign.checkout.visits import read_form
 from countersign.checkout.words import LOCALES
 from countersign.errors import OriginNotAllowed
@@ -78,7 +78,7 @@ async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
         visit.locale,
         None,
         422 if unsure else 200,
-        headers=(ALONE,) if visit.signed_in_at else (ALONE, visit.header()),
+        headers=() if visit.signed_in_at else (visit.header(),),
         scripts=_SCRIPTS,
         here="/buyer",
         csrf=visit.csrf,
