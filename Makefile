@@ -61,6 +61,7 @@ lint: $(VENV)/.dev $(VENV)/.bench ## Check formatting, lint rules and types
 bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m bench.evidence $(EVIDENCE_ARGS)
+	$(BIN)/python -m bench.dossier
 	$(BIN)/python -m bench.clearance $(CLEARANCE_ARGS)
 	$(BIN)/python -m bench.checkout $(CHECKOUT_ARGS)
 	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)

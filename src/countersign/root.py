@@ -11,7 +11,6 @@ import click
 from countersign import __version__
 from countersign.access.commands import accounts, keys
 from countersign.acknowledgments.commands import acknowledgments
-from countersign.acknowledgments.verify_command import verify
 from countersign.bootstrap import open_deployment
 from countersign.buyers.commands import audit, buyers, verification
 from countersign.checkout.commands import checkout_sessions
@@ -20,6 +19,8 @@ from countersign.clearances.commands import clearance, clearances
 from countersign.cli.arguments import explain
 from countersign.cli.support import command, log_to_standard_error
 from countersign.config import load_settings
+from countersign.dossiers.commands import dossier
+from countersign.dossiers.verify_command import verify
 from countersign.errors import PackageNotInstalled
 from countersign.log.commands import log
 from countersign.monitor.commands import check_alarm_file, mirror_log, monitor
@@ -107,6 +108,7 @@ for part in (
     keys,
     notices,
     acknowledgments,
+    dossier,
     verify,
     certification,
     log,

@@ -72,6 +72,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "keys revoke": ("{key_id}", "--yes"),
     "acknowledgments export": ("--account", "vendor", "--mode", "test"),
     "acknowledgments bundle": ("{ack_id}", "--output", "{bundle}"),
+    "dossier": ("{ack_id}", "--output", "{bundle}"),
     "verify": ("{proof}", "--policy", "{policy}"),
     "log status": (),
     "log check": (),

@@ -214,6 +214,21 @@ def evidence_is_its_owners(what: str) -> Callable[[Stage], None]:
     return check
 
 
+def a_dossier_is_its_owners(stage: Stage) -> None:
+    """To all others there is none, and in it is nothing of theirs."""
+    cleared = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
+    for owner, other in stage.pairs():
+        path = f"/v1/clearances/{cleared[owner]}/dossier"
+        mine = owner.client.get(path, headers={"Prefer": "wait=10"})
+        assert mine.status_code == 200
+        nothing_of(other, mine)
+        answer = other.client.get(path)
+        assert refusal(answer) == (404, "not_found")
+        never = "/v1/clearances/clr_00000000000000000000000000/dossier"
+        assert answer.content == other.client.get(never).content
+        nothing_of(owner, answer)
+
+
 def a_verification_is_an_accounts_own(stage: Stage) -> None:
     """The same session elsewhere is another buyer; guesses of a ZIP count for each by itself."""
     first, second = (p for p in stage.parties if p.mode == "test")
@@ -706,6 +721,8 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("GET", "/v1/acknowledgments/{ack_id}/proof"): evidence_is_its_owners("proof"),
     ("GET", "/v1/acknowledgments/{ack_id}/certificate"): evidence_is_its_owners("certificate"),
     ("GET", "/v1/acknowledgments/{ack_id}/bundle"): evidence_is_its_owners("bundle"),
+    ("GET", "/v1/acknowledgments/{ack_id}/dossier"): evidence_is_its_owners("dossier"),
+    ("GET", "/v1/clearances/{clearance_id}/dossier"): a_dossier_is_its_owners,
     ("GET", "/v1/log/keys"): it_is_the_same_for_everyone("/v1/log/keys"),
     ("GET", "/v1/log/policy"): it_is_the_same_for_everyone("/v1/log/policy"),
     ("GET", "/v1/log/{path*}"): it_is_the_same_for_everyone("/v1/log/live/1/tile/entries/000.p/1"),

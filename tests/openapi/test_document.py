@@ -253,6 +253,8 @@ OWN_CODES = {
         "erased",
     },
     "getAcknowledgmentBundle": {"not_found", "evidence_pending", "evidence_damaged", "erased"},
+    "getAcknowledgmentDossier": {"not_found", "evidence_pending", "evidence_damaged"},
+    "getClearanceDossier": {"not_found", "evidence_pending", "evidence_damaged"},
     "getLogPolicy": {"invalid_request", "overloaded", "storage_unavailable"},
     "verifyBuyer": {
         "mode_mismatch",
@@ -320,7 +322,7 @@ def test_files_are_described_as_bytes() -> None:
         .items()
         if media_type in {"application/pdf", "application/zip"}
     ]
-    assert files == [{"type": "string", "format": "binary"}] * 2
+    assert files == [{"type": "string", "format": "binary"}] * 4
 
 
 def test_the_document_describes_what_webhook_endpoints_receive() -> None:

@@ -58,6 +58,8 @@ NOWHERE: Final = (
     "/v1/acknowledgments/{verification_id}/certificate",
     "/v1/acknowledgments/{verification_id}/bundle",
     "/v1/acknowledgments/{verification_id}/bundle?disclose=cbid",
+    "/v1/acknowledgments/{verification_id}/dossier",
+    "/v1/clearances/{verification_id}/dossier",
     "/v1/audit",
     "/v1/accounts",
 )

@@ -49,6 +49,7 @@ class AuditAction(StrEnum):
     ACKNOWLEDGMENTS_EXPORTED = "acknowledgments_exported"
     CERTIFICATION_DRAFTED = "certification_drafted"
     BUNDLE_WRITTEN = "bundle_written"
+    DOSSIER_WRITTEN = "dossier_written"
     ERASED = "erased"
     HOLD_PLACED = "hold_placed"
     HOLD_RELEASED = "hold_released"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -75,7 +76,11 @@ class Certificates:
         self._closed = False
 
     async def make(self, facts: CertificateFacts, account: str) -> bytes:
-        """The PDF; however many an account asks for, another waits for one of them at most."""
+        """The PDF of a certificate."""
+        return await self.run(lambda: make_certificate(facts), account)
+
+    async def run(self, make: Callable[[], bytes], account: str) -> bytes:
+        """Make a PDF; however many an account asks for, another waits for one of them at most."""
         queue = self._queues.setdefault(account, _Queue())
         if queue.inside > WAITING_MAX:
             raise Overloaded(retry_after=_RETRY_SECONDS)
@@ -84,9 +89,7 @@ class Certificates:
             async with queue.turn:
                 if self._closed:
                     raise Overloaded(retry_after=_RETRY_SECONDS)
-                return await asyncio.get_running_loop().run_in_executor(
-                    self._thread, make_certificate, facts
-                )
+                return await asyncio.get_running_loop().run_in_executor(self._thread, make)
         finally:
             queue.inside -= 1
             if not queue.inside:

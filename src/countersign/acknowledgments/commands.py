@@ -29,7 +29,7 @@ from countersign.mode import Mode
 
 _MODES = click.Choice([mode.value for mode in Mode])
 _PROGRESS_EVERY = 5000
-_SEALING_SECONDS = 5.0
+SEALING_SECONDS = 5.0
 _PAGE = 500
 COLUMNS: Final = (
     *("ack_id", "livemode", "accepted_at", "notice_id", "notice_version"),
@@ -133,7 +133,7 @@ async def bundle(
         AuditAction.BUNDLE_WRITTEN, ack_id, account_id=account_id, disclose=disclose
     )
     who = operator_of(account_id, mode)
-    data = await proof.bundle(room, who, ack_id, disclose, _SEALING_SECONDS)
+    data = await proof.bundle(room, who, ack_id, disclose, SEALING_SECONDS)
     target = output or Path(f"{ack_id}.zip")
     with written(target) as file:
         file.write(data)

@@ -54,15 +54,17 @@ async def get_proof(room: Acknowledgments, call: Call) -> Reply:
     A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
     file changes only when a witness or a time-stamp authority signs a later checkpoint.
     """
-    file = await proof.proof(room, call.principal, call.parameter, _wait(call))
-    return _file(file, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
+    file = await proof.proof(room, call.principal, call.parameter, wait_of(call))
+    return file_reply(file, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
 
 
 async def get_certificate(room: Acknowledgments, call: Call) -> Reply:
     """A certificate that people can read, with the machine-readable evidence attached."""
     query: DisclosureQuery = call.query
-    pdf = await proof.certificate(room, call.principal, call.parameter, query.disclose, _wait(call))
-    return _file(pdf, b"application/pdf", f"{call.parameter}.pdf")
+    pdf = await proof.certificate(
+        room, call.principal, call.parameter, query.disclose, wait_of(call)
+    )
+    return file_reply(pdf, b"application/pdf", f"{call.parameter}.pdf")
 
 
 async def get_bundle(room: Acknowledgments, call: Call) -> Reply:
@@ -74,8 +76,8 @@ async def get_bundle(room: Acknowledgments, call: Call) -> Reply:
     release of the service.
     """
     query: DisclosureQuery = call.query
-    bundle = await proof.bundle(room, call.principal, call.parameter, query.disclose, _wait(call))
-    return _file(bundle, b"application/zip", f"{call.parameter}.zip")
+    bundle = await proof.bundle(room, call.principal, call.parameter, query.disclose, wait_of(call))
+    return file_reply(bundle, b"application/zip", f"{call.parameter}.zip")
 
 
 async def get_verify_page(room: Acknowledgments, _call: Call) -> Reply:
@@ -109,7 +111,8 @@ def _verify_page() -> tuple[bytes, bytes, bytes]:
     return before + _NO_POLICIES[:-2], after, found[1]
 
 
-def _file(body: bytes, media_type: bytes, name: str) -> Reply:
+def file_reply(body: bytes, media_type: bytes, name: str) -> Reply:
+    """A file to save, with its digest."""
     digest = b64encode(sha256(body).digest()).decode("ascii")
     headers: tuple[Header, ...] = (
         (b"content-type", media_type),
@@ -120,7 +123,7 @@ def _file(body: bytes, media_type: bytes, name: str) -> Reply:
     return Reply(body, headers)
 
 
-def _wait(call: Call) -> float:
+def wait_of(call: Call) -> float:
     """How long the caller would wait (RFC 7240 §4.3); a preference is never an error."""
     found = _WAIT.search(call.headers.get(b"prefer", b"").decode("latin-1").lower())
     return float(min(int(found[1]), WAIT_SECONDS_MAX)) if found else 0.0
@@ -139,13 +142,16 @@ cF1PqiisCigZpguJ8gu1oSE3FMFDDzWqMo1Fr0xILvc=
 — evidence.example.com/v1/log/test/1 G0vEBk7Bej1zBbURuczWTG8sE7FssgwZe3Dk…
 """
 
-_PREFER: Final = {
+PREFER_WAIT: Final = {
     "Prefer": f"`wait=N` waits up to N seconds (at most {WAIT_SECONDS_MAX}) for sealing (RFC 7240)."
 }
-_DIGEST: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
+FILE_RESPONSE_HEADERS: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
 
 _file_route: Final = partial(
-    Route, scope=Scope.EVIDENCE_READ, request_headers=_PREFER, response_headers=_DIGEST
+    Route,
+    scope=Scope.EVIDENCE_READ,
+    request_headers=PREFER_WAIT,
+    response_headers=FILE_RESPONSE_HEADERS,
 )
 
 ROUTES: Final = grouped(

@@ -92,16 +92,18 @@ async def bundle(
     )
 
 
-def fields_to_show(disclose: str | None) -> frozenset[str] | None:
+def fields_to_show(
+    disclose: str | None, known: Sequence[str] = HOSTED_FIELDS
+) -> frozenset[str] | None:
     """The personal fields that the query parameter `disclose` names; None: all."""
     if disclose is None:
         return None
     names = frozenset(disclose.split(",")) if disclose != NO_FIELD else frozenset[str]()
-    unknown = sorted(names - set(HOSTED_FIELDS))
+    unknown = sorted(names - set(known))
     if unknown:
         raise InvalidRequest(
             f"The query parameter disclose names {unknown[0][:64]!a}, which is not a personal "
-            f"field. Use {', '.join(HOSTED_FIELDS)}, or {NO_FIELD}."
+            f"field. Use {', '.join(known)}, or {NO_FIELD}."
         )
     return names
 

@@ -31,29 +31,9 @@ _CHECK: Final = "verification"
 
 
 class _Of(msgspec.Struct):
-    """What every record but an acknowledgment has."""
+    """What every record but an acknowledgment has; those of parties are checked elsewhere."""
 
     at: Time
-
-
-class _Party(_Of):
-    legal_name: str | None
-    address: str | None
-    licence: str | None
-    contact: str | None
-    previous: str | None
-
-
-class _Account(_Party):
-    account: str
-    name: str
-
-
-class _CaptureProcess(_Of):
-    account: str
-    version: int
-    statement: str
-    previous: str | None
 
 
 class _NoticeEvent(_Of):
@@ -92,9 +72,9 @@ class _Erasure(_Of):
 
 
 _MEMBERS: Final[Mapping[str, type[_Of]]] = {
-    OPERATOR: _Party,
-    ACCOUNT: _Account,
-    CAPTURE_PROCESS: _CaptureProcess,
+    OPERATOR: _Of,
+    ACCOUNT: _Of,
+    CAPTURE_PROCESS: _Of,
     NOTICE_EVENT: _NoticeEvent,
     VERIFICATION: _Verification,
     CLEARANCE: _Clearance,
@@ -123,9 +103,6 @@ def check_members(id_: str, record: Mapping[str, Any]) -> None:
             msgspec.convert(record, _MEMBERS[kind])
         except msgspec.ValidationError as error:
             raise EvidenceError(f"{id_} lacks members that every {kind} has: {error}") from error
-    for field in _named(record):
-        if field not in record or not isinstance(record[field], str | None):
-            raise EvidenceError(f"{id_} does not say which {field} was in force")
 
 
 def check_order(placed: Sequence[tuple[str, int]]) -> None:
@@ -280,3 +257,8 @@ def _named(record: Mapping[str, Any]) -> Sequence[str]:
         return ()
     of_vendor = record["type"] == ACKNOWLEDGMENT and record["capture"] == "vendor_api"
     return ("operator_record", "account_record", *((CAPTURE_PROCESS,) if of_vendor else ()))
+
+
+def party_digests(record: Mapping[str, Any]) -> list[str | None]:
+    """The digests of the records of parties that a record names."""
+    return [record[field] for field in _named(record)]

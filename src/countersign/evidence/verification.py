@@ -14,6 +14,7 @@ from countersign.evidence.bundle import SUMS, contents_of, read_container, sums
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.contents import check_disclosures, check_notice, check_record
 from countersign.evidence.dossier import (
+    CLEARANCE,
     FILES_MAX,
     GUIDE,
     Dossier,
@@ -254,6 +255,8 @@ def _verify_dossier(
     )
     with _step("joins"):
         joined = check_joins(records)
+    steps.record = dict(next(r.record for r in records if r.type in {ACKNOWLEDGMENT, CLEARANCE}))
+    steps.notice = notice or {}
     _check_timestamps(steps, contents.timestamps, first.checkpoint, check_timestamp)
     with _step("files"):
         if contents.readme != GUIDE:

@@ -10,6 +10,7 @@ from pathlib import Path
 from countersign.cli.files import written
 from countersign.evidence.alarm import Alarm, format_alarm, said_by
 from countersign.evidence.bundle import read_container
+from countersign.evidence.dossier import FILES_MAX
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Policy
@@ -33,7 +34,7 @@ def proofs_in(data: bytes) -> list[Proof]:
     """The proofs in a file that was verified: of a bundle, or the file itself."""
     if data[:2] != b"PK":
         return [parse_proof(data)]
-    files = read_container(data)
+    files = read_container(data, FILES_MAX)
     return [parse_proof(body) for name, body in files.items() if name.endswith(".tlog-proof")]
 
 

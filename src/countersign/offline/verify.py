@@ -1,8 +1,8 @@
 """Check evidence of an acknowledgment: offline, with Python 3.11 or newer and nothing else.
 
     python3 -I verify.py                          the files of the bundle that this file came in
-    python3 -I verify.py BUNDLE.zip               a bundle
-    python3 -I verify.py FOLDER                   a bundle that was unpacked
+    python3 -I verify.py BUNDLE.zip               a bundle, or the dossier of an order
+    python3 -I verify.py FOLDER                   one that was unpacked
     python3 -I verify.py PROOF --policy POLICY    a proof alone
 
     --policy FILE   trust the keys in this file. Without it, the keys that came in the bundle itself
@@ -18,9 +18,9 @@ a kind of signature that is not known here, a Python that is too old); 3 all che
 the key in the bundle itself.
 
 How to read this file: part 1 has the two signature schemes, part 2 the hash tree, part 3 the
-formats, part 4 the container, part 5 the nine steps in their order, part 6 the command. Every check
-that does not hold raises `Bad`. Nothing is sent anywhere, nothing is written, no other program is
-started.
+formats, part 4 the container, part 5 the steps in their order, part 6 the dossier of an order, part
+7 the command. Every check that does not hold raises `Bad`. Nothing is sent anywhere, nothing is
+written, no other program is started.
 """
 
 import sys
@@ -47,6 +47,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -761,13 +762,13 @@ def write_zip(files: Mapping[str, bytes]) -> bytes:
     return body + directory + b"PK\x05\x06" + end
 
 
-def read_zip(data: bytes) -> dict[str, bytes]:
+def read_zip(data: bytes, files_max: int = 64) -> dict[str, bytes]:
     """The files of a ZIP file. Written again from them, it has to be the same to the byte."""
     if len(data) > BYTES_MAX:
         raise Bad(f"a bundle has at most {BYTES_MAX} bytes")
     files: dict[str, bytes] = {}
     position = 0
-    while data[position : position + 4] == b"PK\x03\x04" and len(files) < 64:
+    while data[position : position + 4] == b"PK\x03\x04" and len(files) < files_max:
         header = data[position : position + 30]
         if len(header) < 30:
             raise Bad("the ZIP file is cut short")
@@ -832,7 +833,7 @@ def check_names(files: Mapping[str, bytes]) -> list[str]:
 
 
 # ---------------------------------------------------------------------------------------------
-# Part 5. The nine steps. The first that fails ends the verification.
+# Part 5. The steps. The first that fails ends the verification.
 
 STEPS = {
     "container": "form of the file",
@@ -845,6 +846,8 @@ STEPS = {
     "timestamps": "time-stamps of the checkpoint",
     "files": "files as listed in SHA256SUMS",
 }
+ABOUT = {**STEPS, "joins": "by what the records belong to one order"}
+DOSSIER_STEPS = [*list(STEPS)[:7], "joins", *list(STEPS)[7:]]
 TYPES = {
     "acknowledgment",
     "verification",
@@ -884,7 +887,9 @@ class NotCheckable(Exception):
 class Report:
     """The outcome of all steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
+        self.names = DOSSIER_STEPS if kind == "dossier" else list(STEPS)
+        self.order: Order | None = None  # of a dossier
         self.steps: list[Step] = []
         self.facts: dict[str, Any] = {}
         self.record: dict[str, Any] = {}
@@ -909,7 +914,7 @@ class Report:
     def outcome(self) -> str:
         """What verifying came to: `ok`, `consistent`, `unchecked` or `failed`."""
         results = {step.result for step in self.steps}
-        if "FAILED" in results or len(self.steps) < len(STEPS):
+        if "FAILED" in results or len(self.steps) < len(self.names):
             return "failed"
         if "UNCHECKED" in results:
             return "unchecked"
@@ -937,18 +942,24 @@ class Report:
         """The outcome in one line."""
         failed = self.failed
         if failed is not None:
-            number = list(STEPS).index(failed.name) + 1
+            number = self.names.index(failed.name) + 1
             what = "FAILED" if failed.result == "FAILED" else "COULD NOT BE CHECKED"
             return f"{what} at step {number} ({failed.name}): {failed.detail}"
         facts = self.facts
         text = "OK" if facts["policy"] == "given" else "CONSISTENT, KEY NOT CHECKED"
-        text += f"  {self.record['id']} sealed in {facts['log']} as entry {facts['index']}, "
+        if self.order:
+            text += f"  one order, {', '.join(one.id for one in self.order.records)}, "
+            text += f"sealed in {facts['log']}, "
+        else:
+            text += f"  {self.record['id']} sealed in {facts['log']} as entry {facts['index']}, "
         text += f"checkpoint of size {facts['size']}"
         if facts["policy"] == "bundle":
             text += (
                 f" (checked against the key that came in this bundle, {facts['key_fingerprint']})"
             )
-        if facts["kind"] != "proof":
+        if self.order and self.order.missing:
+            text += f"; missing: {'; '.join(self.order.missing)}"
+        if facts["kind"] not in {"proof", "dossier"}:
             text += f"; shown: {', '.join(self.shown) or 'nothing personal'}"
         return f"{text}; {self.rests_on()}"
 
@@ -967,24 +978,31 @@ Read = Callable[[], tuple[dict[str, bytes], list[str]]]
 
 
 def verify_bytes(data: bytes, policy: Policy | None = None) -> Report:
-    """Check a bundle, or a proof alone. Never raises, whatever the bytes are."""
+    """Check a bundle, a dossier, or a proof alone. Never raises, whatever the bytes are."""
+    if data[:4] == b"PK\x03\x04" and data[30:38] == b"records/":
+        return _verify("dossier", lambda: (read_zip(data, DOSSIER_FILES_MAX), []), policy)
     if data[:2] == b"PK":
         return _verify("bundle", lambda: (read_zip(data), []), policy)
     return _verify("proof", lambda: ({"proof.tlog-proof": data}, []), policy)
 
 
 def verify_folder(folder: Path, policy: Policy | None = None) -> Report:
-    """Check a bundle that was unpacked. Never raises, whatever is there."""
+    """Check a bundle or a dossier that was unpacked. Never raises, whatever is there."""
+    if (folder / "records").is_dir():
+        return _verify("dossier", lambda: read_dossier_folder(folder), policy)
     return _verify("folder", lambda: read_folder(folder), policy)
 
 
 def _verify(kind: str, read: Read, policy: Policy | None) -> Report:
-    report = Report()
+    report = Report(kind)
     report.facts["kind"] = kind
     with suppress(_Stop):
-        _steps(report, kind, read, policy)
+        if kind == "dossier":
+            _dossier_steps(report, read, policy)
+        else:
+            _steps(report, kind, read, policy)
     why = "an earlier step failed" if report.failed else "a proof alone does not contain this"
-    for name in list(STEPS)[len(report.steps) :]:
+    for name in report.names[len(report.steps) :]:
         report.steps.append(Step(name, "not checked", why))
     return report
 
@@ -1010,37 +1028,7 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         if unknown:
             say.append(f"not part of the bundle, and not checked: {', '.join(unknown)}")
 
-    with report.step("signature") as say:
-        facts["policy"] = "given"
-        if policy is None:
-            if own is None:
-                raise Bad("a proof alone needs a policy to be checked against: --policy FILE")
-            facts["policy"], policy = "bundle", own
-        cosigned, unchecked, others = check_signatures(policy, text, signatures)
-        log = next((key for key in policy.logs if key.name == checkpoint.origin), None)
-        logs = [key for key in policy.logs if key.name == checkpoint.origin and key in cosigned]
-        if not logs:
-            if any(key in policy.logs and key.name == checkpoint.origin for key in unchecked):
-                raise NotCheckable("the log signed with an unknown kind of key")
-            known = "" if log else ", which is not one of its logs"
-            if "/v1/log/test/" in checkpoint.origin:
-                known = ", a test log: is this the live policy?"
-            raise Bad(f"no log of the policy signed for {checkpoint.origin}{known}")
-        facts["log"], facts["size"] = checkpoint.origin, checkpoint.size
-        facts["key_fingerprint"] = logs[0].fingerprint
-        say.append(f"{checkpoint.origin}, key {logs[0].fingerprint}")
-        if facts["policy"] == "bundle":
-            say.append("this key came in this bundle")
-        if others:
-            say.append(f"{others} signature(s) by keys outside of the policy not checked")
-
-    with report.step("quorum") as say:
-        present = {name: cosigned[key] for name, key in policy.witnesses.items() if key in cosigned}
-        facts["cosigned"] = [{"name": name, "time": time} for name, time in present.items()]
-        facts["quorum"] = None if policy.quorum == "none" else policy.quorum
-        check_quorum(policy, set(present), unchecked)
-        say.append("no witness required" if policy.quorum == "none" else f"quorum {policy.quorum}")
-        say += [f"cosigned by {name} at {date_of(time)}" for name, time in present.items()]
+    _signed_steps(report, policy, own, text, signatures)
 
     with report.step("record") as say:
         if kind != "proof" and files["record.json"] != proof.record:
@@ -1075,15 +1063,66 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         report.notice = check_notice(files["notice.json"], record, report.shown)
         say.append(f"{record['notice_id']} {record['notice_version']}")
 
-    with report.step("timestamps") as say:
-        over = own_lines(proof.note, checkpoint.origin)
-        facts["timestamps"] = check_stamps({name: files[name] for name in stamps}, over)
-        say.append("; ".join(facts["timestamps"]) or "none")
-
+    _stamped_step(report, proof.note, {name: files[name] for name in stamps})
     with report.step("files"):
-        listed = "".join(f"{sha256(files[n]).hex()}  {n}\n" for n in files if n != "SHA256SUMS")
-        if listed.encode() != files["SHA256SUMS"]:
-            raise Bad("SHA256SUMS does not match the files")
+        check_sums(files)
+
+
+def _stamped_step(report: Report, note: bytes, stamps: Mapping[str, bytes]) -> None:
+    """The step about the time-stamps of the checkpoint."""
+    with report.step("timestamps") as say:
+        over = own_lines(note, report.facts["log"])
+        report.facts["timestamps"] = check_stamps(stamps, over)
+        say.append("; ".join(report.facts["timestamps"]) or "none")
+
+
+def check_sums(files: Mapping[str, bytes]) -> None:
+    """SHA256SUMS has to list all other files, in their order."""
+    listed = "".join(f"{sha256(files[n]).hex()}  {n}\n" for n in files if n != "SHA256SUMS")
+    if listed.encode() != files["SHA256SUMS"]:
+        raise Bad("SHA256SUMS does not match the files")
+
+
+def _signed_steps(
+    report: Report,
+    policy: Policy | None,
+    own: Policy | None,
+    text: bytes,
+    signatures: Sequence[Signature],
+) -> None:
+    """The two steps about the signatures of the checkpoint."""
+    facts, checkpoint = report.facts, read_checkpoint(text)
+    with report.step("signature") as say:
+        facts["policy"] = "given"
+        if policy is None:
+            if own is None:
+                raise Bad("a proof alone needs a policy to be checked against: --policy FILE")
+            facts["policy"], policy = "bundle", own
+        cosigned, unchecked, others = check_signatures(policy, text, signatures)
+        log = next((key for key in policy.logs if key.name == checkpoint.origin), None)
+        logs = [key for key in policy.logs if key.name == checkpoint.origin and key in cosigned]
+        if not logs:
+            if any(key in policy.logs and key.name == checkpoint.origin for key in unchecked):
+                raise NotCheckable("the log signed with an unknown kind of key")
+            known = "" if log else ", which is not one of its logs"
+            if "/v1/log/test/" in checkpoint.origin:
+                known = ", a test log: is this the live policy?"
+            raise Bad(f"no log of the policy signed for {checkpoint.origin}{known}")
+        facts["log"], facts["size"] = checkpoint.origin, checkpoint.size
+        facts["key_fingerprint"] = logs[0].fingerprint
+        say.append(f"{checkpoint.origin}, key {logs[0].fingerprint}")
+        if facts["policy"] == "bundle":
+            say.append("this key came in this bundle")
+        if others:
+            say.append(f"{others} signature(s) by keys outside of the policy not checked")
+
+    with report.step("quorum") as say:
+        present = {name: cosigned[key] for name, key in policy.witnesses.items() if key in cosigned}
+        facts["cosigned"] = [{"name": name, "time": time} for name, time in present.items()]
+        facts["quorum"] = None if policy.quorum == "none" else policy.quorum
+        check_quorum(policy, set(present), unchecked)
+        say.append("no witness required" if policy.quorum == "none" else f"quorum {policy.quorum}")
+        say += [f"cosigned by {name} at {date_of(time)}" for name, time in present.items()]
 
 
 def are_texts(value: object) -> bool:
@@ -1381,7 +1420,355 @@ def own_lines(note: bytes, origin: str) -> bytes:
 
 
 # ---------------------------------------------------------------------------------------------
-# Part 6. The command.
+# Part 6. The dossier of an order: several records under one checkpoint.
+
+DOSSIER_FILES_MAX = 256
+RECORD_NAME = re.compile(r"records/([a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25})\.json", re.ASCII)
+ENDINGS = [".json", ".disclosures.json", ".tlog-proof"]
+DOSSIER_AFTER = ["dossier.pdf", "verify.py", "verify.html", "README.txt", "SHA256SUMS"]
+DOSSIER_README = "a540dd0a3f5eafd0add7c98b8f600f8e4b46e40e9e40e0d5e8e0126b8d607c96"
+# The types of the records, in their order, and how their identifiers begin.
+PREFIXES = {
+    "operator": "rec",
+    "account": "rec",
+    "capture_process": "rec",
+    "notice_event": "rec",
+    "acknowledgment": "ack",
+    "verification": "ver",
+    "clearance": "clr",
+    "fulfilment": "ful",
+    "erasure": "rec",
+}
+
+
+def read_dossier_folder(folder: Path) -> tuple[dict[str, bytes], list[str]]:
+    """The files of a dossier that was unpacked; SHA256SUMS says in which order they were."""
+    found = {path.relative_to(folder).as_posix() for path in folder.iterdir() if path.is_file()}
+    for name in ("records", "timestamps"):
+        if (folder / name).is_dir():
+            found |= {f"{name}/{path.name}" for path in (folder / name).iterdir() if path.is_file()}
+    listed = read_file(folder / "SHA256SUMS").decode("ascii", "replace").split("\n")
+    order = dict.fromkeys([*(line[66:] for line in listed), "SHA256SUMS"])
+    files: dict[str, bytes] = {}
+    left = BYTES_MAX
+    for name in order:
+        if name in found:
+            files[name] = read_file(folder / name, left)
+            left -= len(files[name])
+            if left < 0:
+                raise Bad(f"a dossier has at most {BYTES_MAX} bytes")
+    return files, sorted(found.difference(files))
+
+
+def check_dossier_names(files: Mapping[str, bytes]) -> tuple[list[str], list[str]]:
+    """Refuse missing, unknown and huge files; the identifiers and the names of time-stamps."""
+    matches = [RECORD_NAME.fullmatch(name) for name in files]
+    ids = [found[1] for found in matches if found]
+    stamps = sorted(name for name in files if TIMESTAMP.fullmatch(name))
+    notice = ["notice.json"] if any(id_.startswith("ack_") for id_ in ids) else []
+    of_records = [f"records/{id_}{ending}" for id_ in ids for ending in ENDINGS]
+    if not ids or list(files) != [*of_records, *notice, "policy.txt", *stamps, *DOSSIER_AFTER]:
+        raise Bad("the dossier has missing or unexpected files, or another order")
+    most = {**dict.fromkeys(stamps, 1_000_000), **dict.fromkeys(notice, 2_000_000)}
+    most |= {f"records/{id_}.disclosures.json": 1_000_000 for id_ in ids}
+    for name, limit in most.items():
+        if len(files[name]) > limit:
+            raise Bad(f"{name} has at most {limit} bytes")
+    return ids, stamps
+
+
+def _dossier_steps(report: Report, read: Read, policy: Policy | None) -> None:
+    disclosures: dict[str, Any] = {}
+    with report.step("container") as say:
+        files, unknown = read()
+        ids, stamps = check_dossier_names(files)
+        for id_ in ids:
+            name = f"records/{id_}.disclosures.json"
+            disclosures[id_] = read_json(files[name], name)
+            if canonical(disclosures[id_]) != files[name] or not are_texts(disclosures[id_]):
+                raise Bad(f"{name} is not the canonical JSON of an array of strings")
+        proofs = {id_: read_proof(files[f"records/{id_}.tlog-proof"]) for id_ in ids}
+        note = proofs[ids[0]].note
+        if any(proof.note != note for proof in proofs.values()):
+            raise Bad("the proofs are not under the same checkpoint")
+        text, signatures = read_note(note)
+        checkpoint = read_checkpoint(text)
+        own = read_policy(files["policy.txt"])
+        if not files["policy.txt"].endswith(b"\n"):
+            raise Bad("the last line of policy.txt does not end in a newline")
+        if unknown:
+            say.append(f"not part of the dossier, and not checked: {', '.join(unknown)}")
+
+    _signed_steps(report, policy, own, text, signatures)
+    records: list[Placed] = []
+    with report.step("record") as say:
+        for id_, proof in proofs.items():
+            if files[f"records/{id_}.json"] != proof.record:
+                raise Bad(f"the record {id_} is not that of its proof")
+            record = check_record(proof.record, checkpoint.origin)
+            check_members(id_, record)
+            digest = sha256(proof.record).hex()
+            records.append(Placed(id_, record["type"], record, digest, {}, proof.position))
+            say.append(f"{record['type']} {id_}, SHA-256 {digest}")
+        places = [(list(PREFIXES).index(one.type), one.position) for one in records]
+        if any(one >= other for one, other in pairwise(places)):
+            raise Bad("the records are not in the order of a dossier")
+        if records[0].record["mode"] == "test":
+            say.append("TEST mode: it proves nothing about a sale")
+
+    with report.step("inclusion") as say:
+        for id_, proof in proofs.items():
+            leaf = leaf_of(checkpoint.origin, proof.record)
+            if root_from(proof.position, checkpoint.size, leaf, proof.path) != checkpoint.root:
+                raise Bad(f"the path of {id_} does not lead to the root that the log signed")
+        say.append(f"entries {', '.join(str(one.position) for one in records)}")
+        say.append(f"in a log of {checkpoint.size}")
+
+    with report.step("disclosures") as say:
+        for one in records:
+            one.shown.update(check_disclosures(disclosures[one.id], one.record))
+            say.append(f"{one.id} shows {', '.join(one.shown) or 'nothing'}")
+
+    with report.step("notice") as say:
+        for one in records:
+            if one.type == "acknowledgment":
+                report.notice = check_notice(files["notice.json"], one.record, one.shown)
+                say.append(f"{one.record['notice_id']} {one.record['notice_version']}")
+
+    with report.step("joins") as say:
+        order = Order(records, report.notice)
+        say.extend(order.joins)
+        report.order = order
+        report.record, report.shown = order.first.record, order.first.shown
+
+    _stamped_step(report, note, {name: files[name] for name in stamps})
+    with report.step("files"):
+        if sha256(files["README.txt"]).hex() != DOSSIER_README:
+            raise Bad("README.txt is not the text that every dossier has")
+        check_sums(files)
+
+
+class Placed(NamedTuple):
+    """A record of a dossier."""
+
+    id: str
+    type: str
+    record: dict[str, Any]
+    digest: str
+    shown: dict[str, Any]
+    position: int
+
+    def field(self, name: str) -> str | None:
+        """A personal field, if it is shown and a text."""
+        value = self.shown.get(name)
+        return value if isinstance(value, str) else None
+
+
+def is_true_or_false(value: object) -> bool:
+    """A boolean."""
+    return isinstance(value, bool)
+
+
+# What the words about a record rest on; an acknowledgment and the parties have more (part 5).
+MEMBERS: dict[str, Check] = {
+    "acknowledgment": having(),
+    "operator": having(at=is_time),
+    "account": having(at=is_time),
+    "capture_process": having(at=is_time),
+    "notice_event": having(
+        at=is_time, event=is_text, notice_id=is_text, notice_version=is_text, notice_digest=is_text
+    ),
+    "verification": having(
+        at=is_time, account=is_text, provider=is_text, simulated=is_true_or_false
+    ),
+    "clearance": having(
+        at=is_time,
+        account=is_text,
+        ack_id=or_null(is_text),
+        cleared=is_true_or_false,
+        reasons=each(is_text),
+        expires_at=or_null(is_text),
+    ),
+    "fulfilment": having(
+        at=is_time,
+        account=is_text,
+        clearance_id=is_text,
+        adult_signature_obtained=or_null(is_true_or_false),
+        shipped_at=or_null(is_text),
+        delivered_at=or_null(is_text),
+    ),
+    "erasure": having(at=is_time, account=is_text, erased=each(is_text), reason=is_text),
+}
+
+
+def check_members(id_: str, record: Mapping[str, Any]) -> None:
+    """A record of a dossier has its own file, and what the words about it rest on."""
+    kind = record["type"]
+    if kind not in PREFIXES:
+        raise Bad(f"a dossier has no record of the type {kind}")
+    if record["id"] != id_ or id_[:3] != PREFIXES[kind]:
+        raise Bad(f"{id_} is not the identifier of the record in this file")
+    if not MEMBERS[kind](record):
+        raise Bad(f"{id_} lacks members that every {kind} has")
+
+
+def named_by(one: Placed) -> list[tuple[str, str | None]]:
+    """The records of parties that a record names, by their digests."""
+    if one.record["v"] == 1:
+        return []
+    names = ["operator_record", "account_record"]
+    if one.type == "acknowledgment" and one.record["capture"] == "vendor_api":
+        names.append("capture_process")
+    return [(name, one.record[name]) for name in names]
+
+
+class Order:
+    """The records of one order: what joins them, and what is missing. `Bad` if it is not one."""
+
+    def __init__(self, records: list[Placed], notice: Mapping[str, Any]) -> None:
+        def only(kind: str) -> Placed | None:
+            found = [one for one in records if one.type == kind]
+            if len(found) > 1:
+                raise Bad(f"a dossier has one {kind} at most")
+            return found[0] if found else None
+
+        self.records, self.notice = records, notice
+        self.acknowledgment, self.clearance = only("acknowledgment"), only("clearance")
+        first = self.acknowledgment or self.clearance
+        if first is None:
+            raise Bad("a dossier has an acknowledgment or a clearance")
+        self.first = first
+        self.named = {pair for one in records for pair in named_by(one)}
+        self.joins = list(self._joins())
+        self.missing = list(self._missing())
+
+    def _joins(self) -> Iterator[str]:
+        account = self.first.record["account"]
+        for one in self.records:
+            if one.record.get("account", account) != account:
+                raise Bad(f"{one.id} is of another account")
+        ack, clearance = self.acknowledgment, self.clearance
+        if ack and clearance:
+            if clearance.record["ack_id"] != ack.id:
+                raise Bad(f"{clearance.id} is not about {ack.id}")
+            yield f"{clearance.id} names {ack.id} as its acknowledgment"
+            yield from self._same(ack, clearance)
+        for one in self.records:
+            if one.type not in {"acknowledgment", "clearance"}:
+                yield f"{one.id} ({one.type}) {self._by(one)}"
+
+    def _same(self, ack: Placed, clearance: Placed) -> Iterator[str]:
+        for name in ("cbid", "session_id"):
+            given, decided = ack.field(name), clearance.field(name)
+            if given is None or decided is None:
+                continue
+            if given == decided:
+                yield f"{ack.id} and {clearance.id} have the same {name}"
+            elif name == "session_id" and clearance.record["cleared"]:
+                raise Bad(f"{clearance.id} is cleared for another {name}")
+            else:  # a buyer can have several identifiers, and an order can be refused for it
+                yield f"{ack.id} and {clearance.id} have a DIFFERENT {name}"
+
+    def _by(self, one: Placed) -> str:
+        """By what a record belongs to the others."""
+        record, ack, clearance = one.record, self.acknowledgment, self.clearance
+        notice = ack.record["notice_digest"] if ack else None
+        if one.type == "verification":
+            return self._checked(one)
+        if one.type == "fulfilment" and clearance and record["clearance_id"] == clearance.id:
+            return f"names {clearance.id} as its clearance"
+        if one.type == "notice_event" and record["notice_digest"] == notice:
+            return f"is about the notice that was acknowledged, {record['event']}"
+        if one.type == "erasure":
+            erased = [other.id for other in self.records if other.id in record["erased"]]
+            if erased:
+                return f"says that personal fields of {', '.join(erased)} were deleted"
+        name = {"operator": "operator_record", "account": "account_record"}.get(one.type, one.type)
+        if (name, one.digest) in self.named:
+            return f"is named, by its digest, as {name}"
+        raise Bad(f"nothing joins {one.id} ({one.type}) to the other records")
+
+    def _checked(self, one: Placed) -> str:
+        """By what an identity check belongs to the order."""
+        ack, clearance = self.acknowledgment, self.clearance
+        if clearance and clearance.field("verification") == one.id:
+            return f"is named by {clearance.id} as the check that it relied on"
+        if ack and PROCESS in ack.shown and ack.shown[PROCESS]["verification"] == one.id:
+            return f"is named by {ack.id} as the check in the same session"
+        cbid = one.field("cbid")
+        if cbid is not None and (clearance is None or clearance.record["v"] == 1):
+            for other in (ack, clearance):
+                if other and other.field("cbid") == cbid:
+                    return f"is a check of the buyer cbid of {other.id}"
+        raise Bad(f"nothing joins {one.id} ({one.type}) to the other records")
+
+    def _missing(self) -> Iterator[str]:
+        kinds = {one.type for one in self.records}
+        ack, clearance = self.acknowledgment, self.clearance
+        if clearance and not ack:
+            named = clearance.record["ack_id"]
+            yield f"the acknowledgment {named}" if named else "an acknowledgment: none was named"
+        if not clearance:
+            yield "a clearance"
+        if "verification" not in kinds:
+            yield f"an identity check{self._why_no_check()}"
+        if clearance and clearance.record["cleared"] and "fulfilment" not in kinds:
+            yield "a report of fulfilment"
+        if ack and "notice_event" not in kinds:
+            yield "events of the notice, such as its review"
+        here = {one.digest for one in self.records}
+        for one in self.records:
+            for name, digest in named_by(one):
+                if digest is None:
+                    yield f"{name} of {one.id}: there was none"
+                elif digest not in here:
+                    yield f"{name} of {one.id}: {digest}"
+            if one in (ack, clearance) and one.record["v"] == 1:
+                yield f"operator and account of {one.id}: a record of version 1 names none"
+        erased = {
+            id_ for one in self.records if one.type == "erasure" for id_ in one.record["erased"]
+        }
+        for one in self.records:
+            hidden = len(set(one.record["_sd"])) - len(one.shown)
+            if hidden:
+                why = "erased" if one.id in erased and not one.shown else "withheld or erased"
+                yield f"personal fields of {one.id}: {hidden} {why}"
+
+    def _why_no_check(self) -> str:
+        clearance = self.clearance
+        if clearance is None or clearance.record["v"] == 1:
+            return ", or what joins it is withheld or erased"
+        if "verification" not in clearance.shown:
+            return ": which one the clearance relied on is withheld or erased"
+        named = clearance.field("verification")
+        return f": {named}" if named else ": the clearance relied on none of this account"
+
+    def as_json(self) -> dict[str, Any]:
+        """The order for programs."""
+        records = [one._asdict() for one in self.records]
+        return {"records": records, "joins": self.joins, "missing": self.missing}
+
+
+def explain_order(order: Order) -> Iterator[str]:
+    """The records of an order in words, what joins them, and what is missing."""
+    for one in order.records:
+        yield f"{one.type} {one.id}, entry {one.position}:"
+        if one.type == "acknowledgment":
+            yield from explain_contents(one.record, order.notice, one.shown)
+            continue
+        for name, value in one.record.items():
+            if name not in {"v", "type", "id", "mode", "nonce", "_sd", "_sd_alg"}:
+                yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+        for name, value in one.shown.items():
+            yield f"  {name} (disclosed): {json.dumps(value, ensure_ascii=False)}"
+    yield "What joins these records:"
+    yield from (f"  {what}" for what in order.joins)
+    yield "Missing in this dossier (it cannot show that nothing else was left out):"
+    yield from (f"  {what}" for what in order.missing or ["nothing that a dossier can name"])
+
+
+# ---------------------------------------------------------------------------------------------
+# Part 7. The command.
 
 
 def printable(value: object) -> str:
@@ -1399,7 +1786,7 @@ def outcome(report: Report) -> dict[str, Any]:
         "ok": report.outcome == "ok",
         "outcome": report.outcome,
         "verifier": f"verify.py {VERSION}",
-        "step": list(STEPS).index(failed.name) + 1 if failed else None,
+        "step": report.names.index(failed.name) + 1 if failed else None,
         "name": failed.name if failed else None,
         "message": report.line(),
         "steps": [
@@ -1409,6 +1796,7 @@ def outcome(report: Report) -> dict[str, Any]:
         "record": report.record if report.ok else {},
         "notice": report.notice if report.ok else {},
         "shown": report.shown if report.ok else {},
+        "order": report.order.as_json() if report.ok and report.order else None,
     }
 
 
@@ -1421,25 +1809,29 @@ def explain(report: Report) -> Iterator[str]:
     yield ""
     for number, step in enumerate(report.steps, 1):
         detail = f": {step.detail}" if step.detail else ""
-        yield f"{number} {step.name:<12} {step.result:<12} {STEPS[step.name]}{detail}"
+        yield f"{number} {step.name:<12} {step.result:<12} {ABOUT[step.name]}{detail}"
     yield ""
-    if report.ok and report.notice:
-        yield from explain_contents(report)
+    if report.ok and report.order:
+        yield from explain_order(report.order)
+        yield ""
+    elif report.ok and report.notice:
+        yield from explain_contents(report.record, report.notice, report.shown)
         yield ""
     if report.ok:
         yield "This shows that the record was not changed after the log signed the checkpoint."
         yield "It does not show who typed the initials, or that the service's clock was right."
         if report.record.get("capture") == "vendor_api":
             yield "The vendor asserts that the buyer was shown the notice."
-        else:
+        elif report.record.get("capture") == "hosted":
             yield "It shows what a browser sent, and not who used the browser, or read the notice."
             yield "The vendor had the means to open the page, too."
         if report.facts["cosigned"]:
             yield "The times of the witnesses are by their own clocks."
         if report.facts.get("timestamps"):
             yield "The time-stamps' signers were not checked: that needs a tool for RFC 3161."
-        if report.notice:
-            yield "Rely on the text above. The signature does not cover certificate.pdf and"
+        if report.notice or report.order:
+            pdf = "dossier.pdf" if report.order else "certificate.pdf"
+            yield f"Rely on the text above. The signature does not cover {pdf} and"
             yield "verify.py in the bundle: get verify.py and the policy from another source."
         if report.record["mode"] == "test":
             yield "It was made in TEST mode: it proves nothing about a sale."
@@ -1450,11 +1842,12 @@ def explain(report: Report) -> Iterator[str]:
     yield report.line()
 
 
-def explain_contents(report: Report) -> Iterator[str]:
+def explain_contents(
+    record: Mapping[str, Any], notice: Mapping[str, Any], shown: Mapping[str, Any]
+) -> Iterator[str]:
     """The acknowledged text, and the personal fields that are shown."""
-    record, notice = report.record, report.notice
     bullets = notice["bullets"]
-    given = report.shown.get(INITIALS, ["(not shown)"] * len(bullets))
+    given = shown.get(INITIALS, ["(not shown)"] * len(bullets))
     yield f"Accepted at {record['accepted_at']} by the service's clock, for {record['account']},"
     yield f"captured by {record['capture']}, with a {record['credential']}."
     for name, words in BOUND.items():
@@ -1472,11 +1865,11 @@ def explain_contents(report: Report) -> Iterator[str]:
     yield f"The buyer is recorded to have agreed to: {notice['attestation_text']}"
     for gap in notice.get("text_gaps", []):
         yield f"Known to be missing in this text: {gap}"
-    for name, value in report.shown.items():
+    for name, value in shown.items():
         if name not in {INITIALS, PROCESS}:  # both are shown in words
             yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
-    if PROCESS in report.shown:
-        yield from explain_process(report.shown[PROCESS], [bullet["id"] for bullet in bullets])
+    if PROCESS in shown:
+        yield from explain_process(shown[PROCESS], [bullet["id"] for bullet in bullets])
 
 
 def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[str]:
@@ -1566,7 +1959,8 @@ def main(arguments: Sequence[str]) -> int:
             print("cannot be checked: reading a pipe or a device may never end", file=sys.stderr)
             return 2
         if place.is_dir():
-            if not any((place / name).is_file() for name in BEFORE):
+            known = any((place / name).is_file() for name in BEFORE)
+            if not known and not (place / "records").is_dir():
                 print(printable(f"{place} does not contain an unpacked bundle"), file=sys.stderr)
                 return 2
             report = verify_folder(place, policy)

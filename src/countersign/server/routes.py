@@ -12,6 +12,7 @@ from countersign.checkout import page
 from countersign.checkout import routes as checkout
 from countersign.checkout import verification_routes as verification_sessions
 from countersign.clearances import routes as clearances
+from countersign.dossiers import routes as dossiers
 from countersign.events import routes as events
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route
@@ -33,6 +34,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *events.ROUTES,
     *webhooks.ROUTES,
     *clearances.ROUTES,
+    *dossiers.ROUTES,
     *checkout.ROUTES,
     *current_checkout.ROUTES,
     *page.ROUTES,

@@ -16,15 +16,17 @@ from countersign.acknowledgments.certificate_process import process_rows
 from countersign.cli.files import read_policy
 from countersign.cli.support import command, printable, say
 from countersign.errors import InvalidArgument
-from countersign.evidence.bundle import BUNDLE_BYTES_MAX, in_order, write_container
+from countersign.evidence.bundle import BUNDLE_BYTES_MAX, SUMS, in_order, write_container
 from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.contents import BOUND, INITIALS
+from countersign.evidence.dossier import Dossier, in_dossier_order
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Policy
 from countersign.evidence.process import PROCESS
 from countersign.evidence.receipt import check_receipt, is_receipt
-from countersign.evidence.record import PARTIES_VERSION
+from countersign.evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION
 from countersign.evidence.verification import (
+    DOSSIER_STEPS,
     STEPS,
     CheckTimestamp,
     Conclusion,
@@ -50,11 +52,14 @@ _READ_HERE = (
     "the signature does not cover certificate.pdf, verify.py and verify.html in a bundle: rely "
     "on this output, not on them"
 )
+_READ_HERE_TOO = _READ_HERE.replace("certificate.pdf", "dossier.pdf").replace("bundle", "dossier")
+_OMITTED = "a dossier cannot show that nothing was left out besides what it says is missing"
 _TEST = "this is test evidence: it proves nothing about a sale"
 _VENDOR = "the vendor asserts that the buyer was shown the notice and typed the initials"
 _HOSTED = "a browser sent the initials: this does not show who used it, or that the notice was read"
 _ASSUMED = "the vendor did not say which version was shown: the one in force was assumed"
 _GAPS = "the text of the notice is known to be incomplete"
+_TECHNICAL = {"v", "type", "id", "mode", "nonce", "_sd", "_sd_alg"}
 _IN_LOG = {
     LookStatus.CONSISTENT: "STILL IN THE LOG  ",
     LookStatus.ALARM: "",
@@ -96,7 +101,7 @@ def verify(
     own_key: bool,
     as_json: bool,
 ) -> None:
-    """Check a bundle, packed or unpacked, a proof, or a receipt.
+    """Check a bundle or a dossier, packed or unpacked, a proof, or a receipt.
 
     Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked; 3 all
     checks passed, but only with the key in the bundle itself.
@@ -119,7 +124,8 @@ def verify(
     verdict = _compared(verify_file(data, policy, _timestamp_check(timestamp_roots)), data)
     warnings = _warnings(verdict)
     _say(verdict, warnings)
-    view = {"ok": verdict.outcome is Conclusion.OK, **asdict(verdict), "warnings": warnings}
+    said = asdict(replace(verdict, dossier=None)) | {"dossier": _view(verdict.dossier)}
+    view = {"ok": verdict.outcome is Conclusion.OK, **said, "warnings": warnings}
     seen = compare(data, policy, against) if against and policy and verdict.ok else None
     if seen is not None:
         view["against"] = seen.view()
@@ -180,36 +186,51 @@ def _verify_receipt(data: bytes, policy: Policy | None, *, as_json: bool) -> Non
 
 
 def _compared(verdict: Verdict, data: bytes) -> Verdict:
-    """The verdict, with the result of making the certificate again."""
-    if not verdict.ok or not verdict.notice:
+    """The verdict, with the result of making the PDF again."""
+    if not verdict.ok or not (verdict.notice or verdict.dossier):
         return verdict
-    from countersign.acknowledgments.certificate import (  # noqa: PLC0415 - it is slow to load
-        compare_certificate,
-    )
+    # They are slow to load.
+    from countersign.acknowledgments.certificate import compare_certificate  # noqa: PLC0415
+    from countersign.dossiers.compare import compare_pdf  # noqa: PLC0415
 
+    steps = DOSSIER_STEPS if verdict.dossier else STEPS
     try:
-        found = compare_certificate(data, len(verdict.facts["cosigned"]))
+        if verdict.dossier:
+            found = compare_pdf(data)
+        else:
+            found = compare_certificate(data, len(verdict.facts["cosigned"]))
     except EvidenceError as error:
         return Verdict(
             outcome=Conclusion.FAILED,
-            step=len(STEPS),
-            name=STEPS[-1],
+            step=len(steps),
+            name=steps[-1],
             message=str(error),
             facts=verdict.facts,
         )
     return replace(verdict, facts={**verdict.facts, "certificate": found})
 
 
+def _view(dossier: Dossier | None) -> dict[str, Any] | None:
+    """What a dossier says, for programs."""
+    if dossier is None:
+        return None
+    names = ("id", "type", "record", "digest", "shown", "index")
+    records = [{name: getattr(one, name) for name in names} for one in dossier.records]
+    return {"records": records, "joins": dossier.joins, "missing": dossier.missing}
+
+
 def _read(place: Path) -> bytes:
-    """A file, or the bundle that was unpacked into a folder."""
+    """A file, or the bundle or dossier that was unpacked into a folder."""
     try:
         if place.is_file():
             return _bytes(place)
         if not place.is_dir():  # reading a pipe or a device may never end
             raise InvalidArgument(f"{place} is neither a file nor a directory.")
-        found = [p for p in (*place.iterdir(), *place.glob("timestamps/*")) if p.is_file()]
-        names = {p.relative_to(place).as_posix() for p in found}
+        within = (*place.iterdir(), *place.glob("timestamps/*"), *place.glob("records/*"))
+        names = {p.relative_to(place).as_posix() for p in within if p.is_file()}
         known, files, left = in_order(names), {}, BUNDLE_BYTES_MAX
+        if (place / "records").is_dir() and SUMS in names:
+            known = in_dossier_order(_bytes(place / SUMS), names)
         for name in known:
             files[name] = _bytes(place / name, max(left, 0))
             left -= len(files[name])
@@ -237,10 +258,35 @@ def _refuse_certificate(pdf: bytes) -> None:
 
 
 def _words(verdict: Verdict) -> Iterator[str]:
+    """What was checked, in words."""
+    if verdict.dossier:
+        yield from _order(verdict.dossier)
+    elif verdict.notice:
+        yield from _acknowledged(verdict.record, verdict.notice, verdict.shown)
+
+
+def _order(dossier: Dossier) -> Iterator[str]:
+    """The records of an order, what joins them, and what is missing."""
+    for one in dossier.records:
+        yield f"{one.type} {one.id}, entry {one.index}:"
+        if one.type == ACKNOWLEDGMENT and dossier.notice:
+            yield from _acknowledged(one.record, dossier.notice, one.shown)
+            continue
+        for name, value in one.record.items():
+            if name not in _TECHNICAL:
+                yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+        for name, value in one.shown.items():
+            yield f"  {name} (disclosed): {json.dumps(value, ensure_ascii=False)}"
+    for what in dossier.joins:
+        yield f"joined: {what}"
+    for what in dossier.missing:
+        yield f"missing: {what}"
+
+
+def _acknowledged(
+    record: Mapping[str, Any], notice: Mapping[str, Any], shown: Mapping[str, Any]
+) -> Iterator[str]:
     """What was acknowledged, in the words that were checked."""
-    record, notice, shown = verdict.record, verdict.notice, verdict.shown
-    if not notice:
-        return
     yield f"accepted at {record['accepted_at']} by the service's own clock, for {record['account']}"
     yield from _bound(record)
     yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
@@ -285,7 +331,9 @@ def _warnings(verdict: Verdict) -> list[str]:
         _HOSTED: verdict.record.get("capture") == "hosted",
         _ASSUMED: verdict.record.get("notice_version_source") == "assumed",
         _GAPS: bool(verdict.notice.get("text_gaps")),
-        _READ_HERE: bool(verdict.notice),
+        _READ_HERE: bool(verdict.notice) and verdict.dossier is None,
+        _READ_HERE_TOO: verdict.dossier is not None,
+        _OMITTED: verdict.dossier is not None,
     }
     return [warning for warning, due in warnings.items() if due]
 

@@ -1,0 +1,127 @@
+"""What a dossier costs: ``python -m bench.dossier``; ``--help`` lists the options.
+
+An order with five records, made and verified in this process, next to the bundle of its
+acknowledgment: their ratio says what the other records cost.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from countersign.access.account import create_account
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.acknowledgments import proof
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
+from countersign.acknowledgments.origin import Origin
+from countersign.bootstrap import Deployment, initialise, open_deployment
+from countersign.buyers import routes as buyers
+from countersign.buyers.schemas import BuyerVerificationRequest
+from countersign.clearances.clear import clear_order
+from countersign.clearances.fulfil import fulfil_order
+from countersign.clearances.schemas import ClearanceRequest, FulfilmentRequest
+from countersign.config import load_settings
+from countersign.dossiers.dossier import dossier
+from countersign.dossiers.schemas import DossierQuery
+from countersign.evidence.verification import verify_file
+from countersign.mode import Mode
+
+_ZIP = "94103"
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.dossier", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    options = parser.parse_args()
+    with TemporaryDirectory(prefix="countersign-bench-") as folder:
+        asyncio.run(_measure(Path(folder) / "data", options.rounds))
+
+
+async def _measure(folder: Path, rounds: int) -> None:
+    settings = load_settings({"COUNTERSIGN_DATA_DIR": str(folder)})
+    await initialise(settings)
+    async with open_deployment(settings) as service:
+        who, ack_id, clearance_id = await _order(service)
+        await service.log.seal.settle()
+        room, query = service.acknowledgments, DossierQuery()
+        data = await dossier(room, who, clearance_id, query)
+        checked = verify_file(data).dossier
+        if checked is None:
+            raise SystemExit("the dossier does not verify")
+        made = await _timed(lambda: dossier(room, who, clearance_id, query), rounds)
+        bundle = await _timed(lambda: proof.bundle(room, who, ack_id, None), rounds)
+        begun = time.perf_counter()
+        verify_file(data)
+        read = time.perf_counter() - begun
+    say = sys.stdout.write
+    say(f"dossier, {len(checked.records)} records  {made * 1000:8.1f} ms  target 250 ms\n")
+    say(f"bundle                {bundle * 1000:8.1f} ms  ratio {made / bundle:.2f}\n")
+    say(f"verifying the dossier {read * 1000:8.1f} ms\n")
+
+
+async def _timed(work: Callable[[], Awaitable[bytes]], rounds: int) -> float:
+    """Seconds of one call, the median."""
+    seconds = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        await work()
+        seconds.append(time.perf_counter() - begun)
+    return median(seconds)
+
+
+async def _order(service: Deployment) -> tuple[Principal, str, str]:
+    """An order of one notice event and of four records of its own."""
+    account = await create_account(service.access, "a vendor")
+    who = Principal(
+        key_id="key",
+        account_id=account.id,
+        mode=Mode.TEST,
+        scopes=VENDOR_SCOPES,
+        credential="secret_key",
+    )
+    buyer = BuyerVerificationRequest(
+        provider_identity_session_id="a-session",
+        shipping_zip=_ZIP,
+        test_mode=True,
+        subject_reference=None,
+    )
+    cbid = (await buyers.verify(service.buyers, who, buyer)).cbid
+    notice = await service.notices.registry.in_force("ab1263", Mode.TEST)
+    origin = Origin(
+        ip="203.0.113.7",
+        ip_source=None,
+        peer_ip="127.0.0.1",
+        forwarded=None,
+        forwarded_truncated=False,
+        user_agent="Bench/1.0",
+        user_agent_source=None,
+        user_agent_truncated=False,
+    )
+    submission = Submission(
+        initials_per_line=["JD"] * len(notice.content.bullets),
+        session_id="sess_1",
+        cbid=cbid,
+        notice_version=None,
+        origin=origin,
+    )
+    ack_id = (await acknowledge(service.acknowledgments, who, notice, submission)).ack_id
+    order = ClearanceRequest(
+        ack_id=ack_id,
+        cbid=cbid,
+        session_id="sess_1",
+        shipping_zip=_ZIP,
+        product_class="accessory",
+    )
+    clearance_id = (await clear_order(service.clearances, who, order)).decision.clearance_id
+    await fulfil_order(service.clearances, who, clearance_id, FulfilmentRequest(carrier="UPS"))
+    return who, ack_id, clearance_id
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,792 @@
+"""Make the vectors of dossiers: `python spec/vectors/dossier/make_vectors.py`.
+
+Each is of a log of its own, with the keys of `../log`: the records of one or two orders, sealed in
+the order in which they came to be. Of these come good dossiers, and the same with one thing broken.
+Nothing is drawn at random and nothing depends on the time, so a run changes nothing unless the
+format has changed; and a format that is published does not change, it gets a new version.
+"""
+
+# ruff: noqa: INP001, T201 - a script beside the files that it makes
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from countersign.evidence.bundle import SUMS, read_container, sums, write_container
+from countersign.evidence.canonical import Json, canonical_json
+from countersign.evidence.disclosure import b64url, disclose
+from countersign.evidence.dossier import (
+    FILES_MAX,
+    TYPES,
+    DossierContents,
+    RecordFiles,
+    write_dossier,
+)
+from countersign.evidence.proof import format_proof, parse_proof
+
+ROOT = Path(__file__).parent
+AT = "2026-11-20T21:31:0{}.123Z"
+ACCOUNT, OTHER_ACCOUNT = "acct_01kdtvz9n8f6ywn3x2qk4c7r5a", "acct_01kdtvz9n8f6ywn3x2qk4c7r5b"
+CBID, OTHER_CBID = (f"cbid_test_01fwhe4ydgfk1shh6w1g60ee{end}" for end in ("cf", "cg"))
+SESSION = "sess_8c1f"
+
+
+def _log_vectors() -> ModuleType:
+    """The script that makes the vectors of the log: its log, keys and policy are those of here."""
+    name = "make_log_vectors_for_dossiers"
+    spec = spec_from_file_location(name, ROOT.parent / "log" / "make_vectors.py")
+    assert spec  # noqa: S101 - it is there
+    assert spec.loader  # noqa: S101
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # a dataclass looks its module up by name while it is made
+    spec.loader.exec_module(module)
+    return module
+
+
+LOG = _log_vectors()
+
+
+@dataclass(frozen=True)
+class Made:
+    """A record, and its encoded disclosures by name."""
+
+    members: Mapping[str, Json]
+    disclosures: Mapping[str, str]
+
+    @property
+    def id(self) -> str:
+        """Its identifier."""
+        return str(self.members["id"])
+
+    @property
+    def body(self) -> bytes:
+        """Its bytes."""
+        return canonical_json(dict(self.members))
+
+    @property
+    def digest(self) -> str:
+        """The hex SHA-256 of its bytes."""
+        return sha256(self.body).hexdigest()
+
+    def changed(self, **members: Json) -> Made:
+        """The same with other members; None leaves one out."""
+        both = {**self.members, **members}
+        left = {n: v for n, v in both.items() if v is not None or n not in members}
+        return replace(self, members=left)
+
+    def named(self, **digests: str | None) -> Made:
+        """The same in version 2, naming these records of the parties."""
+        own = {"operator_record": None, "account_record": None, **digests}
+        return replace(self, members={**self.members, "v": 2, **own})
+
+    def showing(self, *names: str) -> Made:
+        """The same with these disclosures only."""
+        return replace(self, disclosures={name: self.disclosures[name] for name in names})
+
+
+def made(
+    kind: str, number: int, personal: Mapping[str, object] | None = None, **members: Json
+) -> Made:
+    """A record; `number` is what its identifier and its random bytes are made of."""
+    prefix = {"verification": "ver", "clearance": "clr", "fulfilment": "ful"}.get(kind, "rec")
+    fields = list((personal or {}).items())
+    salts = [b64url(bytes([number, place]) * 8) for place in range(len(fields))]
+    encoded, digests = disclose([(salt, *field) for salt, field in zip(salts, fields, strict=True)])
+    common: dict[str, Json] = {
+        "v": 1,
+        "type": kind,
+        "id": f"{prefix}_01m7xdxbmvex7t29vh2x05yy{number:02}",
+        "mode": "test",
+        "at": AT.format(number % 10),
+        "nonce": b64url(bytes([number]) * 16),
+        "_sd": sorted(digests),
+        "_sd_alg": "sha-256",
+    }
+    return Made({**common, **members}, dict(zip(dict(fields), encoded, strict=True)))
+
+
+def acknowledgment(name: str = "full", id_: str | None = None) -> Made:
+    """That of `../record/good`, of version 1."""
+    folder = ROOT.parent / "record" / "good" / name
+    encoded = json.loads((folder / "disclosures.json").read_bytes())
+    names = ["initials_per_line", "session_id", "cbid", "ip", "user_agent", "process"]
+    members = json.loads((folder / "record.json").read_bytes())
+    own = {"id": id_} if id_ else {}
+    return Made({**members, **own}, dict(zip(names, encoded, strict=False)))
+
+
+NOTICE = (ROOT.parent / "record" / "good" / "full" / "notice.json").read_bytes()
+NOTHING_KNOWN: dict[str, Json] = dict.fromkeys(("address", "licence", "contact", "previous"))
+
+
+def verification(number: int, cbid: str = CBID, account: str = ACCOUNT) -> Made:
+    """An identity check."""
+    personal = {
+        "cbid": cbid,
+        "provider_identity_session_id": None,
+        "result": {"status": "verified", "reasons": []},
+    }
+    return made(
+        "verification", number, personal, account=account, provider="sandbox", simulated=True
+    )
+
+
+def clearance(
+    number: int, ack_id: str | None, check: object = ..., cbid: str = CBID, **members: Json
+) -> Made:
+    """A clearance of the session; with `check` of version 2, which discloses what it relied on."""
+    personal: dict[str, object] = {
+        "cbid": cbid,
+        "session_id": SESSION,
+        "shipping": {"zip": "94103", "address": None, "product_class": "long_gun"},
+    }
+    if check is not ...:
+        personal["verification"] = check
+    own: dict[str, Json] = {
+        "account": ACCOUNT,
+        "ack_id": ack_id,
+        "cleared": True,
+        "reasons": [],
+        "obligations": [],
+        "expires_at": "2026-11-21T21:31:05Z",
+        **members,
+    }
+    return made("clearance", number, personal, **own)
+
+
+def fulfilment(number: int, clearance_id: str) -> Made:
+    """A report on an order."""
+    personal = {"carrier": "a carrier", "tracking_number": "1Z"}
+    return made(
+        "fulfilment",
+        number,
+        personal,
+        account=ACCOUNT,
+        clearance_id=clearance_id,
+        adult_signature_obtained=True,
+        shipped_at="2026-11-21T16:05:00Z",
+        delivered_at=None,
+    )
+
+
+def notice_event(number: int, event: str, notice: bytes = NOTICE) -> Made:
+    """An event of the notice."""
+    return made(
+        "notice_event",
+        number,
+        event=event,
+        notice_id="ab1263",
+        notice_version="2026-01-01-incomplete",
+        notice_digest=sha256(notice).hexdigest(),
+    )
+
+
+def erasure(number: int, *erased: str) -> Made:
+    """The disclosures of these records were deleted."""
+    return made("erasure", number, account=ACCOUNT, erased=list(erased), reason="request")
+
+
+OPERATOR = made("operator", 1, legal_name="An Operator, Inc.", **NOTHING_KNOWN)
+OPERATOR_2 = made(
+    "operator", 2, legal_name="Another Name, Inc.", **{**NOTHING_KNOWN, "previous": OPERATOR.digest}
+)
+VENDOR = made("account", 3, account=ACCOUNT, name="vendor", legal_name="A Vendor", **NOTHING_KNOWN)
+PROCESS = made(
+    "capture_process",
+    4,
+    account=ACCOUNT,
+    version=1,
+    statement="Our page shows each line and takes initials below it.",
+    previous=None,
+)
+PUBLISHED, REVIEWED = notice_event(5, "published"), notice_event(6, "reviewed")
+NAMED = {"operator_record": OPERATOR.digest, "account_record": VENDOR.digest}
+CHECK = verification(20).named(**NAMED)
+ACK = acknowledgment().named(**NAMED, capture_process=PROCESS.digest)
+CLEARED = clearance(21, ACK.id, CHECK.id).named(**NAMED)
+FULFILLED = fulfilment(22, CLEARED.id).named(**NAMED)
+PARTIES = (OPERATOR, VENDOR, PROCESS, PUBLISHED, REVIEWED)
+ORDER = (*PARTIES, CHECK, ACK, CLEARED, FULFILLED)
+OTHER_CHECK = verification(30, OTHER_CBID).named(**NAMED)
+OTHER_ACK = acknowledgment(id_="ack_01m7xdxbmvex7t29vh2x05yyyr").named(
+    **NAMED, capture_process=PROCESS.digest
+)
+OTHER_CLEARED = clearance(31, OTHER_ACK.id, OTHER_CHECK.id, OTHER_CBID).named(**NAMED)
+OTHER_FULFILLED = fulfilment(32, OTHER_CLEARED.id).named(**NAMED)
+OTHERS = (OTHER_CHECK, OTHER_ACK, OTHER_CLEARED, OTHER_FULFILLED)
+FILLERS = (b"filler 1", b"filler 2", b"filler 3")
+
+
+def dossier(*sealed: Made, of: Sequence[Made] | None = None) -> DossierContents:
+    """The dossier of records (all that are sealed, if none are given); the tools are stand-ins."""
+    log = LOG.Log((*(record.body for record in sealed), *FILLERS))
+    places = {record.id: index for index, record in enumerate(sealed)}
+    chosen = sealed if of is None else of
+    order = [*TYPES, "key_rotation"]
+    chosen = sorted(chosen, key=lambda r: (order.index(str(r.members["type"])), places[r.id]))
+    return DossierContents(
+        records={
+            record.id: RecordFiles(
+                record.body,
+                tuple(record.disclosures.values()),
+                format_proof(log.proof(places[record.id])),
+            )
+            for record in chosen
+        },
+        notice=NOTICE if any(record.id.startswith("ack_") for record in chosen) else None,
+        policy=LOG.policy(),
+        pdf=b"%PDF-1.7 stand-in\n",
+        verify_py=b"# stand-in\n",
+        verify_html=b"<!doctype html><title>stand-in</title>\n",
+    )
+
+
+def version_1() -> list[Made]:
+    """An order whose records are all of version 1: its check is joined by the buyer."""
+    check, ack = verification(20), acknowledgment()
+    cleared = clearance(21, ack.id)
+    return [PUBLISHED, check, ack, cleared, fulfilment(22, cleared.id)]
+
+
+def hosted() -> list[Made]:
+    """A hosted acknowledgment, and the check that its process names."""
+    ack = acknowledgment("hosted").named(**NAMED)
+    check = verification(20).changed(id="ver_01m7xdpk1ref2w6g9w3h0n8t5c").named(**NAMED)
+    cleared = clearance(21, ack.id, None).named(**NAMED)
+    return [OPERATOR, VENDOR, PUBLISHED, check, ack, cleared]
+
+
+def good() -> dict[str, DossierContents]:
+    """Those that verify."""
+    refused = clearance(
+        21,
+        ACK.id,
+        None,
+        OTHER_CBID,
+        cleared=False,
+        reasons=["buyer_mismatch", "buyer_not_found"],
+        expires_at=None,
+    ).named(**NAMED)
+    alone = clearance(
+        21, None, None, cleared=False, reasons=["acknowledgment_not_found"], expires_at=None
+    ).named()
+    later = fulfilment(23, CLEARED.id).named(operator_record=OPERATOR_2.digest)
+    bare = [record.showing() for record in (ACK, CLEARED, FULFILLED)]
+    return {
+        "order": dossier(*ORDER),
+        "two-orders": dossier(*ORDER, *OTHERS, of=ORDER),
+        "the-other-order": dossier(*ORDER, *OTHERS, of=[*PARTIES, *OTHERS]),
+        "withheld": dossier(*ORDER, of=[*PARTIES, *bare]),
+        "cbid-withheld": dossier(
+            *ORDER,
+            of=[*PARTIES, CHECK.showing("result"), ACK, CLEARED.showing("verification"), FULFILLED],
+        ),
+        "erased": dossier(
+            *ORDER,
+            *(erasure(40 + n, record.id) for n, record in enumerate(bare)),
+            of=[*PARTIES, *bare, *(erasure(40 + n, record.id) for n, record in enumerate(bare))],
+        ),
+        "version-1": dossier(*version_1()),
+        "hosted": dossier(*hosted()),
+        "acknowledgment-alone": dossier(*ORDER, of=[*PARTIES, ACK]),
+        "clearance-alone": dossier(alone),
+        "clearance-without-acknowledgment": dossier(*ORDER, of=[OPERATOR, VENDOR, CHECK, CLEARED]),
+        "refused": dossier(*PARTIES, ACK, refused),
+        "another-identifier": dossier(
+            *PARTIES, CHECK, ACK, clearance(21, ACK.id, CHECK.id, OTHER_CBID).named(**NAMED)
+        ),
+        "operator-changed": dossier(*PARTIES, CHECK, ACK, CLEARED, FULFILLED, OPERATOR_2, later),
+        "parties-withheld": dossier(*ORDER, of=[CHECK, ACK, CLEARED, FULFILLED]),
+        "check-of-the-buyer": dossier(*PARTIES, CHECK, ACK),
+        "stamped": replace(dossier(*ORDER), timestamps=stamps("sha256", "sha384", "sha512")),
+    }
+
+
+def stamps(*names: str) -> dict[str, bytes]:
+    """Time-stamps of `timestamps/`, by their names in a dossier."""
+    return {f"timestamps/{n}.tsr": (ROOT / "timestamps" / f"{n}.tsr").read_bytes() for n in names}
+
+
+def broken_joins() -> dict[str, tuple[str, DossierContents]]:
+    """Each record is in the log, and in good order; but not all of them are of one order."""
+    two = [*ORDER, *OTHERS]
+    ack, cleared = ACK.id, CLEARED.id
+    unnamed = ACK.named(capture_process=PROCESS.digest)
+
+    def with_(*others: Made, without: Sequence[Made] = ()) -> DossierContents:
+        kept = [record for record in ORDER if record not in without]
+        return dossier(*two, *(o for o in others if o not in two), of=[*kept, *others])
+
+    foreign = verification(33, account=OTHER_ACCOUNT).named()
+    relies_on_foreign = clearance(34, ack, foreign.id).named(**NAMED)
+    session = clearance(34, ack, CHECK.id).named(**NAMED)
+    other_session = made(
+        "clearance",
+        35,
+        {"cbid": CBID, "session_id": "sess_other", "verification": CHECK.id},
+        **{name: session.members[name] for name in ("account", "ack_id", "cleared", "reasons")},
+        obligations=[],
+        expires_at=session.members["expires_at"],
+    ).named(**NAMED)
+    older = clearance(34, ack)  # of version 1
+    return {
+        "two-acknowledgments": (
+            "the acknowledgment of another order as well",
+            with_(OTHER_ACK),
+        ),
+        "two-clearances": ("the clearance of another order as well", with_(OTHER_CLEARED)),
+        "no-order": (
+            "neither an acknowledgment nor a clearance",
+            dossier(*ORDER, of=[OPERATOR, CHECK]),
+        ),
+        "other-acknowledgment": (
+            "the acknowledgment of another order",
+            with_(OTHER_ACK, without=[ACK]),
+        ),
+        "other-clearance": (
+            "the clearance of another order, and its report",
+            with_(OTHER_CLEARED, OTHER_FULFILLED, without=[CLEARED, FULFILLED]),
+        ),
+        "other-check": ("the check of another order", with_(OTHER_CHECK, without=[CHECK])),
+        "second-check": ("the check of another order as well", with_(OTHER_CHECK)),
+        "check-of-the-same-buyer": (
+            "another check of the buyer, on which the clearance did not rely",
+            with_(verification(33).named(**NAMED)),
+        ),
+        "check-of-other-account": (
+            "the clearance relied on a check of another account, which is shown",
+            with_(foreign, relies_on_foreign, without=[CHECK, CLEARED, FULFILLED]),
+        ),
+        "check-not-named": (
+            "which check the clearance relied on is withheld",
+            with_(CLEARED.showing("cbid", "session_id"), without=[CLEARED]),
+        ),
+        "check-by-other-cbid": (
+            "version 1: the check is of another buyer",
+            dossier(*version_1(), OTHER_CHECK, of=[*version_1(), OTHER_CHECK]),
+        ),
+        "check-without-cbid": (
+            "version 1: the buyer of the check is withheld",
+            dossier(*version_1(), of=[CHECK_1.showing("result"), *version_1()[2:]]),
+        ),
+        "check-by-no-cbid": (
+            "version 1: the buyer of the order is withheld",
+            dossier(
+                *version_1(),
+                of=[CHECK_1, *(record.showing("session_id") for record in version_1()[2:4])],
+            ),
+        ),
+        "check-of-other-session": (
+            "a hosted acknowledgment that names another check",
+            dossier(*hosted(), CHECK_1, of=[*hosted(), CHECK_1]),
+        ),
+        "other-report": ("the report on another order", with_(OTHER_FULFILLED)),
+        "report-without-clearance": (
+            "a report, and not the clearance that it is on",
+            with_(without=[CLEARED, CHECK]),
+        ),
+        "other-notice-event": (
+            "an event of another notice",
+            with_(notice_event(36, "published", b"{}")),
+        ),
+        "notice-event-alone": (
+            "an event of a notice, and no acknowledgment",
+            dossier(*ORDER, of=[PUBLISHED, CHECK, CLEARED]),
+        ),
+        "operator-not-named": ("a record of the operator that none names", with_(OPERATOR_2)),
+        "account-not-named": (
+            "a record of the account that none names",
+            with_(VENDOR.changed(id="rec_01m7xdxbmvex7t29vh2x05yy37")),
+        ),
+        "capture-process-not-named": (
+            "a capture process that the acknowledgment does not name",
+            with_(PROCESS.changed(id="rec_01m7xdxbmvex7t29vh2x05yy38")),
+        ),
+        "parties-of-version-1": (
+            "a record of the operator; those of version 1 name none",
+            dossier(OPERATOR, *version_1()),
+        ),
+        "operator-as-account": (
+            "the account record of an operator's digest",
+            dossier(
+                OPERATOR,
+                VENDOR,
+                unnamed.changed(operator_record=VENDOR.digest),
+                of=[VENDOR, unnamed.changed(operator_record=VENDOR.digest)],
+            ),
+        ),
+        "erasure-of-other": (
+            "the erasure of a record that is not there",
+            with_(erasure(39, OTHER_ACK.id)),
+        ),
+        "erasure-of-none": ("an erasure that names no record", with_(erasure(39))),
+        "other-account": (
+            "the clearance is of another account",
+            with_(
+                CLEARED.changed(account=OTHER_ACCOUNT, id="clr_01m7xdxbmvex7t29vh2x05yy39"),
+                without=[CLEARED, FULFILLED],
+            ),
+        ),
+        "other-session": (
+            "cleared for another session than the acknowledgment's",
+            with_(other_session, without=[CLEARED, FULFILLED]),
+        ),
+        "acknowledgment-id-null": (
+            "the clearance names no acknowledgment, and one is there",
+            with_(
+                clearance(34, None, CHECK.id, cleared=False).named(**NAMED),
+                without=[CLEARED, FULFILLED],
+            ),
+        ),
+        "report-on-an-earlier-clearance": (
+            "a report on another clearance of the same acknowledgment",
+            with_(clearance(34, ack, CHECK.id).named(**NAMED), without=[CLEARED]),
+        ),
+        "check-of-mixed-versions": (
+            "a clearance of version 1, and a check of another buyer",
+            with_(older, OTHER_CHECK, without=[CLEARED, FULFILLED, CHECK]),
+        ),
+        "report-swapped": (
+            "the report names the clearance by another identifier",
+            with_(fulfilment(39, cleared[:-1] + "2").named(**NAMED), without=[FULFILLED]),
+        ),
+    }
+
+
+CHECK_1 = verification(20)
+
+
+def broken_records() -> dict[str, tuple[str, DossierContents]]:
+    """Records that the log holds, and that no dossier has."""
+
+    def sealed(record: Made, without: Made | None = None) -> DossierContents:
+        kept = [one for one in ORDER if one is not without]
+        return dossier(*kept, record)
+
+    rotation = made("key_rotation", 50, log=LOG.ORIGIN)
+    good_one = dossier(*ORDER)
+    by_id = dict(good_one.records)
+    return {
+        "key-rotation": ("a record of a type that no dossier has", sealed(rotation)),
+        "version-3": ("a record of a version to come", sealed(FULFILLED.changed(v=3), FULFILLED)),
+        "other-prefix": (
+            "a check whose identifier begins like that of an operator",
+            sealed(CHECK.changed(id="rec_01m7xdxbmvex7t29vh2x05yy51"), CHECK),
+        ),
+        "clearance-lacks-decision": (
+            "the record of the clearance has no `cleared`",
+            sealed(CLEARED.changed(cleared=None), CLEARED),
+        ),
+        "clearance-decision-no-boolean": (
+            "`cleared` of the clearance is 1",
+            sealed(CLEARED.changed(cleared=1), CLEARED),
+        ),
+        "fulfilment-without-clearance": (
+            "the report has no `clearance_id`",
+            sealed(FULFILLED.changed(clearance_id=None), FULFILLED),
+        ),
+        "erased-no-array": (
+            "`erased` of an erasure is a string",
+            sealed(erasure(52).changed(erased=ACK.id)),
+        ),
+        "time-malformed": (
+            "`at` of the check has no milliseconds",
+            sealed(CHECK.changed(at="2026-11-20T21:31:00Z"), CHECK),
+        ),
+        "operator-record-missing": (
+            "version 2 without `operator_record`",
+            sealed(CLEARED.changed(operator_record=None), CLEARED),
+        ),
+        "operator-record-number": (
+            "`operator_record` is a number",
+            sealed(CLEARED.changed(operator_record=7), CLEARED),
+        ),
+        "capture-version-text": (
+            "`version` of the capture process is a string",
+            sealed(PROCESS.changed(version="1"), PROCESS),
+        ),
+        "types-out-of-order": (
+            "the clearance stands before the acknowledgment",
+            replace(good_one, records={id_: by_id[id_] for id_ in sorted(by_id, reverse=True)}),
+        ),
+        "indexes-out-of-order": (
+            "the later event of the notice stands first",
+            replace(
+                good_one,
+                records={
+                    id_: by_id[id_]
+                    for id_ in [*list(by_id)[:3], REVIEWED.id, PUBLISHED.id, *list(by_id)[5:]]
+                },
+            ),
+        ),
+        "other-file": (
+            "the files of the check have the identifier of another",
+            replace(
+                good_one,
+                records={
+                    (OTHER_CHECK.id if id_ == CHECK.id else id_): record
+                    for id_, record in by_id.items()
+                },
+            ),
+        ),
+    }
+
+
+def with_files(contents: DossierContents, change: Callable[[dict[str, bytes]], object]) -> bytes:
+    """The dossier with its files changed, and SHA256SUMS of what they are now."""
+    files = read_container(write_dossier(contents), FILES_MAX)
+    files.pop(SUMS)
+    change(files)
+    return write_container({**files, SUMS: sums(files)})
+
+
+def _moved(files: dict[str, bytes], name: str) -> None:
+    """Moves a file to the end."""
+    files[name] = files.pop(name)
+
+
+def _replaced(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], object]:
+    def replace_(files: dict[str, bytes]) -> None:
+        assert old in files[name]  # noqa: S101 - or nothing is broken
+        files[name] = files[name].replace(old, new, 1)
+
+    return replace_
+
+
+def broken_files() -> dict[str, tuple[str, str, bytes]]:
+    """What was changed, the step that has to fail, and the file."""
+    plain = dossier(*ORDER)
+    written = write_dossier(plain)
+    ack, check = (f"records/{record.id}" for record in (ACK, CHECK))
+    proof = f"{ack}.tlog-proof"
+
+    def container(
+        what: str, change: Callable[[dict[str, bytes]], object]
+    ) -> tuple[str, str, bytes]:
+        return what, "container", with_files(plain, change)
+
+    def cosigned_again(files: dict[str, bytes]) -> None:
+        files[proof] += files[proof][files[proof].rindex(b"\n\n") + 2 :].splitlines(keepends=True)[
+            -1
+        ]
+
+    def uncosigned(files: dict[str, bytes]) -> None:
+        line = plain.records[ACK.id].proof.splitlines(keepends=True)[-1]
+        for name, data in files.items():
+            files[name] = data.removesuffix(line)
+
+    def everywhere(old: bytes, new: bytes) -> Callable[[dict[str, bytes]], object]:
+        def change(files: dict[str, bytes]) -> None:
+            for name, data in files.items():
+                files[name] = data.replace(old, new) if name.endswith(".tlog-proof") else data
+
+        return change
+
+    at = parse_proof(plain.records[ACK.id].proof).index
+    path = plain.records[ACK.id].proof.splitlines()[3]
+    others = dossier(*ORDER, *OTHERS, of=ORDER)
+    other_notice = (ROOT.parent / "record" / "good" / "another-notice" / "notice.json").read_bytes()
+    stamped = good()["stamped"]
+    return {
+        "cut": ("the last byte is missing", "container", written[:-1]),
+        "longer": ("a newline after the end", "container", written + b"\n"),
+        "no-notice": container("notice.json is missing", lambda f: f.pop("notice.json")),
+        "notice-alone": (
+            "notice.json without an acknowledgment",
+            "container",
+            with_files(
+                dossier(*ORDER, of=[CHECK, CLEARED]),
+                lambda f: [f.update({"notice.json": NOTICE}), *(_moved(f, name) for name in TOOLS)],
+            ),
+        ),
+        "no-proof": container("a record without its proof", lambda f: f.pop(proof)),
+        "no-disclosures": container(
+            "a record without its disclosures", lambda f: f.pop(f"{ack}.disclosures.json")
+        ),
+        "no-pdf": container("dossier.pdf is missing", lambda f: f.pop("dossier.pdf")),
+        "manifest": container(
+            "a file that says more", lambda f: f.update({"manifest.json": b"{}"})
+        ),
+        "other-name": container(
+            "a file in records/ with another ending",
+            lambda f: f.update({f"{ack}.txt": b""}),
+        ),
+        "files-out-of-order": container(
+            "policy.txt stands at the end", lambda f: _moved(f, "policy.txt")
+        ),
+        "disclosures-spaced": container(
+            "white space in a disclosures.json",
+            lambda f: f.update({f"{ack}.disclosures.json": b"[ ]"}),
+        ),
+        "checkpoints-differ": container(
+            "one proof has a cosignature twice, the others once", cosigned_again
+        ),
+        "policy-no-newline": container(
+            "policy.txt does not end in a newline",
+            lambda f: f.update({"policy.txt": f["policy.txt"][:-1]}),
+        ),
+        "stamp-name": (
+            "a time-stamp with a space in its name",
+            "container",
+            write_dossier(replace(stamped, timestamps={"timestamps/a b.tsr": b""})),
+        ),
+        "checkpoint-one-bit": (
+            "the size in every checkpoint is another",
+            "signature",
+            with_files(plain, everywhere(b"\n12\n", b"\n13\n")),
+        ),
+        "policy-other": (
+            "policy.txt has another key of the log",
+            "signature",
+            write_dossier(replace(plain, policy=LOG.policy(LOG.OTHER_SEED))),
+        ),
+        "not-cosigned": ("no witness cosigned", "quorum", with_files(plain, uncosigned)),
+        "record-other": (
+            "the record beside a proof is another",
+            "record",
+            with_files(plain, _replaced(f"{ack}.json", b"21:31:00", b"21:31:01")),
+        ),
+        "index-other": (
+            "a proof of another place",
+            "inclusion",
+            with_files(
+                plain, _replaced(proof, f"index {at}\n".encode(), f"index {at + 1}\n".encode())
+            ),
+        ),
+        "path-cut": (
+            "a path without its first hash",
+            "inclusion",
+            with_files(plain, _replaced(proof, path + b"\n", b"")),
+        ),
+        "record-not-sealed": (
+            "the record, also in its proof, is not the one in the log",
+            "inclusion",
+            write_dossier(_resealed(plain, CHECK, CHECK.changed(provider="other"))),
+        ),
+        "other-log": (
+            "a proof from another log under the checkpoint of this one",
+            "inclusion",
+            write_dossier(_proof_of(plain, others, FULFILLED)),
+        ),
+        "disclosures-of-other": (
+            "the disclosures of the check beside the acknowledgment",
+            "disclosures",
+            with_files(
+                plain,
+                lambda f: f.update({f"{ack}.disclosures.json": f[f"{check}.disclosures.json"]}),
+            ),
+        ),
+        "disclosure-changed": (
+            "another ZIP code",
+            "disclosures",
+            write_dossier(
+                dossier(*ORDER, of=[*(r for r in ORDER if r is not CLEARED), _moved_house()])
+            ),
+        ),
+        "disclosure-twice": (
+            "a field is shown twice",
+            "disclosures",
+            write_dossier(_shown_twice(plain)),
+        ),
+        "notice-other": (
+            "another notice",
+            "notice",
+            write_dossier(replace(plain, notice=other_notice)),
+        ),
+        "stamp-other": (
+            "a time-stamp of something else",
+            "timestamps",
+            write_dossier(replace(stamped, timestamps=stamps("sha256", "other"))),
+        ),
+        "stamp-none": (
+            "a time-stamp that is none",
+            "timestamps",
+            write_dossier(replace(stamped, timestamps={"timestamps/1.tsr": b"0"})),
+        ),
+        "sums-other": (
+            "verify.py is not the listed one",
+            "files",
+            write_container(
+                {**read_container(written, FILES_MAX), "verify.py": b"# another stand-in\n"}
+            ),
+        ),
+        "pdf-other": (
+            "dossier.pdf is not the listed one",
+            "files",
+            write_container({**read_container(written, FILES_MAX), "dossier.pdf": b"%PDF"}),
+        ),
+        "readme-other": (
+            "README.txt says something else",
+            "files",
+            write_dossier(replace(plain, readme=b"Trust me.\n")),
+        ),
+    }
+
+
+TOOLS = ("policy.txt", "dossier.pdf", "verify.py", "verify.html", "README.txt")
+
+
+def _moved_house() -> Made:
+    """The clearance with a disclosure that its record does not bind."""
+    encoded, _ = disclose([("c2FsdA", "shipping", {"zip": "94104"})])
+    return replace(CLEARED, disclosures={**CLEARED.disclosures, "shipping": encoded[0]})
+
+
+def _resealed(contents: DossierContents, old: Made, new: Made) -> DossierContents:
+    """The dossier with another record in the place of one, and in its proof."""
+    record = contents.records[old.id]
+    proof = format_proof(replace(parse_proof(record.proof), extra=new.body))
+    records = {**contents.records, old.id: record._replace(record=new.body, proof=proof)}
+    return replace(contents, records=records)
+
+
+def _proof_of(contents: DossierContents, other: DossierContents, record: Made) -> DossierContents:
+    """The dossier with the path of a record from another, under its own checkpoint."""
+    path = parse_proof(other.records[record.id].proof)
+    own = contents.records[record.id]
+    checkpoint = parse_proof(own.proof).checkpoint
+    moved = own._replace(proof=format_proof(replace(path, checkpoint=checkpoint)))
+    return replace(contents, records={**contents.records, record.id: moved})
+
+
+def _shown_twice(contents: DossierContents) -> DossierContents:
+    own = contents.records[ACK.id]
+    twice = own._replace(disclosures=(*own.disclosures, own.disclosures[0]))
+    return replace(contents, records={**contents.records, ACK.id: twice})
+
+
+def generated_files() -> dict[str, bytes]:
+    """Every file that is made, by its path here."""
+    files = {
+        "good/policy.txt": LOG.policy(),
+        "good/checkpoint": LOG.Log((*(record.body for record in ORDER), *FILLERS)).checkpoint(),
+    }
+    files |= {f"good/{name}.zip": write_dossier(contents) for name, contents in good().items()}
+    cases = {f"{name}.zip": case for name, case in broken_files().items()}
+    for step, sets in (("joins", broken_joins()), ("record", broken_records())):
+        cases |= {f"{name}.zip": (what, step, write_dossier(c)) for name, (what, c) in sets.items()}
+    files |= {f"broken/{name}": data for name, (_, _, data) in cases.items()}
+    expected = {name: {"change": what, "step": step} for name, (what, step, _) in cases.items()}
+    text = json.dumps(expected, ensure_ascii=False, indent=2, sort_keys=True)
+    return {**files, "broken/expected.json": text.encode() + b"\n"}
+
+
+def main() -> None:
+    """Write the files, and say how many there are."""
+    files = generated_files()
+    for name, data in files.items():
+        path = ROOT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    print(f"{len(files)} files")
+
+
+if __name__ == "__main__":
+    main()

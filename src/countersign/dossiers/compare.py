@@ -1,0 +1,36 @@
+"""Compare the PDF in a dossier with the one that this release makes of the same evidence."""
+
+from importlib import metadata, resources
+
+from countersign import offline
+from countersign.dossiers.pdf import dossier_pdf, maker
+from countersign.evidence.bundle import read_container
+from countersign.evidence.dossier import FILES_MAX, dossier_contents_of
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.verification import dossier_of
+
+
+def compare_pdf(data: bytes) -> str:
+    """Make the PDF of a dossier that was verified again; returns the result in words."""
+    contents, _ = dossier_contents_of(read_container(data, FILES_MAX))
+    try:
+        if maker() not in contents.pdf:
+            return "dossier.pdf was not compared: it was not made by this release"
+        same = dossier_pdf(dossier_of(data)) == contents.pdf
+    except (ImportError, metadata.PackageNotFoundError):
+        return "dossier.pdf was not compared: the package typst is not installed"
+    if not same:
+        raise EvidenceError(
+            "dossier.pdf differs from the one that this release makes of the same evidence"
+        )
+    tools = {"verify.py": contents.verify_py, "verify.html": contents.verify_html}
+    others = [name for name, own in tools.items() if own != offline_file(name)]
+    but = (
+        f"; {' and '.join(others)} in the dossier: of another release, or changed" if others else ""
+    )
+    return f"dossier.pdf is the one that this release makes{but}"
+
+
+def offline_file(name: str) -> bytes:
+    """A reader that goes with evidence, as this release has it."""
+    return (resources.files(offline) / name).read_bytes()

@@ -1,0 +1,228 @@
+"""The dossier of an order: the records around an acknowledgment or a clearance in one file.
+
+It is verified before it leaves, as its reader would: a database that was changed, or damaged, must
+not make the service hand out what fails in court.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from countersign.access.key import Principal
+from countersign.acknowledgments.find import refusing_damage
+from countersign.acknowledgments.proof import fields_to_show
+from countersign.acknowledgments.room import Acknowledgments
+from countersign.clearances.clear import VERIFICATION_FIELD
+from countersign.dossiers import orders_sql
+from countersign.dossiers.compare import offline_file
+from countersign.dossiers.orders_sql import Stored, Within
+from countersign.dossiers.pdf import dossier_pdf
+from countersign.dossiers.schemas import FIELDS, DossierQuery
+from countersign.errors import NotFound
+from countersign.evidence.disclosure import read_disclosure
+from countersign.evidence.dossier import (
+    CLEARANCE,
+    TYPES,
+    DossierContents,
+    RecordFiles,
+    write_dossier,
+)
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.process import PROCESS
+from countersign.evidence.proof import Proof, format_proof
+from countersign.evidence.record import ACKNOWLEDGMENT, CBID_FIELD
+from countersign.evidence.verification import dossier_of
+from countersign.log import logs_sql
+from countersign.log.append_record import open_disclosures
+from countersign.log.model import Log, StoredCheckpoint, cosignatures, time_stamps
+from countersign.log.seal import with_cosignatures
+from countersign.notices.registry import published_versions
+
+
+class _Shown(NamedTuple):
+    """A record with what is shown of it: the encoded disclosures by name."""
+
+    stored: Stored
+    disclosures: Mapping[str, str]
+
+    def value(self, name: str) -> Any:  # noqa: ANN401 - whatever is disclosed
+        """A personal field that is shown; None otherwise."""
+        encoded = self.disclosures.get(name)
+        return None if encoded is None else read_disclosure(encoded)[2]
+
+
+class _Notice(msgspec.Struct):
+    notice_digest: str
+
+
+class _Version(msgspec.Struct):
+    v: int
+
+
+async def dossier(
+    room: Acknowledgments, who: Principal, id_: str, wanted: DossierQuery, wait: float = 0.0
+) -> bytes:
+    """The dossier of the order of an acknowledgment or clearance.
+
+    Without a size, the checkpoint is the first that holds all records and is anchored as the policy
+    asks. `wait` is in seconds, for sealing and for cosignatures.
+    """
+    fields, size = fields_to_show(wanted.disclose, FIELDS), wanted.size
+    with refusing_damage(id_), room.checkpoints.patience(who.account_id, wait) as seconds:
+        deadline = asyncio.get_running_loop().time() + seconds
+        log = await _log(room, who, id_, seconds)
+        records, checkpoint = await _records(room, Within(who, log.id, size), id_, fields, deadline)
+        if checkpoint is None:
+            checkpoint = await room.checkpoints.over(log, _last(records), deadline)
+        draft = await _contents(room, log, checkpoint, records)
+        checked = dossier_of(write_dossier(draft))
+        pdf = await room.certificates.run(lambda: dossier_pdf(checked), who.account_id)
+        made = write_dossier(replace(draft, pdf=pdf))
+        if dossier_of(made) != checked:
+            raise EvidenceError("the dossier says something else once it has its PDF")
+        return made
+
+
+async def _log(room: Acknowledgments, who: Principal, id_: str, seconds: float) -> Log:
+    """The log that holds the record; waits for its sealing."""
+    database = room.log.database
+    if await database.read(orders_sql.find_record, who, id_) is None:
+        raise NotFound("The record was not found.")
+    log_id, _ = await room.log.seal.sealed(id_, seconds)
+    return next(log for log in await database.read(logs_sql.all_logs) if log.id == log_id)
+
+
+async def _records(
+    room: Acknowledgments,
+    within: Within,
+    id_: str,
+    fields: frozenset[str] | None,
+    deadline: float,
+) -> tuple[list[_Shown], StoredCheckpoint | None]:
+    """All records of the order that the log holds, and the checkpoint if its size is given."""
+    database, loop = room.log.database, asyncio.get_running_loop()
+    checkpoint = None
+    if within.size is not None and within.log_id is not None:
+        checkpoint = await database.read(logs_sql.of_size, within.log_id, within.size)
+        if checkpoint is None:
+            raise NotFound("The log of the record has no checkpoint of this size.")
+    while True:
+        found = await _gathered(room, within, id_, fields)
+        if id_ not in {one.stored.id for one in found}:
+            raise NotFound("The checkpoint of this size does not hold the record.")
+        waiting = [one.stored.id for one in found if one.stored.leaf_index is None]
+        if not waiting:
+            return found, checkpoint
+        # Records are sealed in the order in which they come.
+        await room.log.seal.sealed(max(waiting), max(deadline - loop.time(), 0.0))
+
+
+async def _gathered(
+    room: Acknowledgments, within: Within, id_: str, fields: frozenset[str] | None
+) -> list[_Shown]:
+    """The records of the order in the order of a dossier, each with what is shown of it."""
+    database = room.log.database
+    order = await _opened(
+        room, within.who, await database.read(orders_sql.find_order, within, id_), fields
+    )
+    found = order + await _checks(room, within, order, fields)
+    around = await database.read(orders_sql.find_around, within, [one.stored for one in found])
+    found += [_Shown(stored, {}) for stored in around]
+    return sorted(found, key=lambda one: (TYPES.index(one.stored.type), one.stored.leaf_index or 0))
+
+
+async def _checks(
+    room: Acknowledgments, within: Within, order: Sequence[_Shown], fields: frozenset[str] | None
+) -> list[_Shown]:
+    """The identity checks that what is shown joins to the order."""
+    database = room.log.database
+    acknowledgment, clearance = (
+        next((one for one in order if one.stored.type == kind), None)
+        for kind in (ACKNOWLEDGMENT, CLEARANCE)
+    )
+    process = acknowledgment.value(PROCESS) if acknowledgment else None
+    named = [
+        clearance.value(VERIFICATION_FIELD) if clearance else None,
+        (process or {}).get(VERIFICATION_FIELD),
+    ]
+    found = await database.read(orders_sql.find_checks, within, [id_ for id_ in named if id_])
+    if not found and (clearance is None or _version(clearance) == 1):
+        cbids = [one.value(CBID_FIELD) for one in (acknowledgment, clearance) if one]
+        for cbid in filter(None, cbids):
+            found = found or await database.read(orders_sql.find_check_of, within, cbid)
+        shown = await _opened(room, within.who, found, fields)
+        return [one for one in shown if one.value(CBID_FIELD) in cbids]
+    return await _opened(room, within.who, found, fields)
+
+
+def _version(record: _Shown) -> int:
+    return msgspec.json.decode(record.stored.body, type=_Version).v
+
+
+async def _opened(
+    room: Acknowledgments,
+    who: Principal,
+    found: Collection[Stored],
+    fields: frozenset[str] | None,
+) -> list[_Shown]:
+    """These records with their disclosures of these fields; None: of all."""
+    vault, shown = room.log.vault.vault, []
+    for one in found:
+        named: dict[str, str] = {}
+        if one.payload is not None and one.shred_key is not None:
+            encoded = await open_disclosures(
+                vault, who.account_id, one.id, one.payload, one.shred_key
+            )
+            named = {read_disclosure(text)[1]: text for text in encoded}
+        kept = {n: text for n, text in named.items() if fields is None or n in fields}
+        shown.append(_Shown(one, kept))
+    return shown
+
+
+def _last(records: Sequence[_Shown]) -> int:
+    return max(one.stored.leaf_index or 0 for one in records)
+
+
+async def _contents(
+    room: Acknowledgments, log: Log, checkpoint: StoredCheckpoint, records: Sequence[_Shown]
+) -> DossierContents:
+    """The dossier, without its PDF."""
+    database = room.log.database
+    anchors = await database.read(logs_sql.anchors_of, log.id, checkpoint.size)
+    note = await room.log.seal.release(log, checkpoint)
+    signed = with_cosignatures(note, cosignatures(anchors))
+    indexes = [one.stored.leaf_index or 0 for one in records]
+    found = await database.scan(orders_sql.paths, log.id, indexes, checkpoint.size)
+    return DossierContents(
+        records={
+            one.stored.id: RecordFiles(
+                one.stored.body,
+                tuple(one.disclosures.values()),
+                format_proof(Proof(one.stored.body, index, tuple(path), signed)),
+            )
+            for one, index, path in zip(records, indexes, found, strict=True)
+        },
+        notice=await _notice(room, records),
+        policy=await room.log.policy.behind(log, checkpoint.note),
+        timestamps={name: stamp.body for name, stamp in time_stamps(anchors).items()},
+        pdf=b"",
+        verify_py=offline_file("verify.py"),
+        verify_html=offline_file("verify.html"),
+    )
+
+
+async def _notice(room: Acknowledgments, records: Sequence[_Shown]) -> bytes | None:
+    """The notice that was acknowledged."""
+    for one in records:
+        if one.stored.type == ACKNOWLEDGMENT:
+            digest = msgspec.json.decode(one.stored.body, type=_Notice).notice_digest
+            for version in await room.log.database.read(published_versions):
+                if version.digest == digest:
+                    return version.body
+            raise EvidenceError(f"there is no notice with the digest {digest}")
+    return None

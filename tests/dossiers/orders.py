@@ -1,0 +1,95 @@
+"""Orders from the initials to the report of their fulfilment, and their dossiers."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Final
+
+from countersign.access.account import Account, find_account
+from countersign.access.key import Principal
+from countersign.dossiers.dossier import dossier
+from countersign.dossiers.schemas import DossierQuery
+from countersign.evidence.bundle import SUMS, read_container, sums, write_container
+from countersign.evidence.dossier import FILES_MAX, Dossier
+from countersign.evidence.verification import dossier_of
+from countersign.parties.describe import (
+    describe_account,
+    describe_operator,
+    state_capture_process,
+)
+from countersign.parties.model import Particulars
+from tests.clearances.desk import Desk, order
+
+ZIP: Final = "94103"
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order of a vendor, with the identifiers that it got."""
+
+    who: Principal
+    session: str
+    cbid: str
+    ack_id: str
+    clearance_id: str
+
+
+class Orders:
+    """A desk, and what is ordered at it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def vendor(self, *, described: bool = True) -> Principal:
+        """A new account; described: with its records and those of the operator."""
+        who, room = self.desk.account(), self.desk.deployment.log
+        if described:
+            account: Account = self.desk.do(find_account(room.access, who.account_id))
+            self.desk.do(describe_operator(room, Particulars(legal_name="An Operator, Inc.")))
+            self.desk.do(describe_account(room, account, Particulars(legal_name="A Vendor, Inc.")))
+            self.desk.do(state_capture_process(room, account, "We show each line."))
+        return who
+
+    def order(self, who: Principal, *, named: bool = True, fulfilled: bool = True) -> Order:
+        """An order that was cleared; named: the acknowledgment names the buyer."""
+        number = next(_numbers)
+        session = f"sess_{number}"
+        cbid = self.desk.sandbox_buyer(who, f"test_session_{number}", ZIP)
+        ack_id = self.desk.acknowledge(who, "ab1263", session, cbid if named else None)
+        decision = self.desk.clear(who, order(ack_id, cbid, session, ZIP))
+        assert decision.cleared, decision.reasons
+        if fulfilled:
+            self.desk.fulfil(who, decision.clearance_id, carrier="a carrier", tracking_number="1Z")
+        return Order(who, session, cbid, ack_id, decision.clearance_id)
+
+    def dossier(
+        self, who: Principal, id_: str, disclose: str | None = None, size: int | None = None
+    ) -> bytes:
+        """The file."""
+        room = self.desk.deployment.acknowledgments
+        self.desk.do(self.desk.deployment.log.seal.settle())
+        return self.desk.do(dossier(room, who, id_, DossierQuery(disclose=disclose, size=size)))
+
+
+def said(data: bytes) -> Dossier:
+    """What a dossier says, checked."""
+    return dossier_of(data)
+
+
+def kinds(data: bytes) -> list[str]:
+    """The types of its records."""
+    return [record.type for record in said(data).records]
+
+
+def files_of(data: bytes) -> dict[str, bytes]:
+    """Its files but SHA256SUMS."""
+    files = read_container(data, FILES_MAX)
+    del files[SUMS]
+    return files
+
+
+def packed(files: dict[str, bytes]) -> bytes:
+    """A dossier of these files, with SHA256SUMS of what they are."""
+    return write_container({**files, SUMS: sums(files)})

@@ -1,0 +1,174 @@
+"""The three readers judge dossiers alike: the command, verify.py and the page."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+from playwright.sync_api import Page
+
+from countersign.evidence.bundle import SUMS, read_container, sums, write_container
+from countersign.evidence.dossier import FILES_MAX
+from countersign.evidence.verification import DOSSIER_STEPS, verify_file
+from countersign.offline import verify
+from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD
+from tests.offline.dossier_cases import cases
+from tests.support.browsers import running_browser
+
+pytestmark = pytest.mark.long
+
+SMALL: Final = next(path for path in GOOD if path.stem == "clearance-alone")
+_JUDGE: Final = """async files => {
+  const found = [];
+  for (const file of files) {
+    const run = await verify(fromLatin1(atob(file)), null);
+    const step = (run.failed ?? run.stuck)?.name ?? null;
+    found.push([step, step ? [] : run.joins, step ? [] : run.missing]);
+  }
+  return found;
+}"""
+Judged = tuple[str | None, list[str], list[str]]
+"""The step that failed; what is joined, and what is missing."""
+
+
+def by_the_service(data: bytes) -> Judged:
+    verdict = verify_file(data)
+    if verdict.dossier is None:
+        return verdict.name, [], []
+    return None, list(verdict.dossier.joins), list(verdict.dossier.missing)
+
+
+def by_the_script(script: ModuleType, data: bytes) -> Judged:
+    report = script.verify_bytes(data)
+    if report.order is None or report.failed:
+        return report.failed.name, [], []
+    return None, report.order.joins, report.order.missing
+
+
+def vectors() -> dict[str, bytes]:
+    found = {f"good {path.stem}": path.read_bytes() for path in GOOD}
+    return found | {f"broken {n}": (DOSSIERS / "broken" / n).read_bytes() for n in EXPECTED}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_script_names_the_same_step(name: str, stranger: ModuleType) -> None:
+    """Of every vector that is broken."""
+    report = stranger.verify_bytes((DOSSIERS / "broken" / name).read_bytes())
+    assert report.failed.name == EXPECTED[name], report.line()
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_the_script_says_the_same_words(path: Path, stranger: ModuleType) -> None:
+    """What is joined to what, and what is missing, in one line and in all."""
+    data = path.read_bytes()
+    assert by_the_script(stranger, data) == by_the_service(data)
+    assert stranger.verify_bytes(data).line() == verify_file(data).line()
+    printed = list(stranger.explain(stranger.verify_bytes(data)))
+    for join in by_the_service(data)[1]:
+        assert f"  {join}" in printed
+
+
+def test_command_and_script_agree_on_a_thousand_others(stranger: ModuleType) -> None:
+    """Mutated and recombined: no recipient finds a reader that suits."""
+    found = {name: by_the_service(data) for name, data in cases().items()}
+    assert {n: by_the_script(stranger, data) for n, data in cases().items()} == found
+    steps = Counter(judged[0] for judged in found.values())
+    assert steps[None] > 50
+    assert steps.keys() >= {None, *DOSSIER_STEPS} - {"timestamps"}
+
+
+@pytest.fixture(scope="module")
+def page(page_file: Path) -> Iterator[Page]:
+    """The page, opened from its file."""
+    with running_browser() as browser:
+        page = browser.new_page()
+        page.goto(page_file.as_uri())
+        page.locator("#file[data-ready]").wait_for()
+        yield page
+
+
+@pytest.mark.browser
+def test_the_page_agrees_with_both(page: Page) -> None:
+    """On the vectors and on a thousand others, in a real Chromium."""
+    wrong: dict[str, Any] = {}
+    everything: Mapping[str, bytes] = {**vectors(), **cases()}
+    items = list(everything.items())
+    for start in range(0, len(items), 100):
+        batch = items[start : start + 100]
+        judged = page.evaluate(_JUDGE, [b64encode(data).decode() for _, data in batch])
+        for (name, data), found in zip(batch, judged, strict=True):
+            if tuple(found) != by_the_service(data):
+                wrong[name] = (found, by_the_service(data))
+    assert wrong == {}
+
+
+@pytest.mark.browser
+def test_the_page_shows_what_is_joined_and_what_is_missing(page: Page) -> None:
+    """In words, with each record; what a browser shows is text."""
+    path = next(path for path in GOOD if path.stem == "withheld")
+    page.locator("#file").set_input_files(path)
+    page.locator("#verdict.caution").wait_for()
+    shown = page.locator("main").inner_text()
+    dossier = verify_file(path.read_bytes()).dossier
+    assert dossier
+    for words in (*dossier.joins, *dossier.missing, "The record: fulfilment", "The notice"):
+        assert words in shown
+    assert (
+        page.locator("#verdict").inner_text().startswith("CONSISTENT, KEY NOT CHECKED: one order")
+    )
+
+
+@pytest.fixture
+def _signatures_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same signature over the same bytes is checked once: it is arithmetic, and slow."""
+    monkeypatch.setattr(verify, "ed25519_verify", cache(verify.ed25519_verify))
+
+
+@pytest.mark.usefixtures("_signatures_checked_once")
+def test_every_byte_of_a_dossier_counts() -> None:
+    """Of the container, and of each file packed again; for both readers at the same step."""
+    data = SMALL.read_bytes()
+    files = read_container(data, FILES_MAX)
+    assert verify_file(data).ok
+    for position in range(len(data)):
+        changed = bytearray(data)
+        changed[position] ^= 1 << position % 8
+        assert_refused(bytes(changed), position, "container")
+    for name, content in files.items():
+        for position in range(len(content)):
+            flipped = bytearray(content)
+            flipped[position] ^= 1 << position % 8
+            assert_refused(write_container({**files, name: bytes(flipped)}), (name, position))
+
+
+@pytest.mark.usefixtures("_signatures_checked_once")
+def test_new_sums_hide_no_change_of_what_is_checked() -> None:
+    """Who writes SHA256SUMS again can change PDF and readers only."""
+    files = read_container(SMALL.read_bytes(), FILES_MAX)
+    del files[SUMS]
+    for name, content in files.items():
+        if name in {"dossier.pdf", "verify.py", "verify.html"}:
+            continue
+        for position in range(0, len(content), 3):
+            flipped = bytearray(content)
+            flipped[position] ^= 1
+            new = {**files, name: bytes(flipped)}
+            if name == "policy.txt":  # names of witnesses and groups are its maker's choice
+                continue
+            assert_refused(write_container({**new, SUMS: sums(new)}), (name, position))
+
+
+def assert_refused(data: bytes, what: object, step: str | None = None) -> None:
+    """By the service and by the script, at the same step."""
+    ours, theirs = verify_file(data), verify.verify_bytes(data).failed
+    assert not ours.ok, what
+    assert theirs is not None, what
+    assert ours.name == theirs.name, what
+    # A first file of another name makes it a bundle, which lacks its files.
+    assert step is None or ours.name == step, (what, ours.line())
