@@ -78,7 +78,7 @@ async def bare_acknowledge(
     time_ns = room.log.clock.time_ns()
     ack_id = timed_id(ACKNOWLEDGMENT, time_ns, room.log.access.entropy(8))
     response = {"ack_id": ack_id, "notice_id": content.id, "notice_version": content.version}
-    receipt = Receipt(ack_id, content.id, content.version, _encode(response))
+    receipt = Receipt(ack_id, content.id, content.version, None, _encode(response))
     row = (
         ack_id,
         who.account_id,

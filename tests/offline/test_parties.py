@@ -24,7 +24,7 @@ NAMES = (
     *("v", "type", "capture", "operator_record", "account_record", "capture_process"),
     *("previous", "version", "statement", "name", "account", "legal_name", "contact"),
 )
-VALUES = st.sampled_from([
+VALUES: st.SearchStrategy[object] = st.sampled_from([
     *(None, True, False, 0, 1, 2, 3, -1, "", "x", [], {}, ["x"]),
     *(DIGEST, DIGEST.upper(), DIGEST + "\n", DIGEST[:-1], DIGEST + "0", "\u0660" * 64),
     *("vendor_api", "hosted", "acknowledgment", "operator", "clearance", "erasure"),

@@ -66,6 +66,7 @@ def test_there_is_one_tree() -> None:
     rooms = (
         "countersign.offline.",
         "countersign.identity.",
+        "countersign.monitor.",
         "countersign.webhooks.address_guard",
     )
     own = {kind for kind in own if not kind.__module__.startswith(rooms)}
