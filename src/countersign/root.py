@@ -20,6 +20,7 @@ from countersign.cli.arguments import explain
 from countersign.cli.support import command, log_to_standard_error
 from countersign.config import load_settings
 from countersign.dossiers.commands import dossier
+from countersign.dossiers.sign_pdf import sign_pdf
 from countersign.dossiers.verify_command import verify
 from countersign.errors import PackageNotInstalled
 from countersign.log.commands import log
@@ -109,6 +110,7 @@ for part in (
     notices,
     acknowledgments,
     dossier,
+    sign_pdf,
     verify,
     certification,
     log,

@@ -145,6 +145,8 @@ JUDGES: dict[str, tuple[str, ...]] = {
     "log mirror": (*_NO_LOG, "{new}"),
     "log check-alarm": ("{file}", "--policy", "{policy}"),
 }
+# These need no deployment, and a file that only they read: tests/dossiers/test_sign_pdf.py.
+ELSEWHERE = {"sign-pdf"}
 # These answer by serving; `--json` is for what may keep them from it.
 SERVERS: dict[str, tuple[str, ...]] = {
     "serve": (),
@@ -378,7 +380,7 @@ class ThereIs(dict[str, str]):
 
 def test_every_command_takes_json() -> None:
     commands = dict(leaves(main))
-    assert set(commands) == set(ARGUMENTS) | set(JUDGES) | set(SERVERS)
+    assert set(commands) == set(ARGUMENTS) | set(JUDGES) | set(SERVERS) | ELSEWHERE
     for command in commands.values():
         assert any("--json" in parameter.opts for parameter in command.params)
 
