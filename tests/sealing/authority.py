@@ -1,12 +1,16 @@
-"""A time-stamp authority (RFC 3161) on this machine, of OpenSSL's."""
+"""Time-stamp authorities (RFC 3161) on this machine: OpenSSL's, and pyHanko's."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
 
+from asn1crypto import keys, pem, tsp, x509
+from pyhanko.sign.timestamps import DummyTimeStamper
+from pyhanko_certvalidator.registry import SimpleCertificateStore
 
-def make_authority(place: Path, days: int = 30) -> Path:
+
+def make_authority(place: Path, days: int = 30, *, rsa: bool = False) -> Path:
     """Make a root, and a certificate for stamping, which end after so many days."""
     (place / "ca.cnf").write_text(
         "[req]\ndistinguished_name=dn\nprompt=no\n[dn]\nCN=Test root\n"
@@ -24,7 +28,8 @@ def make_authority(place: Path, days: int = 30) -> Path:
     lasting = ["-days", str(days)]
     openssl(place, "req", "-x509", *ec, *lasting, "-config", "ca.cnf", "-extensions", "ca",
             "-keyout", "ca.key", "-out", "ca.pem")  # fmt: skip
-    openssl(place, "req", *ec, "-config", "ca.cnf", "-subj", "/CN=Test TSA",
+    kind = ["-newkey", "rsa:2048", "-nodes"] if rsa else ec
+    openssl(place, "req", *kind, "-config", "ca.cnf", "-subj", "/CN=Test TSA",
             "-keyout", "tsa.key", "-out", "tsa.csr")  # fmt: skip
     openssl(place, "x509", "-req", "-in", "tsa.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
             "-set_serial", "2", *lasting, "-extfile", "ca.cnf", "-extensions", "tsa",
@@ -41,3 +46,18 @@ def stamp(place: Path, query: bytes, *options: str) -> bytes:
     openssl(place, "ts", "-reply", "-config", "ca.cnf", "-section", "tsa1", "-queryfile", "query",
             "-signer", "tsa.pem", "-inkey", "tsa.key", "-out", "reply", *options)  # fmt: skip
     return (place / "reply").read_bytes()
+
+
+def stamp_by_pyhanko(place: Path, query: bytes) -> bytes:
+    """The same by another implementation, which signs with RSA alone."""
+    _, _, certificate = pem.unarmor((place / "tsa.pem").read_bytes())
+    _, _, key = pem.unarmor((place / "tsa.key").read_bytes())
+    stamper = DummyTimeStamper(
+        x509.Certificate.load(certificate),
+        keys.PrivateKeyInfo.load(key),
+        SimpleCertificateStore.from_certs(  # type: ignore[no-untyped-call]
+            [x509.Certificate.load(certificate)]
+        ),
+    )
+    response: bytes = stamper.request_tsa_response(tsp.TimeStampReq.load(query)).dump()
+    return response

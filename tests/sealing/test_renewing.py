@@ -22,7 +22,7 @@ from countersign.log.timestamps import timestamp_check
 from countersign.mode import Mode
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import policy_of
-from tests.sealing.authority import make_authority, stamp
+from tests.sealing.authority import make_authority, stamp, stamp_by_pyhanko
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.sealing.witness import Witness, served
 from tests.support.service import Deployment
@@ -69,7 +69,8 @@ class Place:
         file.write_bytes(self.roots(authorities if trusted is None else trusted))
 
         def answering(authority: Path) -> Callable[[bytes], tuple[int, str, bytes]]:
-            return lambda query: (200, "application/timestamp-reply", stamp(authority, query))
+            by = stamp_by_pyhanko if authority.name.startswith("lasting") else stamp
+            return lambda query: (200, "application/timestamp-reply", by(authority, query))
 
         if len(authorities) == 1:
             with served(answering(authorities[0])) as url:
@@ -87,8 +88,8 @@ def place(own: Deployment, tmp_path: Path) -> Place:
 
 @pytest.fixture(scope="session")
 def lasting(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give an authority whose certificates end after four hundred days."""
-    return make_authority(tmp_path_factory.mktemp("lasting"), 400)
+    """Give an authority of pyHanko's whose certificates end after four hundred days."""
+    return make_authority(tmp_path_factory.mktemp("lasting"), 400, rsa=True)
 
 
 async def anchors(service: Opened) -> Sequence[Anchor]:

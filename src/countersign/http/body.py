@@ -209,7 +209,8 @@ def _encodable(text: str) -> bool:
 
 Q = TypeVar("Q", bound=Request)
 
-_DIGITS_MAX: Final = 9
+_DIGITS_MAX: Final = 16
+"""Of an integer below 2^53, the largest that JSON keeps exactly."""
 
 
 def read_query(query_string: bytes, kind: type[Q] | None) -> Q | None:
