@@ -34,6 +34,7 @@ from countersign.evidence.note import parse_note
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.timestamp import read_timestamp
+from countersign.evidence.verification import stamps_of
 from countersign.instant import rfc3339
 from countersign.paper.typeset import maker, qr_code, typeset
 
@@ -189,9 +190,10 @@ def _has_parties(facts: CertificateFacts) -> bool:
 
 def _has_stamps(contents: BundleContents, facts: CertificateFacts) -> bool:
     """Whether the certificate names as many time-stamps as the bundle has, at their times."""
-    there = Counter(read_timestamp(token).at[:19] for token in contents.timestamps.values())
+    counted = stamps_of(contents.timestamps, parse_proof(contents.proof).checkpoint)
+    there = Counter(read_timestamp(contents.timestamps[name]).at[:19] for name in counted)
     named = Counter(rfc3339(at)[:19] for _, at in facts.timestamps if at is not None)
-    return len(facts.timestamps) == len(contents.timestamps) and named <= there
+    return len(facts.timestamps) == len(counted) and named <= there
 
 
 @cache

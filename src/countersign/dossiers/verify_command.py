@@ -196,7 +196,7 @@ def _compared(verdict: Verdict, data: bytes) -> Verdict:
     steps = DOSSIER_STEPS if verdict.dossier else STEPS
     try:
         if verdict.dossier:
-            found = compare_pdf(data)
+            found = compare_pdf(data, verdict.dossier)
         else:
             found = compare_certificate(data, len(verdict.facts["cosigned"]))
     except EvidenceError as error:
