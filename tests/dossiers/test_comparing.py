@@ -6,8 +6,10 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
+import pytest
+
 from countersign.dossiers.compare import compare_pdf
-from countersign.dossiers.pdf import dossier_pdf
+from countersign.dossiers.pdf import dossier_pdf, maker
 from countersign.evidence.bundle import read_container
 from countersign.evidence.dossier import (
     FILES_MAX,
@@ -18,9 +20,14 @@ from countersign.evidence.dossier import (
 from countersign.evidence.note import COSIGNATURE, Signer, parse_note
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.proof import parse_proof
-from countersign.evidence.verification import Conclusion, dossier_of, verify_file
+from countersign.evidence.verification import (
+    Conclusion,
+    dossier_of,
+    verify_file,
+    without_cosignatures,
+)
 from countersign.offline import verify
-from tests.evidence.dossier_vectors import DOSSIERS
+from tests.evidence.dossier_vectors import DOSSIERS, load_maker
 from tests.offline import builder
 
 SAME: Final = "dossier.pdf is the one that this release makes"
@@ -77,3 +84,23 @@ def test_a_time_stamp_with_an_unknown_hash_is_not_in_the_pdf() -> None:
     assert verify.verify_bytes(data).line() == verdict.line()
     assert len(verdict.facts["timestamps"]) == 2
     assert compared(data).startswith(SAME)
+
+
+@pytest.mark.parametrize("time", [b"20261399999999Z", b"00010101000000Z", b"20161231235960Z"])
+def test_a_time_that_is_no_date_is_said_and_stops_nothing(time: bytes) -> None:
+    """Month 13, a year before which Pacific time has none, a leap second: all can be stamped."""
+    note = parse_proof(next(iter(order().records.values())).proof).checkpoint
+    stamp = builder.stamp(sha256(without_cosignatures(note)).digest(), time=time)
+    made = replace(order(), timestamps={"timestamps/1.tsr": stamp}, pdf=b"%PDF-1.7\n" + maker())
+    assert compared(write_dossier(made)).startswith("dossier.pdf was not compared: the dossier has")
+
+
+def test_a_dossier_with_too_much_text_is_not_compared() -> None:
+    """Setting megabytes of text takes half a minute, and a reader did not ask for that."""
+    vectors = load_maker()
+    long = vectors.OPERATOR.changed(legal_name="A" * 200_000)
+    named = {**vectors.NAMED, "operator_record": long.digest}
+    check = vectors.CHECK.named(**named)
+    cleared = vectors.clearance(21, None, check.id).named(**named)
+    made = replace(vectors.dossier(long, vectors.VENDOR, check, cleared), pdf=maker())
+    assert compared(write_dossier(made)) == "dossier.pdf was not compared: it has too much text"

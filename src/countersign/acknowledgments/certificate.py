@@ -44,7 +44,7 @@ _RETRY_SECONDS: Final = 5
 _BY: Final = b"\nMade by "
 _NAMED: Final = b"\nThe record names these records by their digests (SHA-256); here in base64:\n"
 _SAYS: Final = b"\nThe certificate also says this, which nothing in the bundle supports:\n"
-_BYTES_MAX: Final = 128 * 1024
+TEXT_BYTES_MAX: Final = 128 * 1024
 """Text that is laid out takes hundreds of times its size in memory."""
 _PROVED: Final = {
     *("record", "parties", "shown", "notice", "proof", "origin", "index", "size", "root"),
@@ -132,7 +132,7 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
     by, _, named = head.partition(_NAMED)
     if (
         sum(map(len, (named, says, contents.record, contents.notice, *contents.disclosures)))
-        > _BYTES_MAX
+        > TEXT_BYTES_MAX
     ):
         return "certificate.pdf was not compared: it has too much text"
     try:
