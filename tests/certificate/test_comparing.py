@@ -89,6 +89,10 @@ def test_the_certificate_of_another_release_is_not_compared(changed: bytes) -> N
     assert compare_certificate(other.bundle(), 1).startswith("certificate.pdf was not compared")
 
 
+OVER = replace(SOUND, cosigners=()).note()
+"""What a time-stamp of it is over."""
+
+
 def doctored(**told: object) -> builder.Material:
     """What anyone can make of a bundle, without a key: README.txt says more, the PDF too."""
     facts = replace(FACTS, **told)  # type: ignore[arg-type]
@@ -100,8 +104,8 @@ def doctored(**told: object) -> builder.Material:
     [
         ([], [("https://tsa.example", AT)]),
         ([], [("https://tsa.example", None)]),
-        ([builder.stamp(sha256(builder.over()).digest())], [("https://tsa.example", AT)]),
-        ([builder.stamp(sha256(builder.over()).digest())], []),
+        ([builder.stamp(sha256(OVER).digest())], [("https://tsa.example", AT)]),
+        ([builder.stamp(sha256(OVER).digest())], []),
     ],
 )
 def test_a_certificate_of_other_time_stamps_than_the_bundle_has_fails(
@@ -116,7 +120,7 @@ def test_a_certificate_of_other_time_stamps_than_the_bundle_has_fails(
 
 def test_the_certificate_may_name_the_time_stamps_of_the_bundle() -> None:
     """With the time in the token."""
-    token = builder.stamp(sha256(builder.over()).digest(), time=b"20261120213101.5Z")
+    token = builder.stamp(sha256(OVER).digest(), time=b"20261120213101.5Z")
     made = replace(
         doctored(timestamps=(("https://tsa.example", AT),)), timestamps={"timestamps/1.tsr": token}
     )

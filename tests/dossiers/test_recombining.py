@@ -71,7 +71,7 @@ def test_no_recombination_of_two_orders_verifies(
     if mixed not in two:
         # Then a record or a field is withheld, and the PDF, which shows it, is another's.
         with pytest.raises(EvidenceError, match="differs"):
-            compare_pdf(mixed)
+            compare_pdf(mixed, verdict.dossier)
 
 
 def test_the_records_of_both_orders_do_not_verify(two: tuple[bytes, bytes]) -> None:

@@ -313,6 +313,10 @@ def good() -> dict[str, bytes]:
             stamp(sha256(over()).digest()),
             stamp(sha512(stamp(sha256(over()).digest())).digest(), SHA512),
         ).bundle(),
+        "stamped-unknown": stamped(
+            stamp(bytes(20), b"\x2b\x0e\x03\x02\x1a"),
+            stamp(sha256(stamp(bytes(20), b"\x2b\x0e\x03\x02\x1a")).digest()),
+        ).bundle(),
         "stamped": stamped(
             stamp(sha256(over()).digest()),
             stamp(sha384(over()).digest(), SHA384),
@@ -341,6 +345,18 @@ def broken() -> dict[str, tuple[str, bytes]]:
         "lacks-notice": (
             "container",
             zipped(summed({n: d for n, d in plain.files().items() if n != "notice.json"})),
+        ),
+        "two-names-in-one": (
+            "container",
+            zipped(
+                summed(
+                    {
+                        ("verify.py\nverify.html" if n == "verify.py" else n): d
+                        for n, d in plain.files().items()
+                        if n != "verify.html"
+                    }
+                )
+            ),
         ),
         "unknown-file": ("container", zipped(summed({**plain.files(), "more.txt": b""}))),
         "other-order": ("container", zipped(dict(reversed(files.items())))),

@@ -358,7 +358,7 @@ def broken_joins() -> dict[str, tuple[str, DossierContents]]:
         "second-check": ("the check of another order as well", with_(OTHER_CHECK)),
         "check-of-the-same-buyer": (
             "another check of the buyer, on which the clearance did not rely",
-            with_(verification(33).named(**NAMED)),
+            with_(SAME_BUYER),
         ),
         "check-of-other-account": (
             "the clearance relied on a check of another account, which is shown",
@@ -386,6 +386,18 @@ def broken_joins() -> dict[str, tuple[str, DossierContents]]:
         "check-of-other-session": (
             "a hosted acknowledgment that names another check",
             dossier(*hosted(), CHECK_1, of=[*hosted(), CHECK_1]),
+        ),
+        "two-checks-of-the-buyer": (
+            "two checks of the buyer of an acknowledgment alone",
+            dossier(*ORDER, SAME_BUYER, of=[*PARTIES, ACK, CHECK, SAME_BUYER]),
+        ),
+        "two-checks-of-version-1": (
+            "version 1: two checks of the buyer",
+            dossier(*version_1(), verification(33)),
+        ),
+        "check-besides-the-session": (
+            "a hosted acknowledgment alone, the check that it names, and another of its buyer",
+            dossier(*hosted(), SAME_BUYER, of=[*hosted()[:-1], SAME_BUYER]),
         ),
         "other-report": ("the report on another order", with_(OTHER_FULFILLED)),
         "report-without-clearance": (
@@ -461,6 +473,7 @@ def broken_joins() -> dict[str, tuple[str, DossierContents]]:
 
 
 CHECK_1 = verification(20)
+SAME_BUYER = verification(33).named(**NAMED)
 
 
 def broken_records() -> dict[str, tuple[str, DossierContents]]:
@@ -552,6 +565,13 @@ def _moved(files: dict[str, bytes], name: str) -> None:
     files[name] = files.pop(name)
 
 
+def _two_in_one(files: dict[str, bytes]) -> None:
+    """Puts one file in the place of both readers."""
+    both = {n: d for n, d in files.items() if n != "verify.html"}
+    files.clear()
+    files |= {("verify.py\nverify.html" if n == "verify.py" else n): d for n, d in both.items()}
+
+
 def _replaced(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], object]:
     def replace_(files: dict[str, bytes]) -> None:
         assert old in files[name]  # noqa: S101 - or nothing is broken
@@ -618,6 +638,7 @@ def broken_files() -> dict[str, tuple[str, str, bytes]]:
             "a file in records/ with another ending",
             lambda f: f.update({f"{ack}.txt": b""}),
         ),
+        "name-with-newline": container("one file, whose name reads like those of two", _two_in_one),
         "files-out-of-order": container(
             "policy.txt stands at the end", lambda f: _moved(f, "policy.txt")
         ),

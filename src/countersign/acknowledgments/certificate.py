@@ -34,6 +34,7 @@ from countersign.evidence.note import parse_note
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.timestamp import read_timestamp
+from countersign.evidence.verification import stamps_of
 from countersign.instant import rfc3339
 from countersign.paper.typeset import maker, qr_code, typeset
 
@@ -43,7 +44,7 @@ _RETRY_SECONDS: Final = 5
 _BY: Final = b"\nMade by "
 _NAMED: Final = b"\nThe record names these records by their digests (SHA-256); here in base64:\n"
 _SAYS: Final = b"\nThe certificate also says this, which nothing in the bundle supports:\n"
-_BYTES_MAX: Final = 128 * 1024
+TEXT_BYTES_MAX: Final = 128 * 1024
 """Text that is laid out takes hundreds of times its size in memory."""
 _PROVED: Final = {
     *("record", "parties", "shown", "notice", "proof", "origin", "index", "size", "root"),
@@ -131,7 +132,7 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
     by, _, named = head.partition(_NAMED)
     if (
         sum(map(len, (named, says, contents.record, contents.notice, *contents.disclosures)))
-        > _BYTES_MAX
+        > TEXT_BYTES_MAX
     ):
         return "certificate.pdf was not compared: it has too much text"
     try:
@@ -189,9 +190,10 @@ def _has_parties(facts: CertificateFacts) -> bool:
 
 def _has_stamps(contents: BundleContents, facts: CertificateFacts) -> bool:
     """Whether the certificate names as many time-stamps as the bundle has, at their times."""
-    there = Counter(read_timestamp(token).at[:19] for token in contents.timestamps.values())
+    counted = stamps_of(contents.timestamps, parse_proof(contents.proof).checkpoint)
+    there = Counter(read_timestamp(contents.timestamps[name]).at[:19] for name in counted)
     named = Counter(rfc3339(at)[:19] for _, at in facts.timestamps if at is not None)
-    return len(facts.timestamps) == len(contents.timestamps) and named <= there
+    return len(facts.timestamps) == len(counted) and named <= there
 
 
 @cache

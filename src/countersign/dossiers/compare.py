@@ -3,20 +3,31 @@
 from importlib import metadata, resources
 
 from countersign import offline
+from countersign.acknowledgments.certificate import TEXT_BYTES_MAX
 from countersign.dossiers.pdf import dossier_pdf, maker
 from countersign.evidence.bundle import read_container
-from countersign.evidence.dossier import FILES_MAX, dossier_contents_of
+from countersign.evidence.dossier import FILES_MAX, Dossier, DossierContents, dossier_contents_of
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.verification import dossier_of
 
 
-def compare_pdf(data: bytes) -> str:
-    """Make the PDF of a dossier that was verified again; returns the result in words."""
+def compare_pdf(data: bytes, verified: Dossier) -> str:
+    """Make the PDF of a dossier that was verified again; returns the result in words.
+
+    It is made by the policy in the dossier, which is its maker's: what it names of keys that the
+    reader's policy did not check is said.
+    """
     contents, _ = dossier_contents_of(read_container(data, FILES_MAX))
     try:
         if maker() not in contents.pdf:
             return "dossier.pdf was not compared: it was not made by this release"
-        same = dossier_pdf(dossier_of(data)) == contents.pdf
+        own = dossier_of(data)
+        if _text_of(contents) > TEXT_BYTES_MAX:
+            return "dossier.pdf was not compared: it has too much text"
+        try:
+            same = dossier_pdf(own) == contents.pdf
+        except (ValueError, OverflowError):  # month 13, the year 1, a leap second
+            return "dossier.pdf was not compared: the dossier has a time that is no date"
     except (ImportError, metadata.PackageNotFoundError):
         return "dossier.pdf was not compared: the package typst is not installed"
     if not same:
@@ -28,7 +39,19 @@ def compare_pdf(data: bytes) -> str:
     but = (
         f"; {' and '.join(others)} in the dossier: of another release, or changed" if others else ""
     )
+    unchecked = [f"a cosignature by {by[0]}" for by in own.cosigned if by not in verified.cosigned]
+    if own.key_fingerprint != verified.key_fingerprint:
+        unchecked.append(f"the log key {own.key_fingerprint}")
+    if unchecked:
+        but = f", BUT your policy did not check what it names: {', '.join(unchecked)}{but}"
     return f"dossier.pdf is the one that this release makes{but}"
+
+
+def _text_of(contents: DossierContents) -> int:
+    """How many bytes there are of what the PDF shows."""
+    texts = [len(contents.notice or b"")]
+    texts += [len(r.record) + sum(map(len, r.disclosures)) for r in contents.records.values()]
+    return sum(texts)
 
 
 def offline_file(name: str) -> bytes:

@@ -194,7 +194,9 @@ class _Order:
         if acknowledgment and process and process["verification"] == record.id:
             return f"is named by {acknowledgment.id} as the check in the same session"
         cbid = record.shown.get(CBID_FIELD)
-        if isinstance(cbid, str) and (clearance is None or clearance.record["v"] == 1):
+        # A buyer has checks for other orders too: never does a dossier have more than one of them.
+        only = [one.id for one in self._records if one.type == VERIFICATION] == [record.id]
+        if only and isinstance(cbid, str) and (clearance is None or clearance.record["v"] == 1):
             for one in self._order:
                 if one.shown.get(CBID_FIELD) == cbid:
                     return f"is a check of the buyer {CBID_FIELD} of {one.id}"

@@ -130,6 +130,7 @@ class _Steps:
     record: dict[str, Any] = field(default_factory=dict)
     notice: dict[str, Any] = field(default_factory=dict)
     dossier: Dossier | None = None
+    stamps: tuple[str, ...] = ()
     unchecked: _Failure | None = None
 
 
@@ -201,7 +202,7 @@ def _verify_bundle(
         if sums({n: d for n, d in files.items() if n != SUMS}) != listed:
             raise EvidenceError(f"{SUMS} does not match the files")
     names = ", ".join(steps.shown) or "nothing personal"
-    return f"{_sealed_where(steps)}; shown: {names}; {_rests_on(steps.facts)}"
+    return f"{_sealed_where(steps)}; shown: {names}; {_rests_on(steps)}"
 
 
 def _verify_dossier(
@@ -274,14 +275,14 @@ def _verify_dossier(
         checkpoint=first.checkpoint,
         cosigned=tuple((readable(c.name), c.time) for c in checked.cosigned),
         timestamps=tuple(
-            Stamped(name, read_timestamp(token).at) for name, token in contents.timestamps.items()
+            Stamped(name, read_timestamp(contents.timestamps[name]).at) for name in steps.stamps
         ),
         key_fingerprint=steps.facts["key_fingerprint"],
     )
     where = f"{steps.facts['log']}, checkpoint of size {steps.facts['size']}{_trust(steps.facts)}"
     what = ", ".join(record.id for record in records)
     lacks = f"; missing: {'; '.join(joined.missing)}" if joined.missing else ""
-    return f"one order, {what}, sealed in {where}{lacks}; {_rests_on(steps.facts)}"
+    return f"one order, {what}, sealed in {where}{lacks}; {_rests_on(steps)}"
 
 
 def dossier_of(data: bytes) -> Dossier:
@@ -316,6 +317,21 @@ def _check_timestamps(
         steps.facts["timestamps"] = [
             _stamped(token, named, abouts, check) for token in stamps.values()
         ]
+        steps.stamps = stamps_of(stamps, checkpoint)
+
+
+def stamps_of(stamps: Mapping[str, bytes], checkpoint: bytes) -> tuple[str, ...]:
+    """The names of the time-stamps that show when the checkpoint was there.
+
+    Those with an unknown hash show nothing, nor do those that renew one of them.
+    """
+    abouts = subjects({**stamps, _CHECKPOINT: without_cosignatures(checkpoint)})
+    read = {name: read_timestamp(token) for name, token in stamps.items()}
+    about = {name: abouts.get((one.algorithm, one.digest)) for name, one in read.items()}
+    found = {_CHECKPOINT}
+    while more := {name for name in about if about[name] in found} - found:
+        found |= more
+    return tuple(name for name in stamps if name in found)
 
 
 def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
@@ -332,7 +348,7 @@ def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
     with _step("record"):
         steps.record = check_record(record, checked.checkpoint.origin)
     _included(steps, record, proof, checked)
-    return f"{_sealed_where(steps)}; {_rests_on(steps.facts)}"
+    return f"{_sealed_where(steps)}; {_rests_on(steps)}"
 
 
 def _signed(steps: _Steps, proof: Proof, policy: Policy) -> CheckedCheckpoint:
@@ -417,11 +433,12 @@ def _trust(facts: Mapping[str, Any]) -> str:
     return f" (checked against the key that came in this bundle, {facts['key_fingerprint']})"
 
 
-def _rests_on(facts: Mapping[str, Any]) -> str:
+def _rests_on(steps: _Steps) -> str:
     """What, besides the log's own signature, speaks for the checkpoint and its time."""
+    facts = steps.facts
     by = ", ".join(cosigned["name"] for cosigned in facts["cosigned"])
     quorum = f"quorum {facts['quorum']}" if facts["quorum"] else "no quorum required"
-    stamps = len(facts.get("timestamps", ()))
+    stamps = len(steps.stamps)
     if not by and not stamps:
         return "no witness, no time-stamp: only the operator's clock shows the time"
     return f"cosigned by {by or 'no witness'} ({quorum}), {stamps} time-stamp(s)"

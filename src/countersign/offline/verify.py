@@ -892,6 +892,7 @@ class Report:
         self.order: Order | None = None  # of a dossier
         self.steps: list[Step] = []
         self.facts: dict[str, Any] = {}
+        self.stamps = 0  # time-stamps that show when the checkpoint was there
         self.record: dict[str, Any] = {}
         self.notice: dict[str, Any] = {}
         self.shown: dict[str, Any] = {}
@@ -967,7 +968,7 @@ class Report:
         """The support for the checkpoint and its time other than the log's signature."""
         facts = self.facts
         by = ", ".join(cosigned["name"] for cosigned in facts["cosigned"])
-        stamps = len(facts.get("timestamps", ()))
+        stamps = self.stamps
         if not by and not stamps:
             return "no witness, no time-stamp: only the operator's clock shows the time"
         quorum = f"quorum {facts['quorum']}" if facts["quorum"] else "no quorum required"
@@ -1072,7 +1073,7 @@ def _stamped_step(report: Report, note: bytes, stamps: Mapping[str, bytes]) -> N
     """The step about the time-stamps of the checkpoint."""
     with report.step("timestamps") as say:
         over = own_lines(note, report.facts["log"])
-        report.facts["timestamps"] = check_stamps(stamps, over)
+        report.facts["timestamps"], report.stamps = check_stamps(stamps, over)
         say.append("; ".join(report.facts["timestamps"]) or "none")
 
 
@@ -1193,15 +1194,20 @@ def date_of(time: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def check_stamps(stamps: Mapping[str, bytes], over: bytes) -> list[str]:
-    """What time-stamps say, each of which is about these bytes or renews another of them."""
+def check_stamps(stamps: Mapping[str, bytes], over: bytes) -> tuple[list[str], int]:
+    """What time-stamps say, each of which is about these bytes or renews another of them.
+
+    And how many show when these bytes were there: with an unknown hash it shows nothing, nor does
+    one that renews it.
+    """
     said = []
+    renewing: dict[str, str] = {}
     # By the hash of what it would be about: the checkpoint, or the time-stamp of this name.
     abouts = {
         oid: {digest(data).digest(): name for name, data in {**stamps, "": over}.items()}
         for oid, digest in HASHES.items()
     }
-    for data in stamps.values():
+    for name, data in stamps.items():
         stamp = read_stamp(data)
         if stamp.algorithm not in HASHES:
             said.append(f"{stamp.at}, not checked, since its hash algorithm is unknown")
@@ -1209,9 +1215,13 @@ def check_stamps(stamps: Mapping[str, bytes], over: bytes) -> list[str]:
         renewed = abouts[stamp.algorithm].get(stamp.digest)
         if renewed is None:
             raise Bad("a time-stamp does not cover the checkpoint")
+        renewing[name] = renewed
         about = f"renewing {renewed}" if renewed else "for this checkpoint"
         said.append(f"{stamp.at}, {about}; its signer was not checked")
-    return said
+    counted = {""}
+    while more := {name for name in renewing if renewing[name] in counted} - counted:
+        counted |= more
+    return said, len(counted) - 1
 
 
 def check_record(data: bytes, origin: str) -> dict[str, Any]:
@@ -1696,7 +1706,9 @@ class Order:
         if ack and PROCESS in ack.shown and ack.shown[PROCESS]["verification"] == one.id:
             return f"is named by {ack.id} as the check in the same session"
         cbid = one.field("cbid")
-        if cbid is not None and (clearance is None or clearance.record["v"] == 1):
+        # A buyer has checks for other orders too: this one has to be the only check.
+        only = [other.id for other in self.records if other.type == "verification"] == [one.id]
+        if only and cbid is not None and (clearance is None or clearance.record["v"] == 1):
             for other in (ack, clearance):
                 if other and other.field("cbid") == cbid:
                     return f"is a check of the buyer cbid of {other.id}"

@@ -136,8 +136,11 @@ def both_times(at: datetime) -> str:
 
 
 def time_text(text: str) -> str:
-    """The same of an RFC 3339 time, such as those in records."""
-    return both_times(parse_rfc3339(text))
+    """The same of an RFC 3339 time, such as those in records; as it is if it is no date."""
+    try:
+        return both_times(parse_rfc3339(text))
+    except (ValueError, OverflowError):  # the Pacific time of the year 1 is in none
+        return text
 
 
 def _clock(at: datetime) -> str:

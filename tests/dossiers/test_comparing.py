@@ -1,0 +1,106 @@
+"""What the result of making dossier.pdf again says, and when it is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final
+
+import pytest
+
+from countersign.dossiers.compare import compare_pdf
+from countersign.dossiers.pdf import dossier_pdf, maker
+from countersign.evidence.bundle import read_container
+from countersign.evidence.dossier import (
+    FILES_MAX,
+    DossierContents,
+    dossier_contents_of,
+    write_dossier,
+)
+from countersign.evidence.note import COSIGNATURE, Signer, parse_note
+from countersign.evidence.policy import parse_policy
+from countersign.evidence.proof import parse_proof
+from countersign.evidence.verification import (
+    Conclusion,
+    dossier_of,
+    verify_file,
+    without_cosignatures,
+)
+from countersign.offline import verify
+from tests.evidence.dossier_vectors import DOSSIERS, load_maker
+from tests.offline import builder
+
+SAME: Final = "dossier.pdf is the one that this release makes"
+POLICY: Final = (DOSSIERS / "good" / "policy.txt").read_bytes()
+
+
+def order() -> DossierContents:
+    """A good dossier, whose PDF is a stand-in."""
+    data = (DOSSIERS / "good" / "order.zip").read_bytes()
+    return dossier_contents_of(read_container(data, FILES_MAX))[0]
+
+
+def with_pdf(contents: DossierContents) -> bytes:
+    """The dossier with the PDF that this release makes of it."""
+    return write_dossier(replace(contents, pdf=dossier_pdf(dossier_of(write_dossier(contents)))))
+
+
+def compared(data: bytes) -> str:
+    """What a reader with the right policy reads about the PDF."""
+    verdict = verify_file(data, parse_policy(POLICY))
+    assert verdict.outcome is Conclusion.OK, verdict.line()
+    assert verdict.dossier
+    return compare_pdf(data, verdict.dossier)
+
+
+def test_a_witness_that_only_the_maker_names_is_not_confirmed() -> None:
+    """Who hands a dossier on can add a witness of their own to its policy, and to the PDF."""
+    plain = order()
+    assert compared(with_pdf(plain)).startswith(SAME + ";")
+    witness = Signer.from_seed("witness.example/own", bytes(32), COSIGNATURE)
+    note = parse_proof(next(iter(plain.records.values())).proof).checkpoint
+    line = witness.sign(parse_note(note).text, 1_577_836_800)
+    invented = replace(
+        plain,
+        policy=plain.policy.splitlines(keepends=True)[0]
+        + f"witness The-Court {witness.verifier.vkey}\nquorum none\n".encode(),
+        records={
+            id_: record._replace(proof=record.proof + line) for id_, record in plain.records.items()
+        },
+    )
+    said = compared(with_pdf(invented))
+    assert "BUT your policy did not check what it names: a cosignature by The-Court" in said
+
+
+def test_a_time_stamp_with_an_unknown_hash_is_not_in_the_pdf() -> None:
+    """Anyone can write one; nor is a renewal of it in the PDF."""
+    unknown = builder.stamp(bytes(20), bytes.fromhex("2b0e03021a"))
+    renewal = builder.stamp(sha256(unknown).digest())
+    stamps = {"timestamps/1.tsr": unknown, "timestamps/2.tsr": renewal}
+    data = with_pdf(replace(order(), timestamps=stamps))
+    assert dossier_of(data).timestamps == ()
+    verdict = verify_file(data)
+    assert verdict.line().endswith(", 0 time-stamp(s)")
+    assert verify.verify_bytes(data).line() == verdict.line()
+    assert len(verdict.facts["timestamps"]) == 2
+    assert compared(data).startswith(SAME)
+
+
+@pytest.mark.parametrize("time", [b"20261399999999Z", b"00010101000000Z", b"20161231235960Z"])
+def test_a_time_that_is_no_date_is_said_and_stops_nothing(time: bytes) -> None:
+    """Month 13, a year before which Pacific time has none, a leap second: all can be stamped."""
+    note = parse_proof(next(iter(order().records.values())).proof).checkpoint
+    stamp = builder.stamp(sha256(without_cosignatures(note)).digest(), time=time)
+    made = replace(order(), timestamps={"timestamps/1.tsr": stamp}, pdf=b"%PDF-1.7\n" + maker())
+    assert compared(write_dossier(made)).startswith("dossier.pdf was not compared: the dossier has")
+
+
+def test_a_dossier_with_too_much_text_is_not_compared() -> None:
+    """Setting megabytes of text takes half a minute, and a reader did not ask for that."""
+    vectors = load_maker()
+    long = vectors.OPERATOR.changed(legal_name="A" * 200_000)
+    named = {**vectors.NAMED, "operator_record": long.digest}
+    check = vectors.CHECK.named(**named)
+    cleared = vectors.clearance(21, None, check.id).named(**named)
+    made = replace(vectors.dossier(long, vectors.VENDOR, check, cleared), pdf=maker())
+    assert compared(write_dossier(made)) == "dossier.pdf was not compared: it has too much text"
