@@ -244,4 +244,4 @@ def test_a_monitor_follows_until_there_is_an_alarm(tmp_path: Path) -> None:
         assert said[-1]["alarm"] == "fork", said
         done = run(tmp_path, "log", "check-alarm", said[-1]["file"], "--policy", "policy")
     assert done.returncode == 0
-    assert done.stdout.startswith("PROVED (fork): ")
+    assert done.stdout.startswith("PROVED (fork) of ")

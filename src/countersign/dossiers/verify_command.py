@@ -119,6 +119,11 @@ def verify(
     if data.startswith(b"%PDF"):
         _refuse_certificate(data)
     if is_receipt(data):
+        if against is not None:
+            raise InvalidArgument(
+                "--against checks a proof. Whether the log kept the promise of a receipt is checked"
+                " by countersign log monitor --receipts."
+            )
         _verify_receipt(data, policy, as_json=as_json)
         return
     verdict = _compared(verify_file(data, policy, _timestamp_check(timestamp_roots)), data)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -18,7 +19,14 @@ from countersign.evidence.alarm import (
     said_by,
 )
 from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import entry_form, entry_host, log_entry, origin_mode
+from countersign.evidence.entry import (
+    entry_form,
+    entry_host,
+    is_next,
+    is_same_service,
+    log_entry,
+    origin_mode,
+)
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import NoQuorum, NotCheckable, Policy
 from countersign.evidence.receipt import check_receipt
@@ -54,6 +62,15 @@ class Judged(NamedTuple):
     shown: Shown
     message: str
     alarm: Alarm | None = None
+
+    @property
+    def origins(self) -> list[str]:
+        """The logs that its checkpoints name; no signature is looked at."""
+        found = []
+        for note in self.alarm.checkpoints if self.alarm else ():
+            with suppress(EvidenceError):
+                found.append(said_by(note).origin)
+        return [*dict.fromkeys(found)]
 
 
 def check_alarm(data: bytes, policy: Policy) -> Judged:
@@ -215,6 +232,8 @@ def _quorum(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
 
 def _epoch(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
     kept, new = _signed(alarm, policy, 2)
+    if not is_next(new.origin, kept.origin):
+        raise EvidenceError(f"{new.origin} is not the epoch that follows {kept.origin}")
     record = alarm.resources.get(EPOCH_RECORD)
     if record is None:
         return Shown.OBSERVED, f"{new.origin} does not show the record with which it begins"
@@ -222,7 +241,11 @@ def _epoch(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
     if alarm.index != 0:
         raise EvidenceError("the record of an epoch is the first entry")
     verify_inclusion(0, new.size, leaf, alarm.path, new.root)
-    return Shown.PROVED, f"{new.origin}: {_found(dropped(kept, record))}"
+    found = f"{new.origin}: {_found(dropped(kept, record))}"
+    if not is_same_service(new.origin, kept.origin):
+        # The policy may name the logs of two operators: no signature says that one is the other's.
+        return Shown.OBSERVED, f"{found}; that it follows that log is the word of the writer"
+    return Shown.PROVED, found
 
 
 def _suppressed(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:

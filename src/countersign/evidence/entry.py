@@ -47,5 +47,21 @@ def check_origin(origin: str) -> None:
 
 def origin_mode(origin: str) -> str:
     """The mode that an origin names: `test` or `live`."""
+    return _parts(origin)[1]
+
+
+def is_next(origin: str, before: str) -> bool:
+    """Whether this is the origin of the next epoch of the same mode; its host may be another."""
+    _, mode, epoch = _parts(origin)
+    return (mode, epoch) == (origin_mode(before), _parts(before)[2] + 1)
+
+
+def is_same_service(one: str, other: str) -> bool:
+    """Whether two origins differ in nothing but mode and epoch."""
+    return _parts(one)[0] == _parts(other)[0]
+
+
+def _parts(origin: str) -> tuple[str, str, int]:
     check_origin(origin)
-    return origin.rsplit("/", 2)[1]
+    start, mode, epoch = origin.rsplit("/", 2)
+    return start, mode, int(epoch)

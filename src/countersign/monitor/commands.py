@@ -20,7 +20,7 @@ from countersign.cli.support import Duration, command, json_text, printable, say
 from countersign.errors import InvalidArgument
 from countersign.evidence.alarm import ALARM_BYTES_MAX
 from countersign.evidence.check_alarm import Shown, check_alarm
-from countersign.evidence.policy import Policy
+from countersign.evidence.policy import TEST_ORIGIN, Policy
 from countersign.lock import locked
 from countersign.monitor.against import write_alarm
 from countersign.monitor.mirror import Copy, mirror
@@ -149,12 +149,20 @@ def check_alarm_file(file: Path, policy_file: Path, *, as_json: bool) -> None:
     with file.open("rb") as opened:
         judged = check_alarm(opened.read(ALARM_BYTES_MAX + 1), policy)
     kind = judged.alarm.kind.value if judged.alarm else None
-    line = f"{judged.shown.value.upper()}{f' ({kind})' if kind else ''}: {judged.message}"
-    view = {"shown": judged.shown.value, "alarm": kind, "message": judged.message}
+    of = f" of {', '.join(judged.origins)}" if judged.origins else ""
+    line = f"{judged.shown.value.upper()}{f' ({kind})' if kind else ''}{of}: {judged.message}"
+    view: dict[str, Any] = {
+        "shown": judged.shown.value,
+        "alarm": kind,
+        "logs": judged.origins,
+        "message": judged.message,
+    }
+    if any(TEST_ORIGIN in origin for origin in judged.origins):
+        say("warning: this is a test log, whose key is public: it proves nothing")
     if judged.alarm is not None:
         view |= {"url": judged.alarm.url, "observed_at": judged.alarm.observed_at}
         say(printable(f"observed at {judged.alarm.observed_at} at {judged.alarm.url}", keep=""))
-    show(view, line, as_json=as_json)
+    show(view, printable(line, keep=""), as_json=as_json)
     sys.exit(_SHOWN[judged.shown])
 
 

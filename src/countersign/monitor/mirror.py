@@ -15,7 +15,7 @@ from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.key_history import check_history
 from countersign.evidence.note import NOTE_BYTES_MAX
-from countersign.evidence.tiles import GrowingTree, tiles_at
+from countersign.evidence.tiles import WIDTH, GrowingTree, parse_tile_path, tiles_at
 from countersign.evidence.tree import HASH_BYTES, leaf_hash
 from countersign.monitor.reading import Reader, Wrong
 from countersign.monitor.round import (
@@ -55,9 +55,6 @@ class Copy:
             pass
         self._make(file.parent)
         replace_file(file, body, _FILE_MODE)
-        if path.startswith("tile/") and not file.parent.name.endswith(".p"):
-            # What was written of it while it was not complete is part of it.
-            rmtree(file.with_name(f"{file.name}.p"), ignore_errors=True)
 
     def read(self, path: str) -> bytes | None:
         """A resource, if it is there."""
@@ -65,6 +62,10 @@ class Copy:
             return (self.folder / path).read_bytes()
         except OSError:
             return None
+
+    def drop_partial(self, path: str) -> None:
+        """Delete what was written of a tile while it was not complete."""
+        rmtree(self.folder / f"{path}.p", ignore_errors=True)
 
     def tree(self) -> tuple[GrowingTree, bytes | None]:
         """The tree of the checkpoint that was copied last, and that; Unchecked if it is damaged."""
@@ -109,16 +110,18 @@ async def mirror(look: Look, source: LogSource, copy: Copy, progress: OnProgress
         await continues(look, source, old, note)
     try:
         try:
-            await _read(source, copy, tree, head, progress, is_trusting=True)
+            complete = await _read(source, copy, tree, head, progress, is_trusting=True)
         except Wrong:
             # Perhaps a file of the copy, from a run that did not come to its end.
             tree, _ = copy.tree()
-            await _read(source, copy, tree, head, progress, is_trusting=False)
+            complete = await _read(source, copy, tree, head, progress, is_trusting=False)
     except Wrong as wrong:
         raise AlarmFound(alarm_of(look, source, wrong, note)) from wrong
     await _copy_beginning(source, copy, head)
-    await _copy_keys(look, source, copy)
+    await _copy_keys(look, source, copy, head)
     copy.write(CHECKPOINT, note)
+    for path in complete:  # not before: who is stopped goes on from the edge of the old checkpoint
+        copy.drop_partial(path)
     return head
 
 
@@ -133,12 +136,12 @@ async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> No
         copy.write(EPOCH_RECORD, record)
 
 
-async def _copy_keys(look: Look, source: LogSource, copy: Copy) -> None:
-    """Copy the history of the keys, if there is one that a key of the policy signed."""
+async def _copy_keys(look: Look, source: LogSource, copy: Copy, head: Checkpoint) -> None:
+    """Copy the history of this log's keys, if there is one that a key of the policy signed."""
     with suppress(Missing, EvidenceError):
         note = await source.get(KEY_HISTORY, NOTE_BYTES_MAX)
-        check_history(note, look.policy.logs)
-        copy.write(KEY_HISTORY, note)
+        if check_history(note, look.policy.logs).origin == head.origin:
+            copy.write(KEY_HISTORY, note)
 
 
 async def _read(
@@ -149,17 +152,27 @@ async def _read(
     progress: OnProgress,
     *,
     is_trusting: bool,
-) -> None:
-    """Read and write what the copy lacks. `is_trusting`: its complete tiles are not read again."""
+) -> list[str]:
+    """Read and write what the copy lacks; gives the paths of the complete tiles and bundles.
+
+    `is_trusting`: the tiles that the copy has are not read again.
+    """
+    complete = []
 
     async def read(path: str, most: int) -> bytes:
         kept = copy.read(path) if is_trusting else None
         return await source.get(path, most) if kept is None else kept
 
-    reader = Reader(read, head, lambda path, body: copy.write(f"tile/{path}", body))
+    def keep(path: str, body: bytes) -> None:
+        copy.write(f"tile/{path}", body)
+        if parse_tile_path(path)[2] == WIDTH:
+            complete.append(f"tile/{path}")
+
+    reader = Reader(read, head, keep)
     said = tree.size
     async with aclosing(reader.grow(tree)) as steps:
         async for size in steps:
             if size - said >= SAVED_EVERY:
                 said = size
                 progress(head.origin, size, head.size)
+    return complete

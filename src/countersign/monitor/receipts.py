@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +15,8 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.receipt import RECEIPT_BYTES_MAX, Promise, check_receipt
 from countersign.evidence.tiles import GrowingTree
 from countersign.evidence.tree import HASH_BYTES, leaf_hash
-from countersign.instant import from_ns
 from countersign.monitor.reading import Keep, Reader, Wrong
-from countersign.monitor.round import AlarmFound, Unchecked, Watch, alarm_of
+from countersign.monitor.round import AlarmFound, Watch, alarm_of
 from countersign.monitor.source import LogSource
 from countersign.monitor.state import Kept
 from countersign.private_file import replace_file
@@ -28,14 +28,16 @@ _LOWEST: Final = "0/"
 class Receipts:
     """The receipts in a folder, and which of them a monitor has found kept.
 
-    `waiting` are those whose entry it has not seen, by the SHA-256 of the record.
+    `waiting` are those whose entry it has not seen, by the log that promised and the SHA-256 of
+    the record: of several promises of one record the earliest.
     """
 
     def __init__(self, folder: Path, watch: Watch) -> None:
         """Raises OSError if the folder cannot be read."""
         self._found_file = watch.state.directory / "receipts.kept"
         self._found = _lines(self._found_file)
-        self.waiting: dict[bytes, tuple[Promise, bytes]] = {}
+        self._noted: dict[str, set[bytes]] = {}
+        self.waiting: dict[tuple[str, bytes], tuple[Promise, bytes]] = {}
         self.unreadable: list[str] = []
         for path in sorted(path for path in folder.iterdir() if path.is_file()):
             with path.open("rb") as opened:
@@ -45,22 +47,42 @@ class Receipts:
             except EvidenceError as error:
                 self.unreadable.append(f"{path.name}: {error}")
                 continue
-            if promise.digest.hex() not in self._found:
-                self.waiting[promise.digest] = promise, data
+            key = promise.origin, promise.digest
+            first = self.waiting.get(key)
+            is_first = first is None or promise.sealed_by < first[0].sealed_by
+            if is_first and _line(*key) not in self._found:
+                self.waiting[key] = promise, data
 
     def seen(self, origin: str) -> Keep:
-        """Notes what is in the tiles of this log, which were compared with their entries."""
-        wanted = {leaf_hash(log_entry(origin, digest)): digest for digest in self.waiting}
+        """Notes what is in the tiles of this log; what was noted of it before is forgotten.
+
+        It counts when `read_to_root` says so: until then the log may have served anything.
+        """
+        noted = self._noted[origin] = set()
+        digests = {digest for _, digest in self.waiting}
+        wanted = {leaf_hash(log_entry(origin, digest)): digest for digest in digests}
 
         def note(path: str, body: bytes) -> None:
             if wanted and path.startswith(_LOWEST):
                 hashes = {body[at : at + HASH_BYTES] for at in range(0, len(body), HASH_BYTES)}
                 for leaf in wanted.keys() & hashes:
-                    digest = wanted.pop(leaf)
-                    self._found.add(digest.hex())
-                    self.waiting.pop(digest, None)
+                    noted.add(wanted.pop(leaf))
 
         return note
+
+    def read_to_root(self, origin: str, of: Sequence[str]) -> None:
+        """The log was read up to a signed root: it kept what these logs had promised."""
+        noted = self._noted.pop(origin, set())
+        for key in [key for key in self.waiting if key[0] in of and key[1] in noted]:
+            del self.waiting[key]
+            self._found.add(_line(*key))
+
+    def unread(self, logs: Sequence[Kept], began: datetime) -> list[str]:
+        """What could not be checked, in words: what is no receipt, and what others had to keep."""
+        due = {one.origin for one, _ in self.waiting.values() if one.sealed_by < began}
+        others = sorted(due.difference(kept.origin for kept in logs))
+        of_others = [f"a receipt is of {origin}, which was not read" for origin in others]
+        return [*self.unreadable, *of_others]
 
     def save(self) -> None:
         """Remember which were kept."""
@@ -68,17 +90,22 @@ class Receipts:
 
 
 async def check_receipts(
-    receipts: Receipts, watch: Watch, source: LogSource, logs: Sequence[Kept]
+    receipts: Receipts, watch: Watch, source: LogSource, logs: Sequence[Kept], began: datetime
 ) -> None:
     """Check that these logs, which were read, have what they promised to have by now.
 
-    Raises AlarmFound; Unchecked, if a receipt is of another log, or none.
+    `began`: before their checkpoints were requested; what was due later may be in a later one.
+    Raises AlarmFound or Unreachable.
     """
-    now = from_ns(watch.clock.time_ns())
     origins = [kept.origin for kept in logs]
-    due = {d: one for d, one in receipts.waiting.items() if one[0].sealed_by < now}
-    others = [promise.origin for promise, _ in due.values() if promise.origin not in origins]
-    for kept in logs if due else ():
+    for kept in logs:
+        receipts.read_to_root(kept.origin, origins)
+    due = {
+        key: one
+        for key, one in receipts.waiting.items()
+        if key[0] in origins and one[0].sealed_by < began
+    }
+    for kept in logs:
         # They may have been read before their receipts were here.
         if kept.note is not None and due.keys() & receipts.waiting.keys():
             head, seen = said_by(kept.note.encode()), receipts.seen(kept.origin)
@@ -89,24 +116,26 @@ async def check_receipts(
                         pass
             except Wrong as wrong:
                 raise AlarmFound(alarm_of(watch, source, wrong, kept.note.encode())) from wrong
+            receipts.read_to_root(kept.origin, origins)
     receipts.save()
-    for digest, (promise, data) in due.items():
-        if digest in receipts.waiting and promise.origin in origins:
+    for key, (promise, data) in due.items():
+        if key in receipts.waiting:
             last = logs[-1]
             message = (
-                f"{promise.origin} promised to have the record {digest.hex()} by "
+                f"{promise.origin} promised to have the record {promise.digest.hex()} by "
                 f"{promise.sealed_by:%Y-%m-%dT%H:%M:%SZ}, and it is not in the log"
             )
             note = (last.note or "").encode()
             alarm = watch.alarm(AlarmKind.SUPPRESSED, last.url, message, note)
             raise AlarmFound(replace(alarm, resources={RECEIPT: data}))
-    if receipts.unreadable or others:
-        of_others = [f"a receipt is of {origin}, which was not read" for origin in set(others)]
-        raise Unchecked("; ".join([*receipts.unreadable, *of_others]))
+
+
+def _line(origin: str, digest: bytes) -> str:
+    return f"{origin} {digest.hex()}"
 
 
 def _lines(file: Path) -> set[str]:
     try:
-        return set(file.read_text(encoding="ascii").split())
+        return set(file.read_text(encoding="ascii").splitlines())
     except FileNotFoundError:
         return set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -72,7 +72,7 @@ class Watch(Look):
     receipts: Path | None = None
     """A folder with receipts, whose promises are checked."""
     seen: Callable[[str], Keep] = lambda _origin: nothing
-    """Gets the tiles of a log that were found right."""
+    """Gets the tiles of a log as they are read; called again if the reading begins again."""
 
 
 async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> Kept:
@@ -103,7 +103,8 @@ async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> K
         note=note.decode(),
         tree=tree,
         reading=None,
-        checked_at=now,
+        # The whole look decides later whether all was right: from here on it may only fail.
+        checked_at=now if kept.note is None else kept.checked_at,
         grown_at=now if grown else kept.grown_at,
     )
     if grown:
@@ -169,8 +170,14 @@ async def not_smaller(
         await source.pause(PAUSE_SECONDS)
         note, served = await signed_checkpoint(look, source)
     if served.origin == head.origin and served.size < head.size:
-        with suppress(Unreachable):  # the smaller one is enough of an alarm
+        try:
             await continues(look, source, note, kept)
+        except Unreachable:
+            pass  # the smaller one is enough of an alarm
+        except AlarmFound as found:
+            # A copy that is behind need not have the tiles of the larger one.
+            if found.alarm.kind not in {AlarmKind.GAP, AlarmKind.UNBACKED}:
+                raise
         message = f"after {head.size} entries, {served.size} are served"
         raise AlarmFound(look.alarm(AlarmKind.SHRINK, source.url, message, kept, note))
     return note, served
@@ -200,21 +207,21 @@ async def continues(look: Look, source: LogSource, old_note: bytes, new_note: by
 
 async def _read_up_to(watch: Watch, source: LogSource, kept: Kept, served: Checkpoint) -> ReadTree:
     """Read every entry and tile up to this checkpoint. Raises Wrong, if it is so twice."""
-    reader = Reader(source.get, served, watch.seen(served.origin))
     begin = kept.tree
     if kept.reading is not None and kept.tree.size <= kept.reading.size <= served.size:
         begin = kept.reading
     try:
-        return await _grow(watch, kept, reader, begin, served)
+        return await _grow(watch, source, kept, begin, served)
     except Wrong:
         # It may have been a file that was being written, or what was read in an earlier run.
         await source.pause(PAUSE_SECONDS)
-        return await _grow(watch, kept, reader, kept.tree, served)
+        return await _grow(watch, source, kept, kept.tree, served)
 
 
 async def _grow(
-    watch: Watch, kept: Kept, reader: Reader, begin: ReadTree, served: Checkpoint
+    watch: Watch, source: LogSource, kept: Kept, begin: ReadTree, served: Checkpoint
 ) -> ReadTree:
+    reader = Reader(source.get, served, watch.seen(served.origin))
     tree, saved = begin.grown(), begin.size
     async with aclosing(reader.grow(tree)) as steps:
         async for size in steps:

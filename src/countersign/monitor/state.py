@@ -52,6 +52,7 @@ class Kept:
     reading: ReadTree | None = None
     """How far the entries after that were read, towards a later checkpoint."""
     checked_at: int = 0
+    """When a look last found all right: this log, those read with it, and the receipts."""
     grown_at: int = 0
     alarms: int = 0
 

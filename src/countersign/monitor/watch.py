@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import IntEnum
 from hashlib import sha256
 from pathlib import Path
@@ -15,9 +15,10 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from countersign.evidence.alarm import EPOCH_RECORD, Alarm, AlarmKind, said_by
 from countersign.evidence.check_alarm import dropped
-from countersign.evidence.entry import log_entry
+from countersign.evidence.entry import is_next, log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tree import leaf_hash, verify_inclusion
+from countersign.instant import from_ns
 from countersign.monitor.reading import Reader, Wrong
 from countersign.monitor.receipts import Receipts, check_receipts
 from countersign.monitor.round import AlarmFound, Unchecked, Watch, check_log
@@ -73,7 +74,7 @@ class Patience:
 
 async def look(watch: Watch, source: LogSource, patience: Patience) -> Seen:
     """Check the log at this address and all that follow it; whatever happens is a result."""
-    known = watch.state.logs()
+    known, began = watch.state.logs(), from_ns(watch.clock.time_ns())
     try:
         try:
             receipts = None if watch.receipts is None else Receipts(watch.receipts, watch)
@@ -82,17 +83,26 @@ async def look(watch: Watch, source: LogSource, patience: Patience) -> Seen:
             for kept in checked[-1:]:
                 _check_growth(watch, kept, patience)
             if receipts is not None:
-                await check_receipts(receipts, watch, source, checked)
+                await check_receipts(receipts, watch, source, checked, began)
         except (Unreachable, Unchecked) as error:
             _check_silence(watch, source, known, patience, str(error))
             seen = Seen(status=LookStatus.UNCHECKED, message=str(error))
         else:
-            said = ", ".join(f"{kept.origin}: {kept.tree.size} entries" for kept in checked)
-            seen = Seen(status=LookStatus.CONSISTENT, message=f"consistent: {said}")
+            for kept in checked:
+                watch.state.keep(replace(kept, checked_at=watch.now))
+            seen = _all_right(checked, receipts, began)
     except AlarmFound as found:
         seen = Seen.of(found.alarm, watch.state.write_alarm(found.alarm))
     _write_metrics(watch, seen)
     return seen
+
+
+def _all_right(checked: Sequence[Kept], receipts: Receipts | None, began: datetime) -> Seen:
+    """The logs are; a receipt that cannot be read is not their fault, so never becomes an alarm."""
+    if receipts is not None and (unread := receipts.unread(checked, began)):
+        return Seen(status=LookStatus.UNCHECKED, message="; ".join(unread))
+    said = ", ".join(f"{kept.origin}: {kept.tree.size} entries" for kept in checked)
+    return Seen(status=LookStatus.CONSISTENT, message=f"consistent: {said}")
 
 
 async def follow(
@@ -135,6 +145,8 @@ async def _check_beginning(watch: Watch, source: LogSource, old: Kept, new: Kept
         return
     notes = old.note.encode(), new.note.encode()
     kept, head = map(said_by, notes)
+    if not is_next(head.origin, kept.origin):
+        raise Unchecked(f"{source.url} is {head.origin}, which does not follow {kept.origin}")
     try:
         record: bytes | None = await source.get(EPOCH_RECORD, _RECORD_BYTES_MAX)
     except Missing:
@@ -171,11 +183,20 @@ def _check_silence(
     watch: Watch, source: LogSource, known: Sequence[Kept], patience: Patience, why: str
 ) -> None:
     for kept in known:
-        silent = watch.now - kept.checked_at
-        if kept.note is not None and silent > patience.silence.total_seconds():
+        silent, own = watch.now - kept.checked_at, _is_of_chain(kept.url, source.url)
+        if own and kept.note is not None and silent > patience.silence.total_seconds():
             message = f"{kept.origin} could not be checked for {_in_words(silent)}: {why}"
             note = kept.note.encode()
             raise AlarmFound(watch.alarm(AlarmKind.SILENCE, source.url, message, note))
+
+
+def _is_of_chain(url: str, first: str) -> bool:
+    """Whether a log at this address is read by one who begins at the other."""
+    one, begin = _EPOCH.fullmatch(url), _EPOCH.fullmatch(first)
+    if one is None or begin is None:
+        return url == first
+    is_same = url[: one.start(2)] == first[: begin.start(2)]
+    return is_same and int(one[2]) >= int(begin[2])
 
 
 def _in_words(seconds: int) -> str:
