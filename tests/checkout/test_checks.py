@@ -13,9 +13,18 @@ import msgspec
 import pytest
 
 from countersign.acknowledgments.find import find_one
+from countersign.buyers.model import BuyerStatus
 from countersign.checkout import buyer, expiry, identity, sessions, verification
+from countersign.checkout import checks as rules
 from countersign.checkout.cookies import return_code
-from countersign.checkout.model import ATTEMPTS_MAX, Begun, Collected, Session, Status
+from countersign.checkout.model import (
+    ATTEMPTS_MAX,
+    Begun,
+    Collected,
+    IdentityCheck,
+    Session,
+    Status,
+)
 from countersign.checkout.verification_schemas import VerificationSession
 from countersign.errors import (
     CheckoutSessionClosed,
@@ -85,6 +94,47 @@ def test_of_two_browsers_that_come_back_from_a_check_neither_is_the_buyers(
     [begun] = session.asked.begun
     expected = None if not arrivals else {*arrivals} == {"a"}
     assert (begun.browser, begun.is_back) == ("a", expected)
+
+
+def test_who_came_back_from_a_no_has_not_come_back_from_the_yes_after_it(checks: Checks) -> None:
+    """The provider's page may be at somebody else by then."""
+    session = checks.begin(checks.create(Collected.IDENTITY), browser="a")
+    checks.submit(session, "document_expired")
+    session = checks.follow(session)
+    session = checks.do(identity.came_back(checks.room, session, 1, "a"))
+    checks.submit(session, "verified")
+    session = checks.follow(session)
+    assert session.asked.begun_of(1) == Begun(attempt=1, browser="a")
+    session = checks.do(identity.came_back(checks.room, session, 1, "a"))
+    begun = session.asked.begun_of(1)
+    assert begun is not None
+    assert begun.is_back is True
+    assert begun.back_at is not None
+
+
+def test_who_came_back_before_a_no_has_not_come_back_from_the_yes_after_it(checks: Checks) -> None:
+    """It was led back while the provider decided; the check then goes on at the same page."""
+    session = checks.begin(checks.create(Collected.IDENTITY), browser="a")
+    now, seen_before = checks.stage.clock.now, session.check_revision
+
+    def decided(session: Session, status: BuyerStatus, seen: int) -> Session:
+        check = IdentityCheck(
+            cbid="cb_1",
+            status=status,
+            reasons=(),
+            verification=None,
+            binding=Binding.IDENTITY_SESSION,
+            attempt=1,
+        )
+        return rules.taken_over(session, now, check, seen_before + seen)
+
+    session = rules.came_back(decided(session, BuyerStatus.PENDING, 1), now, 1, "a")
+    [begun] = session.asked.begun
+    assert begun.is_back is True
+    session = decided(session, BuyerStatus.REQUIRES_INPUT, 2)
+    session = decided(session, BuyerStatus.VERIFIED, 3)
+    assert session.status is Status.COMPLETED
+    assert session.asked.begun == (Begun(attempt=1, browser="a"),)
 
 
 def test_a_buyer_who_goes_on_after_the_end_meets_the_decision(checks: Checks) -> None:

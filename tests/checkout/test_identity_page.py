@@ -163,8 +163,7 @@ def test_two_tabs_have_one_check_and_a_buyer_may_begin_again(desk: Counter) -> N
     assert again != url
     assert begin(surfer, waiting) == again
     # The first was finished, in the tab that was left.
-    assert come_back(surfer, finish(url, "verified")).status == 200
-    assert check(surfer, "verified", surfer.open(surfer.root)).heading == EN["title"]
+    assert come_back(surfer, finish(url, "verified")).heading == EN["title"]
 
 
 def test_attempts_are_used_up_in_the_end(desk: Counter) -> None:
@@ -299,3 +298,21 @@ def test_the_page_names_the_provider_of_its_button(desk: Counter) -> None:
         assert ("Persona" in page.text, "Stripe" in page.text) == (True, False)
         url = begin(surfer, page)
         assert url.startswith(persona.url)
+
+
+def test_of_a_check_that_is_decided_the_page_speaks_to_the_browser_that_has_begun_it(
+    desk: Counter,
+) -> None:
+    """Another one may begin a check of its own; the first one goes on waiting, also then."""
+    buyer = desk.buyer(collect=["identity"], notice_id=None)
+    first = begin(buyer)
+    other = desk.shop.opened.enter_context(Surfer(desk.shop.server, buyer.buyer))
+    deciding = come_back(buyer, finish(first, "later"))
+    assert EN["identity_deciding"] in deciding.text
+    assert form(deciding, "start") == 0
+    page = other.open()
+    assert EN["identity_deciding"] in page.text
+    assert address(send(other, page, "start")) != first
+    deciding = buyer.open(buyer.root)
+    assert EN["identity_deciding"] in deciding.text
+    assert (form(deciding, "start"), form(deciding, "check")) == (0, 1)

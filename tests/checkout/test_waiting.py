@@ -8,9 +8,20 @@ from datetime import timedelta
 
 import pytest
 
+from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
-from countersign.checkout import expiry, sessions, verification
-from countersign.checkout.model import LIFETIME, UNDECIDED_MAX, Collected, Session, Status
+from countersign.checkout import checks as rules
+from countersign.checkout import expiry, identity, sessions, verification
+from countersign.checkout.model import (
+    LIFETIME,
+    LIFETIME_MAX,
+    UNDECIDED_MAX,
+    Collected,
+    IdentityCheck,
+    Session,
+    Status,
+)
+from countersign.evidence.process import Binding
 from countersign.instant import from_ms, to_ms
 from countersign_simulators.base import Reply, Request
 from tests.checkout.checks import Checks, checks_at
@@ -146,3 +157,54 @@ def test_a_session_to_which_nothing_was_submitted_waits_for_no_one(checks: Check
     assert session.expires_at == session.created_at + LIFETIME
     _later(checks, LIFETIME)
     assert checks.events(session.id) == ["verification_session.expired"]
+
+
+def test_a_newer_check_that_is_given_up_takes_no_decision_from_the_buyer(checks: Checks) -> None:
+    """Another browser with the link began it, while the provider decides about the first."""
+    session = checks.begin(checks.create(*IDENTITY), browser="a")
+    other = checks.begin(session, browser="b")
+    checks.submit(session, "later")
+    session = checks.do(identity.follow(checks.room, other, 1))
+    assert session.asked.is_undecided
+    checks.submit(other, "cancelled")
+    after = checks.follow(session)
+    assert after.asked.identity == session.asked.identity
+    assert after.expires_at == session.expires_at
+    _later(checks, HOURS)
+    assert checks.do(identity.follow(checks.room, checks.read(session.id), 1)).status is (
+        Status.COMPLETED
+    )
+
+
+def test_while_a_provider_decides_another_browser_can_begin_a_check_of_its_own(
+    checks: Checks,
+) -> None:
+    """Who has the link could otherwise keep the buyer from it for days."""
+    session = checks.begin(checks.create(*IDENTITY), browser="a")
+    checks.submit(session, "later")
+    session = checks.follow(session)
+    assert checks.begin(session, browser="a").asked.attempts == 1
+    own = checks.begin(session, browser="b")
+    assert own.asked.attempts == 2
+    checks.submit(own, "verified")
+    assert checks.follow(own).status is Status.COMPLETED
+
+
+def test_all_waiting_of_a_session_together_has_an_end(checks: Checks) -> None:
+    """However often something is submitted that the provider has to decide about."""
+    session = checks.begin(checks.create(*IDENTITY))
+    last = session.created_at + LIFETIME_MAX + UNDECIDED_MAX
+    now, seen = session.created_at, session.check_revision
+    for status in (BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT) * 40:
+        check = IdentityCheck(
+            cbid="cb_1",
+            status=status,
+            reasons=(),
+            verification=None,
+            binding=Binding.IDENTITY_SESSION,
+            attempt=1,
+        )
+        seen += 1
+        session = rules.taken_over(session, now, check, seen)
+        now = max(now, session.expires_at - timedelta(minutes=1))
+    assert session.expires_at == last + LIFETIME

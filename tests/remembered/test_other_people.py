@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -143,6 +144,32 @@ def test_the_offer_is_made_only_for_a_while(person: Person, shop: Shop) -> None:
     assert EN["remembered_kept"] not in person.send(form).text
 
 
+def test_the_offer_is_not_made_long_after_the_browser_was_led_back(
+    person: Person, shop: Shop
+) -> None:
+    """The provider decided for a while, and somebody else may have the device."""
+    session = shop.session()
+    page = person.open(link(session))
+    form = next(f for f in page.forms if f.action.endswith("/identity"))
+    waiting = person.send(form, outcome="later")
+    shop.client.post("/v1/test/clock/advance", json={"seconds": 901}).raise_for_status()
+    check = next(f for f in waiting.forms if f.action.endswith("/check"))
+    done = person.send(check)
+    assert shop.read(session)["status"] == "completed"
+    assert EN["remembered_offer_title"] not in done.text
+
+
+def test_while_a_provider_decides_the_cookie_of_a_session_lasts_a_day(
+    person: Person, another: Person, shop: Shop
+) -> None:
+    session = shop.session()
+    form = next(f for f in person.open(link(session)).forms if f.action.endswith("/identity"))
+    person.send(form, outcome="later")
+    response = another.client.get(link(session))
+    [age] = re.findall(r"Max-Age=([0-9]+)", response.headers["set-cookie"])
+    assert int(age) == 25 * 60 * 60
+
+
 def test_another_person_of_the_device_can_be_remembered(person: Person, shop: Shop) -> None:
     """A browser that knows only that there is a passkey forgets it, too."""
     _passkey(person, shop)
@@ -180,6 +207,28 @@ def test_signing_out_ends_it_on_the_server(person: Person, another: Person, shop
     assert EN["remembered_kind_passkey"] in person.open("/buyer").text
     another.client.cookies.clear()
     another.client.cookies.set("cs-buyer", copied)
+    assert EN["remembered_no_cookie"] in another.open("/buyer").text
+
+
+def test_signing_out_counts_where_the_clock_is_behind_that_of_the_sign_in(
+    person: Person, another: Person, shop: Shop, operator: Operator
+) -> None:
+    """Servers have clocks of their own; here the sign-in was by one that is a minute ahead."""
+    page = _signed_in(person, _passkey(person, shop))
+    token, id_, ms, _ = person.client.cookies["cs-buyer"].split(".")
+    then = str(int(ms) + 60_000)
+
+    async def code(opened: bootstrap.Deployment) -> bytes:
+        return opened.access.secret.page_code(f"buyer who {id_} {then}", token, b"")
+
+    value = f"{token}.{id_}.{then}.{text(operator.act(code))}"
+    for one in (person, another):
+        one.client.cookies.clear()
+        one.client.cookies.set("cs-buyer", value)
+    assert EN["remembered_kind_passkey"] in another.open("/buyer").text
+    person.send(form_of(page, "sign_out", "act"))
+    another.client.cookies.clear()
+    another.client.cookies.set("cs-buyer", value)
     assert EN["remembered_no_cookie"] in another.open("/buyer").text
 
 

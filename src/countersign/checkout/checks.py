@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from msgspec import structs
 
@@ -28,6 +29,9 @@ from countersign.checkout.model import (
     with_end,
 )
 from countersign.errors import CheckoutSessionClosed
+
+_COUNTS: Final = frozenset({BuyerStatus.VERIFIED, BuyerStatus.PENDING})
+"""Of the one who is led back then, something was submitted that may count."""
 
 
 def reserved(
@@ -74,11 +78,10 @@ def reserved(
 
 def _is_usable(content: Content, check: StartedCheck, browser: str, now: datetime) -> bool:
     """Whether this browser can go on with the newest check, or waits for its decision."""
-    identity = content.identity
     if content.is_waiting:
         is_own = content.is_begun_by(browser, check.attempt)
         return is_own and (check.expires_at is None or now < check.expires_at)
-    return identity is not None and identity.status is BuyerStatus.PENDING
+    return content.is_undecided and (check.played or not content.is_decided_for_another(browser))
 
 
 def begun(session: Session, now: datetime, check: StartedCheck) -> Session:
@@ -105,11 +108,12 @@ def renewed(session: Session, now: datetime, check: StartedCheck) -> Session:
     return with_content(session, content, check=structs.replace(before, url=check.url))
 
 
-def came_back(session: Session, _: datetime, attempt: int, browser: str) -> Session:
+def came_back(session: Session, now: datetime, attempt: int, browser: str) -> Session:
     """A provider led this browser back from a check; "" is one without the link.
 
     Of two browsers that come back from one check neither is known to be the buyer's, also if one of
-    them has begun it. One that comes back before there is anything to decide may come again.
+    them has begun it. One that comes back before there is anything to decide, or after a no, may
+    come again.
     """
     content = session.content
     if content is None:
@@ -118,8 +122,9 @@ def came_back(session: Session, _: datetime, attempt: int, browser: str) -> Sess
     after = before or Begun(attempt=attempt, browser="")
     if not browser or after.browser != browser:
         after = structs.replace(after, is_back=False)
-    elif after.is_back is None and identity is not None and identity.attempt == attempt:
-        after = structs.replace(after, is_back=True if identity.cbid else None)
+    elif after.is_back is not False and identity is not None and identity.attempt == attempt:
+        counts = identity.cbid is not None and identity.status in _COUNTS
+        after = structs.replace(after, is_back=True, back_at=now) if counts else after
     if after == before:
         return session
     others = (one for one in content.begun if one != before)
@@ -171,13 +176,13 @@ def lost(
 def unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Session:
     """What is said of the newest check, in which nothing was submitted that is known of.
 
-    Unchanged if it is not the newest, or more is known of it.
+    Unchanged if it is not the newest, or more is known of it, or another one is being decided.
     """
     content = session.content
     if content is None or session.status_at(now) is not Status.OPEN:
         return session
     is_newest = content.is_waiting and check.attempt == content.attempts
-    if not is_newest or session.step is not Collected.IDENTITY:
+    if not is_newest or session.step is not Collected.IDENTITY or content.is_undecided:
         return session
     return _judged(session, content, check, now)
 
@@ -186,5 +191,11 @@ def _judged(session: Session, content: Content, check: IdentityCheck, now: datet
     if check.attempt > content.attempts:
         raise ValueError("the identity check was not started in this session")
     reasons = () if check.verified else check.reasons
+    begun = content.begun_of(check.attempt)
+    if begun is not None and begun.is_back and check.status not in _COUNTS:
+        # Who is led back from this no need not be who is verified at the same page later.
+        others = (one for one in content.begun if one != begun)
+        again = structs.replace(begun, is_back=None, back_at=None)
+        content = structs.replace(content, begun=(*others, again))
     changed = with_end(with_content(session, content, identity=check, reasons=reasons), now)
     return ended(changed, Status.COMPLETED, now) if changed.step is None else changed

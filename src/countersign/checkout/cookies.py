@@ -8,7 +8,7 @@ from hmac import compare_digest
 from typing import Final
 from urllib.parse import urlsplit
 
-from countersign.checkout.model import Session
+from countersign.checkout.model import LIFETIME_MAX, Session
 from countersign.checkout.room import Checkout
 from countersign.errors import OriginNotAllowed
 from countersign.http.reply import Call, Header
@@ -39,11 +39,13 @@ def return_code(room: Checkout, session_id: str, attempt: int) -> str:
 def set_cookie(room: Checkout, session: Session, now: datetime, call: Call) -> Header:
     """The header that gives a browser its cookie, for the session and a while to look back at it.
 
-    The copy has a link of its own: on a device of several people the next one finds nothing.
+    While a provider decides, for days, it has to be given again by the link. The copy has a link of
+    its own: on a device of several people the next one finds nothing.
     """
     browser = browser_of(room, session, call) or _text(room.access.entropy(_BROWSER_BYTES))
     value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"
-    kept = int((session.expires_at + _LOOK_BACK - now).total_seconds())
+    end = min(session.expires_at, now + LIFETIME_MAX) + _LOOK_BACK
+    kept = int((end - now).total_seconds())
     return cookie_of(room, _name(room, session), value, kept)
 
 

@@ -107,6 +107,9 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
     is_played = names == (PLAYED,)
     going_on = {Stage.WAITING, Stage.DECIDING}
     is_own = content.check is not None and _is_own(visit, content.check)
+    if content.is_undecided and not (stage is Stage.WAITING and is_own):
+        # Of an older check, perhaps: that of another browser says nothing to this one.
+        stage = Stage.DECIDING
     if stage is Stage.WAITING and (is_played or not is_own):
         is_left = is_played or content.attempts < ATTEMPTS_MAX
         stage = Stage.BEGIN if is_left else Stage.USED_UP
@@ -128,6 +131,7 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
         stage=stage.value,
         attempts=content.attempts,
         may_begin=content.attempts < ATTEMPTS_MAX,
+        of_another=not is_played and content.is_decided_for_another(visit.browser),
         providers={name: _title(name) for name in names},
         provider=_title(provider),
         down=None if is_played or not names else _title(down or provider),

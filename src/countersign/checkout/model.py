@@ -121,6 +121,8 @@ class Begun(Struct, frozen=True, kw_only=True):
     """Which of those with the link; "" if it was another one."""
     is_back: bool | None = None
     """Whether the provider led it back from the decision, and no other one; None: not yet."""
+    back_at: datetime | None = None
+    """When it was led back last, if `is_back`."""
 
 
 class IdentityCheck(Struct, frozen=True, kw_only=True):
@@ -179,6 +181,17 @@ class Content(Struct, frozen=True, kw_only=True):
         """Whether nothing came of the newest identity check yet: its buyer can go on with it."""
         check, identity = self.check, self.identity
         return check is not None and (identity is None or identity.attempt < check.attempt)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a provider decides about an identity check."""
+        return self.identity is not None and self.identity.status is BuyerStatus.PENDING
+
+    def is_decided_for_another(self, browser: str) -> bool:
+        """Whether the provider decides about a check that another browser has begun."""
+        identity = self.identity
+        begun = self.begun_of(identity.attempt) if identity and self.is_undecided else None
+        return begun is not None and begun.browser != browser
 
     def begun_of(self, attempt: int) -> Begun | None:
         """The browser of this identity check; None: the first that begins it may have it."""
@@ -464,17 +477,17 @@ def with_end(session: Session, now: datetime) -> Session:
     """The session with the end that follows from its identity check.
 
     It waits until the provider has decided. From then on it has what was left of its time, and at
-    least LIFETIME.
+    least LIFETIME. All waiting together has an end, however often a provider decides.
     """
     content = session.asked
-    check, ordinary = content.identity, content.ordinary_end
-    waits = check is not None and check.status is BuyerStatus.PENDING
+    waits, ordinary = content.is_undecided, content.ordinary_end
+    last = session.created_at + LIFETIME_MAX + UNDECIDED_MAX
     if waits and ordinary is None:
         changed = with_content(session, content, ordinary_end=session.expires_at)
-        return replace(changed, expires_at=max(session.expires_at, now + UNDECIDED_MAX))
+        return replace(changed, expires_at=max(session.expires_at, min(now + UNDECIDED_MAX, last)))
     if not waits and ordinary is not None:
         changed = with_content(session, content, ordinary_end=None)
-        return replace(changed, expires_at=max(ordinary, now + LIFETIME))
+        return replace(changed, expires_at=max(ordinary, min(now, last) + LIFETIME))
     return session
 
 

@@ -39,7 +39,7 @@ CHECK: Final = "check"
 """The value of `step` with which the page of the identity check itself is asked for."""
 SCRIPT: Final = "remembered.js"
 OFFERED: Final = timedelta(minutes=15)
-"""How long after the end: later, somebody else may have the device."""
+"""How long after the end, and after the browser was led back: later, somebody else may have it."""
 _MS_DIGITS_MAX: Final = 14
 _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedframe"})
 
@@ -219,6 +219,8 @@ def _may_keep(visit: Visit) -> bool:
         and begun is not None
         and begun.browser == visit.browser
         and begun.is_back is True
+        and begun.back_at is not None
+        and visit.now < begun.back_at + OFFERED
     )
 
 

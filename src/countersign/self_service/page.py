@@ -130,7 +130,9 @@ async def _sign_out(visit: BuyerVisit) -> Reply:
     """Sign out here, and on the server: a copy of the cookie is worth nothing any more."""
     if visit.known is not None and visit.signed_in_at is not None:
         database = visit.room.checkout.access.database
-        await database.write(sql.sign_out, visit.known.id, visit.now)
+        # Of several servers, the clock of this one may be behind that of the sign-in.
+        ended = max(visit.now, visit.signed_in_at)
+        await database.write(sql.sign_out, visit.known.id, ended)
     return _lead(visit, "signed_out", visit.header())
 
 
