@@ -92,9 +92,9 @@ def test_a_buyer_who_never_came_back_begins_again_in_another_browser(walk: Walk)
 
 
 def test_a_check_counts_nothing_once_the_link_has_expired(walk: Walk) -> None:
-    walk.begin(expires_in_seconds=60)
+    walk.begin(expires_in_seconds=600)
     window = walk.leave()
-    advance(walk.order.client, seconds=61)
+    advance(walk.order.client, seconds=601)
     walk.find(window, Outcome.VERIFIED)
     if walk.way.is_apart:
         walk.page.reload()
