@@ -136,10 +136,13 @@ def test_a_used_link_collects_nothing_more(surf: Surf, shop: Shop) -> None:
     surfer.agree(review)
     with Surfer(shop.server, surfer.buyer) as thief:
         assert thief.open().heading == EN["done_title"]
-        assert thief.initial(form, "XY").heading == EN["done_title"]
-        assert thief.agree(review).heading == EN["done_title"]
-        declined = replace(form.form, action=f"{thief.root}/decline")
-        assert thief.send(declined).heading == EN["done_title"]
+        # A form is for the browser that it was served to.
+        assert thief.initial(form, "XY").status == 403
+        assert thief.agree(review).status == 403
+    assert surfer.initial(form, "XY").heading == EN["done_title"]
+    assert surfer.agree(review).heading == EN["done_title"]
+    declined = replace(form.form, action=f"{surfer.root}/decline")
+    assert surfer.send(declined).heading == EN["done_title"]
     assert shop.read(surfer.buyer)["status"] == "completed"
     assert len(shop.client.get("/v1/acknowledgments").json()["data"]) == 1
 
