@@ -10,7 +10,10 @@ from tests.cli.conftest import Bench
 MISTAKES = {
     "DATABASE_URL": "mysql://db/name",
     "KEY_ENCRYPTION_KEY": "vault:somewhere",
+    "LOG_KEYS": "pocket",
+    "LOG_ML_DSA": "perhaps",
     "TIMESTAMP_URLS": "tsa.example.com",
+    "SEAL_WITHIN_SECONDS": "59",
     "HOST": "example.com",
     "PORT": "70000",
     "PUBLIC_URL": "countersign.example.com",
@@ -52,8 +55,12 @@ def test_each_mistake_is_found_on_its_own(bench: Bench, name: str) -> None:
 
 
 def test_every_setting_that_can_be_wrong_is_tried_here() -> None:
-    # Any text is a path.
+    # Any text is a path, or the name of a token.
     paths = {
+        "pkcs11_module",
+        "pkcs11_token",
+        "pkcs11_pin_file",
+        "timestamp_roots_file",
         "data_dir",
         "secret_key_file",
         "log_head_dir",

@@ -111,7 +111,7 @@ def test_a_route_without_parameters_takes_none() -> None:
     [
         ("limit=0", "at least 1"),
         ("limit=101", "at most 100"),
-        ("limit=1000000000", "an integer"),
+        ("limit=10000000000000000", "an integer"),
         ("limit=%D9%A1", "an integer"),
         ("limit=%2B5", "an integer"),
         ("limit=5.0", "an integer"),
