@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
+from hashlib import sha256
 
 import pytest
 from msgspec.structs import replace
@@ -10,8 +12,9 @@ from sqlalchemy import Connection
 
 from countersign.acknowledgments.acknowledge import write_hosted
 from countersign.acknowledgments.model import Receipt
-from countersign.errors import EmptyInitials, InitialsCountMismatch, NotFound
+from countersign.errors import EmptyInitials, InitialsCountMismatch, NotFound, StorageUnavailable
 from countersign.evidence.verification import verify_file
+from countersign.log import tree_sql
 from tests.sealing.acts import INITIALS, acknowledge, check, get, policy_of
 from tests.sealing.inside import opened
 from tests.support.hosted import PROCESS, PROCESS_JSON, acknowledge_hosted, prepared
@@ -107,3 +110,28 @@ def test_the_rules_for_initials_are_those_of_any_acknowledgment(embedded: Deploy
                 )
 
     asyncio.run(refused())
+
+
+def test_the_receipt_is_about_the_record_that_is_written_also_with_parties(
+    own: Deployment,
+) -> None:
+    """A session has its receipt before the transaction: what is described meanwhile refuses it."""
+    account = own.account("vendor")
+    own.run("operator", "describe", "--legal-name", "Evidence Example LLC")
+
+    async def act() -> None:
+        async with opened(own) as service:
+            made = await prepared(service, account, INITIALS)
+            written = await service.database.write(write_hosted, made)
+            assert written.receipt is not None
+            assert f"record {b64encode(made.record.digest).decode()}\n" in written.receipt
+            stored = await service.database.read(tree_sql.record_bodies, [made.record.id])
+            assert next(map(sha256, stored.values())).digest() == made.record.digest
+            late = await prepared(service, account, INITIALS)
+            describe = ("accounts", "describe", account, "--legal-name", "Parts Example LLC")
+            await asyncio.to_thread(own.run, *describe)
+            with pytest.raises(StorageUnavailable):
+                await service.database.write(write_hosted, late)
+            await service.database.write(write_hosted, await prepared(service, account, INITIALS))
+
+    asyncio.run(act())

@@ -28,6 +28,7 @@ from countersign.errors import (
     EmptyInitials,
     InitialsCountMismatch,
     NoticeVersionMismatch,
+    StorageUnavailable,
     TokenUnavailable,
 )
 from countersign.evidence.disclosure import SALT_BYTES
@@ -50,6 +51,7 @@ from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.notices.model import NoticeEdition
 from countersign.notices.visible_text import is_blank
 from countersign.parties.model import Bound
+from countersign.parties.sql import bound_now
 from countersign.vault.vault import DataKey
 
 _ID_ENTROPY: Final = 8
@@ -112,13 +114,20 @@ async def prepare_hosted(
     if len(process.lines) != len(notice.content.bullets):
         # Readers would refuse the record.
         raise ValueError("the process needs an entry for each of the notice's lines")
-    [made] = _make([await _order(room, who, notice, submission, clock=clock, process=process)])
-    return made
+    order = await _order(room, who, notice, submission, clock=clock, process=process)
+    bound = await room.log.database.read(bound_now, who.account_id, who.mode)
+    order.room.bound[who.account_id, who.mode] = bound
+    return _make([order])[0]
 
 
 def write_hosted(connection: Connection, made: Made) -> Receipt:
-    """Write an acknowledgment that is prepared, with its events, in the caller's transaction."""
-    [made] = bound_as_now(connection, [made])
+    """Write an acknowledgment that is prepared, with its events, in the caller's transaction.
+
+    StorageUnavailable if a party was described since: the caller has its receipt already, which
+    must not promise a record that is not written.
+    """
+    if bound_as_now(connection, [made]) != [made]:
+        raise StorageUnavailable("The description of a party was changed at this moment.")
     made.journal.write(connection, [made.record])
     return made.receipt
 
