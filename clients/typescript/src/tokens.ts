@@ -38,9 +38,9 @@ export interface Order {
   issuer: string;
   /** The id of the vendor whose parcel it is. */
   account: string;
-  shippingZip: string;
-  sessionId: string;
-  productClass?: string | null;
+  shipping_zip: string;
+  session_id: string;
+  product_class?: string | null;
   /** False is for tests: a token of the sandbox, which must not ship. */
   livemode?: boolean;
   /** In seconds since 1970; left out: the time of this machine. */
@@ -72,7 +72,7 @@ export class ClearanceTokens extends Resource {
 export async function verifyClearanceToken(token: string, order: Order): Promise<ClearanceClaims> {
   const { livemode = true, now = Date.now() / 1000 } = order;
   const claims = await authentic(token, order.keys, livemode);
-  const text = `${order.shippingZip.slice(0, 5)}\n${order.productClass ?? ""}\n${order.sessionId}`;
+  const text = `${order.shipping_zip.slice(0, 5)}\n${order.product_class ?? ""}\n${order.session_id}`;
   const mistakes: [string, boolean][] = [
     ["of another service", claims.iss !== (livemode ? order.issuer : `${order.issuer}/test`)],
     ["of another mode", claims.livemode !== livemode],
