@@ -66,6 +66,7 @@ bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench.checkout $(CHECKOUT_ARGS)
 	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)
 	$(BIN)/python -m bench.monitor $(MONITOR_ARGS)
+	$(BIN)/python -m bench.clients
 
 openapi: $(VENV)/.runtime ## Write spec/openapi.json from the route table
 	$(BIN)/python -m tools.openapi > spec/openapi.json.new

@@ -17,6 +17,7 @@ from countersign_client import types
 from countersign_client.client import Countersign
 from countersign_client.failure import CountersignError
 from countersign_client.listening import Forwarder, follow, new_secret
+from countersign_client.version import __version__
 
 P = ParamSpec("P")
 
@@ -24,7 +25,7 @@ EVENT_TYPES: Final = get_args(types.EventType)
 
 
 @click.group()
-@click.version_option(package_name="countersign-client")
+@click.version_option(__version__)
 def csign() -> None:
     """Countersign for vendors: events, checkout sessions and evidence, with your API key."""
 

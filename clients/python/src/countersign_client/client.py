@@ -7,7 +7,6 @@ import os
 import ssl
 import time
 from collections.abc import Awaitable, Callable
-from importlib.metadata import version
 from typing import Any, Final, Self
 
 import httpx2
@@ -16,6 +15,7 @@ from countersign_client.resources import Resources
 from countersign_client.retries import Retries
 from countersign_client.sending import AsyncSender, Exchange, Sender
 from countersign_client.tokens import ClearanceTokens
+from countersign_client.version import __version__
 from countersign_client.webhooks import Webhooks
 
 TIMEOUT_SECONDS: Final = 30.0
@@ -112,7 +112,7 @@ def _exchange(api_key: str | None, base_url: str | None, retries: Retries | None
 def _settings(exchange: Exchange, timeout: float) -> dict[str, Any]:
     return {
         "timeout": timeout,
-        "headers": {"User-Agent": f"countersign-client-python/{version('countersign-client')}"},
+        "headers": {"User-Agent": f"countersign-client-python/{__version__}"},
         # Reading the certificates takes longer than anything else, and plain HTTP needs none.
         "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if exchange.is_plain else True,
     }
