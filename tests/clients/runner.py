@@ -70,7 +70,7 @@ class Run:
         if "error" in step:
             with pytest.raises(CountersignError) as caught:
                 await self._act(client, step)
-            assert_has(told_of(caught.value), step["error"], str(step))
+            assert_has(facts_of(caught.value), step["error"], str(step))
             return
         result = await self._act(client, step)
         for name, path in step.get("keep", {}).items():
@@ -127,7 +127,7 @@ class Run:
         return _NAME.sub(lambda found: str(self.values[found[1]]), given)
 
 
-def told_of(error: CountersignError) -> dict[str, Any]:
+def facts_of(error: CountersignError) -> dict[str, Any]:
     """What the table says of an error."""
     return {
         "class": type(error).__name__,
