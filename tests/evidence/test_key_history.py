@@ -17,7 +17,7 @@ from countersign.evidence.key_history import (
     sign_history,
 )
 from countersign.evidence.note import MLDSA_COSIGNATURE, Signer, sign_checkpoint
-from countersign.evidence.policy import Policy, UnknownKey
+from countersign.evidence.policy import Policy, UnnamedKey
 
 ORIGIN = "log.example.com:8443/v1/log/live/1"
 OLD, NEW, THIEF = (Signer.from_seed(ORIGIN, bytes([n]) * 32) for n in (1, 2, 3))
@@ -116,7 +116,7 @@ def test_a_thief_of_one_key_adds_none_for_those_who_trust_another_one_too(
     stolen = sign_history(history(*ranges), [THIEF, OLD])
     with pytest.raises(EvidenceError, match="not every trusted key"):
         check_history(stolen, [OLD.verifier, NEW.verifier])
-    with pytest.raises(UnknownKey):
+    with pytest.raises(UnnamedKey):
         check_checkpoint(checkpoint(60, THIEF), policy(OLD, NEW), [stolen])
 
 
@@ -144,7 +144,7 @@ def test_a_history_goes_on_from_the_one_that_was_known_before() -> None:
             pytest.fail(f"{name}: {check_history(note, [OLD.verifier], both)}")
 
 
-def test_a_key_counts_for_its_sizes_by_a_history_that_the_policy_vouches_for() -> None:
+def test_a_key_counts_for_its_sizes_by_a_history_that_the_trusted_keys_signed() -> None:
     """By no other history; those that are known longer stand first."""
     note = sign_history(HISTORY, [NEW, OLD])
     assert check_checkpoint(checkpoint(30, NEW), policy(OLD), [note]).key == NEW.verifier
@@ -159,7 +159,7 @@ def test_a_key_counts_for_its_sizes_by_a_history_that_the_policy_vouches_for() -
         (checkpoint(35, THIEF), OLD, [note, stolen]),
     ]
     for signed, trusted, notes in refused:
-        with pytest.raises(UnknownKey):
+        with pytest.raises(UnnamedKey):
             check_checkpoint(signed, policy(trusted), notes)
     keys = keys_for(policy(OLD), ORIGIN, None, [note, stolen])
     assert keys == (OLD.verifier, NEW.verifier, PQ.verifier)
@@ -171,7 +171,7 @@ def test_a_log_that_the_policy_does_not_name_gets_no_key() -> None:
     stranger = Policy((Signer.from_seed("other.example", bytes(32)).verifier,), (), (), b"none")
     with pytest.raises(EvidenceError) as raised:
         check_checkpoint(checkpoint(35, NEW), stranger, [note])
-    assert not isinstance(raised.value, UnknownKey)
+    assert not isinstance(raised.value, UnnamedKey)
     wrong = checkpoint(35, OLD).replace(b"\n35\n", b"\n36\n") + NEW.sign(b"other")
     with pytest.raises(EvidenceError, match="is wrong"):
         check_checkpoint(wrong, policy(OLD), [note])

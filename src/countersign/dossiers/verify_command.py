@@ -21,7 +21,7 @@ from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.contents import BOUND, INITIALS
 from countersign.evidence.dossier import Dossier, in_dossier_order
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import Policy, UnknownKey
+from countersign.evidence.policy import Policy, UnnamedKey
 from countersign.evidence.process import PROCESS
 from countersign.evidence.receipt import check_receipt, is_receipt
 from countersign.evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION
@@ -190,7 +190,7 @@ def _verify_receipt(
     try:
         found = check_receipt(data, policy, histories)
     except EvidenceError as error:
-        unknown = isinstance(error, UnknownKey)
+        unknown = isinstance(error, UnnamedKey)
         message = f"{error}{_UNKNOWN_KEY if unknown else ''}"
         verdict = "COULD NOT BE CHECKED" if unknown else "FAILED"
         view = {"ok": False, "message": message}

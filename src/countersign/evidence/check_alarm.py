@@ -37,7 +37,7 @@ from countersign.evidence.policy import (
     NoQuorum,
     NotCheckable,
     Policy,
-    UnknownKey,
+    UnnamedKey,
 )
 from countersign.evidence.receipt import check_receipt
 from countersign.evidence.tiles import TileId, TileReader, parse_tile_path, tile_nodes
@@ -84,8 +84,8 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """Whose signatures count: those of the policy, and of histories of keys that it vouches for."""
+class _Trust:
+    """Whose signatures count: those of the policy, and of histories that its keys signed."""
 
     policy: Policy
     histories: tuple[bytes, ...]
@@ -107,9 +107,9 @@ def check_alarm(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) ->
         # writer knew stands before what was served.
         names = sorted(filter(is_history, alarm.resources), reverse=True)
         held = [body for body in map(alarm.resources.get, names) if body is not None]
-        known = _Known(policy, (*histories, *held))
+        known = _Trust(policy, (*histories, *held))
         return Judged(*_CHECKS[alarm.kind](alarm, known), alarm)
-    except UnknownKey as error:
+    except UnnamedKey as error:
         said = f"{error}; another key did, which no history of keys shows to be the log's"
         return Judged(Shown.UNCHECKED, said, alarm)
     except NotCheckable as error:
@@ -199,13 +199,13 @@ class _Epoch(msgspec.Struct, tag_field="type", tag=EPOCH_RECORD):
     previous_published: str | None
 
 
-def _fork(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _fork(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     old, new = sorted(_signed(alarm, known, 2), key=lambda checkpoint: checkpoint.size)
     _same_log(old, new)
     return Shown.PROVED, _found(forked(old, new, alarm.before, alarm.after))
 
 
-def _shrink(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _shrink(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     kept, served = _signed(alarm, known, 2)
     _same_log(kept, served)
     if served.size >= kept.size:
@@ -213,12 +213,12 @@ def _shrink(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
     return Shown.OBSERVED, f"after {kept.size} entries, {served.size} were served"
 
 
-def _unbacked(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _unbacked(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (checkpoint,) = _signed(alarm, known, 1)
     return Shown.OBSERVED, _found(contradiction(checkpoint, _served(alarm)))
 
 
-def _gap(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _gap(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (checkpoint,) = _signed(alarm, known, 1)
     missing = [path for path, body in _served(alarm).items() if body is None]
     for path in missing:
@@ -231,7 +231,7 @@ def _gap(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
     return Shown.OBSERVED, f"not served: {', '.join(f'tile/{path}' for path in missing)}"
 
 
-def _entry(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _entry(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (checkpoint,) = _signed(alarm, known, 1)
     entry = alarm.resources.get(ENTRY) or b""
     verify_inclusion(_index(alarm), checkpoint.size, leaf_hash(entry), alarm.path, checkpoint.root)
@@ -240,7 +240,7 @@ def _entry(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
     return Shown.PROVED, f"entry {alarm.index} is not of the form of this log's entries"
 
 
-def _key(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _key(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (note,) = _notes(alarm, 1)
     origin = said_by(note).origin
     if origin not in {log.name for log in known.policy.logs}:
@@ -250,13 +250,13 @@ def _key(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
     except NotCheckable:
         raise
     except EvidenceError as error:
-        if isinstance(error, UnknownKey) and KEY_HISTORY not in alarm.resources:
+        if isinstance(error, UnnamedKey) and KEY_HISTORY not in alarm.resources:
             raise  # perhaps the log has named this key
         return Shown.OBSERVED, str(error)
     raise EvidenceError("the checkpoint is signed by a key of the log")
 
 
-def _quorum(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _quorum(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (note,) = _notes(alarm, 1)
     try:
         known.policy.check_quorum(known.checked(note))
@@ -265,7 +265,7 @@ def _quorum(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
     raise EvidenceError("the quorum of the policy is met")
 
 
-def _epoch(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _epoch(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     kept, new = _signed(alarm, known, 2)
     if not is_next(new.origin, kept.origin):
         raise EvidenceError(f"{new.origin} is not the epoch that follows {kept.origin}")
@@ -283,7 +283,7 @@ def _epoch(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
     return Shown.PROVED, found
 
 
-def _suppressed(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _suppressed(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (last,) = _signed(alarm, known, 1)
     receipt = alarm.resources.get(RECEIPT) or b""
     promise = check_receipt(receipt, known.policy, known.histories)
@@ -296,19 +296,19 @@ def _suppressed(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
     )
 
 
-def _replaced(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _replaced(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     kept, served = _signed(alarm, known, 2)
     if kept.origin == served.origin:
         raise EvidenceError("both checkpoints are of one log")
     return Shown.OBSERVED, f"the address of {kept.origin} served {served.origin}"
 
 
-def _silence(alarm: Alarm, known: _Known) -> tuple[Shown, str]:
+def _silence(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (last,) = _signed(alarm, known, 1)
     return Shown.OBSERVED, f"nothing after the checkpoint of {last.size}: {alarm.message}"
 
 
-_CHECKS: Final[Mapping[AlarmKind, Callable[[Alarm, _Known], tuple[Shown, str]]]] = {
+_CHECKS: Final[Mapping[AlarmKind, Callable[[Alarm, _Trust], tuple[Shown, str]]]] = {
     AlarmKind.FORK: _fork,
     AlarmKind.SHRINK: _shrink,
     AlarmKind.UNBACKED: _unbacked,
@@ -329,7 +329,7 @@ def _notes(alarm: Alarm, count: int) -> tuple[bytes, ...]:
     return alarm.checkpoints
 
 
-def _signed(alarm: Alarm, known: _Known, count: int) -> list[Checkpoint]:
+def _signed(alarm: Alarm, known: _Trust, count: int) -> list[Checkpoint]:
     return [known.checked(note).checkpoint for note in _notes(alarm, count)]
 
 

@@ -14,7 +14,7 @@ from countersign.evidence.encoding import read_number, read_text
 from countersign.evidence.entry import check_origin, entry_host
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import ED25519, Signer, Verifier, open_note, parse_note
-from countersign.evidence.policy import CheckedCheckpoint, Policy, UnknownKey
+from countersign.evidence.policy import CheckedCheckpoint, Policy, UnnamedKey
 
 _OPEN_END = "-"
 
@@ -100,7 +100,7 @@ def check_history(
 def known_history(policy: Policy, origin: str, histories: Iterable[bytes]) -> KeyHistory | None:
     """What is known of a log's keys by these histories, the ones that are known longer first.
 
-    One that the policy does not vouch for, or that does not go on from those before, is ignored.
+    One that the policy's keys did not sign, or that does not go on from those before, is ignored.
     """
     known = None
     own = [key for key in policy.logs if key.name == origin]
@@ -130,7 +130,7 @@ def check_checkpoint(
     """`Policy.check_signature`, also by a key that counts for this size by one of the histories."""
     try:
         return policy.check_signature(note)
-    except UnknownKey:
+    except UnnamedKey:
         said = parse_checkpoint(parse_note(note).text)
         logs = keys_for(policy, said.origin, said.size, histories)
         return replace(policy, logs=logs).check_signature(note)

@@ -58,7 +58,7 @@ class NoQuorum(EvidenceError):
     """Too few witnesses cosigned it."""
 
 
-class UnknownKey(EvidenceError):
+class UnnamedKey(EvidenceError):
     """No log of the policy signed it, and a key under the name of one did: perhaps a later one."""
 
 
@@ -86,7 +86,7 @@ class Policy:
     def check_signature(self, note: bytes) -> CheckedCheckpoint:
         """Check that a log of the policy signed this checkpoint, for its own origin.
 
-        UnknownKey if only other keys with the name of such a log did.
+        UnnamedKey if only other keys with the name of such a log did.
         """
         # One key may be that of a log and of a witness: it is one key all the same.
         keys = dict.fromkeys([*self.logs, *(witness.verifier for witness in self.witnesses)])
@@ -110,7 +110,7 @@ class Policy:
             )
             known = {key.signs_as for key in own}
             unknown = any(by[0] == checkpoint.origin and by not in known for by in signed)
-            error = UnknownKey if own and unknown else EvidenceError
+            error = UnnamedKey if own and unknown else EvidenceError
             raise error(f"no log of the policy signed for {checkpoint.origin}{test}")
         cosigned = tuple(
             Cosigned(witness.name, verified[witness.verifier.signs_as].time)

@@ -16,7 +16,7 @@ from countersign.evidence.entry import check_origin, entries_of, entry_host, log
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.key_history import keys_for
 from countersign.evidence.note import NoKnownSignature, Signer, Verifier, open_note, parse_note
-from countersign.evidence.policy import Policy, UnknownKey
+from countersign.evidence.policy import Policy, UnnamedKey
 from countersign.evidence.proof import PATH_LENGTH_MAX
 from countersign.evidence.tree import leaf_hash, node_hash, verify_inclusion
 from countersign.instant import parse_rfc3339, rfc3339_ms
@@ -68,9 +68,9 @@ def make_receipts(
 
 
 def check_receipt(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) -> Promise:
-    """What a receipt promises, signed by a key of the policy, or of a history that it vouches for.
+    """What a receipt promises, by a key of the policy, or of a history that such keys signed.
 
-    Raises EvidenceError if it is malformed, or no log of the policy signed it; UnknownKey if only
+    Raises EvidenceError if it is malformed, or no log of the policy signed it; UnnamedKey if only
     another key with the name of such a log did.
     """
     if len(data) > RECEIPT_BYTES_MAX:
@@ -115,7 +115,7 @@ def _signed(
             continue
         return keys, line.by
     unknown = own and any(line.name == origin for line in parse_note(note).signatures)
-    raise (UnknownKey if unknown else EvidenceError)(f"no log of the policy signed for {origin}")
+    raise (UnnamedKey if unknown else EvidenceError)(f"no log of the policy signed for {origin}")
 
 
 def _first_line(origin: str) -> str:

@@ -137,7 +137,7 @@ async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> No
 
 
 async def _copy_keys(look: Look, source: LogSource, copy: Copy, head: Checkpoint) -> None:
-    """Copy the history of this log's keys, if there is one that the policy vouches for."""
+    """Copy the history of this log's keys, if there is one that the keys of the policy signed."""
     await learn_keys(look, source, head.origin)
     for note in look.history(head.origin):
         copy.write(KEY_HISTORY, note)

@@ -11,7 +11,7 @@ from typing import Final
 from countersign.evidence.alarm import RECEIPT, AlarmKind, said_by
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import UnknownKey
+from countersign.evidence.policy import UnnamedKey
 from countersign.evidence.receipt import RECEIPT_BYTES_MAX, Promise, check_receipt
 from countersign.evidence.tiles import GrowingTree
 from countersign.evidence.tree import HASH_BYTES, leaf_hash
@@ -54,7 +54,7 @@ class Receipts:
                 promise = check_receipt(data, watch.policy, histories)
             except EvidenceError as error:
                 self.unreadable.append(f"{name}: {error}")
-                unknown = unknown or isinstance(error, UnknownKey)
+                unknown = unknown or isinstance(error, UnnamedKey)
                 continue
             del self._unread[name]
             key = promise.origin, promise.digest

@@ -20,7 +20,7 @@ from countersign.evidence.policy import (
     NoQuorum,
     NotCheckable,
     Policy,
-    UnknownKey,
+    UnnamedKey,
 )
 from countersign.evidence.tree import subtrees
 from countersign.instant import from_ns, rfc3339
@@ -163,11 +163,11 @@ async def _signed(look: Look, source: LogSource, note: bytes) -> CheckedCheckpoi
     origin = said_by(note).origin
     try:
         checked = check_checkpoint(note, look.policy, look.history(origin))
-    except UnknownKey:
+    except UnnamedKey:
         served = await learn_keys(look, source, origin)
         try:
             return check_checkpoint(note, look.policy, look.history(origin))
-        except UnknownKey as error:
+        except UnnamedKey as error:
             alarm = look.alarm(AlarmKind.KEY, source.url, str(error), note)
             raise AlarmFound(with_resources(alarm, {KEY_HISTORY: served})) from error
     if origin not in look.histories or _has_unknown_key(look, origin, note):
