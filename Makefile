@@ -100,8 +100,9 @@ UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes \
 lock: $(VENV)/.dev ## Recompile requirements*.txt from pyproject.toml (UPGRADE=1: newest versions)
 	$(UV_COMPILE) pyproject.toml -o requirements.txt
 	$(UV_COMPILE) --group build -c requirements.txt -o requirements-build.txt
-	$(UV_COMPILE) pyproject.toml --group dev \
-		-c requirements.txt -c requirements-build.txt -o requirements-dev.txt
+	$(UV_COMPILE) --group shop -c requirements.txt -c requirements-build.txt -o requirements-shop.txt
+	$(UV_COMPILE) pyproject.toml --group dev -c requirements.txt -c requirements-build.txt \
+		-c requirements-shop.txt -o requirements-dev.txt
 	$(UV_COMPILE) pyproject.toml --group bench \
 		-c requirements-dev.txt -o requirements-bench.txt
 
@@ -131,7 +132,13 @@ $(VENV)/.runtime: $(BIN)/python requirements.txt requirements-build.txt pyprojec
 	$(PIP) install --quiet --no-build-isolation --no-deps --editable . $(PACKAGES:%=--editable ./%)
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt
+# Django and Oscar: only the shop in examples/oscar-shop and the tests need them.
+$(VENV)/.shop: $(VENV)/.runtime requirements-shop.txt integrations/django/pyproject.toml
+	$(INSTALL) -r requirements-shop.txt
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable ./integrations/django
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime $(VENV)/.shop requirements-dev.txt
 	$(INSTALL) -r requirements-dev.txt
 	@touch $@
 

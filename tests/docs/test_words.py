@@ -26,7 +26,10 @@ PAGES: Final = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 SOURCE: Final = ROOT / "src" / "countersign"
-FOLDERS: Final = ("bench", "clients", "examples", "packages", "src", "tests", "tools")
+FOLDERS: Final = (
+    *("bench", "clients", "examples", "integrations"),
+    *("packages", "src", "tests", "tools"),
+)
 _COMMENT: Final = re.compile(r"(?:^|\s)# (.*)$", re.MULTILINE)
 _GUIDE: Final = re.compile(r"/docs/[a-z-]+#[a-z0-9-]+")
 

@@ -1,0 +1,1 @@
+"""Countersign for Django: an app with what a shop needs around notices and clearances."""

@@ -1,0 +1,97 @@
+"""The fields of an order, and the events that were received."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from django.db import models
+
+
+class State(StrEnum):
+    """Where an order is. Only `CLEARED` is a yes."""
+
+    NONE = "none"
+    """Nothing was begun."""
+    OPEN = "open"
+    """It waits for the buyer."""
+    CLEARED = "cleared"
+    REFUSED = "refused"
+    """It is not cleared: `reasons` says why."""
+    UNDECIDED = "undecided"
+    DECLINED = "declined"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+class CountersignOrder(models.Model):
+    """What Countersign knows of an order: for the order's own model, or one related to it.
+
+    Only `countersign_django.orders` changes these fields.
+    """
+
+    reference = models.CharField(max_length=40, blank=True, db_index=True, editable=False)
+    """Random name of the order at Countersign; a token's digest must not reveal the order."""
+    product_class = models.CharField(max_length=64, blank=True)
+    shipping_zip = models.CharField(max_length=10, blank=True)
+    checkout_session_id = models.CharField(max_length=64, blank=True, db_index=True)
+    session_status = models.CharField(max_length=16, blank=True)
+    notice_url = models.CharField(max_length=500, blank=True, editable=False)
+    """The buyer's link while the session is open. It is a secret of buyer and shop."""
+    client_token = models.CharField(max_length=200, blank=True, editable=False)
+    """What the component takes, while the session is open."""
+    ack_id = models.CharField("acknowledgment", max_length=64, blank=True, db_index=True)
+    receipt = models.TextField(blank=True, editable=False)
+    cbid = models.CharField("buyer", max_length=64, blank=True, db_index=True)
+    clearance_id = models.CharField("clearance", max_length=64, blank=True, db_index=True)
+    cleared = models.BooleanField(null=True, blank=True)
+    reasons = models.JSONField(default=list, blank=True)
+    """Why the order is not cleared: codes, in the order of the documentation."""
+    obligations = models.JSONField(default=list, blank=True)
+    """What has to be done with the parcel."""
+    clearance_token = models.TextField(blank=True, editable=False)
+    """For the packing slip: a warehouse checks it offline."""
+    cleared_until = models.DateTimeField(null=True, blank=True)
+    shipped_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    """When everything that the order requires had been reported."""
+
+    class Meta:
+        abstract = True
+
+    @property
+    def state(self) -> State:
+        """Where the order is."""
+        if not self.checkout_session_id:
+            return State.NONE
+        if self.session_status != "completed":
+            return State(self.session_status)
+        if self.cleared is None:
+            return State.UNDECIDED
+        return State.CLEARED if self.cleared else State.REFUSED
+
+    @property
+    def labels(self) -> list[str]:
+        """The words to print on the parcel, each as it stands."""
+        obligations: list[dict[str, Any]] = self.obligations
+        return [one["text"] for one in obligations if one["type"] == "package_label"]
+
+    @property
+    def needs_adult_signature(self) -> bool:
+        """Whether the parcel may be handed only to an adult who signs."""
+        return any(one["type"] == "adult_signature" for one in self.obligations)
+
+
+class ReceivedEvent(models.Model):
+    """An event that was processed: the same one can come more than once."""
+
+    id = models.CharField(max_length=64, primary_key=True)
+    type = models.CharField(max_length=64)
+    created_at = models.DateTimeField()
+    received_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        ordering = ("-received_at",)
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.id}"

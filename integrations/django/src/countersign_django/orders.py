@@ -1,0 +1,237 @@
+"""What a shop does with an order: these functions ask Countersign, and store what it returns.
+
+All raise a `CountersignError` of the client if the service refuses or does not respond. Nothing is
+stored then, and the order is as it was: treat it as a no.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from countersign_client import CountersignError
+from countersign_django.conf import client
+from countersign_django.models import CountersignOrder, State
+from countersign_django.signals import order_changed
+
+
+class CannotSell(Exception):
+    """This cart cannot be sold in one order, or not at all. `code` is a word of the API."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code: Final = code
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needed:
+    """What an order needs before it is paid."""
+
+    notice_id: str
+    product_class: str
+    shipping_zip: str
+    identity: bool
+
+
+def needs(
+    product_classes: Collection[str], *, state: str, zip_code: str, residence_state: str = ""
+) -> Needed | None:
+    """What an order of these classes to this place needs; None: nothing.
+
+    `state` is the two-letter code of the Postal Service. Without `residence_state` it is not known
+    where the buyer lives, and what is not known is needed.
+
+    Raises CannotSell.
+    """
+    classes = sorted(set(product_classes))
+    if not classes:
+        return None
+    answer = client().requirements.retrieve(
+        product_classes=classes,
+        ship_to={"state": state, "zip": zip_code[:5]},
+        residence_state=residence_state or None,
+    )
+    if refused := [w.product_class for w in answer.warnings if w.type == "not_sufficient"]:
+        raise CannotSell("not_sufficient", f"Not shipped to buyers: {', '.join(refused)}.")
+    # What is unknown is needed: only `not_required` means that nothing is.
+    if answer.decision == "not_required":
+        return None
+    notices = [one.notice_id for one in answer.notices if one.required != "not_required"]
+    if len(classes) > 1 or len(notices) != 1:
+        raise CannotSell("not_together", "These products need an order each.")
+    return Needed(
+        notice_id=notices[0],
+        product_class=classes[0],
+        shipping_zip=zip_code,
+        identity=answer.identity.required != "not_required",
+    )
+
+
+def begin(
+    order: CountersignOrder,
+    needed: Needed,
+    *,
+    return_url: str,
+    cbid: str = "",
+    origin: str = "",
+    locale: str = "",
+) -> str:
+    """Create a checkout session for an order that is saved; returns the buyer's link.
+
+    `cbid` is that of the customer's record, if there is one: only the notice is shown then.
+    `origin` is the scheme, host and port of your page, if it has the component in it. An order that
+    was not cleared can be begun again. While a session is open its link is returned, and for a
+    cleared order `return_url`.
+    """
+    match refresh(order):
+        case State.OPEN:
+            return order.notice_url
+        case State.CLEARED:
+            return return_url
+        case _:
+            pass
+    if not order.reference:
+        order.reference = f"cs_{secrets.token_hex(16)}"
+        order.save(update_fields=["reference"])
+    kinds: Sequence[str] = ["acknowledgment"]
+    if needed.identity and not cbid:
+        kinds = ["identity", "acknowledgment"]
+    made = client().checkout_sessions.create(
+        session_id=order.reference,
+        return_url=return_url,
+        collect=kinds,  # type: ignore[arg-type]  # words of the API
+        notice_id=needed.notice_id,
+        cbid=cbid or None,
+        shipping_zip=needed.shipping_zip,
+        product_class=needed.product_class,
+        origin=origin or None,
+        locale="es" if locale.startswith("es") else None,
+        # A repeated call returns the session of the first one; after its end there is another.
+        idempotency_key=f"{order.reference}-after-{order.checkout_session_id or 'none'}",
+    )
+    _store(
+        order,
+        product_class=needed.product_class,
+        shipping_zip=needed.shipping_zip,
+        checkout_session_id=made.checkout_session_id,
+        session_status=made.status,
+        notice_url=made.url or "",
+        client_token=made.client_token or "",
+        cleared=None,
+        reasons=[],
+    )
+    return order.notice_url
+
+
+def refresh(order: CountersignOrder) -> State:
+    """Read the session of an order that waits for its buyer, and store how it ended."""
+    if order.state == State.OPEN:
+        session = client().checkout_sessions.retrieve(order.checkout_session_id)
+        if session.status != "open":
+            clearance = None
+            if session.cleared and session.clearance_id:
+                clearance = client().clearances.retrieve(session.clearance_id)
+            _store(
+                order,
+                only_if=State.OPEN,
+                session_status=session.status,
+                notice_url="",
+                client_token="",
+                ack_id=session.ack_id or "",
+                receipt=session.receipt or "",
+                cbid=session.cbid or "",
+                clearance_id=session.clearance_id or "",
+                cleared=session.cleared,
+                reasons=list(session.reasons),
+                obligations=list(clearance.obligations) if clearance else [],
+                clearance_token=(clearance.token or "") if clearance else "",
+                cleared_until=clearance.expires_at if clearance else None,
+            )
+    if order.state == State.UNDECIDED and order.ack_id and order.cbid:
+        decide(order)
+    return order.state
+
+
+def decide(order: CountersignOrder) -> State:
+    """Ask whether the order may ship, and store the decision: the last one counts.
+
+    Call it before the parcel leaves. An order that was reported as shipped is not decided again.
+    """
+    if order.shipped_at is not None:
+        return order.state
+    decision = client().clearances.create(
+        ack_id=order.ack_id,
+        cbid=order.cbid,
+        session_id=order.reference,
+        shipping_zip=order.shipping_zip,
+        product_class=order.product_class,
+    )
+    _store(
+        order,
+        clearance_id=decision.clearance_id,
+        cleared=decision.cleared,
+        reasons=list(decision.reasons),
+        obligations=list(decision.obligations),
+        clearance_token=decision.token or "",
+        cleared_until=decision.expires_at,
+    )
+    return order.state
+
+
+def report(
+    order: CountersignOrder,
+    *,
+    carrier: str = "",
+    tracking_number: str = "",
+    shipped_at: datetime | None = None,
+    delivered_at: datetime | None = None,
+    adult_signature_obtained: bool | None = None,
+) -> None:
+    """Report what was done with the parcel of a cleared order; repeat it with what comes later."""
+    made = client().clearances.fulfil(
+        order.clearance_id,
+        carrier=carrier or None,
+        tracking_number=tracking_number or None,
+        shipped_at=shipped_at,
+        delivered_at=delivered_at,
+        adult_signature_obtained=adult_signature_obtained,
+    )
+    _store(
+        order,
+        shipped_at=order.shipped_at or shipped_at or timezone.now(),
+        closed_at=made.closed_at,
+    )
+
+
+def cancel(order: CountersignOrder) -> State:
+    """End the session of an order that waits for its buyer: the link collects nothing more."""
+    if order.state == State.OPEN:
+        try:
+            client().checkout_sessions.cancel(order.checkout_session_id)
+        except CountersignError as error:
+            # It ended at the same moment: how, says the session.
+            if error.code != "checkout_session_closed":
+                raise
+        refresh(order)
+    return order.state
+
+
+def _store(order: CountersignOrder, *, only_if: State | None = None, **values: object) -> None:
+    """Store values, and report another state: once, however many requests see it."""
+    model = type(order)
+    with transaction.atomic():
+        locked = model._base_manager.select_for_update().get(pk=order.pk)  # noqa: SLF001 - the manager that Django has for this
+        before = locked.state
+        if only_if is None or before == only_if:
+            for name, value in values.items():
+                setattr(locked, name, value)
+            locked.save(update_fields=list(values))
+            if locked.state != before:
+                order_changed.send(sender=model, order=locked, before=before)
+    order.refresh_from_db(fields=list(values))

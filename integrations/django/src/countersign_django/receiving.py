@@ -1,0 +1,64 @@
+"""What an event changes in the orders of this shop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from django.apps import apps
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from countersign_client.types import Event
+from countersign_django import orders
+from countersign_django.models import CountersignOrder, ReceivedEvent
+from countersign_django.signals import event_received
+
+KEPT: Final = timedelta(days=30)
+"""How long the ids of events are kept: longer than a delivery is tried."""
+NEW_DECISION: Final = {
+    "buyer.expired",
+    "buyer.failed",
+    "buyer.requires_input",
+    "buyer.revoked",
+    "buyer.verified",
+}
+
+
+def receive(event: Event) -> bool:
+    """Process an event once; returns whether it was new.
+
+    An event only says that something changed: what it is now is read from the service. So a part
+    that was done before a failure is done again without harm.
+    """
+    if ReceivedEvent.objects.filter(pk=event.id).exists():
+        return False
+    _apply(event)
+    with transaction.atomic():
+        _, created = ReceivedEvent.objects.get_or_create(
+            pk=event.id, defaults={"type": event.type, "created_at": event.created_at}
+        )
+        if created:
+            event_received.send(sender=ReceivedEvent, event=event)
+            ReceivedEvent.objects.filter(received_at__lt=timezone.now() - KEPT).delete()
+    return bool(created)
+
+
+def _apply(event: Event) -> None:
+    if session_id := event.data.get("checkout_session_id"):
+        for order in _orders(Q(checkout_session_id=session_id)):
+            orders.refresh(order)
+    elif event.type in NEW_DECISION:
+        # An order that was refused stays so: its payment may have been given up.
+        undecided = Q(cleared=True) | Q(cleared=None, session_status="completed")
+        for order in _orders(Q(cbid=event.data["cbid"], shipped_at=None) & undecided):
+            orders.decide(order)
+
+
+def _orders(wanted: Q) -> Iterator[CountersignOrder]:
+    """Orders of all models that have the fields."""
+    for model in apps.get_models():
+        if issubclass(model, CountersignOrder):
+            yield from model._default_manager.filter(wanted)  # noqa: SLF001 - its public name is the model's choice

@@ -1,0 +1,19 @@
+"""The order of a shop that uses the app."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from countersign_django.models import CountersignOrder
+
+
+class Order(CountersignOrder):
+    """An order that counts how often its payment was captured, and given up."""
+
+    captured = models.IntegerField(default=0)
+    voided = models.IntegerField(default=0)
+    # One that fails, as a gateway does.
+    gateway_works = models.BooleanField(default=True)
+
+    class Meta:
+        app_label = "django_shop"

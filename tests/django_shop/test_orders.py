@@ -1,0 +1,231 @@
+"""An order on its way: begun, decided once, reported, stopped; its evidence in the admin."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import httpx2
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.test.utils import override_settings
+
+from countersign_client.testing import webhook_message
+from countersign_django import orders, receiving, signals
+from countersign_django.models import ReceivedEvent, State
+from tests.cli.serving import wait_until
+from tests.django_shop.conftest import Shop
+from tests.django_shop.models import Order
+from tests.storefront.shopper import Shopper
+from tests.support.service import free_port
+
+pytestmark = pytest.mark.long
+
+
+def fresh(order: Order) -> Order:
+    order.refresh_from_db()
+    return order
+
+
+def post(shop: Shop, body: bytes, headers: dict[str, str]) -> int:
+    url = f"{shop.url}/countersign/webhook/"
+    return httpx2.post(url, content=body, headers=headers, timeout=30, verify=False).status_code
+
+
+def test_a_buyer_who_comes_back_is_thanked(shop: Shop) -> None:
+    order = shop.order()
+    shopper = Shopper(shop.url)
+    with shopper.client:
+        done = shopper.initial(shopper.identify(shopper.open(order.notice_url)))
+        assert shopper.come_back(done).heading == "Thank you"
+    assert fresh(order).state == State.CLEARED
+    assert order.ack_id
+    assert order.cbid
+    assert order.clearance_token
+    assert order.obligations == [{"type": "compared", "what": "zip"}]
+    assert not order.client_token
+
+
+def test_a_buyer_who_comes_back_early_is_led_to_the_notice(shop: Shop) -> None:
+    order = shop.order()
+    back = httpx2.get(f"{shop.url}/back/{order.pk}/?ack_id=ack_typed", verify=False)
+    assert (back.status_code, back.headers["Location"]) == (302, order.notice_url)
+
+
+def test_a_webhook_pays_an_order_once_whose_buyer_never_comes_back(shop: Shop) -> None:
+    order = shop.order()
+    shop.buy(order)
+    wait_until(lambda: fresh(order).state == State.CLEARED, "the webhook")
+    orders.refresh(order)
+    assert fresh(order).captured == 1
+
+
+def test_another_zip_code_than_the_proved_one_is_not_cleared(shop: Shop) -> None:
+    cbid = shop.bought().cbid
+    order = shop.bought(zip_code="90210", cbid=cbid)
+    assert (order.state, order.reasons) == (State.REFUSED, ["zip_mismatch"])
+    assert (fresh(order).captured, order.voided) == (0, 1)
+
+
+def test_a_declined_order_can_be_begun_again(shop: Shop) -> None:
+    """While a session is open there is no other."""
+    order = shop.order()
+    first, needed = (
+        order.checkout_session_id,
+        orders.needs(["accessory"], state="CA", zip_code="94105"),
+    )
+    assert needed is not None
+    assert orders.begin(order, needed, return_url=shop.url) == order.notice_url
+    assert order.checkout_session_id == first
+    assert orders.cancel(order) == State.CANCELLED
+    orders.begin(order, needed, return_url=shop.url)
+    assert (order.state, order.checkout_session_id == first) == (State.OPEN, False)
+
+
+def test_a_revoked_buyer_stops_the_order(shop: Shop) -> None:
+    order = shop.bought()
+    shop.client.sandbox.move_buyer(cbid=order.cbid, status="revoked")
+    wait_until(lambda: fresh(order).state == State.REFUSED, "the webhook")
+    assert order.reasons == ["buyer_revoked"]
+    assert (order.captured, order.voided) == (1, 1)
+
+
+def test_a_parcel_that_has_left_is_not_decided_again(shop: Shop) -> None:
+    order = shop.bought()
+    orders.report(order, carrier="UPS", tracking_number="1Z999")
+    assert fresh(order).shipped_at is not None
+    assert order.closed_at is not None
+    shop.client.sandbox.move_buyer(cbid=order.cbid, status="revoked")
+    assert orders.decide(order) == State.CLEARED
+    kept = shop.client.clearances.retrieve(order.clearance_id)
+    assert [one.tracking_number for one in kept.fulfilments] == ["1Z999"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "code"),
+    [(["barrel"], "not_sufficient"), (["accessory", "manufacturing_machine"], "not_together")],
+)
+def test_what_cannot_be_sold_is_refused_before_anything_is_asked(
+    shop: Shop, classes: list[str], code: str
+) -> None:
+    with pytest.raises(orders.CannotSell) as caught:
+        orders.needs(classes, state="CA", zip_code="94105")
+    assert caught.value.code == code
+
+
+def test_goods_of_no_class_need_nothing(shop: Shop) -> None:
+    assert orders.needs([], state="CA", zip_code="94105") is None
+    assert orders.needs(["accessory"], state="NV", zip_code="89101", residence_state="NV") is None
+
+
+def test_a_message_that_is_not_authentic_is_refused(shop: Shop) -> None:
+    body, headers = webhook_message("buyer.revoked", {"cbid": "cbid_x"})
+    assert post(shop, body, headers) == 400
+    assert httpx2.get(f"{shop.url}/countersign/webhook/", verify=False).status_code == 405
+
+
+def test_an_event_is_processed_once(shop: Shop) -> None:
+    seen: list[str] = []
+
+    def listen(event: object, **_: object) -> None:
+        seen.append(type(event).__name__)
+
+    signals.event_received.connect(listen)
+    data = {"cbid": "cbid_unknown"}
+    body, headers = webhook_message("buyer.revoked", data, secret=shop.secret)
+    assert [post(shop, body, headers), post(shop, body, headers)] == [204, 204]
+    signals.event_received.disconnect(listen)
+    assert seen == ["Event"]
+
+
+def test_an_event_is_sent_again_if_the_service_did_not_respond(shop: Shop) -> None:
+    order = shop.order()
+    data = {"checkout_session_id": order.checkout_session_id}
+    body, headers = webhook_message("checkout_session.expired", data, secret=shop.secret)
+    away = {"BASE_URL": f"http://127.0.0.1:{free_port()}", "API_KEY": "csign_sk_test_x"}
+    with override_settings(COUNTERSIGN=away | {"WEBHOOK_SECRET": shop.secret}):
+        assert post(shop, body, headers) == 503
+    with override_settings(COUNTERSIGN=away):
+        assert post(shop, body, headers) == 503
+    assert not ReceivedEvent.objects.filter(pk=headers["webhook-id"]).exists()
+    assert post(shop, body, headers) == 204
+
+
+def test_a_failed_payment_leaves_the_order_as_it_was(shop: Shop) -> None:
+    """Receivers run in the transaction, so the event is not lost."""
+    order = shop.order()
+    Order.objects.filter(pk=order.pk).update(gateway_works=False)
+    shop.buy(order)
+    with pytest.raises(AssertionError):
+        orders.refresh(order)
+    assert fresh(order).state == State.OPEN
+    Order.objects.filter(pk=order.pk).update(gateway_works=True)
+    assert orders.refresh(order) == State.CLEARED
+
+
+def test_events_that_no_webhook_brought_are_caught_up(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (endpoint,) = shop.client.webhook_endpoints.list()
+    shop.client.webhook_endpoints.change(endpoint.endpoint_id, disabled=True)
+    try:
+        order = shop.order()
+        shop.buy(order)
+        call_command("countersign_catch_up", hours=1)
+    finally:
+        shop.client.webhook_endpoints.change(endpoint.endpoint_id, disabled=False)
+    assert fresh(order).state == State.CLEARED
+    assert "events were missing" in capsys.readouterr().out
+    events = list(shop.client.events.list(type="checkout_session.completed"))
+    assert not receiving.receive(events[-1])
+
+
+@pytest.fixture(scope="module")
+def staff(running: Shop) -> Client:
+    made = Client()
+    made.force_login(User.objects.create_superuser("staff"))
+    return made
+
+
+def test_evidence_is_downloaded_with_the_key_of_the_server(shop: Shop, staff: Client) -> None:
+    order = shop.bought()
+    place = f"/admin/django_shop/order/{order.pk}/"
+    page = staff.get(f"{place}change/").content.decode()
+    assert "csign_sk" not in page
+    for kind, inside in (("bundle", "record.json"), ("dossier", "")):
+        assert f"{place}countersign/{kind}/" in page
+        answer = staff.get(f"{place}countersign/{kind}/")
+        assert answer.status_code == 200
+        names = zipfile.ZipFile(io.BytesIO(answer.content)).namelist()
+        assert any(inside in name for name in names), names
+        assert answer["Content-Disposition"].endswith(f'-{kind}.zip"')
+    assert staff.get(f"{place}countersign/certificate/").content.startswith(b"%PDF")
+    assert staff.get(f"{place}countersign/secrets/").status_code == 404
+
+
+def test_what_countersign_said_cannot_be_edited(shop: Shop, staff: Client) -> None:
+    order = shop.order()
+    place = f"/admin/django_shop/order/{order.pk}/change/"
+    page = staff.get(place).content.decode()
+    assert 'name="cleared"' not in page
+    assert order.client_token not in page
+    staff.post(place, {"captured": 0, "voided": 0, "cleared": "true", "gateway_works": "on"})
+    order.refresh_from_db()
+    assert order.cleared is None
+
+
+def test_evidence_is_for_those_who_may_view_the_order(shop: Shop) -> None:
+    order = shop.order()
+    visitor, place = Client(), f"/admin/django_shop/order/{order.pk}/countersign/bundle/"
+    assert visitor.get(place).status_code == 302
+    visitor.force_login(User.objects.create_user("packer", is_staff=True))
+    assert visitor.get(place).status_code == 403
+
+
+def test_a_refusal_of_the_service_is_shown(shop: Shop, staff: Client) -> None:
+    order = Order.objects.create(ack_id="ack_00000000000000000000000000")
+    place = f"/admin/django_shop/order/{order.pk}/"
+    page = staff.get(f"{place}countersign/bundle/", follow=True).content.decode()
+    assert "Countersign: " in page
