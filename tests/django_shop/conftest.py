@@ -40,6 +40,7 @@ class Shop:
     url: str
     server: Server
     client: Countersign
+    key: str
     secret: str
 
     def order(
@@ -92,7 +93,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         ):
             made = client.webhook_endpoints.create(url=f"{url}/countersign/webhook/")
             with override_settings(COUNTERSIGN=conf | {"WEBHOOK_SECRET": made.secret}):
-                yield Shop(url=url, server=place.server, client=client, secret=made.secret)
+                yield Shop(url=url, server=place.server, client=client, key=key, secret=made.secret)
                 app_client().close()
         web.shutdown()
         thread.join()

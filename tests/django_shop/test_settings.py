@@ -28,7 +28,9 @@ RIGHT = {
     [
         ({}, []),
         ({"KEY": "x"}, ["countersign.E001"]),
-        ({"API_KEY": ""}, ["countersign.E002"]),
+        ({"API_KEY": ""}, ["countersign.W001"]),
+        ({"API_KEY": "sk_live"}, ["countersign.E002"]),
+        ({"BASE_URL": ""}, ["countersign.W001"]),
         ({"BASE_URL": "countersign.example.com"}, ["countersign.E003"]),
         ({"BASE_URL": "http://countersign.example.com"}, ["countersign.E004"]),
         ({"BASE_URL": "http://127.0.0.1:8080"}, []),

@@ -1,0 +1,122 @@
+"""From the class of a product to the captured payment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.dispatch import receiver
+from oscar.apps.order.models import Order
+from oscar.apps.order.processing import EventHandler
+from oscar.apps.payment.models import Source, SourceType
+
+from countersign_django import orders
+from countersign_django.models import State
+from countersign_django.signals import order_changed
+from outfitter.sales import gateway
+from outfitter.sales.models import KnownBuyer, Purchase
+
+
+def classes_of(lines: Iterable[Any]) -> list[str]:
+    """The classes that the products of an order carry: an attribute of their type."""
+    return [kind for line in lines if (kind := getattr(line.product.attr, "notice_class", ""))]
+
+
+def needed(basket_or_order: Any, address: Any) -> orders.Needed | None:  # noqa: ANN401 - Oscar's
+    """What an order needs; where the buyer lives is not asked here, so it is not known.
+
+    Raises CannotSell, and CountersignError.
+    """
+    lines = basket_or_order.lines.all()
+    return orders.needs(classes_of(lines), state=address.state, zip_code=address.postcode)
+
+
+def known_buyer(user: Any) -> str:  # noqa: ANN401 - a user, or None of a guest
+    """The buyer identifier of a customer, empty if there is none."""
+    found = KnownBuyer.objects.filter(user=user).first() if user is not None else None
+    return "" if found is None else found.cbid
+
+
+def authorised(order_number: str, total: Any) -> Source:  # noqa: ANN401 - Oscar's price
+    """The payment of an order, authorised and not captured."""
+    kind, _ = SourceType.objects.get_or_create(name="Card")
+    reference = gateway.authorise(order_number, total.incl_tax)
+    return Source(
+        source_type=kind,
+        currency=total.currency,
+        amount_allocated=total.incl_tax,
+        reference=reference,
+    )
+
+
+def release(order: Order) -> None:
+    """Capture the payment: the order can be packed."""
+    for source in order.sources.all():
+        gateway.capture(source.reference, source.amount_allocated)
+        source.debit(source.amount_allocated)
+    order.set_status("Released")
+
+
+def stop(order: Order) -> None:
+    """Give up the payment, or refund it, and put the goods back."""
+    _return_payment(order)
+    EventHandler().cancel_stock_allocations(order)
+    order.set_status("Stopped")
+
+
+@transaction.atomic
+def refund(order: Order) -> None:
+    """Refund a captured payment. What has not left does not leave any more."""
+    order = Order.objects.select_for_update().get(pk=order.pk)
+    if order.status == "Released":
+        EventHandler().cancel_stock_allocations(order)
+    order.set_status("Refunded")
+    _return_payment(order)
+
+
+def ship(purchase: Purchase, *, carrier: str, tracking_number: str, signed: bool) -> bool:
+    """Decide once more, and report the parcel if it may leave; returns whether it may.
+
+    Raises CountersignError: then it may not, for now.
+    """
+    if purchase.state != State.NONE:
+        if orders.decide(purchase) != State.CLEARED:
+            return False
+        orders.report(
+            purchase,
+            carrier=carrier,
+            tracking_number=tracking_number,
+            adult_signature_obtained=signed or None,
+        )
+    EventHandler().consume_stock_allocations(purchase.order)
+    purchase.order.set_status("Shipped")
+    return True
+
+
+@receiver(order_changed, sender=Purchase)
+def follow(order: Purchase, **_: object) -> None:
+    """Once for each change: what is cleared is paid, and what is not is stopped."""
+    customer = order.order.user
+    match order.state:
+        case State.NONE | State.OPEN | State.UNDECIDED:
+            return
+        case State.CLEARED:
+            release(order.order)
+            if customer is not None:
+                KnownBuyer.objects.update_or_create(user=customer, defaults={"cbid": order.cbid})
+        case _:
+            stop(order.order)
+            if any(reason.startswith("buyer_") for reason in order.reasons):
+                # Verified again with the next order.
+                KnownBuyer.objects.filter(user=customer).delete()
+
+
+def _return_payment(order: Order) -> None:
+    for source in order.sources.all():
+        if source.amount_debited > source.amount_refunded:
+            amount = source.amount_debited - source.amount_refunded
+            gateway.refund(source.reference, amount)
+            source.refund(amount)
+        else:
+            gateway.void(source.reference)

@@ -1,0 +1,252 @@
+"""The Oscar shop of the examples: a real service, a buyer in a browser or over HTTP."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import expect
+
+from countersign_client import Countersign
+from tests.browser.walk import Walk
+from tests.browser.windows import Windows
+from tests.checkout.surfer import Page
+from tests.cli.serving import running, wait_for, wait_until
+from tests.clients.conftest import SCOPES, running_place
+from tests.storefront.shopper import ROOT, Shopper
+from tests.support.service import free_port
+
+pytestmark = pytest.mark.long
+OPEN = [str(ROOT / "examples" / "oscar-shop" / "manage.py"), "open_shop", "--without-migrations"]
+ADDRESS = {
+    "first_name": "Jo",
+    "last_name": "Doe",
+    "line1": "1 Main Street",
+    "line4": "San Francisco",
+    "state": "CA",
+    "postcode": "94105",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Oscar:
+    """The shop, its database, and a client of the service with every scope."""
+
+    url: str
+    database: Path
+    client: Countersign
+    endpoint: str
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        with closing(sqlite3.connect(self.database, timeout=20)) as connection:
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute(query)]
+
+    def last(self) -> dict[str, Any]:
+        """The last order with its payment."""
+        return self.rows(
+            "SELECT o.number, o.status, p.*, s.amount_debited AS paid,"
+            " s.amount_refunded AS refunded"
+            " FROM order_order o JOIN sales_purchase p ON p.order_id = o.id"
+            " JOIN payment_source s ON s.order_id = o.id ORDER BY o.id DESC LIMIT 1"
+        )[0]
+
+    def is_now(self, status: str) -> None:
+        wait_until(lambda: self.last()["status"] == status, f"the order is {status}")
+
+
+@pytest.fixture(scope="module")
+def oscar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oscar]:
+    """Run the service and the shop while the tests of this file run."""
+    folder, port = tmp_path_factory.mktemp("oscar"), free_port()
+    url, log = f"http://localhost:{port}", folder / "log"
+    with running_place(folder / "data", None) as place:
+        key = place.operator.key(place.operator.account(), scopes=SCOPES).token
+        with Countersign(api_key=key, base_url=place.server.url) as client:
+            receiver = f"http://127.0.0.1:{port}/countersign/webhook/"
+            endpoint = client.webhook_endpoints.create(url=receiver)
+            environment = {
+                "COUNTERSIGN_BASE_URL": place.server.url,
+                "COUNTERSIGN_API_KEY": key,
+                "SHOP_WEBHOOK_SECRET": endpoint.secret,
+                "SHOP_DATA_DIR": str(folder / "shop"),
+                "PYTHONUNBUFFERED": "1",
+            }
+            with running([sys.executable, *OPEN, "--port", str(port)], environment, log) as process:
+                wait_for(process, log, "Quit the server")
+                yield Oscar(
+                    url=url,
+                    database=folder / "shop" / "shop.sqlite3",
+                    client=client,
+                    endpoint=endpoint.endpoint_id,
+                )
+
+
+class Customer(Shopper):
+    """Someone at the shop, over HTTP: a guest, or a user."""
+
+    def get(self, path: str) -> str:
+        return self.client.get(f"{self.shop}{path}").text
+
+    def post(self, path: str, **fields: str) -> httpx2.Response:
+        token = {"csrfmiddlewaretoken": self.client.cookies["csrftoken"]}
+        return self.client.post(f"{self.shop}{path}", data=token | fields)
+
+    def log_in(self, name: str) -> None:
+        self.get("/accounts/login/")
+        login = {"login-username": name, "login-password": "sandbox", "login_submit": "1"}
+        assert "Logout" in self.post("/accounts/login/", **login).text
+
+    def check_out(self, product: str) -> httpx2.Response:
+        """Order a product as a guest; gives where that leads."""
+        page = self.get("/catalogue/")
+        found = re.search(rf"/catalogue/{product}_(\d+)/", page)
+        assert found is not None, page
+        page = self.get(found[0])
+        self.post(f"/basket/add/{found[1]}/", quantity="1")
+        self.post("/checkout/", username="guest@example.com", options="anonymous")
+        self.post("/checkout/shipping-address/", **ADDRESS)
+        self.get("/checkout/shipping-method/")
+        return self.post("/checkout/preview/", action="place_order")
+
+    def buy(self, product: str = "handguard") -> None:
+        """Order, and do all that the notice asks for; the buyer does not come back."""
+        self.initial(self.identify(Page(self.check_out(product))))
+
+
+@pytest.fixture
+def guest(oscar: Oscar) -> Iterator[Customer]:
+    customer = Customer(oscar.url)
+    with customer.client:
+        yield customer
+
+
+@pytest.fixture(scope="module")
+def staff(oscar: Oscar) -> Iterator[Customer]:
+    customer = Customer(oscar.url)
+    with customer.client:
+        customer.log_in("staff@example.com")
+        yield customer
+
+
+def fill_and_order(walk: Walk, zip_code: str) -> None:
+    """From a product to the order, by what a person sees."""
+    page = walk.page
+    page.goto(f"{walk.shop}/catalogue/")
+    page.get_by_role("link", name="Free-float handguard, 15 inch").last.click()
+    page.get_by_role("button", name="Add to basket").click()
+    page.goto(f"{walk.shop}/checkout/shipping-address/")
+    for name, value in {**ADDRESS, "postcode": zip_code}.items():
+        page.locator(f"#id_{name}").fill(value)
+    page.locator("#new_shipping_address").get_by_role("button", name="Continue").click()
+    page.goto(f"{walk.shop}/checkout/preview/")
+    page.get_by_role("button", name="Place order").click()
+
+
+@pytest.mark.browser
+def test_a_customer_buys_and_then_orders_to_another_address(oscar: Oscar, windows: Windows) -> None:
+    """The first order is paid when it is cleared, the second is not: its ZIP code is another."""
+    page = windows.open()
+    walk = Walk(page, oscar.url)
+    page.goto(f"{oscar.url}/accounts/login/")
+    page.locator("#id_login-username").fill("jo@example.com")
+    page.locator("#id_login-password").fill("sandbox")
+    walk.press("Log In")
+    fill_and_order(walk, "94105")
+    assert oscar.last()["paid"] == 0
+    walk.identify()
+    walk.initial()
+    walk.agree()
+    page.get_by_role("link", name="Return to").click()
+    expect(page.get_by_text("Paid and released")).to_be_visible()
+    assert oscar.last()["paid"] == 129
+    fill_and_order(walk, "90210")
+    walk.initial()
+    walk.agree()
+    page.get_by_role("link", name="Return to").click()
+    expect(page.get_by_text("is not that of the address that was verified")).to_be_visible()
+    order = oscar.last()
+    assert (order["status"], order["paid"], order["reasons"]) == ("Stopped", 0, '["zip_mismatch"]')
+
+
+def test_the_dispatch_ships_and_reports(oscar: Oscar, guest: Customer, staff: Customer) -> None:
+    guest.buy()
+    oscar.is_now("Released")
+    order = oscar.last()
+    page = staff.get("/dashboard/dispatch/")
+    assert "Ship only to the verified ZIP" in page
+    parcel = {"purchase": str(order["id"]), "ship": "1", "carrier": "UPS"}
+    said = staff.post("/dashboard/dispatch/", **parcel, tracking_number="1Z999").text
+    assert f"Order {order['number']} was shipped, and reported." in said
+    (reported,) = oscar.client.clearances.retrieve(order["clearance_id"]).fulfilments
+    assert reported.tracking_number == "1Z999"
+
+
+def test_a_refunded_order_does_not_leave(oscar: Oscar, guest: Customer, staff: Customer) -> None:
+    guest.buy()
+    oscar.is_now("Released")
+    purchase = str(oscar.last()["id"])
+    staff.get("/dashboard/dispatch/")
+    assert "was refunded" in staff.post("/dashboard/dispatch/", purchase=purchase, refund="1").text
+    order = oscar.last()
+    assert (order["status"], order["paid"], order["refunded"]) == ("Refunded", 129, 129)
+    assert "Do not ship" in staff.post("/dashboard/dispatch/", purchase=purchase, ship="1").text
+
+
+def test_a_revoked_buyer_stops_the_parcel(oscar: Oscar, guest: Customer, staff: Customer) -> None:
+    guest.buy()
+    oscar.is_now("Released")
+    oscar.client.sandbox.move_buyer(cbid=oscar.last()["cbid"], status="revoked")
+    oscar.is_now("Stopped")
+    order = oscar.last()
+    assert (order["reasons"], order["refunded"]) == ('["buyer_revoked"]', 129)
+    staff.get("/dashboard/dispatch/")
+    said = staff.post("/dashboard/dispatch/", purchase=str(order["id"]), ship="1").text
+    assert "Do not ship" in said
+
+
+def test_after_an_outage_the_events_are_sent_again(oscar: Oscar, guest: Customer) -> None:
+    """The buyer does not come back, and no webhook arrives: nothing is captured until one does."""
+    since = datetime.now(UTC) - timedelta(minutes=5)
+    endpoints = oscar.client.webhook_endpoints
+    endpoints.change(oscar.endpoint, disabled=True)
+    guest.buy()
+    assert (oscar.last()["status"], oscar.last()["paid"]) == ("Waiting", 0)
+    endpoints.change(oscar.endpoint, disabled=False)
+    endpoints.recover(oscar.endpoint, since=since)
+    oscar.is_now("Released")
+    ids = oscar.rows("SELECT id FROM countersign_django_receivedevent")
+    (event,) = list(oscar.client.events.list(type="checkout_session.completed", since=since))[-1:]
+    assert {"id": event.id} in ids
+    endpoints.resend(oscar.endpoint, event_id=event.id)
+    wait_until(
+        lambda: len(next(iter(endpoints.list_deliveries(oscar.endpoint))).attempts) > 0, "resent"
+    )
+    assert oscar.last()["paid"] == 129
+
+
+def test_goods_that_may_not_be_shipped_are_not_sold(oscar: Oscar, guest: Customer) -> None:
+    assert "Not shipped to buyers: barrel." in guest.check_out("barrel").text
+
+
+def test_goods_without_a_class_need_no_notice(oscar: Oscar, guest: Customer) -> None:
+    assert guest.check_out("apron").url.path == "/checkout/thank-you/"
+    assert (oscar.last()["status"], oscar.last()["paid"]) == ("Released", 48)
+
+
+def test_an_order_is_shown_to_its_buyer_alone(oscar: Oscar, guest: Customer) -> None:
+    guest.check_out("apron")
+    place = f"/orders/{oscar.last()['number']}/"
+    assert "Paid and released" in guest.get(place)
+    other = Customer(oscar.url)
+    with other.client:
+        assert "Paid and released" not in other.get(place)
