@@ -82,6 +82,7 @@ def oscar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oscar]:
                 "PYTHONUNBUFFERED": "1",
             }
             with running([sys.executable, *OPEN, "--port", str(port)], environment, log) as process:
+                wait_for(process, log, "The shop opens")
                 wait_for(process, log, "Quit the server")
                 yield Oscar(
                     url=url,
@@ -143,7 +144,7 @@ def fill_and_order(walk: Walk, zip_code: str) -> None:
     page = walk.page
     page.goto(f"{walk.shop}/catalogue/")
     page.get_by_role("link", name="Free-float handguard, 15 inch").last.click()
-    page.get_by_role("button", name="Add to basket").click()
+    page.get_by_role("button", name="Add to cart").click()
     page.goto(f"{walk.shop}/checkout/shipping-address/")
     for name, value in {**ADDRESS, "postcode": zip_code}.items():
         page.locator(f"#id_{name}").fill(value)

@@ -112,5 +112,10 @@ OSCAR_ORDER_STATUS_PIPELINE = {
     "Refunded": (),
 }
 OSCAR_DASHBOARD_NAVIGATION += [
-    {"label": "Dispatch", "icon": "fas fa-truck", "url_name": "sales:dispatch"}
+    {
+        "label": "Dispatch",
+        "icon": "fas fa-truck",
+        "url_name": "sales:dispatch",
+        "access_fn": lambda user, *_: user.is_staff,
+    }
 ]
