@@ -23,6 +23,7 @@ from typing import Final
 
 import msgspec
 
+from countersign.acknowledgments.acknowledged_words import shared_sources
 from countersign.acknowledgments.certificate_facts import CertificateFacts
 from countersign.acknowledgments.certificate_words import certificate_words
 from countersign.errors import Overloaded
@@ -50,10 +51,7 @@ _PROVED: Final = {
     *("record", "parties", "shown", "notice", "proof", "origin", "index", "size", "root"),
     *("key_fingerprint", "witnesses"),
 }
-_SOURCES: Final = (
-    *("certificate.py", "certificate.typ", "certificate.toml", "certificate_parties.py"),
-    *("certificate_process.py", "certificate_words.py"),
-)
+_SOURCES: Final = ("certificate.py", "certificate.typ", "certificate_words.py")
 
 
 @dataclass(slots=True)
@@ -198,4 +196,4 @@ def _has_stamps(contents: BundleContents, facts: CertificateFacts) -> bool:
 
 @cache
 def _maker() -> str:
-    return maker(*(_source(name) for name in _SOURCES))
+    return maker(*shared_sources(), *(_source(name) for name in _SOURCES))

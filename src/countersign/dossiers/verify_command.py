@@ -284,7 +284,7 @@ def _order(dossier: Dossier) -> Iterator[str]:
             yield f"  {name} (disclosed): {json.dumps(value, ensure_ascii=False)}"
     for what in dossier.joins:
         yield f"joined: {what}"
-    for what in dossier.missing:
+    for what in dossier.missing or ["nothing that a dossier can name"]:
         yield f"missing: {what}"
 
 
@@ -292,7 +292,10 @@ def _acknowledged(
     record: Mapping[str, Any], notice: Mapping[str, Any], shown: Mapping[str, Any]
 ) -> Iterator[str]:
     """What was acknowledged, in the words that were checked."""
-    yield f"accepted at {record['accepted_at']} by the service's own clock, for {record['account']}"
+    yield (
+        f"accepted at {record['accepted_at']} by the service's own clock, on its operator's word, "
+        f"for {record['account']}"
+    )
     yield from _bound(record)
     yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
     yield f"  version {record['notice_version_source']}"
@@ -304,7 +307,7 @@ def _acknowledged(
     initials = shown.get(INITIALS, ["not shown"] * len(bullets))
     for given, bullet in zip(initials, bullets, strict=True):
         yield f"  [{given}] ({bullet['id']}) {bullet['text']}"
-    yield f"The buyer is recorded to have agreed to: {notice['attestation_text']}"
+    yield f"The notice ends with: {notice['attestation_text']}"
     for gap in notice.get("text_gaps", ()):
         yield f"Known to be missing in this text: {gap}"
     for name, value in shown.items():
