@@ -69,6 +69,10 @@ class _Room:
         """No key, so no receipt, which is no part of a record."""
         return ()
 
+    async def read(self, _act: object, account: str, mode: Mode) -> Bound:
+        """What is in force for an account, which is all that is read."""
+        return self.bound[account, mode]
+
     async def data_key(self, *_: object) -> DataKey:
         return _KEY
 

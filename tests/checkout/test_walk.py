@@ -55,6 +55,8 @@ ZIP: Final = "94110"
 LINES: Final = 2
 SESSIONS_MAX: Final = 6
 STEPS: Final = [timedelta(seconds=1), timedelta(minutes=4), timedelta(minutes=16)]
+UNDECIDED: Final = timedelta(days=15)
+HALF_AN_HOUR: Final = timedelta(minutes=30)
 PARTS: Final = ["failed", "requires_input", "later", "cancelled"]
 ENDS: Final = {Status.COMPLETED, Status.DECLINED, Status.CANCELLED}
 
@@ -76,6 +78,8 @@ class Expected:
     cbid: str | None
     zip_: str | None
     expires_at: datetime
+    ordinary_end: datetime | None = None
+    """Its end without the wait for a decision, while it waits."""
     ended: Status | None = None
     verified: bool = False
     attempts: int = 0
@@ -102,6 +106,14 @@ class Expected:
         if Collected.IDENTITY in self.collect and not self.verified:
             return Collected.IDENTITY
         return Collected.ACKNOWLEDGMENT if Collected.ACKNOWLEDGMENT in self.collect else None
+
+    def decided_or_not(self, now: datetime) -> None:
+        """It waits for a provider, and has half an hour from the decision on."""
+        if self.undecided and self.ordinary_end is None:
+            self.ordinary_end, self.expires_at = self.expires_at, now + UNDECIDED
+        elif not self.undecided and self.ordinary_end is not None:
+            self.expires_at = max(self.ordinary_end, now + HALF_AN_HOUR)
+            self.ordinary_end = None
 
     @property
     def may_be_accepted(self) -> bool:
@@ -256,6 +268,7 @@ class Walk(RuleBasedStateMachine):
             one.cbid = one.seen[-1].cbid
             one.attempts += not one.undecided
             one.undecided = part == "later"
+            one.decided_or_not(self.desk.clock.now)
             one.verified = part == "verified"
             if one.step is None:
                 one.ended = Status.COMPLETED

@@ -15,6 +15,14 @@ from tests.offline.odd_words import sealed
 
 POLICY = builder.material().policy.encode()
 
+# What the records of parties describe.
+PARTY = {
+    **dict.fromkeys(["legal_name", "address", "licence", "contact", "previous"]),
+    "name": "Vendor",
+    "statement": "Initials are typed.",
+    "version": 1,
+}
+
 
 def verdicts(material: builder.Material) -> list[str | None]:
     """The step that fails, by the script and by the service."""
@@ -26,7 +34,7 @@ def verdicts(material: builder.Material) -> list[str | None]:
 @pytest.mark.parametrize("name", sorted(verify.TYPES))
 def test_records_of_every_known_type_are_proved_alone(name: str) -> None:
     """By script and service; only an acknowledgment can be what a bundle is about."""
-    members = {**json.loads(builder.material().record), "type": name}
+    members = {**json.loads(builder.material().record), **PARTY, "type": name}
     material = sealed(builder.canonical(members))
     report = verify.verify_bytes(material.proof(), verify.read_policy(POLICY))
     assert report.ok, report.line()

@@ -46,7 +46,10 @@ TROUBLE = {429, 500, 503}
 
 # Evidence is pending only for moments, or while sealing is held up.
 SEALING_TROUBLE = {409}
-EVIDENCE = {f"getAcknowledgment{what}": what.lower() for what in ("Proof", "Certificate", "Bundle")}
+EVIDENCE = {
+    f"getAcknowledgment{what}": what.lower()
+    for what in ("Proof", "Certificate", "Bundle", "Dossier")
+}
 
 
 class Exchange(NamedTuple):
@@ -105,7 +108,8 @@ def test_every_answer_of_a_walk_through_all_operations_is_in_the_document(
             seen[name].add(status)
     for operation in document.operations():
         listed = {int(status) for status in operation.definition["responses"]}
-        trouble = TROUBLE | (SEALING_TROUBLE if operation.id in EVIDENCE else set())
+        is_evidence = operation.id in {*EVIDENCE, "getClearanceDossier"}
+        trouble = TROUBLE | (SEALING_TROUBLE if is_evidence else set())
         # The notice was stopped while the buyer read it.
         trouble |= {409} if operation.id == "getCurrentCheckoutSession" else set()
         trouble |= only_by_chance(operation.definition["responses"])
@@ -163,6 +167,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
         "clearOrder": CLEARANCES,
         "listClearances": CLEARANCES,
         "getClearance": clearance,
+        "getClearanceDossier": f"{clearance}/dossier",
         "fulfilOrder": f"{clearance}/fulfilment",
         "getHealth": "/healthz",
         "getReadiness": "/readyz",
@@ -256,6 +261,9 @@ def walk_clearances(walk: Walk, key: str, cbid: str) -> str:
         walk(key, "POST", CLEARANCES, json=sent, headers={"Idempotency-Key": "classes"})
     walk(key, "POST", fulfilment, json=SHIPPED)
     walk(key, "GET", path)
+    walk(key, "GET", f"{path}/dossier", headers={"Prefer": "wait=10"})
+    walk(key, "GET", f"{path}/dossier?disclose=unheard-of")
+    walk(key, "GET", f"{CLEARANCES}/unknown/dossier")
     walk(key, "GET", f"{CLEARANCES}?ack_id={ack_id}&limit=1")
     walk(key, "GET", f"{CLEARANCES}?after=unknown")
     walk(key, "GET", f"{CLEARANCES}/unknown")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, text
 
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.errors import EvidenceRefused
 from countersign.evidence.approval import check_approvals, make_roster
+from countersign.log import approvals_sql
 from countersign.log.rotation import approve
 from tests.sealing.acts import check, policy_of
 from tests.sealing.inside import ShiftedClock, opened
@@ -177,6 +180,38 @@ def test_a_proposal_can_be_approved_for_a_week(own: Deployment, tmp_path: Path) 
                 await approve(service.log, signed)
 
     asyncio.run(later())
+
+
+def test_a_stored_key_that_the_approved_text_does_not_name_never_signs(
+    own: Deployment, tmp_path: Path
+) -> None:
+    """Who changes the column that holds the new key gets no key into the log."""
+    ann, bo, _ = people(own, tmp_path)
+    rotated(own)
+    proposal, before = rotated(own), policy_of(own, "live")
+
+    def change(connection: Connection) -> None:
+        # Rows cannot be changed, but a later one with the same text takes the place of the first.
+        keys = "SELECT keys FROM log_proposals WHERE text <> :text AND keys <> :none"
+        other = connection.execute(
+            text(keys), {"text": proposal.encode(), "none": b"[]"}
+        ).scalar_one()
+        newest = approvals_sql.newest_proposal(connection)
+        assert newest is not None
+        changed = replace(newest, id=f"{newest.id}z", keys=other)
+        approvals_sql.add_proposal(connection, changed)
+
+    async def by_the_database() -> None:
+        async with opened(own) as service:
+            await service.database.write(change)
+
+    asyncio.run(by_the_database())
+    ann.approves(proposal)
+    done = own.run("log", "approve", str(bo.signs(proposal)), check=False)
+    assert done.returncode == 1
+    assert "not those that its text names" in done.stderr
+    assert policy_of(own, "live") == before
+    assert facts(own, "key_rotation") == []
 
 
 def test_two_who_approve_at_the_same_time_carry_it_out_once(

@@ -212,7 +212,15 @@ def _carry_out(
     members: dict[str, Json] = {"log": proposal.origin}
     if signed is not None:
         members |= {"approval": signed.decode(), "threshold": roster.threshold}
-    keys = [replace(key, created_at=now) for key in _keys_in(stored)]
+    keys = [
+        replace(key, log_id=stored.log_id, created_at=now, retires_at=None)
+        for key in _keys_in(stored)
+    ]
+    if [key.vkey for key in keys] != proposal.values("new"):
+        raise EvidenceRefused(
+            "The keys that are stored with this proposal are not those that its text names: the "
+            "database was changed. Propose it again."
+        )
     if proposal.act == ROTATE:
         retires = now + timedelta(seconds=int(proposal.values("overlap")[0]))
         members["old_key_retires_at"] = rfc3339_ms(retires)

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import click
 
 from countersign.cli.files import read_policy
-from countersign.cli.support import Duration, command, json_text, printable, say, show
+from countersign.cli.support import Duration, command, printable, say, show
 from countersign.errors import InvalidArgument
 from countersign.evidence.alarm import ALARM_BYTES_MAX
 from countersign.evidence.check_alarm import Shown, check_alarm
@@ -204,15 +204,13 @@ def _readable(folder: Path, *, as_json: bool) -> Iterator[None]:
 
 
 def _show(seen: Seen, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json_text(seen.view()))
-    elif seen.status is LookStatus.CONSISTENT:
-        click.echo(printable(seen.message, keep=""))
-    else:
-        unchecked = seen.status is LookStatus.UNCHECKED
-        say(f"could not be checked: {seen.message}" if unchecked else seen.message)
-        if seen.alarm_file is not None:
-            click.echo(printable(str(seen.alarm_file), keep=""))
+    if as_json or seen.status is LookStatus.CONSISTENT:
+        show(seen.view(), printable(seen.message, keep=""), as_json=as_json)
+        return
+    unchecked = seen.status is LookStatus.UNCHECKED
+    say(f"could not be checked: {seen.message}" if unchecked else seen.message)
+    if seen.alarm_file is not None:
+        show(seen.view(), printable(str(seen.alarm_file), keep=""), as_json=False)
 
 
 def _unchecked(message: str, *, as_json: bool) -> NoReturn:

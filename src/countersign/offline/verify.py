@@ -1219,7 +1219,9 @@ def check_stamps(stamps: Mapping[str, bytes], over: bytes) -> tuple[list[str], i
         about = f"renewing {renewed}" if renewed else "for this checkpoint"
         said.append(f"{stamp.at}, {about}; its signer was not checked")
     counted = {""}
-    while more := {name for name in renewing if renewing[name] in counted} - counted:
+    more = counted
+    while more:
+        more = {name for name in renewing if renewing[name] in counted} - counted
         counted |= more
     return said, len(counted) - 1
 
