@@ -243,8 +243,10 @@ def test_an_address_is_the_word_of_the_party_that_sent_it(
     fields: dict[str, Any] = {"ip": {"source": source}}
     if source != "connection":
         fields["user_agent"] = {"source": source}
-    said = {who: "" for who in ("The operator", "The vendor", "The browser")}
-    said |= {row["label"]: row["value"] for row in said_rows([*said_of({"capture": capture}, fields)])}
+    said = dict.fromkeys(("The operator", "The vendor", "The browser"), "")
+    said |= {
+        row["label"]: row["value"] for row in said_rows([*said_of({"capture": capture}, fields)])
+    }
     assert said["The operator"].endswith(operator)
     for label, words in (("The vendor", vendor), ("The browser", browser)):
         assert (words or "") in said[label]

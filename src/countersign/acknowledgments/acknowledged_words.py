@@ -92,7 +92,7 @@ def notice_words(notice: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a tree of 
 
 
 def notice_rows(
-    notice: Mapping[str, Any], record: Mapping[str, Any], review: tuple[str, str]
+    notice: Mapping[str, Any], record: Mapping[str, Any], review: tuple[str, str | None]
 ) -> list[dict[str, Any]]:
     """Which notice it is, whose words, and what is missing in it.
 

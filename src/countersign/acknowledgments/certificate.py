@@ -37,7 +37,7 @@ from countersign.evidence.proof import parse_proof
 from countersign.evidence.timestamp import read_timestamp
 from countersign.evidence.verification import stamps_of
 from countersign.instant import rfc3339
-from countersign.paper.typeset import maker, qr_code, typeset
+from countersign.paper.typeset import OTHER_MAKER, maker, qr_code, typeset
 
 WAITING_MAX: Final = 32
 """How many of one account may wait while one of its certificates is being made."""
@@ -135,7 +135,7 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
         return "certificate.pdf was not compared: it has too much text"
     try:
         if by.decode() != _maker():
-            return "certificate.pdf was not compared: it was not made by this release"
+            return f"certificate.pdf was not compared: {OTHER_MAKER}"
         proof = parse_proof(contents.proof)
         note = parse_note(proof.checkpoint)
         checkpoint = parse_checkpoint(note.text)

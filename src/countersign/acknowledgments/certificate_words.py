@@ -119,15 +119,15 @@ def _process(record: dict[str, Any], fields: dict[str, Any], absent: str) -> lis
     return [row("How", absent)] if process is None else process_rows(process, None, record)
 
 
-def _capture(record: dict[str, Any], facts: CertificateFacts) -> dict[str, str] | None:
-    """How the vendor says that it captures initials; None with `hosted`, where it does not."""
+def _capture(record: dict[str, Any], facts: CertificateFacts) -> list[dict[str, str]]:
+    """How the vendor says that it captures initials; nothing with `hosted`, where it does not."""
     if is_hosted(record):
-        return None
+        return []
     described = party(record, facts, "capture_process")
     if described is None:
-        return {"about": SENTENCES["capture"]["none"], "statement": ""}
+        return [{"about": SENTENCES["capture"]["none"], "text": ""}]
     about = SENTENCES["capture"]["vendor"].format(version=described["version"])
-    return {"about": about, "statement": described["statement"]}
+    return [{"about": about, "text": described["statement"]}]
 
 
 def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:

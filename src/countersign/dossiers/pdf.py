@@ -102,6 +102,7 @@ def _words(dossier: Dossier) -> dict[str, Any]:
         "joins": list(dossier.joins),
         "missing": list(dossier.missing),
         "notice_rows": _notice_rows(dossier, acknowledgment),
+        "captured": _captured(acknowledgment),
         "process": _process(acknowledgment),
         "sections": [
             {"title": f"{_WORDS['titles'][one.type]} {one.id}", "rows": _rows(one)}
@@ -173,8 +174,10 @@ def _notice_rows(dossier: Dossier, acknowledgment: DossierRecord | None) -> list
         for one in dossier.of(NOTICE_EVENT)
         if one.record["event"] in {"reviewed", "reinstated"} and one.record["at"] <= until
     ]
-    said = words["reviewed"].format(at=time_text(max(reviews))) if reviews else words["none"]
-    return notice_rows(dossier.notice, acknowledgment.record, (said, words["source"]))
+    review = (words["none"], None)
+    if reviews:
+        review = (words["reviewed"].format(at=time_text(max(reviews))), words["source"])
+    return notice_rows(dossier.notice, acknowledgment.record, review)
 
 
 def _parties(dossier: Dossier, first: DossierRecord) -> list[dict[str, Any]]:
@@ -200,17 +203,20 @@ def _described(record: DossierRecord, role: str) -> tuple[str, str]:
     return name, f"{details}; {record.id}, entry {record.index}"
 
 
-def _capture(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dict[str, str]]:
-    """How the initials were captured: who sent them, and how the vendor says that it captures."""
-    words = _WORDS["capture"]
+def _captured(acknowledgment: DossierRecord | None) -> str:
+    """Who sent the initials, and with what."""
     if acknowledgment is None:
-        return [{"about": words["absent"], "text": ""}]
+        return str(_WORDS["capture"]["absent"])
     captured = captured_row(acknowledgment.record)
-    said = [{"about": f"{captured['value']} It was {captured['note']}.", "text": ""}]
-    if is_hosted(acknowledgment.record):
-        if PROCESS not in acknowledgment.shown:
-            said.append({"about": words["withheld"], "text": ""})
-        return said
+    hidden = is_hosted(acknowledgment.record) and PROCESS not in acknowledgment.shown
+    withheld = f" {_WORDS['capture']['withheld']}" if hidden else ""
+    return f"{captured['value']} It was {captured['note']}.{withheld}"
+
+
+def _capture(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dict[str, str]]:
+    """How the vendor says that it captures initials; nothing with `hosted`, where it does not."""
+    if acknowledgment is None or is_hosted(acknowledgment.record):
+        return []
     stated = [
         {
             "about": SENTENCES["capture"]["vendor"].format(version=one.record["version"]),
@@ -218,7 +224,7 @@ def _capture(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dic
         }
         for one in dossier.of(CAPTURE_PROCESS)
     ]
-    return said + (stated or [{"about": words["none"], "text": ""}])
+    return stated or [{"about": _WORDS["capture"]["none"], "text": ""}]
 
 
 def _process(acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
