@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import threading
@@ -169,6 +170,12 @@ def test_a_kept_bundle_is_compared_with_the_log_of_today(
         done = run(tmp_path, *verify, outsider.url)
         assert done.returncode == 0, done.stderr + done.stdout
         assert "STILL IN THE LOG" in done.stdout
+        # A dossier has several entries, of which the log is asked at once.
+        hint = embedded.run("dossier", kept, "--output", str(tmp_path / "order.zip")).stderr
+        assert "`countersign log policy --mode test`" in hint
+        done = run(tmp_path, "verify", "order.zip", *verify[2:], outsider.url)
+        assert done.stdout.count("still there: the checkpoint of") == 1, done.stderr + done.stdout
+        assert re.search(r"STILL IN THE LOG  entries \d+(, \d+)+ of ", done.stdout)
         done = run(tmp_path, *verify, outsider.url.replace("/test/", "/live/"), "--json")
         assert done.returncode == 2, done.stdout
         assert json.loads(done.stdout)["against"]["status"] == "unchecked"
