@@ -344,7 +344,7 @@ def test_no_history_of_identity_checks_verifies_without_a_positive_decision(stag
         run_state_machine_as_test(
             Here,
             settings=settings(
-                max_examples=drawn(75),
+                max_examples=drawn(36),
                 stateful_step_count=30,
                 deadline=None,
                 suppress_health_check=[*HealthCheck],

@@ -35,7 +35,13 @@ def desks(server: Server, operator: Operator) -> Iterator[Mapping[str, Counter]]
         yield {name: desk(name) for name in sorted(SIMULATORS)}
 
 
-@pytest.fixture(params=sorted(SIMULATORS))
+@pytest.fixture(
+    params=[
+        # One provider is enough for what an engine can change.
+        pytest.param(name, marks=() if name == "stripe" else pytest.mark.one_engine)
+        for name in sorted(SIMULATORS)
+    ]
+)
 def desk(request: pytest.FixtureRequest, desks: Mapping[str, Counter]) -> Counter:
     """Give each of them."""
     return desks[request.param]

@@ -472,7 +472,7 @@ def test_a_session_ends_once_and_completes_only_with_all_that_was_to_be_collecte
     run_state_machine_as_test(
         Here,
         settings=settings(
-            max_examples=drawn(45),
+            max_examples=drawn(24),
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=[*HealthCheck],

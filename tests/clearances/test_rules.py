@@ -414,7 +414,7 @@ def test_an_order_is_cleared_if_and_only_if_the_rules_stated_once_more_agree(des
     run_state_machine_as_test(
         OnThisDesk,
         settings=settings(
-            max_examples=drawn(80),
+            max_examples=drawn(40),
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=[*HealthCheck],

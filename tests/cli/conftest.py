@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.engines import ENGINES, Once, engine_settings
+from tests.support.engines import ENGINES, Once, engine_settings, kept
 from tests.support.service import Deployment, Server, running_server
 
 
@@ -56,13 +56,16 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     return Bench(data_dir=tmp_path / "data", settings=engine_settings(request))
 
 
-@pytest.fixture(scope="session", params=ENGINES)
+here = pytest.fixture(scope="package")(kept)
+
+
+@pytest.fixture(scope="package", params=ENGINES)
 def served(
-    request: pytest.FixtureRequest, once: Once, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, here: Once, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Bench, Server]:
     """Give a deployment with a running server, on each engine; tests may add what they like."""
     place = tmp_path_factory.getbasetemp() / f"served-{request.param}" / "data"
-    return once(place, lambda: _serve(Bench(data_dir=place, settings=engine_settings(request))))
+    return here(place, lambda: _serve(Bench(data_dir=place, settings=engine_settings(request))))
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class Judged:
         return {check.id for check, f in self.report.findings if f.verdict is verdict}
 
 
-@pytest.fixture(scope="session", params=ENGINES)
+@pytest.fixture(scope="package", params=ENGINES)
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Deployment:
@@ -53,7 +53,7 @@ def deployment(
     return made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(deployment: Deployment) -> Iterator[Server]:
     """Run a server."""
     with running_server(deployment) as running:
@@ -123,7 +123,7 @@ def judge_all(operator: Operator, server: Server, cases: dict[str, Manners]) -> 
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(deployment: Deployment) -> Iterator[Operator]:
     """Give the operator of this deployment, which is not the one that is shared by all tests."""
     with Operator(deployment) as made:

@@ -19,7 +19,7 @@ from tests.http.calls import acknowledge
 from tests.sandbox.calls import ok
 from tests.support.service import Deployment, Server
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 
 GONE = "SELECT 1 AS there FROM conformance_runs WHERE account_id = :account AND active_until > :now"
 

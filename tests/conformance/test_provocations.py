@@ -25,7 +25,7 @@ from tests.http.calls import acknowledge, refusal, verify
 from tests.sandbox.calls import ZIP, buyer, clear, events, ok, order, status
 from tests.support.service import Deployment, Server, running_server
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 
 HOLD = timedelta(seconds=1)
 A_WHILE = timedelta(minutes=5)

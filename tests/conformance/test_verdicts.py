@@ -49,7 +49,7 @@ BAD = {
 DROPS = Manners(drops_what_was_refused=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def judged(operator: Operator, server: Server) -> Mapping[str, Judged]:
     """Give what came of all of them: they were judged at the same time, and did not meet."""
     cases = {name: manners for name, (_, manners) in BAD.items()}

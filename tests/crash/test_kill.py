@@ -21,7 +21,7 @@ from tests.support.service import Deployment
 
 pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
-ROUNDS = drawn(20)
+ROUNDS = drawn(10)
 EARLIER_ONES = 50
 
 

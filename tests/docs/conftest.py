@@ -30,7 +30,7 @@ class MadeServer:
     shown: str
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def made_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeServer]:
     """Run `make run`, with a data directory and a port of its own."""
     assert shutil.which("make"), "GNU make is missing: the documented start needs it"

@@ -11,10 +11,13 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.key_history import (
     KeyHistory,
     KeyRange,
+    check_checkpoint,
     check_history,
+    keys_for,
     sign_history,
 )
 from countersign.evidence.note import MLDSA_COSIGNATURE, Signer, sign_checkpoint
+from countersign.evidence.policy import Policy, UnnamedKey
 
 ORIGIN = "log.example.com:8443/v1/log/live/1"
 OLD, NEW, THIEF = (Signer.from_seed(ORIGIN, bytes([n]) * 32) for n in (1, 2, 3))
@@ -88,3 +91,87 @@ def test_a_thief_of_an_old_key_changes_no_history_that_others_keep() -> None:
     )
     with pytest.raises(EvidenceError):
         check_history(stolen, [NEW.verifier])
+
+
+def policy(*keys: Signer) -> Policy:
+    return Policy(tuple(key.verifier for key in keys), (), (), b"none")
+
+
+def checkpoint(size: int, *signers: Signer) -> bytes:
+    return sign_checkpoint(Checkpoint(ORIGIN, size, bytes(32)), signers)
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        [(0, 40, OLD), (30, 50, NEW), (51, None, THIEF)],
+        [(0, 10, NEW), (11, 50, OLD), (51, None, THIEF)],
+        [(0, 50, OLD), (51, None, THIEF)],
+    ],
+)
+def test_a_thief_of_one_key_adds_none_for_those_who_trust_another_one_too(
+    ranges: Sequence[tuple[int, int | None, Signer]],
+) -> None:
+    """Whether the history lists the other one, and wherever it does."""
+    stolen = sign_history(history(*ranges), [THIEF, OLD])
+    with pytest.raises(EvidenceError, match="not every trusted key"):
+        check_history(stolen, [OLD.verifier, NEW.verifier])
+    with pytest.raises(UnnamedKey):
+        check_checkpoint(checkpoint(60, THIEF), policy(OLD, NEW), [stolen])
+
+
+THEN = history((0, None, OLD))
+NEXT = history((0, 40, OLD), (30, 70, NEW), (71, None, THIEF))
+
+
+def test_a_history_goes_on_from_the_one_that_was_known_before() -> None:
+    """The newest key that was known signs it; one that was lost meanwhile need not."""
+    known = check_history(sign_history(THEN, [OLD]), [OLD.verifier])
+    both = check_history(sign_history(HISTORY, [NEW, OLD]), [OLD.verifier], known)
+    assert both == HISTORY
+    later = history((0, 40, OLD), (30, 70, NEW), (30, None, PQ), (71, None, THIEF))
+    assert check_history(sign_history(later, [THIEF, NEW]), [OLD.verifier], both) == later
+    other = {
+        "without the newest": sign_history(later, [THIEF, OLD]),
+        "without a key": sign_history(NEXT, [THIEF, NEW, OLD]),
+        "with another size": sign_history(
+            history((0, 41, OLD), (30, None, NEW), (30, None, PQ)), [NEW, OLD]
+        ),
+        "shorter": sign_history(history((0, 40, OLD), (30, None, NEW)), [NEW, OLD]),
+    }
+    for name, note in other.items():
+        with pytest.raises(EvidenceError):
+            pytest.fail(f"{name}: {check_history(note, [OLD.verifier], both)}")
+
+
+def test_a_key_counts_for_its_sizes_by_a_history_that_the_trusted_keys_signed() -> None:
+    """By no other history; those that are known longer stand first."""
+    note = sign_history(HISTORY, [NEW, OLD])
+    assert check_checkpoint(checkpoint(30, NEW), policy(OLD), [note]).key == NEW.verifier
+    assert check_checkpoint(checkpoint(40, OLD), policy(NEW), [note]).key == OLD.verifier
+    assert check_checkpoint(checkpoint(35, PQ), policy(OLD), [note]).key == PQ.verifier
+    stolen = sign_history(history((0, 20, OLD), (21, None, THIEF)), [THIEF, OLD])
+    refused = [
+        (checkpoint(29, NEW), OLD, [note]),
+        (checkpoint(41, OLD), NEW, [note]),
+        (checkpoint(35, NEW), OLD, []),
+        (checkpoint(35, NEW), OLD, [b"no history", sign_history(HISTORY, [NEW])]),
+        (checkpoint(35, THIEF), OLD, [note, stolen]),
+    ]
+    for signed, trusted, notes in refused:
+        with pytest.raises(UnnamedKey):
+            check_checkpoint(signed, policy(trusted), notes)
+    keys = keys_for(policy(OLD), ORIGIN, None, [note, stolen])
+    assert keys == (OLD.verifier, NEW.verifier, PQ.verifier)
+
+
+def test_a_log_that_the_policy_does_not_name_gets_no_key() -> None:
+    """And a wrong signature by a known key is no unknown key."""
+    note = sign_history(HISTORY, [NEW, OLD])
+    stranger = Policy((Signer.from_seed("other.example", bytes(32)).verifier,), (), (), b"none")
+    with pytest.raises(EvidenceError) as raised:
+        check_checkpoint(checkpoint(35, NEW), stranger, [note])
+    assert not isinstance(raised.value, UnnamedKey)
+    wrong = checkpoint(35, OLD).replace(b"\n35\n", b"\n36\n") + NEW.sign(b"other")
+    with pytest.raises(EvidenceError, match="is wrong"):
+        check_checkpoint(wrong, policy(OLD), [note])

@@ -16,7 +16,7 @@ import pytest
 
 from tests.http.backstage import Operator, Vendor, another_deployment, notice_file
 from tests.support import postgres
-from tests.support.engines import Once
+from tests.support.engines import Once, kept
 from tests.support.service import Deployment, Server, free_port, running_server
 
 PUBLIC_URL = "https://countersign.example.com"
@@ -64,18 +64,21 @@ def client(vendor: Vendor) -> httpx2.Client:
     return vendor.test
 
 
-@pytest.fixture(scope="session")
+here = pytest.fixture(scope="package")(kept)
+
+
+@pytest.fixture(scope="package")
 def configured(
     request: pytest.FixtureRequest,
     deployment: Deployment,
-    once: Once,
+    here: Once,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Configured:
     """Give a server with everything configured, on the engine of the shared deployment."""
     engine: postgres.PostgresServer | None = None
     if "DATABASE_URL" in deployment.settings:
         engine = request.getfixturevalue("postgres_server")
-    return once(
+    return here(
         ("configured", deployment.data_dir),
         lambda: _run_configured(tmp_path_factory.mktemp("configured"), engine),
     )

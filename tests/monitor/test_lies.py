@@ -492,7 +492,8 @@ def test_no_file_of_an_alarm_that_was_changed_shows_anything(monitor: Monitor) -
         if at in words:
             continue
         changed = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-        assert check_alarm(changed, policy).shown is Shown.FAILED, at
+        # With another id, a signature is by a key that the reader does not know.
+        assert check_alarm(changed, policy).shown in {Shown.FAILED, Shown.UNCHECKED}, at
     assert format_alarm(alarm_) == data
 
 
@@ -505,7 +506,6 @@ def test_an_honest_log_cannot_be_accused(monitor: Monitor) -> None:
     forged = sign_checkpoint(other.checkpoint(), [Log(seed=OTHER_SEED).signer])
     made_up = [
         fork,
-        Alarm(AlarmKind.FORK, "u", "t", "m", (log.signed(), forged)),
         Alarm(AlarmKind.SHRINK, "u", "t", "m", (log.signed(200), log.signed(300))),
         Alarm(AlarmKind.UNBACKED, "u", "t", "m", (log.signed(),), resources={}),
         Alarm(
@@ -533,3 +533,5 @@ def test_an_honest_log_cannot_be_accused(monitor: Monitor) -> None:
     ]
     for alarm_ in made_up:
         assert check_alarm(format_alarm(alarm_), policy).shown is Shown.FAILED, alarm_.kind
+    by_another = Alarm(AlarmKind.FORK, "u", "t", "m", (log.signed(), forged))
+    assert check_alarm(format_alarm(by_another), policy).shown is Shown.UNCHECKED

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.monitor.liar import Log, Served, log_with_record, proof_of, served
+from countersign.evidence.key_history import KeyHistory, KeyRange, sign_history
+from tests.monitor.liar import OTHER_SEED, Log, Served, log_with_record, proof_of, served
 from tests.support.browsers import running_browser
 
 pytestmark = [pytest.mark.long, pytest.mark.browser]
@@ -124,3 +125,50 @@ def test_a_log_that_is_not_there_is_no_alarm(window: Page, log: Log) -> None:
         log.lies["checkpoint"] = Log(epoch=2).signed()
         assert "this is the log" in ask(window, site)
     assert ask(window, site).startswith("The log could not be checked")
+
+
+def rotate(log: Log, *, seed: bytes = OTHER_SEED, by_old: bool = True) -> None:
+    """From now on only another key signs, which the history of the keys names."""
+    old, size = log.signer, len(log.entries)
+    log.seed = seed
+    log.grow(5)
+    ranges = (KeyRange(0, size, old.verifier), KeyRange(size + 1, None, log.signer.verifier))
+    signers = [old, log.signer] if by_old else [log.signer]
+    log.keys = sign_history(KeyHistory(log.origin, ranges), signers)
+
+
+def test_a_later_key_counts_if_the_known_one_names_it(window: Page, log: Log) -> None:
+    """For its sizes, in a history that both signed; without one it is an alarm."""
+    with served(log) as site:
+        checked(window, log)
+        log.grow(300)
+        rotate(log)
+        said = ask(window, site)
+        assert said.startswith("STILL IN THE LOG")
+        assert "a later key, which the log's key history names" in said
+        log.note = log.signed(310)
+        assert "ALARM: no log of the policy signed" in ask(window, site)
+        log.note, kept = None, log.keys
+        for served_ in (None, b"no history", kept and kept.replace(b"\n311 - ", b"\n312 - ")):
+            log.keys = served_
+            assert "ALARM: no log of the policy signed" in ask(window, site)
+        log.keys, log.lies = kept, {"keys": lambda handler: handler.answer(503)}
+        assert ask(window, site).startswith("The log could not be checked")
+
+
+def test_a_history_without_a_signature_by_the_known_key_adds_none(window: Page, log: Log) -> None:
+    with served(log) as site:
+        checked(window, log)
+        rotate(log, by_old=False)
+        assert "ALARM: no log of the policy signed" in ask(window, site)
+
+
+def test_a_partial_tile_may_be_gone_when_the_complete_one_is_there(window: Page, log: Log) -> None:
+    """The log grew after its checkpoint was read, and dropped the partial tile."""
+    with served(log) as site:
+        checked(window, log)
+        log.grow(290)
+        log.size = 200
+        log.lies["tile/0/000.p/200"] = None
+        assert ask(window, site).startswith("STILL IN THE LOG")
+        assert log.asked[-2:] == ["tile/0/000.p/200", "tile/0/000"]

@@ -19,7 +19,7 @@ from tests.support.service import Deployment, Server
 
 pytestmark = pytest.mark.long
 
-EXAMPLES_PER_OPERATION = drawn(20)
+EXAMPLES_PER_OPERATION = drawn(10)
 SEED = 1263
 OWN_CHECK = Path(__file__).with_name("error_code_check.py")
 

@@ -14,11 +14,11 @@ from tests.support.service import Deployment, running_server
 PUBLIC_URL = "http://countersign.test"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def engines(
     postgres_server: postgres.PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Engines]:
-    """Run a server on each engine, for the whole session; they call themselves the same."""
+    """Run a server on each engine, for the whole folder; they call themselves the same."""
     urls = {"sqlite": {}, "postgres": {"DATABASE_URL": postgres.fresh_database(postgres_server)}}
     sides = {}
     with ExitStack() as stack:

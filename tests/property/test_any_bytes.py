@@ -130,7 +130,7 @@ def bodies(draw: st.DrawFn, path: str) -> bytes:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@settings(max_examples=drawn(300), deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(data=st.data())
 def test_any_bytes_as_a_body_get_one_verdict_and_never_an_internal_error(
     engines: Engines, path: str, data: st.DataObject

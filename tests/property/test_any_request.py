@@ -158,7 +158,7 @@ FAR = st.builds(
 REQUESTS = near() | FAR
 
 
-@settings(max_examples=drawn(600), deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(request=REQUESTS)
 @example(request=Request(b"*"))
 @example(request=Request(b"//v1/notices"))

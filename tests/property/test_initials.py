@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.long]
 ACKNOWLEDGE = "/v1/notices/ab1263/acknowledge"
 
 
-@settings(max_examples=drawn(400), deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(initials=LISTS, escaped=st.lists(st.booleans(), min_size=1, max_size=8))
 @example(initials=["JD"] * LINES, escaped=[False])
 @example(initials=["\U0001f600"] * LINES, escaped=[True])

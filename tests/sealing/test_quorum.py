@@ -18,6 +18,7 @@ from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.verification import verify_file
 from countersign.http.reply import Call
 from countersign.log import logs_sql
+from countersign.log.anchor import ASK_SECONDS
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
 from countersign.log.operate import begin_epoch
 from countersign.log.routes import get_resource
@@ -55,16 +56,18 @@ class Place:
         **more: str,
     ) -> None:
         """Do this with the deployment opened in this process."""
+        self.clock = clock or ShiftedClock()
 
         async def done() -> None:
             settings = {"WITNESS_POLICY_FILE": str(self.file)} | more
-            async with opened(self.deployment, clock, **settings) as found:
+            async with opened(self.deployment, self.clock, **settings) as found:
                 await act(found)
 
         asyncio.run(done())
 
     async def acknowledged(self, service: Opened) -> Callable[[], Awaitable[bytes]]:
-        """Acknowledge; gives what asks for its bundle."""
+        """Acknowledge when witnesses may be asked again; gives what asks for the bundle."""
+        self.clock.seconds += ASK_SECONDS
         made = await acknowledge_inside(service, self.account, NOTICE, Mode.LIVE)
         await service.log.seal.settle()
         return lambda: proof.bundle(service.acknowledgments, *made, disclose=None)

@@ -2,13 +2,14 @@
 
 A fixture with `ENGINES` gives its tests SQLite, and PostgreSQL as the second engine. `make test`
 leaves the second one out and says so; `make test-all` and CI run it. A test marked `both_engines`
-runs on both everywhere: the engine can change its outcome.
+runs on both everywhere: the engine can change its outcome. One marked `one_engine` runs on SQLite
+alone: the engine cannot change its outcome, and the test takes long.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Final, TypeVar
 
@@ -44,7 +45,7 @@ def engine_settings(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 class Once:
-    """What a session makes once for each engine, although its tests alternate between engines.
+    """What is made once for each engine, although the tests alternate between engines.
 
     pytest ends a fixture when its parameter changes, at the latest with the next file.
     """
@@ -54,11 +55,17 @@ class Once:
         self._made: dict[object, Any] = {}
 
     def __call__(self, name: object, make: Callable[[], AbstractContextManager[T]]) -> T:
-        """What was made under this name, or is now; it is closed at the end of the session."""
+        """What was made under this name, or is now; it is closed with the stack."""
         if name not in self._made:
             self._made[name] = self._stack.enter_context(make())
         made: T = self._made[name]
         return made
+
+
+def kept() -> Iterator[Once]:
+    """Give what keeps the servers of a folder until its tests end: idle servers take time too."""
+    with ExitStack() as stack:
+        yield Once(stack)
 
 
 class Engines:
@@ -72,6 +79,10 @@ class Engines:
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Keep the first engine, and the second where it is asked for or can matter."""
+        unneeded = [item for item in items if _marked(item) >= {_LEFT_OUT, "one_engine"}]
+        if unneeded:
+            config.hook.pytest_deselected(items=unneeded)
+            items[:] = [item for item in items if item not in set(unneeded)]
         if self._run_all:
             return
         left_out = [item for item in items if _is_left_out(item)]
@@ -103,8 +114,12 @@ class Engines:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    marked = {mark.name for mark in item.iter_markers()}
+    marked = _marked(item)
     return _LEFT_OUT in marked and "both_engines" not in marked
+
+
+def _marked(item: pytest.Item) -> set[str]:
+    return {mark.name for mark in item.iter_markers()}
 
 
 def _folder(item: pytest.Item) -> str:

@@ -25,6 +25,7 @@ from tests.verification.live import LiveVendor
 from tests.verification.test_nothing_personal import Search
 
 pytestmark = pytest.mark.long
+ONE: Final = pytest.mark.one_engine
 
 ENDPOINTS: Final = "/v1/webhook_endpoints"
 ENDPOINT: Final = f"{ENDPOINTS}/{{endpoint_id}}"
@@ -212,7 +213,7 @@ def walk(walker: Walker, known: Known, vendor: LiveVendor) -> None:
     "provider",
     [
         # One provider is enough for what an engine can change.
-        pytest.param(name, marks=[pytest.mark.both_engines] if name == "stripe" else [])
+        pytest.param(name, marks=pytest.mark.both_engines if name == "stripe" else ONE)
         for name in SIMULATORS
     ],
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from countersign.errors import InvalidArgument
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import NOTE_BYTES_MAX
 from countersign.evidence.policy import POLICY_BYTES_MAX, Policy, parse_policy
 
 
@@ -23,6 +24,17 @@ def read_policy(file: Path) -> Policy:
         raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
     except EvidenceError as error:
         raise InvalidArgument(f"{file} is not a policy: {error}.") from error
+
+
+def read_histories(file: Path | None) -> Sequence[bytes]:
+    """The history of a log's keys in a file, if there is one. Raises InvalidArgument."""
+    if file is None:
+        return ()
+    try:
+        with file.open("rb") as opened:
+            return (opened.read(NOTE_BYTES_MAX + 1),)
+    except OSError as error:
+        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
 
 
 @contextmanager

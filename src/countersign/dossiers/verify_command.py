@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from countersign.acknowledgments.certificate_process import process_rows
-from countersign.cli.files import read_policy
+from countersign.cli.files import read_histories, read_policy
 from countersign.cli.support import command, fail, printable, say
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, SUMS, in_order, write_container
@@ -22,7 +22,7 @@ from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.contents import BOUND, INITIALS
 from countersign.evidence.dossier import Dossier, in_dossier_order
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import Policy
+from countersign.evidence.policy import Policy, UnnamedKey
 from countersign.evidence.process import PROCESS
 from countersign.evidence.receipt import check_receipt, is_receipt
 from countersign.evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION
@@ -55,6 +55,10 @@ _READ_HERE = (
 )
 _READ_HERE_TOO = _READ_HERE.replace("certificate.pdf", "dossier.pdf").replace("bundle", "dossier")
 _OMITTED = "a dossier cannot show that nothing was left out besides what it says is missing"
+_UNKNOWN_KEY = (
+    ", and a key under its name did: get the operator's present policy, or give what the log "
+    "serves as `keys` with --key-history"
+)
 _TEST = "this is test evidence: it proves nothing about a sale"
 _VENDOR = "the vendor asserts that the buyer was shown the notice and typed the initials"
 _HOSTED = "a browser sent the initials: this does not show who used it, or that the notice was read"
@@ -92,12 +96,18 @@ _ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
     metavar="URL",
     help="The address of the log: is what this file proves still in it?",
 )
+@click.option(
+    "--key-history",
+    type=_FILE,
+    help="Of a receipt: what the log serves as `keys`, which names its other keys.",
+)
 @command
 def verify(
     file: Path,
     policy_file: Path | None,
     timestamp_roots: Path | None,
     against: str | None,
+    key_history: Path | None,
     *,
     own_key: bool,
     as_json: bool,
@@ -125,8 +135,12 @@ def verify(
                     "--against checks a proof. Whether the log kept the promise of a receipt is "
                     "checked by countersign log monitor --receipts."
                 )
-            _verify_receipt(data, policy, as_json=as_json)
+            _verify_receipt(data, policy, read_histories(key_history), as_json=as_json)
             return
+        if key_history is not None:
+            raise InvalidArgument(
+                "--key-history is for receipts: for a proof, use a present policy."
+            )
     if data.startswith(b"%PDF"):
         _refuse_certificate(data)
     verdict = _compared(verify_file(data, policy, check_timestamp), data)
@@ -178,17 +192,24 @@ def _say_seen(seen: Seen, *, as_json: bool) -> None:
         say(f"the file of the alarm: {seen.alarm_file}")
 
 
-def _verify_receipt(data: bytes, policy: Policy | None, *, as_json: bool) -> None:
-    """Say what a receipt promises; exit status 1 if no log of the policy promised it."""
+def _verify_receipt(
+    data: bytes, policy: Policy | None, histories: Sequence[bytes], *, as_json: bool
+) -> None:
+    """Say what a receipt promises; exit status 1 if no log of the policy promised it.
+
+    2 if a key under the name of such a log signed it, which is not known to be the log's.
+    """
     if policy is None:
         raise InvalidArgument("A receipt needs the policy to check it against: --policy POLICY.")
     try:
-        found = check_receipt(data, policy)
+        found = check_receipt(data, policy, histories)
     except EvidenceError as error:
-        click.echo(
-            json.dumps({"ok": False, "message": str(error)}) if as_json else f"FAILED: {error}"
-        )
-        sys.exit(_STATUS[Conclusion.FAILED])
+        unknown = isinstance(error, UnnamedKey)
+        message = f"{error}{_UNKNOWN_KEY if unknown else ''}"
+        verdict = "COULD NOT BE CHECKED" if unknown else "FAILED"
+        view = {"ok": False, "message": message}
+        click.echo(json.dumps(view) if as_json else _printable(f"{verdict}: {message}"))
+        sys.exit(_STATUS[Conclusion.UNCHECKED if unknown else Conclusion.FAILED])
     digest, until = found.digest.hex(), rfc3339(found.sealed_by)
     message = f"{found.origin} promised to have the record {digest} by {until}"
     say("a receipt is a promise, not a proof: ask for the bundle, and check that one")

@@ -26,6 +26,8 @@ ENTRY: Final = "entry"
 """The name under which an alarm holds one entry."""
 RECEIPT: Final = "receipt"
 """The name under which an alarm holds a receipt."""
+KEY_HISTORY: Final = "keys"
+"""The name, below the address of a log, of the history of its keys."""
 
 
 class AlarmKind(StrEnum):
@@ -142,6 +144,16 @@ def parse_alarm(data: bytes) -> Alarm:
     if format_alarm(alarm) != data:
         raise EvidenceError("the file of the alarm is not canonical JSON")
     return alarm
+
+
+def of_log(origin: str) -> str:
+    """The name under which an alarm holds the history of a log's keys that its writer knew."""
+    return f"{KEY_HISTORY}/{origin}"
+
+
+def is_history(name: str) -> bool:
+    """Whether this is the name of a history of keys in an alarm."""
+    return name.partition("/")[0] == KEY_HISTORY
 
 
 def said_by(note: bytes) -> Checkpoint:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -12,9 +13,11 @@ import msgspec
 from countersign.evidence.alarm import (
     ENTRY,
     EPOCH_RECORD,
+    KEY_HISTORY,
     RECEIPT,
     Alarm,
     AlarmKind,
+    is_history,
     parse_alarm,
     said_by,
 )
@@ -28,7 +31,14 @@ from countersign.evidence.entry import (
     origin_mode,
 )
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import NoQuorum, NotCheckable, Policy
+from countersign.evidence.key_history import check_checkpoint
+from countersign.evidence.policy import (
+    CheckedCheckpoint,
+    NoQuorum,
+    NotCheckable,
+    Policy,
+    UnnamedKey,
+)
 from countersign.evidence.receipt import check_receipt
 from countersign.evidence.tiles import TileId, TileReader, parse_tile_path, tile_nodes
 from countersign.evidence.tree import (
@@ -73,12 +83,35 @@ class Judged(NamedTuple):
         return [*dict.fromkeys(found)]
 
 
-def check_alarm(data: bytes, policy: Policy) -> Judged:
-    """Check the file of an alarm. Never raises, whatever the bytes are."""
+@dataclass(frozen=True, slots=True)
+class _Trust:
+    """Whose signatures count: those of the policy, and of histories that its keys signed."""
+
+    policy: Policy
+    histories: tuple[bytes, ...]
+
+    def checked(self, note: bytes) -> CheckedCheckpoint:
+        """A checkpoint that a log signed. Raises EvidenceError."""
+        return check_checkpoint(note, self.policy, self.histories)
+
+
+def check_alarm(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) -> Judged:
+    """Check the file of an alarm, also by the histories of keys of its logs, and those in the file.
+
+    Never raises, whatever the bytes are.
+    """
     alarm = None
     try:
         alarm = parse_alarm(data)
-        return Judged(*_CHECKS[alarm.kind](alarm, policy), alarm)
+        # The reader's own ones first: those in the file have to go on from them. In it, what its
+        # writer knew stands before what was served.
+        names = sorted(filter(is_history, alarm.resources), reverse=True)
+        held = [body for body in map(alarm.resources.get, names) if body is not None]
+        known = _Trust(policy, (*histories, *held))
+        return Judged(*_CHECKS[alarm.kind](alarm, known), alarm)
+    except UnnamedKey as error:
+        said = f"{error}; another key did, which no history of keys shows to be the log's"
+        return Judged(Shown.UNCHECKED, said, alarm)
     except NotCheckable as error:
         return Judged(Shown.UNCHECKED, str(error), alarm)
     except EvidenceError as error:
@@ -166,28 +199,28 @@ class _Epoch(msgspec.Struct, tag_field="type", tag=EPOCH_RECORD):
     previous_published: str | None
 
 
-def _fork(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
-    old, new = sorted(_signed(alarm, policy, 2), key=lambda checkpoint: checkpoint.size)
+def _fork(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    old, new = sorted(_signed(alarm, known, 2), key=lambda checkpoint: checkpoint.size)
     _same_log(old, new)
     return Shown.PROVED, _found(forked(old, new, alarm.before, alarm.after))
 
 
-def _shrink(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
-    kept, served = _signed(alarm, policy, 2)
+def _shrink(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    kept, served = _signed(alarm, known, 2)
     _same_log(kept, served)
     if served.size >= kept.size:
         raise EvidenceError("the second checkpoint is not smaller than the first")
     return Shown.OBSERVED, f"after {kept.size} entries, {served.size} were served"
 
 
-def _unbacked(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
-    (checkpoint,) = _signed(alarm, policy, 1)
-    return Shown.OBSERVED, _found(contradiction(checkpoint, alarm.resources))
+def _unbacked(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (checkpoint,) = _signed(alarm, known, 1)
+    return Shown.OBSERVED, _found(contradiction(checkpoint, _served(alarm)))
 
 
-def _gap(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
-    (checkpoint,) = _signed(alarm, policy, 1)
-    missing = [path for path, body in alarm.resources.items() if body is None]
+def _gap(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (checkpoint,) = _signed(alarm, known, 1)
+    missing = [path for path, body in _served(alarm).items() if body is None]
     for path in missing:
         level, index, width = parse_tile_path(path)
         nodes = checkpoint.size >> (0 if level == "entries" else 8 * level)
@@ -198,8 +231,8 @@ def _gap(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
     return Shown.OBSERVED, f"not served: {', '.join(f'tile/{path}' for path in missing)}"
 
 
-def _entry(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
-    (checkpoint,) = _signed(alarm, policy, 1)
+def _entry(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (checkpoint,) = _signed(alarm, known, 1)
     entry = alarm.resources.get(ENTRY) or b""
     verify_inclusion(_index(alarm), checkpoint.size, leaf_hash(entry), alarm.path, checkpoint.root)
     if re.fullmatch(entry_form(entry_host(checkpoint.origin)), entry):
@@ -207,31 +240,33 @@ def _entry(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
     return Shown.PROVED, f"entry {alarm.index} is not of the form of this log's entries"
 
 
-def _key(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+def _key(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (note,) = _notes(alarm, 1)
     origin = said_by(note).origin
-    if origin not in {log.name for log in policy.logs}:
+    if origin not in {log.name for log in known.policy.logs}:
         raise EvidenceError(f"the policy names no log {origin}")
     try:
-        policy.check_signature(note)
+        known.checked(note)
     except NotCheckable:
         raise
     except EvidenceError as error:
+        if isinstance(error, UnnamedKey) and KEY_HISTORY not in alarm.resources:
+            raise  # perhaps the log has named this key
         return Shown.OBSERVED, str(error)
-    raise EvidenceError("the checkpoint is signed by a key of the policy")
+    raise EvidenceError("the checkpoint is signed by a key of the log")
 
 
-def _quorum(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
+def _quorum(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (note,) = _notes(alarm, 1)
     try:
-        policy.check_quorum(policy.check_signature(note))
+        known.policy.check_quorum(known.checked(note))
     except NoQuorum as error:
         return Shown.OBSERVED, str(error)
     raise EvidenceError("the quorum of the policy is met")
 
 
-def _epoch(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
-    kept, new = _signed(alarm, policy, 2)
+def _epoch(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    kept, new = _signed(alarm, known, 2)
     if not is_next(new.origin, kept.origin):
         raise EvidenceError(f"{new.origin} is not the epoch that follows {kept.origin}")
     record = alarm.resources.get(EPOCH_RECORD)
@@ -248,9 +283,10 @@ def _epoch(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
     return Shown.PROVED, found
 
 
-def _suppressed(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
-    (last,) = _signed(alarm, policy, 1)
-    promise = check_receipt(alarm.resources.get(RECEIPT) or b"", policy)
+def _suppressed(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (last,) = _signed(alarm, known, 1)
+    receipt = alarm.resources.get(RECEIPT) or b""
+    promise = check_receipt(receipt, known.policy, known.histories)
     if origin_mode(promise.origin) != origin_mode(last.origin):
         raise EvidenceError("receipt and checkpoint are of logs of two modes")
     return Shown.OBSERVED, (
@@ -260,19 +296,19 @@ def _suppressed(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
     )
 
 
-def _replaced(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
-    kept, served = _signed(alarm, policy, 2)
+def _replaced(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    kept, served = _signed(alarm, known, 2)
     if kept.origin == served.origin:
         raise EvidenceError("both checkpoints are of one log")
     return Shown.OBSERVED, f"the address of {kept.origin} served {served.origin}"
 
 
-def _silence(alarm: Alarm, policy: Policy) -> tuple[Shown, str]:
-    (last,) = _signed(alarm, policy, 1)
+def _silence(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (last,) = _signed(alarm, known, 1)
     return Shown.OBSERVED, f"nothing after the checkpoint of {last.size}: {alarm.message}"
 
 
-_CHECKS: Final[Mapping[AlarmKind, Callable[[Alarm, Policy], tuple[Shown, str]]]] = {
+_CHECKS: Final[Mapping[AlarmKind, Callable[[Alarm, _Trust], tuple[Shown, str]]]] = {
     AlarmKind.FORK: _fork,
     AlarmKind.SHRINK: _shrink,
     AlarmKind.UNBACKED: _unbacked,
@@ -293,8 +329,13 @@ def _notes(alarm: Alarm, count: int) -> tuple[bytes, ...]:
     return alarm.checkpoints
 
 
-def _signed(alarm: Alarm, policy: Policy, count: int) -> list[Checkpoint]:
-    return [policy.check_signature(note).checkpoint for note in _notes(alarm, count)]
+def _signed(alarm: Alarm, known: _Trust, count: int) -> list[Checkpoint]:
+    return [known.checked(note).checkpoint for note in _notes(alarm, count)]
+
+
+def _served(alarm: Alarm) -> dict[str, bytes | None]:
+    """The tiles and bundles of entries in it."""
+    return {name: body for name, body in alarm.resources.items() if not is_history(name)}
 
 
 def _same_log(one: Checkpoint, other: Checkpoint) -> None:

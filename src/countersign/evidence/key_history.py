@@ -4,14 +4,17 @@ See `spec/evidence-format.md`, section 19. Who trusts one of the keys learns the
 where in the log a key stopped to count.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.encoding import read_number, read_text
 from countersign.evidence.entry import check_origin, entry_host
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import ED25519, Signer, Verifier, open_note, parse_note
+from countersign.evidence.policy import CheckedCheckpoint, Policy, UnnamedKey
 
 _OPEN_END = "-"
 
@@ -23,6 +26,10 @@ class KeyRange(NamedTuple):
     end: int | None
     key: Verifier
 
+    def holds(self, size: int) -> bool:
+        """Whether it is one of these sizes."""
+        return self.start <= size and (self.end is None or size <= self.end)
+
 
 @dataclass(frozen=True, slots=True)
 class KeyHistory:
@@ -31,12 +38,21 @@ class KeyHistory:
     origin: str
     ranges: tuple[KeyRange, ...]
 
+    @property
+    def keys(self) -> tuple[Verifier, ...]:
+        return tuple(found.key for found in self.ranges)
+
+    def goes_on(self, before: "KeyHistory") -> bool:
+        """Whether it begins with the keys of another; one that still signed may have ended."""
+        pairs = [*zip(before.ranges, self.ranges, strict=False)]
+        return len(pairs) == len(before.ranges) and all(
+            old[:1] + old[2:] == new[:1] + new[2:] and old.end in {None, new.end}
+            for old, new in pairs
+        )
+
     def counts(self, key: Verifier, size: int) -> bool:
         """Whether a key counts for a checkpoint of this size."""
-        return any(
-            found.key == key and found.start <= size and (found.end is None or size <= found.end)
-            for found in self.ranges
-        )
+        return any(found.key == key and found.holds(size) for found in self.ranges)
 
 
 def sign_history(history: KeyHistory, signers: Sequence[Signer]) -> bytes:
@@ -45,11 +61,15 @@ def sign_history(history: KeyHistory, signers: Sequence[Signer]) -> bytes:
     return text + b"\n" + b"".join(signer.sign(text) for signer in signers)
 
 
-def check_history(note: bytes, trusted: Sequence[Verifier]) -> KeyHistory:
-    """What a history says that one of these keys signed, for its own log.
+def check_history(
+    note: bytes, trusted: Sequence[Verifier], before: KeyHistory | None = None
+) -> KeyHistory:
+    """What a history says that these Ed25519 keys of its log signed, each of them.
 
-    Raises EvidenceError if it is malformed, none of the keys signed it, a signature by one of them
-    or by a key that it lists is wrong, or the newest Ed25519 key that it lists did not sign.
+    `before` is one that was found right earlier. This one goes on from it, and of the keys in that
+    only the newest has to have signed. So a key that was stolen after it had retired adds none for
+    those who know its successor. Raises EvidenceError if it is malformed, is not signed by those
+    or by the newest key that it lists, or has a wrong signature by a trusted or a listed key.
     """
     lines = read_text(parse_note(note).text, "a key history is UTF-8").split("\n")
     if len(lines) < 4 or lines.pop() != "":
@@ -63,13 +83,57 @@ def check_history(note: bytes, trusted: Sequence[Verifier]) -> KeyHistory:
         raise EvidenceError("a key history lists only keys of its log")
     listed = [found.key for found in history.ranges if found.key.kind == ED25519]
     own = [key for key in trusted if key.name == origin and key.kind == ED25519]
+    if before is not None:
+        if not history.goes_on(before):
+            raise EvidenceError(f"the key history of {origin} contradicts an earlier one")
+        earlier = [key for key in before.keys if key.kind == ED25519]
+        own = [*(key for key in own if key not in earlier), *earlier[-1:]]
     _, lines_by = open_note(note, [*dict.fromkeys([*own, *listed])])
     signed = {line.by for line in lines_by}
-    if not any(key.signs_as in signed for key in own):
-        raise EvidenceError(f"no key that is trusted signed the key history of {origin}")
-    if not listed or listed[-1].signs_as not in signed:
+    if not own or not all(key in listed and key.signs_as in signed for key in own):
+        raise EvidenceError(f"not every trusted key of {origin} signed the key history")
+    if listed[-1].signs_as not in signed:
         raise EvidenceError("the newest key did not sign the key history")
     return history
+
+
+def known_history(policy: Policy, origin: str, histories: Iterable[bytes]) -> KeyHistory | None:
+    """What is known of a log's keys by these histories, the ones that are known longer first.
+
+    One that the policy's keys did not sign, or that does not go on from those before, is ignored.
+    """
+    known = None
+    own = [key for key in policy.logs if key.name == origin]
+    for note in histories:
+        with suppress(EvidenceError):
+            known = check_history(note, own, known)
+    return known
+
+
+def keys_for(
+    policy: Policy, origin: str, size: int | None, histories: Iterable[bytes]
+) -> tuple[Verifier, ...]:
+    """The keys that count for a tree of this size of a log: of the policy, then by its histories.
+
+    `size` None: of any size, since a receipt has none.
+    """
+    history = known_history(policy, origin, histories)
+    named = () if history is None else history.ranges
+    counted = [found.key for found in named if size is None or found.holds(size)]
+    own = [key for key in policy.logs if key.name == origin]
+    return tuple(dict.fromkeys([*own, *counted]))
+
+
+def check_checkpoint(
+    note: bytes, policy: Policy, histories: Sequence[bytes] = ()
+) -> CheckedCheckpoint:
+    """`Policy.check_signature`, also by a key that counts for this size by one of the histories."""
+    try:
+        return policy.check_signature(note)
+    except UnnamedKey:
+        said = parse_checkpoint(parse_note(note).text)
+        logs = keys_for(policy, said.origin, said.size, histories)
+        return replace(policy, logs=logs).check_signature(note)
 
 
 def _text(history: KeyHistory) -> bytes:

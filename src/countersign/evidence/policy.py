@@ -58,6 +58,10 @@ class NoQuorum(EvidenceError):
     """Too few witnesses cosigned it."""
 
 
+class UnnamedKey(EvidenceError):
+    """No log of the policy signed it, and a key under the name of one did: perhaps a later one."""
+
+
 class NotCheckable(EvidenceError):
     """It depends on a signature that is there, by a kind of key that cannot be checked here."""
 
@@ -80,7 +84,10 @@ class Policy:
     quorum: bytes
 
     def check_signature(self, note: bytes) -> CheckedCheckpoint:
-        """Check that a log of the policy signed this checkpoint, for its own origin."""
+        """Check that a log of the policy signed this checkpoint, for its own origin.
+
+        UnnamedKey if only other keys with the name of such a log did.
+        """
         # One key may be that of a log and of a witness: it is one key all the same.
         keys = dict.fromkeys([*self.logs, *(witness.verifier for witness in self.witnesses)])
         checkable = tuple(key for key in keys if key.checkable)
@@ -101,7 +108,10 @@ class Policy:
             test = (
                 ", a test log: is this the live policy?" if TEST_ORIGIN in checkpoint.origin else ""
             )
-            raise EvidenceError(f"no log of the policy signed for {checkpoint.origin}{test}")
+            known = {key.signs_as for key in own}
+            unknown = any(by[0] == checkpoint.origin and by not in known for by in signed)
+            error = UnnamedKey if own and unknown else EvidenceError
+            raise error(f"no log of the policy signed for {checkpoint.origin}{test}")
         cosigned = tuple(
             Cosigned(witness.name, verified[witness.verifier.signs_as].time)
             for witness in self.witnesses

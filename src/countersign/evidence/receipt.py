@@ -14,8 +14,9 @@ from typing import Final
 from countersign.evidence.encoding import read_hash, read_number, read_text
 from countersign.evidence.entry import check_origin, entries_of, entry_host, log_entry
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Signer, Verifier, open_note, parse_note
-from countersign.evidence.policy import Policy
+from countersign.evidence.key_history import keys_for
+from countersign.evidence.note import NoKnownSignature, Signer, Verifier, open_note, parse_note
+from countersign.evidence.policy import Policy, UnnamedKey
 from countersign.evidence.proof import PATH_LENGTH_MAX
 from countersign.evidence.tree import leaf_hash, node_hash, verify_inclusion
 from countersign.instant import parse_rfc3339, rfc3339_ms
@@ -66,10 +67,11 @@ def make_receipts(
     ]
 
 
-def check_receipt(data: bytes, policy: Policy) -> Promise:
-    """What a receipt promises.
+def check_receipt(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) -> Promise:
+    """What a receipt promises, by a key of the policy, or of a history that such keys signed.
 
-    Raises EvidenceError if it is malformed, or no log of the policy signed it.
+    Raises EvidenceError if it is malformed, or no log of the policy signed it; UnnamedKey if only
+    another key with the name of such a log did.
     """
     if len(data) > RECEIPT_BYTES_MAX:
         raise EvidenceError(f"a receipt has at most {RECEIPT_BYTES_MAX} bytes")
@@ -94,11 +96,26 @@ def check_receipt(data: bytes, policy: Policy) -> Promise:
         raise EvidenceError("not a receipt")
     if [*text] != [""]:
         raise EvidenceError("the receipt has unexpected lines")
-    own = [key for key in policy.logs if key.name == origin and key.checkable]
-    _, [by, *_] = open_note(note, own)
+    own, by = _signed(note, origin, policy, histories)
     verify_inclusion(index, size, leaf_hash(log_entry(origin, digest)), path, root)
-    key = next(key for key in own if key.signs_as == by.by)
+    key = next(key for key in own if key.signs_as == by)
     return Promise(digest, origin, sealed_by, key)
+
+
+def _signed(
+    note: bytes, origin: str, policy: Policy, histories: Sequence[bytes]
+) -> tuple[Sequence[Verifier], tuple[str, bytes]]:
+    """The keys of the log, and name and id of the one that signed."""
+    own = [key for key in policy.logs if key.name == origin]
+    # A receipt has no size: any key of the log counts.
+    for keys in (own, keys_for(policy, origin, None, histories)):
+        try:
+            _, [line, *_] = open_note(note, [key for key in keys if key.checkable])
+        except NoKnownSignature:
+            continue
+        return keys, line.by
+    unknown = own and any(line.name == origin for line in parse_note(note).signatures)
+    raise (UnnamedKey if unknown else EvidenceError)(f"no log of the policy signed for {origin}")
 
 
 def _first_line(origin: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
-from countersign.cli.files import read_policy
+from countersign.cli.files import read_histories, read_policy
 from countersign.cli.support import Duration, command, printable, say, show
 from countersign.errors import InvalidArgument
 from countersign.evidence.alarm import ALARM_BYTES_MAX
@@ -137,17 +137,23 @@ def mirror_log(url: str, folder: Path, policy_file: Path, *, as_json: bool) -> N
 @click.option(
     "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
 )
+@click.option(
+    "--key-history", type=_FILE, help="What the log serves as `keys`: it names its other keys."
+)
 @command
-def check_alarm_file(file: Path, policy_file: Path, *, as_json: bool) -> None:
+def check_alarm_file(
+    file: Path, policy_file: Path, key_history: Path | None, *, as_json: bool
+) -> None:
     """Check the file of an alarm that somebody else found.
 
     Exit status: 0 the log's own signatures prove it; 1 the file does not show what it says; 2 it
-    depends on a signature that cannot be checked; 3 the file is consistent, and that this was
-    served is the word of its writer.
+    depends on a signature that cannot be checked, or that is by a key which is not known to be the
+    log's; 3 the file is consistent, and that this was served is the word of its writer.
     """
     policy = _policy(policy_file, as_json=as_json)
     with file.open("rb") as opened:
-        judged = check_alarm(opened.read(ALARM_BYTES_MAX + 1), policy)
+        data = opened.read(ALARM_BYTES_MAX + 1)
+    judged = check_alarm(data, policy, read_histories(key_history))
     kind = judged.alarm.kind.value if judged.alarm else None
     of = f" of {', '.join(judged.origins)}" if judged.origins else ""
     line = f"{judged.shown.value.upper()}{f' ({kind})' if kind else ''}{of}: {judged.message}"

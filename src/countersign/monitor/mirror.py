@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from typing import Final
 
-from countersign.evidence.alarm import EPOCH_RECORD, said_by
+from countersign.evidence.alarm import EPOCH_RECORD, KEY_HISTORY, said_by
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.key_history import check_history
-from countersign.evidence.note import NOTE_BYTES_MAX
 from countersign.evidence.tiles import WIDTH, GrowingTree, parse_tile_path, tiles_at
 from countersign.evidence.tree import HASH_BYTES, leaf_hash
 from countersign.monitor.reading import Reader, Wrong
 from countersign.monitor.round import (
-    KEY_HISTORY,
     SAVED_EVERY,
     AlarmFound,
     Look,
@@ -27,6 +24,7 @@ from countersign.monitor.round import (
     Unchecked,
     alarm_of,
     continues,
+    learn_keys,
     not_smaller,
     signed_checkpoint,
 )
@@ -102,6 +100,8 @@ async def mirror(look: Look, source: LogSource, copy: Copy, progress: OnProgress
     Raises AlarmFound, Unchecked, Unreachable, or OSError. The copy then is as good as before.
     """
     tree, old = copy.tree()
+    if old is not None:
+        look.histories[said_by(old).origin] = copy.read(KEY_HISTORY)
     note, head = await signed_checkpoint(look, source)
     if old is not None:
         if said_by(old).origin != head.origin:
@@ -137,11 +137,10 @@ async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> No
 
 
 async def _copy_keys(look: Look, source: LogSource, copy: Copy, head: Checkpoint) -> None:
-    """Copy the history of this log's keys, if there is one that a key of the policy signed."""
-    with suppress(Missing, EvidenceError):
-        note = await source.get(KEY_HISTORY, NOTE_BYTES_MAX)
-        if check_history(note, look.policy.logs).origin == head.origin:
-            copy.write(KEY_HISTORY, note)
+    """Copy the history of this log's keys, if there is one that the keys of the policy signed."""
+    await learn_keys(look, source, head.origin)
+    for note in look.history(head.origin):
+        copy.write(KEY_HISTORY, note)
 
 
 async def _read(

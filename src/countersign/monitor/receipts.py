@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import aclosing
-from dataclasses import replace
+from contextlib import aclosing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -12,12 +11,13 @@ from typing import Final
 from countersign.evidence.alarm import RECEIPT, AlarmKind, said_by
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.policy import UnnamedKey
 from countersign.evidence.receipt import RECEIPT_BYTES_MAX, Promise, check_receipt
 from countersign.evidence.tiles import GrowingTree
 from countersign.evidence.tree import HASH_BYTES, leaf_hash
 from countersign.monitor.reading import Keep, Reader, Wrong
-from countersign.monitor.round import AlarmFound, Watch, alarm_of
-from countersign.monitor.source import LogSource
+from countersign.monitor.round import AlarmFound, Watch, alarm_of, learn_keys, with_resources
+from countersign.monitor.source import LogSource, Unreachable
 from countersign.monitor.state import Kept
 from countersign.private_file import replace_file
 
@@ -38,20 +38,31 @@ class Receipts:
         self._found = _lines(self._found_file)
         self._noted: dict[str, set[bytes]] = {}
         self.waiting: dict[tuple[str, bytes], tuple[Promise, bytes]] = {}
-        self.unreadable: list[str] = []
+        self._unread: dict[str, bytes] = {}
         for path in sorted(path for path in folder.iterdir() if path.is_file()):
             with path.open("rb") as opened:
-                data = opened.read(RECEIPT_BYTES_MAX + 1)
+                self._unread[path.name] = opened.read(RECEIPT_BYTES_MAX + 1)
+        self.unreadable: list[str] = []
+        self.read(watch)
+
+    def read(self, watch: Watch) -> bool:
+        """Read those that could not be read before; whether one is signed by an unknown key."""
+        self.unreadable, unknown = [], False
+        histories = [note for note in watch.histories.values() if note is not None]
+        for name, data in [*self._unread.items()]:
             try:
-                promise = check_receipt(data, watch.policy)
+                promise = check_receipt(data, watch.policy, histories)
             except EvidenceError as error:
-                self.unreadable.append(f"{path.name}: {error}")
+                self.unreadable.append(f"{name}: {error}")
+                unknown = unknown or isinstance(error, UnnamedKey)
                 continue
+            del self._unread[name]
             key = promise.origin, promise.digest
             first = self.waiting.get(key)
             is_first = first is None or promise.sealed_by < first[0].sealed_by
             if is_first and _line(*key) not in self._found:
                 self.waiting[key] = promise, data
+        return unknown
 
     def seen(self, origin: str) -> Keep:
         """Notes what is in the tiles of this log; what was noted of it before is forgotten.
@@ -97,6 +108,7 @@ async def check_receipts(
     `began`: before their checkpoints were requested; what was due later may be in a later one.
     Raises AlarmFound or Unreachable.
     """
+    await _read_again(receipts, watch, source, logs)
     origins = [kept.origin for kept in logs]
     for kept in logs:
         receipts.read_to_root(kept.origin, origins)
@@ -127,7 +139,19 @@ async def check_receipts(
             )
             note = (last.note or "").encode()
             alarm = watch.alarm(AlarmKind.SUPPRESSED, last.url, message, note)
-            raise AlarmFound(replace(alarm, resources={RECEIPT: data}))
+            held = {RECEIPT: data, **watch.kept_of(promise.origin)}
+            raise AlarmFound(with_resources(alarm, held))
+
+
+async def _read_again(
+    receipts: Receipts, watch: Watch, source: LogSource, logs: Sequence[Kept]
+) -> None:
+    """Read receipts by keys that are known since, or that the logs' histories name now."""
+    if receipts.read(watch):
+        for kept in logs:
+            with suppress(Unreachable):  # such a receipt stays unread, which accuses no log
+                await learn_keys(watch, source.at(kept.url), kept.origin)
+        receipts.read(watch)
 
 
 def _line(origin: str, digest: bytes) -> str:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from countersign.clock import Clock
-from countersign.evidence.alarm import Alarm, AlarmKind, said_by
+from countersign.evidence.alarm import KEY_HISTORY, Alarm, AlarmKind, of_log, said_by
 from countersign.evidence.check_alarm import forked
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.key_history import check_history
-from countersign.evidence.note import NOTE_BYTES_MAX
-from countersign.evidence.policy import CheckedCheckpoint, NoQuorum, NotCheckable, Policy
+from countersign.evidence.key_history import check_checkpoint, check_history, known_history
+from countersign.evidence.note import NOTE_BYTES_MAX, parse_note
+from countersign.evidence.policy import (
+    CheckedCheckpoint,
+    NoQuorum,
+    NotCheckable,
+    Policy,
+    UnnamedKey,
+)
 from countersign.evidence.tree import subtrees
 from countersign.instant import from_ns, rfc3339
 from countersign.monitor.reading import Keep, Reader, Wrong, nothing
@@ -24,8 +30,6 @@ from countersign.monitor.state import Kept, ReadTree, State
 
 SAVED_EVERY: Final = 100 * 256
 """Entries after which what was read so far is kept."""
-KEY_HISTORY: Final = "keys"
-"""The name, below the address of a log, of the history of its keys."""
 _SECOND_NS: Final = 1_000_000_000
 
 
@@ -51,6 +55,13 @@ class Look:
 
     policy: Policy
     clock: Clock
+    histories: dict[str, bytes | None] = field(default_factory=dict)
+    """Of each log that was looked at, the history of its keys; None: there is none that counts."""
+
+    def history(self, origin: str) -> tuple[bytes, ...]:
+        """The history of this log's keys, if it is known."""
+        found = self.histories.get(origin)
+        return () if found is None else (found,)
 
     @property
     def now(self) -> int:
@@ -58,9 +69,14 @@ class Look:
         return self.clock.time_ns() // _SECOND_NS
 
     def alarm(self, kind: AlarmKind, url: str, message: str, *notes: bytes) -> Alarm:
-        """An alarm of this moment."""
+        """An alarm of this moment, with the histories of the keys of its logs."""
         at = rfc3339(from_ns(self.clock.time_ns()))
-        return Alarm(kind, url, at, message, notes)
+        histories = self.kept_of(*(said_by(note).origin for note in notes))
+        return Alarm(kind, url, at, message, notes, resources=histories)
+
+    def kept_of(self, *origins: str) -> dict[str, bytes | None]:
+        """The histories of these logs that are known, as an alarm has them."""
+        return {of_log(origin): note for origin in origins for note in self.history(origin)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +117,7 @@ async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> K
         kept,
         url=source.url,
         note=note.decode(),
+        keys=next((keys.decode() for keys in watch.history(kept.origin)), None),
         tree=tree,
         reading=None,
         # The whole look decides later whether all was right: from here on it may only fail.
@@ -126,7 +143,7 @@ async def signed_checkpoint(look: Look, source: LogSource) -> tuple[bytes, Check
     if origin not in {log.name for log in look.policy.logs}:
         raise Unchecked(f"the policy names no log {origin}: get the operator's present policy")
     try:
-        checked = await _signed(look.policy, source, note)
+        checked = await _signed(look, source, note)
         look.policy.check_quorum(checked)
     except NotCheckable as error:
         raise Unchecked(f"{origin}: {error}") from error
@@ -137,26 +154,51 @@ async def signed_checkpoint(look: Look, source: LogSource) -> tuple[bytes, Check
     return note, checked.checkpoint
 
 
-async def _signed(policy: Policy, source: LogSource, note: bytes) -> CheckedCheckpoint:
-    """The checkpoint, signed by a key of the policy, or by one that such a key names as later.
+async def _signed(look: Look, source: LogSource, note: bytes) -> CheckedCheckpoint:
+    """The checkpoint, signed by a key of the policy, or by one that its keys name in a history.
 
-    Raises EvidenceError if it is signed by neither.
+    The history is requested once for each log, and when there is a signature by a key that is not
+    known: while the key before it signs too, which is when that can be relied on most.
+    """
+    origin = said_by(note).origin
+    try:
+        checked = check_checkpoint(note, look.policy, look.history(origin))
+    except UnnamedKey:
+        served = await learn_keys(look, source, origin)
+        try:
+            return check_checkpoint(note, look.policy, look.history(origin))
+        except UnnamedKey as error:
+            alarm = look.alarm(AlarmKind.KEY, source.url, str(error), note)
+            raise AlarmFound(with_resources(alarm, {KEY_HISTORY: served})) from error
+    if origin not in look.histories or _has_unknown_key(look, origin, note):
+        look.histories.setdefault(origin, None)
+        with suppress(Unreachable):  # all that has to be known is known
+            await learn_keys(look, source, origin)
+    return checked
+
+
+async def learn_keys(look: Look, source: LogSource, origin: str) -> bytes | None:
+    """Request the history of this log's keys, and know it if it goes on from what is known.
+
+    Gives what was served, None if nothing was. Raises Unreachable.
     """
     try:
-        return policy.check_signature(note)
-    except NotCheckable:
-        raise
-    except EvidenceError:
-        size = said_by(note).size
-        try:
-            history = check_history(await source.get(KEY_HISTORY, NOTE_BYTES_MAX), policy.logs)
-        except (Missing, EvidenceError):
-            history = None
-        if history is None or history.origin != said_by(note).origin:
-            raise
-        named = [found.key for found in history.ranges if history.counts(found.key, size)]
-        logs = tuple(dict.fromkeys([*policy.logs, *named]))
-        return replace(policy, logs=logs).check_signature(note)
+        served = await source.get(KEY_HISTORY, NOTE_BYTES_MAX)
+    except Missing:
+        return None
+    own = [key for key in look.policy.logs if key.name == origin]
+    before = known_history(look.policy, origin, look.history(origin))
+    with suppress(EvidenceError):
+        check_history(served, own, before)
+        look.histories[origin] = served
+    return served
+
+
+def _has_unknown_key(look: Look, origin: str, note: bytes) -> bool:
+    history = known_history(look.policy, origin, look.history(origin))
+    keys = [*look.policy.logs, *(history.keys if history else ())]
+    known = {key.signs_as for key in keys}
+    return any(line.name == origin and line.by not in known for line in parse_note(note).signatures)
 
 
 async def not_smaller(
@@ -234,4 +276,9 @@ async def _grow(
 
 def alarm_of(look: Look, source: LogSource, wrong: Wrong, note: bytes) -> Alarm:
     alarm = look.alarm(wrong.kind, source.url, wrong.message, note)
-    return replace(alarm, resources=wrong.resources, index=wrong.index, path=wrong.path)
+    return replace(with_resources(alarm, wrong.resources), index=wrong.index, path=wrong.path)
+
+
+def with_resources(alarm: Alarm, more: Mapping[str, bytes | None]) -> Alarm:
+    """An alarm with further resources."""
+    return replace(alarm, resources={**alarm.resources, **more})

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from countersign.evidence.alarm import Alarm, format_alarm, said_by
+from countersign.evidence.alarm import Alarm, format_alarm, is_history, said_by
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tiles import GrowingTree
@@ -47,6 +47,8 @@ class Kept:
     url: str
     note: str | None = None
     """The last signed checkpoint that was found right; None: there was none yet."""
+    keys: str | None = None
+    """The newest history of the log's keys that was found right."""
     tree: ReadTree = ReadTree()
     """The tree of that checkpoint, every entry of which was read."""
     reading: ReadTree | None = None
@@ -92,7 +94,8 @@ class State:
 
     def write_alarm(self, alarm: Alarm) -> Path:
         """Write the file of an alarm; what contradicts in the same way has one file, the first."""
-        shown = replace(alarm, observed_at="", message="", url="")
+        resources = {k: v for k, v in alarm.resources.items() if not is_history(k)}
+        shown = replace(alarm, observed_at="", message="", url="", resources=resources)
         name = f"{alarm.kind.value}-{sha256(format_alarm(shown)).hexdigest()[:16]}.alarm.json"
         path = self.directory / "alarms" / name
         if not path.exists():

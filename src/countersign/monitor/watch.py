@@ -21,7 +21,7 @@ from countersign.evidence.tree import leaf_hash, verify_inclusion
 from countersign.instant import from_ns
 from countersign.monitor.reading import Reader, Wrong
 from countersign.monitor.receipts import Receipts, check_receipts
-from countersign.monitor.round import AlarmFound, Unchecked, Watch, check_log
+from countersign.monitor.round import AlarmFound, Unchecked, Watch, check_log, with_resources
 from countersign.monitor.source import LogSource, Missing, Unreachable
 from countersign.monitor.state import Kept
 from countersign.private_file import replace_file
@@ -75,6 +75,8 @@ class Patience:
 async def look(watch: Watch, source: LogSource, patience: Patience) -> Seen:
     """Check the log at this address and all that follow it; whatever happens is a result."""
     known, began = watch.state.logs(), from_ns(watch.clock.time_ns())
+    histories = {kept.origin: None if kept.keys is None else kept.keys.encode() for kept in known}
+    watch = replace(watch, histories=histories)
     try:
         try:
             receipts = None if watch.receipts is None else Receipts(watch.receipts, watch)
@@ -165,9 +167,8 @@ async def _check_beginning(watch: Watch, source: LogSource, old: Kept, new: Kept
             record = None  # what is shown is another record
     if message is not None:
         alarm = watch.alarm(AlarmKind.EPOCH, source.url, message, *notes)
-        raise AlarmFound(
-            replace(alarm, resources={EPOCH_RECORD: record}, index=0, path=tuple(path))
-        )
+        alarm = with_resources(alarm, {EPOCH_RECORD: record})
+        raise AlarmFound(replace(alarm, index=0, path=tuple(path)))
 
 
 def _check_growth(watch: Watch, kept: Kept, patience: Patience) -> None:
