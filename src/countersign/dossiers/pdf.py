@@ -316,7 +316,7 @@ def _said(dossier: Dossier, acknowledgment: DossierRecord | None) -> Iterator[tu
     words = _WORDS["said"]
     if acknowledgment:
         yield from said_of(acknowledgment.record, acknowledgment.shown)
-    if len(dossier.records) > 1:
+    if acknowledgment is None or len(dossier.records) > 1:
         yield "operator", words["times"]
     if dossier.of(CLEARANCE):
         yield "operator", words["decision"]
