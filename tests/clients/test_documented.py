@@ -65,7 +65,7 @@ def test_the_shown_javascript_runs(place: Place, built: Path, tmp_path: Path) ->
         "nodenext",
         "--target",
         "es2022",
-        typed,
+        str(typed),
     ]
     checked = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
