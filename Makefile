@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-all lint bench openapi schema docs web demo screenshots lock clean
+.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo screenshots lock clean
 MAKEFLAGS += --no-builtin-rules
 # Without bytecode every process of a run would compile the source again, and the tests too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,10 +24,10 @@ CHECKOUT_ARGS ?=
 WEBHOOK_ARGS ?=
 
 VENV := .venv
-# The tools that are installed next to the service.
-PACKAGES := packages/simulators packages/conformance
+# The tools and the client that are installed next to the service.
+PACKAGES := packages/simulators packages/conformance clients/python
 # Node.js, each with a lock file; the tests need the packages of all of them.
-NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript
+NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript clients/typescript
 NODE_STAMPS := $(NODE_FOLDERS:=/node_modules/.package-lock.json)
 COMPONENT := src/countersign/checkout/component/countersign-notice.js
 BIN := $(VENV)/bin
@@ -66,10 +66,14 @@ bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench.checkout $(CHECKOUT_ARGS)
 	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)
 	$(BIN)/python -m bench.monitor $(MONITOR_ARGS)
+	$(BIN)/python -m bench.clients
 
 openapi: $(VENV)/.runtime ## Write spec/openapi.json from the route table
 	$(BIN)/python -m tools.openapi > spec/openapi.json.new
 	mv spec/openapi.json.new spec/openapi.json
+
+clients: $(VENV)/.dev ## Write types, errors and operations of clients/ from spec/openapi.json
+	$(BIN)/python -m tools.clients
 
 # Only until the first release: after that, a change of the tables is a migration that follows.
 schema: $(VENV)/.runtime ## Write the first migration's SQL again from db/tables.py

@@ -26,7 +26,7 @@ PAGES: Final = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 SOURCE: Final = ROOT / "src" / "countersign"
-FOLDERS: Final = ("bench", "examples", "packages", "src", "tests")
+FOLDERS: Final = ("bench", "clients", "examples", "packages", "src", "tests", "tools")
 _COMMENT: Final = re.compile(r"(?:^|\s)# (.*)$", re.MULTILINE)
 _GUIDE: Final = re.compile(r"/docs/[a-z-]+#[a-z0-9-]+")
 

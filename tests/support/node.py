@@ -10,7 +10,8 @@ _ROOT: Final = Path(__file__).parents[2]
 WEB: Final = _ROOT / "web"
 AXE: Final = _ROOT / "tests" / "browser" / "javascript"
 WEBHOOKS: Final = _ROOT / "tests" / "webhooks" / "javascript"
-FOLDERS: Final = (WEB, AXE, WEBHOOKS)
+CLIENT: Final = _ROOT / "clients" / "typescript"
+FOLDERS: Final = (WEB, AXE, WEBHOOKS, CLIENT)
 """Those in which `npm ci` was run can be used by the tests marked `npm`."""
 
 

@@ -1,0 +1,289 @@
+"""What the API refuses, an exception for each code.
+
+Written by `make clients` from spec/openapi.json: do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from countersign_client.failure import CountersignError
+
+
+class CheckoutSessionClosed(CountersignError):
+    """The checkout session has ended."""
+
+    default_code = "checkout_session_closed"
+
+
+class ClearanceClosed(CountersignError):
+    """Everything that this order requires was already reported."""
+
+    default_code = "clearance_closed"
+
+
+class ClearanceNotGranted(CountersignError):
+    """This order was not cleared, so no fulfilment can be reported for it."""
+
+    default_code = "clearance_not_granted"
+
+
+class CursorExpired(CountersignError):
+    """Events as old as this cursor are no longer kept: some events after it may be deleted."""
+
+    default_code = "cursor_expired"
+
+
+class EmptyInitials(CountersignError):
+    """One or more initials are blank."""
+
+    default_code = "empty_initials"
+
+
+class Erased(CountersignError):
+    """The requested personal data was erased."""
+
+    default_code = "erased"
+
+
+class EvidenceDamaged(CountersignError):
+    """The stored data of this acknowledgment fails verification and is not returned."""
+
+    default_code = "evidence_damaged"
+
+
+class EvidencePending(CountersignError):
+    """The evidence is not sealed in the log yet."""
+
+    default_code = "evidence_pending"
+
+
+class Forbidden(CountersignError):
+    """The API key lacks the scope that this operation needs."""
+
+    default_code = "forbidden"
+
+
+class IdempotencyInProgress(CountersignError):
+    """A request with this Idempotency-Key is still running."""
+
+    default_code = "idempotency_in_progress"
+
+
+class IdempotencyKeyReused(CountersignError):
+    """This Idempotency-Key was used with a different request body."""
+
+    default_code = "idempotency_key_reused"
+
+
+class InitialsCountMismatch(CountersignError):
+    """The number of initials differs from the number of lines of the notice."""
+
+    default_code = "initials_count_mismatch"
+
+
+class InternalError(CountersignError):
+    """Something went wrong inside the service."""
+
+    default_code = "internal_error"
+
+
+class InvalidApiKey(CountersignError):
+    """The API key is not valid."""
+
+    default_code = "invalid_api_key"
+
+
+class InvalidClientToken(CountersignError):
+    """The client token is not that of a checkout session."""
+
+    default_code = "invalid_client_token"
+
+
+class InvalidRequest(CountersignError):
+    """The request is not well formed."""
+
+    default_code = "invalid_request"
+
+
+class MethodNotAllowed(CountersignError):
+    """This path does not support that method."""
+
+    default_code = "method_not_allowed"
+
+
+class ModeMismatch(CountersignError):
+    """The field test_mode does not match the mode of the API key."""
+
+    default_code = "mode_mismatch"
+
+
+class NotFound(CountersignError):
+    """The path or object was not found: it does not exist, or this key may not see it."""
+
+    default_code = "not_found"
+
+
+class NoticeNotFound(CountersignError):
+    """The notice was not found."""
+
+    default_code = "notice_not_found"
+
+
+class NoticeNotInForce(CountersignError):
+    """No version of this notice is in force now."""
+
+    default_code = "notice_not_in_force"
+
+
+class NoticeNotReviewed(CountersignError):
+    """The text of this notice has not been reviewed against the official text."""
+
+    default_code = "notice_not_reviewed"
+
+
+class NoticeVersionMismatch(CountersignError):
+    """The notice_version sent is not the version in force."""
+
+    default_code = "notice_version_mismatch"
+
+
+class OriginNotAllowed(CountersignError):
+    """The page that sent this request is not one that may."""
+
+    default_code = "origin_not_allowed"
+
+
+class OriginNotRegistered(CountersignError):
+    """The origin is not registered for this account."""
+
+    default_code = "origin_not_registered"
+
+
+class Overloaded(CountersignError):
+    """The service is overloaded at the moment."""
+
+    default_code = "overloaded"
+
+
+class PayloadTooLarge(CountersignError):
+    """The request body is larger than this path accepts."""
+
+    default_code = "payload_too_large"
+
+
+class ProviderSessionNotBound(CountersignError):
+    """The session belongs to someone else, to another integration, or to the test mode."""
+
+    default_code = "provider_session_not_bound"
+
+
+class ProviderSessionNotFound(CountersignError):
+    """The identity provider has no such session."""
+
+    default_code = "provider_session_not_found"
+
+
+class ProviderUnavailable(CountersignError):
+    """The identity provider returned no usable response."""
+
+    default_code = "provider_unavailable"
+
+
+class RateLimited(CountersignError):
+    """Too many requests."""
+
+    default_code = "rate_limited"
+
+
+class ReviewRefused(CountersignError):
+    """This decision cannot make the buyer verified."""
+
+    default_code = "review_refused"
+
+
+class StorageUnavailable(CountersignError):
+    """The database did not respond."""
+
+    default_code = "storage_unavailable"
+
+
+class TooManyWebhookEndpoints(CountersignError):
+    """This account has the maximum number of webhook endpoints."""
+
+    default_code = "too_many_webhook_endpoints"
+
+
+class Unauthorized(CountersignError):
+    """No API key was sent."""
+
+    default_code = "unauthorized"
+
+
+class UnsupportedMediaType(CountersignError):
+    """The request body must be sent with Content-Type: application/json."""
+
+    default_code = "unsupported_media_type"
+
+
+class VerificationMisconfigured(CountersignError):
+    """The identity provider refuses the credentials of this account."""
+
+    default_code = "verification_misconfigured"
+
+
+class VerificationNotConfigured(CountersignError):
+    """This account has no identity provider configured for live verification."""
+
+    default_code = "verification_not_configured"
+
+
+class WebhookEndpointDisabled(CountersignError):
+    """The webhook endpoint is disabled, so nothing is sent to it."""
+
+    default_code = "webhook_endpoint_disabled"
+
+
+_ALL: Final = (
+    CheckoutSessionClosed,
+    ClearanceClosed,
+    ClearanceNotGranted,
+    CursorExpired,
+    EmptyInitials,
+    Erased,
+    EvidenceDamaged,
+    EvidencePending,
+    Forbidden,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    InitialsCountMismatch,
+    InternalError,
+    InvalidApiKey,
+    InvalidClientToken,
+    InvalidRequest,
+    MethodNotAllowed,
+    ModeMismatch,
+    NotFound,
+    NoticeNotFound,
+    NoticeNotInForce,
+    NoticeNotReviewed,
+    NoticeVersionMismatch,
+    OriginNotAllowed,
+    OriginNotRegistered,
+    Overloaded,
+    PayloadTooLarge,
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    ProviderUnavailable,
+    RateLimited,
+    ReviewRefused,
+    StorageUnavailable,
+    TooManyWebhookEndpoints,
+    Unauthorized,
+    UnsupportedMediaType,
+    VerificationMisconfigured,
+    VerificationNotConfigured,
+    WebhookEndpointDisabled,
+)
+
+BY_CODE: Final[dict[str, type[CountersignError]]] = {e.default_code: e for e in _ALL}

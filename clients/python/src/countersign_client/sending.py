@@ -1,0 +1,212 @@
+"""Sending a call: attempts, waits, errors. The two senders differ in `await` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Generic, TypeVar
+
+import httpx2
+import msgspec
+
+from countersign_client.call import Call
+from countersign_client.errors import BY_CODE
+from countersign_client.failure import (
+    ConnectionFailed,
+    CountersignError,
+    TimedOut,
+    UnexpectedResponse,
+)
+from countersign_client.retries import Retries, wait_before_next
+
+T = TypeVar("T")
+
+_COPIES_MAX: Final = 32
+_NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+
+
+class _ErrorDetail(msgspec.Struct):
+    code: str
+    message: str
+
+
+class _ErrorBody(msgspec.Struct):
+    error: _ErrorDetail
+
+
+class Exchange:
+    """What both senders share: how a request is made, and copies that may still be current."""
+
+    def __init__(self, *, base_url: str, api_key: str, retries: Retries) -> None:
+        self._base_url = base_url
+        self.is_plain: Final = base_url.startswith("http://")
+        self._api_key = api_key
+        self.retries = retries
+        self._copies: dict[str, tuple[str, bytes]] = {}
+
+    def request_of(self, call: Call[Any]) -> dict[str, Any]:
+        """The arguments of `request`."""
+        target, content = call.target, call.content
+        headers = {"Authorization": f"Bearer {self._api_key}"}
+        headers |= {name: value for name, value in call.headers.items() if value is not None}
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        if call.revalidated and (copy := self._copies.get(target)):
+            headers["If-None-Match"] = copy[0]
+        return {
+            "method": call.method,
+            "url": self._base_url + target,
+            "headers": headers,
+            "content": content,
+            "follow_redirects": False,
+        }
+
+    def result_of(self, call: Call[T], response: httpx2.Response) -> T:
+        """What a successful response says.
+
+        Raises UnexpectedResponse if it is none of this API.
+        """
+        content, target = response.content, call.target
+        if response.status_code == httpx2.codes.NOT_MODIFIED and target in self._copies:
+            content = self._copies[target][1]
+        elif call.revalidated and (etag := response.headers.get("ETag")):
+            if len(self._copies) >= _COPIES_MAX:
+                self._copies.clear()
+            self._copies[target] = (etag, content)
+        try:
+            return call.result(content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise _unexpected(response, str(error)) from error
+
+
+class Attempts(Generic[T]):
+    """The attempts at one call: judges each, and says how long to wait before the next."""
+
+    def __init__(self, exchange: Exchange, call: Call[T]) -> None:
+        self._exchange, self._call = exchange, call
+        self.request: Final = exchange.request_of(call)
+        self._attempt, self._waited = 0, 0.0
+
+    def failed(self, error: httpx2.TransportError) -> float:
+        """The seconds to wait after an attempt without a response.
+
+        Raises ConnectionFailed or TimedOut if it was the last one.
+        """
+        return self._wait_or_raise(_lost(error), error)
+
+    def refused(self, response: httpx2.Response) -> float | None:
+        """The seconds to wait after this response, or None if it is a success.
+
+        Raises CountersignError if it was the last one.
+        """
+        if response.status_code in {200, 304}:
+            return None
+        return self._wait_or_raise(error_of(response), None)
+
+    def result(self, response: httpx2.Response) -> T:
+        return self._exchange.result_of(self._call, response)
+
+    def _wait_or_raise(self, error: CountersignError, cause: Exception | None) -> float:
+        self._attempt += 1
+        wait = wait_before_next(
+            self._exchange.retries,
+            error,
+            attempt=self._attempt,
+            waited=self._waited,
+            repeatable=self._call.repeatable,
+        )
+        if wait is None:
+            raise error from cause
+        self._waited += wait
+        return wait
+
+
+class Sender:
+    """Sends calls, and waits for what they return."""
+
+    def __init__(
+        self, exchange: Exchange, http: httpx2.Client, sleep: Callable[[float], object]
+    ) -> None:
+        self._exchange, self._http, self._sleep = exchange, http, sleep
+
+    def send(self, call: Call[T]) -> T:
+        """Send a call until it succeeds or fails finally.
+
+        Raises CountersignError.
+        """
+        attempts = Attempts(self._exchange, call)
+        while True:
+            try:
+                response = self._http.request(**attempts.request)
+            except httpx2.TransportError as error:
+                wait = attempts.failed(error)
+            else:
+                refused = attempts.refused(response)
+                if refused is None:
+                    return attempts.result(response)
+                wait = refused
+            self._sleep(wait)
+
+
+class AsyncSender:
+    """Sends calls in an event loop."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        http: httpx2.AsyncClient,
+        sleep: Callable[[float], Awaitable[object]],
+    ) -> None:
+        self._exchange, self._http, self._sleep = exchange, http, sleep
+
+    async def send(self, call: Call[T]) -> T:
+        """Send a call until it succeeds or fails finally.
+
+        Raises CountersignError.
+        """
+        attempts = Attempts(self._exchange, call)
+        while True:
+            try:
+                response = await self._http.request(**attempts.request)
+            except httpx2.TransportError as error:
+                wait = attempts.failed(error)
+            else:
+                refused = attempts.refused(response)
+                if refused is None:
+                    return attempts.result(response)
+                wait = refused
+            await self._sleep(wait)
+
+
+def error_of(response: httpx2.Response) -> CountersignError:
+    """The error that a response stands for; one of another shape did not come from this API."""
+    try:
+        told = msgspec.json.decode(response.content, type=_ErrorBody).error
+    except msgspec.DecodeError:
+        return _unexpected(response, f"HTTP status {response.status_code}")
+    return BY_CODE.get(told.code, CountersignError)(
+        told.message, code=told.code, **_circumstances(response)
+    )
+
+
+def _unexpected(response: httpx2.Response, what: str) -> UnexpectedResponse:
+    message = f"The response is not one of this API: {what}"
+    return UnexpectedResponse(message, **_circumstances(response))
+
+
+def _circumstances(response: httpx2.Response) -> dict[str, Any]:
+    after = response.headers.get("Retry-After", "")
+    return {
+        "status": response.status_code,
+        "request_id": response.headers.get("X-Request-Id"),
+        # A date is possible too (RFC 9110), but this API does not send one.
+        "retry_after": float(after) if after.isascii() and after.isdigit() else None,
+    }
+
+
+def _lost(error: httpx2.TransportError) -> ConnectionFailed | TimedOut:
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, _NEVER_SENT):
+        return ConnectionFailed(text, sent=False)
+    if isinstance(error, httpx2.TimeoutException):
+        return TimedOut(text)
+    return ConnectionFailed(text, sent=True)

@@ -1,0 +1,1068 @@
+"""What operations take and return.
+
+Written by `make clients` from spec/openapi.json: do not edit.
+
+Times are in UTC. A set of words, such as `BuyerStatus`, may grow: results have them as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from countersign_client.call import Result
+
+NoticeStatus: TypeAlias = Literal[
+    "enjoined", "in_force", "not_reviewed", "scheduled", "superseded", "withdrawn"
+]
+"""The status of a version in one mode at one time."""
+
+Requirement: TypeAlias = Literal["not_required", "required", "unknown"]
+"""Whether something is needed. Treat `unknown` like `required`."""
+
+RequirementReason: TypeAlias = Literal[
+    "delivered_to_state",
+    "no_rule",
+    "no_version_in_force",
+    "not_in_effect_yet",
+    "not_reviewed",
+    "product_class_not_named",
+    "product_class_unknown",
+    "residence_unknown",
+    "resident_of_state",
+    "state_not_named",
+    "state_unknown",
+    "zip_contradicts_state",
+]
+"""Why a notice is needed, or not, or why that is not known."""
+
+RequiredCheck: TypeAlias = Literal["address", "age"]
+"""What of the buyer has to be proved."""
+
+WarningType: TypeAlias = Literal["not_sufficient"]
+"""What else to know of an order."""
+
+VersionSource: TypeAlias = Literal["asserted", "assumed"]
+"""Whether the caller named the version that was shown, or the version in force was assumed."""
+
+Source: TypeAlias = Literal["body", "connection", "header"]
+"""Where a fact was taken from."""
+
+Capture: TypeAlias = Literal["hosted", "vendor_api"]
+"""How the initials were captured, which determines what the record can prove.
+
+With `vendor_api` the vendor asserts what the buyer did; with `hosted` the buyer's browser sent
+the initials directly to this service.
+"""
+
+BuyerStatus: TypeAlias = Literal[
+    "expired", "failed", "pending", "requires_input", "revoked", "verified"
+]
+"""The verification status of a buyer."""
+
+Reason: TypeAlias = Literal[
+    "address_not_proved",
+    "age_below_minimum",
+    "age_not_proved",
+    "age_unknown",
+    "consent_declined",
+    "contact_unverified",
+    "details_mismatch",
+    "device_unsupported",
+    "document_expired",
+    "document_expiry_unknown",
+    "document_not_accepted",
+    "document_unreadable",
+    "document_unsupported",
+    "identity_failed",
+    "identity_not_proved",
+    "identity_requires_input",
+    "selfie_mismatch",
+    "selfie_not_accepted",
+    "session_canceled",
+    "session_expired",
+    "session_not_bound",
+    "session_redacted",
+    "session_undecided",
+    "simulated_elsewhere",
+    "test_session",
+    "zip_mismatch",
+    "zip_unknown",
+]
+"""Why a verification does not count; docs/verification.md says what to do about each reason."""
+
+ReviewDecision: TypeAlias = Literal["accept_zip", "dismiss"]
+"""What is decided on a buyer in the queue."""
+
+VerificationSessionStatus: TypeAlias = Literal[
+    "cancelled", "completed", "expired", "open", "pending", "requires_input"
+]
+"""Where a verification session stands; `open`, `pending` and `requires_input` are no ends."""
+
+EventType: TypeAlias = Literal[
+    "acknowledgment.created",
+    "acknowledgment.erased",
+    "acknowledgment.sealed",
+    "buyer.expired",
+    "buyer.expiring",
+    "buyer.failed",
+    "buyer.requires_input",
+    "buyer.revoked",
+    "buyer.verified",
+    "checkout_session.completed",
+    "checkout_session.declined",
+    "checkout_session.expired",
+    "clearance.closed",
+    "clearance.created",
+    "notice.published",
+    "verification_session.cancelled",
+    "verification_session.completed",
+    "verification_session.expired",
+]
+"""What happened."""
+
+Disabled: TypeAlias = Literal["gone", "requested"]
+"""Why an endpoint is disabled."""
+
+DeliveryStatus: TypeAlias = Literal["failed", "pending", "stopped", "succeeded"]
+"""The status of a delivery."""
+
+Outcome: TypeAlias = Literal["address_refused", "delivered", "refused", "timed_out", "unreachable"]
+"""The result of one attempt."""
+
+Collected: TypeAlias = Literal["acknowledgment", "identity"]
+"""What a session collects."""
+
+Status: TypeAlias = Literal["cancelled", "completed", "declined", "expired", "open"]
+"""Where a session stands; all but `open` are ends."""
+
+ClaimedEvent: TypeAlias = Literal["changed", "initialed", "reviewed", "shown"]
+"""What a browser says that the buyer did."""
+
+Fault: TypeAlias = Literal[
+    "misconfigured",
+    "rate_limited",
+    "server_error",
+    "session_not_bound",
+    "session_not_found",
+    "timeout",
+    "unintelligible",
+]
+"""A failure of an identity provider, or of the access to it."""
+
+Mode: TypeAlias = Literal["live", "test"]
+"""Test or live: the API key decides."""
+
+
+class CartInput(TypedDict):
+    """What is sold, and to where, as far as rules depend on it."""
+
+    product_classes: Sequence[str]
+    """The class of each product. One that no rule names is unknown."""
+
+    ship_to: DestinationInput
+
+    residence_state: NotRequired[str | None]
+    """The state in which the buyer lives; left out: not known."""
+
+    exemption: NotRequired[ExemptionInput | None]
+
+
+class DestinationInput(TypedDict):
+    """Where an order is delivered."""
+
+    state: str
+    """Two-letter USPS code. One that is not in use is unknown."""
+
+    zip: NotRequired[str | None]
+    """ZIP or ZIP+4. One that cannot be in `state` makes the state unknown."""
+
+
+class ExemptionInput(TypedDict):
+    """Why no notice would be needed, as you assert it. It changes nothing in the response."""
+
+    reason: str
+    """In your words."""
+
+    evidence_reference: NotRequired[str | None]
+    """Where you keep the evidence."""
+
+
+class ViewportInput(TypedDict):
+    """The size of the window in CSS pixels, as the browser claims."""
+
+    width: int
+
+    height: int
+
+
+class ShippingAddressInput(TypedDict):
+    """The address that the order ships to."""
+
+    postal_code: str
+
+    line1: NotRequired[str | None]
+
+    line2: NotRequired[str | None]
+
+    city: NotRequired[str | None]
+
+    state: NotRequired[str | None]
+
+    country: NotRequired[str | None]
+
+
+class ClaimedInput(TypedDict):
+    """What the browser says that the buyer did."""
+
+    line: NotRequired[int | None]
+    """Counted from 1."""
+
+    event: ClaimedEvent
+
+
+class NoticeSummary(Result, frozen=True, kw_only=True):
+    """A notice of the registry, as seen by keys of this mode."""
+
+    notice_id: str
+
+    title: str
+
+    jurisdiction: str
+
+    language: str
+
+    version: str | None
+    """The version in force; null: no version is in force."""
+
+    versions: int
+    """The number of published versions."""
+
+
+class Notice(Result, frozen=True, kw_only=True):
+    """A notice to show. Show every bullet in full; the buyer initials each one separately."""
+
+    notice_id: str
+
+    version: str
+
+    title: str
+
+    heading: str
+
+    bullets: tuple[str, ...]
+    """The lines to initial; send one element of initials for each."""
+
+    attestation_text: str
+
+    source_law: str
+
+    source_bill: str
+
+
+class NoticeVersion(Result, frozen=True, kw_only=True):
+    """A published version and its status for keys of this mode."""
+
+    notice_id: str
+
+    version: str
+
+    status: str
+    """See `NoticeStatus`."""
+
+    digest: str
+    """Hex SHA-256 of the published bytes."""
+
+    lines: int
+    """The number of bullets to initial."""
+
+    effective_from: date
+
+    published_at: datetime
+
+    reviewed_at: datetime | None
+
+    reviewed_against: str | None
+    """The official text that the version was compared with; null: not reviewed."""
+
+    source_url: str
+
+    editorial: tuple[str, ...]
+    """Fields that are the operator's wording, not the law's."""
+
+    text_gaps: tuple[str, ...]
+    """Known gaps in the text."""
+
+
+class Exemption(Result, frozen=True, kw_only=True):
+    """Why no notice would be needed, as you assert it. It changes nothing in the response."""
+
+    reason: str
+    """In your words."""
+
+    evidence_reference: str | None = None
+    """Where you keep the evidence."""
+
+
+class Requirements(Result, frozen=True, kw_only=True):
+    """What an order needs, by the rules of the notices."""
+
+    decision: str
+    """Whether any notice is needed. See `Requirement`."""
+
+    notices: tuple[NoticeRequirement, ...]
+
+    identity: IdentityRequirement
+
+    obligations: tuple[dict[str, Any], ...]
+    """The duties of a clearance for the order, each with a `type`."""
+
+    warnings: tuple[RequirementWarning, ...]
+
+    exemption: Exemption | None
+    """As you asserted it; it changed nothing."""
+
+    livemode: bool
+
+
+class NoticeRequirement(Result, frozen=True, kw_only=True):
+    """Whether an order needs a notice."""
+
+    notice_id: str
+
+    version: str | None
+    """The version in force; null: none, so do not sell."""
+
+    required: str
+    """See `Requirement`."""
+
+    rule: RuleVersion | None
+    """null: the notice has no rule."""
+
+    reviewed: bool
+    """Whether the text and the rule were compared with the law."""
+
+    reasons: tuple[str, ...]
+    """See `RequirementReason`."""
+
+
+class RuleVersion(Result, frozen=True, kw_only=True):
+    """The rule that an answer rests on."""
+
+    id: str
+    """That of its notice."""
+
+    version: str
+
+
+class IdentityRequirement(Result, frozen=True, kw_only=True):
+    """Whether the buyer has to be verified, and what has to be proved."""
+
+    required: str
+    """See `Requirement`."""
+
+    checks: tuple[str, ...]
+    """See `RequiredCheck`."""
+
+    minimum_age: int | None
+
+    rules: tuple[RuleVersion, ...]
+
+
+class RequirementWarning(Result, frozen=True, kw_only=True):
+    """`not_sufficient`: the notice does not suffice for this class of products."""
+
+    type: str
+    """See `WarningType`."""
+
+    notice_id: str
+
+    product_class: str
+
+
+class AcknowledgmentReceipt(Result, frozen=True, kw_only=True):
+    """The stored acknowledgment's identifier, and what was acknowledged."""
+
+    ack_id: str
+
+    notice_id: str
+
+    notice_version: str
+
+    receipt: str | None
+    """A signed promise: the record whose SHA-256 it names will be in the log by the time that it
+    states. Keep it: if the record is not there then, it proves so. Null if none of the log's
+    keys can be used at the moment.
+    """
+
+
+class Acknowledgment(Result, frozen=True, kw_only=True):
+    """A stored acknowledgment. A field that is null was not given, or was erased."""
+
+    ack_id: str
+
+    livemode: bool
+
+    notice_id: str
+
+    notice_version: str
+
+    notice_version_source: str
+    """See `VersionSource`."""
+
+    notice_digest: str
+
+    initials_per_line: tuple[str, ...] | None
+
+    session_id: str | None
+
+    cbid: str | None
+
+    ip: str | None
+
+    ip_source: str | None
+    """See `Source`."""
+
+    peer_ip: str | None
+    """The IP address of the connection."""
+
+    user_agent: str | None
+
+    user_agent_source: str | None
+    """See `Source`."""
+
+    user_agent_truncated: bool | None
+    """Whether a longer header was shortened to 1,024 characters."""
+
+    capture: str
+    """See `Capture`."""
+
+    process: Process | None
+    """How it was made; null with `vendor_api`."""
+
+    accepted_at: datetime
+
+    test_clock: datetime | None = None
+    """The account's test clock; present only if it was ahead."""
+
+    clearance_id: str | None
+    """The newest clearance granted with this acknowledgment."""
+
+    evidence: Evidence
+
+    erased_at: datetime | None
+
+
+class Process(Result, frozen=True, kw_only=True):
+    """How a hosted acknowledgment was made.
+
+    `script`, `viewport` and `claimed` are claims of the browser; the service observed the rest.
+    """
+
+    checkout_session: str
+    """The checkout session."""
+
+    surface: str
+    """`page`: served by this service. `component`: an element in your page."""
+
+    origin: str | None
+    """The origin of the page around the component."""
+
+    rendered_digest: str | None
+    """Hex SHA-256 of the page as it was served, or of the component's file."""
+
+    locale: str
+    """The language of the interface."""
+
+    opened_at: datetime
+    """When the notice was first served."""
+
+    lines: tuple[Line, ...]
+    """One for each line of the notice, in its order."""
+
+    reviewed_at: datetime | None
+    """When the review step was served; null: it was not."""
+
+    agreement: str
+    """The sentence that was agreed to."""
+
+    consent: str
+    """The sentence of consent to the electronic form."""
+
+    script: bool | None
+    """Whether JavaScript ran, as the browser claims."""
+
+    viewport: Viewport | None
+
+    binding: str
+    """What tied the person to the session: `none`, `link`, `cookie`, `passkey`, `identity_session`.
+    """
+
+    verification: str | None
+    """The record of the identity check it belongs to."""
+
+    claimed: tuple[Claim, ...]
+    """What the browser claims; the service did not observe it."""
+
+
+class Line(Result, frozen=True, kw_only=True):
+    """When the service served a line, and received initials for it."""
+
+    shown_at: datetime
+    """The last time before the initials."""
+
+    initialed_at: datetime
+    """The first initials."""
+
+    changed_at: datetime | None
+    """The last change of the initials, if there was one."""
+
+    changes: int
+    """How often they were changed."""
+
+
+class Viewport(Result, frozen=True, kw_only=True):
+    """The size of the window in CSS pixels, as the browser claims."""
+
+    width: int
+
+    height: int
+
+
+class Claim(Result, frozen=True, kw_only=True):
+    """An event that the browser claims, with the time when the service received the claim."""
+
+    line: int | None
+    """Counted from 1."""
+
+    event: str
+    """Such as `shown` or `initialed`."""
+
+    at: datetime
+
+
+class Evidence(Result, frozen=True, kw_only=True):
+    """The position of the record in the transparency log."""
+
+    status: str
+    """`pending` until the log contains the record, usually within a second. Such as `pending`,
+    `sealed`.
+    """
+
+    log: str | None
+    """Origin of the log."""
+
+    index: int | None
+    """The number of the entry, counted from 0."""
+
+
+class BuyerVerification(Result, frozen=True, kw_only=True):
+    """The result of this verification. Only `status: verified` is positive."""
+
+    cbid: str
+
+    status: str
+    """See `BuyerStatus`."""
+
+    expires_at: datetime | None
+
+    message: str
+
+    reasons: tuple[str, ...] = ()
+    """The reasons against it; present only if there is a reason. See `Reason`."""
+
+
+class BuyerStatusAnswer(Result, frozen=True, kw_only=True):
+    """The present status of a buyer."""
+
+    cbid: str
+
+    status: str
+    """See `BuyerStatus`."""
+
+    verified_at: datetime | None
+
+    expires_at: datetime | None
+
+    reasons: tuple[str, ...] = ()
+    """Why this account may not rely on the verification. Only the account that made an attempt gets
+    the reasons of its failure, even if the result came later. See `Reason`.
+    """
+
+
+class BuyerReview(Result, frozen=True, kw_only=True):
+    """A buyer in the review queue, with the last attempt to verify it."""
+
+    cbid: str
+
+    status: str
+    """See `BuyerStatus`."""
+
+    provider: str
+    """The identity provider; `sandbox` for a played attempt."""
+
+    verification_id: str
+    """The record of the attempt."""
+
+    attempted_at: datetime
+
+    reference: str | None
+    """The checkout or verification session in which the attempt was made; null for any other
+    attempt.
+    """
+
+    reasons: tuple[str, ...] = ()
+    """The reasons against it; present only if there is a reason. See `Reason`."""
+
+
+class VerificationSession(Result, frozen=True, kw_only=True):
+    """A verification session. Decide by `status`, never by where the buyer's browser returns."""
+
+    verification_session_id: str
+
+    livemode: bool
+
+    session_id: str | None
+
+    provider_identity_session_id: str | None
+    """The identity provider's session: of the newest attempt, if several."""
+
+    status: str
+    """See `VerificationSessionStatus`."""
+
+    cbid: str | None
+    """The buyer: once completed as the identity check found, else as given."""
+
+    reasons: tuple[str, ...]
+    """Why the buyer has to try again: codes."""
+
+    url: str | None
+    """The link for the buyer. Only in the response that created it."""
+
+    return_url: str | None
+
+    locale: str | None
+
+    created_at: datetime
+
+    expires_at: datetime
+
+    ended_at: datetime | None
+
+
+class Event(Result, frozen=True, kw_only=True):
+    """Something that has happened. It names objects; only events about buyers have reasons."""
+
+    id: str
+    """The `webhook-id` of its deliveries, and a cursor."""
+
+    type: str
+    """See `EventType`."""
+
+    livemode: bool
+
+    created_at: datetime
+
+    data: dict[str, Any]
+    """Identifiers: `cbid`, `ack_id`, `clearance_id`, `checkout_session_id`, or those of a notice.
+    `buyer.failed` and `buyer.requires_input` also have `reasons` for the account that made the
+    attempt, with the codes of the verify response.
+    """
+
+    triggered: bool | None = None
+    """True: a test key requested the event; nothing has happened."""
+
+
+class NewWebhookEndpoint(Result, frozen=True, kw_only=True):
+    """A webhook endpoint and its new secret, which is returned only once."""
+
+    endpoint_id: str
+
+    livemode: bool
+
+    url: str
+
+    description: str
+
+    event_types: tuple[str, ...] | None
+    """null: all types. See `EventType`."""
+
+    created_at: datetime
+
+    disabled_at: datetime | None
+
+    disabled_reason: str | None
+    """`gone`: the endpoint returned 410. See `Disabled`."""
+
+    secrets: tuple[Secret, ...]
+
+    secret: str
+    """Verifies the `v1` signatures (HMAC-SHA256): `whsec_` and base64."""
+
+
+class Secret(Result, frozen=True, kw_only=True):
+    """A secret that signs the messages to an endpoint. The newest one comes first."""
+
+    public_key: str
+    """Verifies the `v1a` signatures (Ed25519): `whpk_` and base64."""
+
+    created_at: datetime
+
+    expires_at: datetime | None
+    """The time when the secret stops signing."""
+
+
+class WebhookEndpoint(Result, frozen=True, kw_only=True):
+    """A webhook endpoint."""
+
+    endpoint_id: str
+
+    livemode: bool
+
+    url: str
+
+    description: str
+
+    event_types: tuple[str, ...] | None
+    """null: all types. See `EventType`."""
+
+    created_at: datetime
+
+    disabled_at: datetime | None
+
+    disabled_reason: str | None
+    """`gone`: the endpoint returned 410. See `Disabled`."""
+
+    secrets: tuple[Secret, ...]
+
+
+class DeletedWebhookEndpoint(Result, frozen=True, kw_only=True):
+    """The webhook endpoint is deleted."""
+
+    endpoint_id: str
+
+    deleted: bool
+
+
+class WebhookDelivery(Result, frozen=True, kw_only=True):
+    """The delivery of an event to an endpoint."""
+
+    event: Event
+
+    status: str
+    """See `DeliveryStatus`."""
+
+    next_attempt_at: datetime | None
+
+    attempts: tuple[WebhookAttempt, ...]
+
+
+class WebhookAttempt(Result, frozen=True, kw_only=True):
+    """One attempt to deliver an event."""
+
+    attempted_at: datetime
+
+    duration_ms: int
+
+    outcome: str
+    """See `Outcome`."""
+
+    http_status: int | None
+
+
+class ClearanceDecision(Result, frozen=True, kw_only=True):
+    """Whether an order may ship: only if `cleared` is true."""
+
+    clearance_id: str
+
+    cleared: bool
+
+    reasons: tuple[str, ...]
+    """All reasons against the order, in a stable order; empty if it is cleared. Such as
+    `acknowledgment_already_used`, `acknowledgment_erased`, `acknowledgment_not_found`,
+    `acknowledgment_too_old`, `address_mismatch`, `address_not_proved`, `age_below_minimum`,
+    `age_not_proved`, `age_unknown`, `buyer_expired`, `buyer_mismatch`, `buyer_not_found`,
+    `buyer_not_verified`, `buyer_requires_input`, `buyer_revoked`, `consent_declined`,
+    `contact_unverified`, `details_mismatch`, `device_unsupported`, `document_expired`,
+    `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
+    `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
+    `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
+    `product_class_missing`, `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`,
+    `session_expired`, `session_mismatch`, `session_not_bound`, `session_redacted`,
+    `session_undecided`, `simulated_elsewhere`, `test_session`, `zip_mismatch`, `zip_unknown`.
+    """
+
+    obligations: tuple[dict[str, Any], ...]
+    """The duties for the order, each with a `type`."""
+
+    expires_at: datetime | None
+
+    token: str | None
+    """A JWS (EdDSA) that a warehouse can check offline; null: not cleared."""
+
+
+class Clearance(Result, frozen=True, kw_only=True):
+    """A stored clearance. A field that is null was not given, or was erased."""
+
+    clearance_id: str
+
+    livemode: bool
+
+    ack_id: str | None
+    """null: the value that was sent is not a valid identifier."""
+
+    cbid: str | None
+
+    session_id: str | None
+
+    shipping_zip: str | None
+
+    shipping_address: dict[str, str] | None
+
+    product_class: str | None
+
+    cleared: bool
+
+    reasons: tuple[str, ...]
+    """Such as `acknowledgment_already_used`, `acknowledgment_erased`, `acknowledgment_not_found`,
+    `acknowledgment_too_old`, `address_mismatch`, `address_not_proved`, `age_below_minimum`,
+    `age_not_proved`, `age_unknown`, `buyer_expired`, `buyer_mismatch`, `buyer_not_found`,
+    `buyer_not_verified`, `buyer_requires_input`, `buyer_revoked`, `consent_declined`,
+    `contact_unverified`, `details_mismatch`, `device_unsupported`, `document_expired`,
+    `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
+    `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
+    `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
+    `product_class_missing`, `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`,
+    `session_expired`, `session_mismatch`, `session_not_bound`, `session_redacted`,
+    `session_undecided`, `simulated_elsewhere`, `test_session`, `zip_mismatch`, `zip_unknown`.
+    """
+
+    obligations: tuple[dict[str, Any], ...]
+
+    created_at: datetime
+
+    expires_at: datetime | None
+
+    test_clock: datetime | None = None
+    """The account's test clock; present only if it was ahead. `expires_at` refers to this clock."""
+
+    token: str | None
+    """null: not cleared, or no longer valid."""
+
+    fulfilments: tuple[Fulfilment, ...]
+    """The reports about the order, oldest first."""
+
+    closed_at: datetime | None
+
+    evidence: Evidence
+
+    erased_at: datetime | None
+
+
+class Fulfilment(Result, frozen=True, kw_only=True):
+    """A report of fulfilment."""
+
+    fulfilment_id: str
+
+    clearance_id: str
+
+    reported_at: datetime
+
+    carrier: str | None
+
+    tracking_number: str | None
+
+    shipped_at: datetime | None
+
+    delivered_at: datetime | None
+
+    adult_signature_obtained: bool | None
+
+
+class FulfilmentReceipt(Result, frozen=True, kw_only=True):
+    """The stored report, and whether the order is closed."""
+
+    fulfilment_id: str
+
+    clearance_id: str
+
+    closed_at: datetime | None
+    """null: not every obligation is reported yet."""
+
+
+class CheckoutSession(Result, frozen=True, kw_only=True):
+    """A checkout session. Decide by `status`, never by where the buyer's browser returns."""
+
+    checkout_session_id: str
+
+    livemode: bool
+
+    status: str
+    """See `Status`."""
+
+    session_id: str | None
+
+    collect: tuple[str, ...]
+    """See `Collected`."""
+
+    notice_id: str | None
+
+    cbid: str | None
+    """The buyer: as the identity check found, else as given."""
+
+    ack_id: str | None
+    """The acknowledgment, once there is one."""
+
+    receipt: str | None
+    """The log's signed promise to have the record of the acknowledgment."""
+
+    clearance_id: str | None
+    """The decision about the order, where the facts sufficed for one."""
+
+    cleared: bool | None
+    """That decision; null: none was made."""
+
+    reasons: tuple[str, ...]
+    """Why the order is not cleared, or the identity not verified: codes."""
+
+    exemption: Exemption | None
+    """As you asserted it for the cart; it changed nothing."""
+
+    return_url: str | None
+
+    origin: str | None
+
+    locale: str | None
+
+    url: str | None
+    """The link for the buyer. Only in the response that created it."""
+
+    client_token: str | None
+    """For the component. Only in the response that created the session."""
+
+    created_at: datetime
+
+    expires_at: datetime
+
+    ended_at: datetime | None
+
+
+class CurrentCheckoutSession(Result, frozen=True, kw_only=True):
+    """A checkout session as the buyer's browser sees it."""
+
+    checkout_session_id: str
+
+    livemode: bool
+
+    status: str
+    """See `Status`."""
+
+    vendor: str
+
+    locale: str
+
+    steps: tuple[str, ...]
+    """See `Collected`."""
+
+    step: str | None
+    """What comes next; null: nothing. See `Collected`."""
+
+    reasons: tuple[str, ...]
+
+    ack_id: str | None
+
+    cbid: str | None
+
+    return_url: str | None
+    """Where to go now; null while open."""
+
+    expires_at: datetime
+
+    notice: ShownNotice | None
+
+    words: dict[str, str]
+    """Texts of the interface, by their names."""
+
+    agreement: str | None
+    """The sentence that the buyer agrees to."""
+
+    consent: str | None
+    """The consent to the electronic form."""
+
+
+class ShownNotice(Result, frozen=True, kw_only=True):
+    """The notice to show: all of it, exactly as it is."""
+
+    notice_id: str
+
+    version: str
+
+    digest: str
+    """SHA-256 of the notice bytes, hexadecimal."""
+
+    title: str
+
+    heading: str
+
+    bullets: tuple[NoticeLine, ...]
+
+    attestation_text: str
+
+    language: str
+
+    text_gaps: tuple[str, ...]
+
+    source_law: str
+
+    source_url: str
+
+
+class NoticeLine(Result, frozen=True, kw_only=True):
+    """A line to initial."""
+
+    id: str
+
+    text: str
+
+
+class Nothing(Result, frozen=True, kw_only=True):
+    """An empty object."""
+
+
+class TestClock(Result, frozen=True, kw_only=True):
+    """The test clock of an account."""
+
+    now: datetime
+    """The time that the clock shows and that the sandbox uses."""
+
+    real_time: datetime
+
+    ahead_seconds: int
+    """How far the clock is ahead; 0: the sandbox uses real time."""
+
+
+class PlannedFault(Result, frozen=True, kw_only=True):
+    """The fault that verifications in the sandbox get; all null: no fault."""
+
+    fault: str | None
+    """See `Fault`."""
+
+    calls: int | None
+    """The number of remaining calls. null: no limit."""
+
+    delay_seconds: int | None
+
+
+class Health(Result, frozen=True, kw_only=True):
+    """The process responds."""
+
+    status: str
+
+
+class Readiness(Result, frozen=True, kw_only=True):
+    """Whether the process can do its work: the state of each dependency, by name."""
+
+    status: str
+
+    checks: dict[str, str]

@@ -1,0 +1,163 @@
+// Written by `make clients` from spec/openapi.json: do not edit.
+
+import { CountersignError } from "./failure.js";
+
+/** The checkout session has ended. */
+export class CheckoutSessionClosed extends CountersignError {}
+
+/** Everything that this order requires was already reported. */
+export class ClearanceClosed extends CountersignError {}
+
+/** This order was not cleared, so no fulfilment can be reported for it. */
+export class ClearanceNotGranted extends CountersignError {}
+
+/** Events as old as this cursor are no longer kept: some events after it may be deleted. */
+export class CursorExpired extends CountersignError {}
+
+/** One or more initials are blank. */
+export class EmptyInitials extends CountersignError {}
+
+/** The requested personal data was erased. */
+export class Erased extends CountersignError {}
+
+/** The stored data of this acknowledgment fails verification and is not returned. */
+export class EvidenceDamaged extends CountersignError {}
+
+/** The evidence is not sealed in the log yet. */
+export class EvidencePending extends CountersignError {}
+
+/** The API key lacks the scope that this operation needs. */
+export class Forbidden extends CountersignError {}
+
+/** A request with this Idempotency-Key is still running. */
+export class IdempotencyInProgress extends CountersignError {}
+
+/** This Idempotency-Key was used with a different request body. */
+export class IdempotencyKeyReused extends CountersignError {}
+
+/** The number of initials differs from the number of lines of the notice. */
+export class InitialsCountMismatch extends CountersignError {}
+
+/** Something went wrong inside the service. */
+export class InternalError extends CountersignError {}
+
+/** The API key is not valid. */
+export class InvalidApiKey extends CountersignError {}
+
+/** The client token is not that of a checkout session. */
+export class InvalidClientToken extends CountersignError {}
+
+/** The request is not well formed. */
+export class InvalidRequest extends CountersignError {}
+
+/** This path does not support that method. */
+export class MethodNotAllowed extends CountersignError {}
+
+/** The field test_mode does not match the mode of the API key. */
+export class ModeMismatch extends CountersignError {}
+
+/** The path or object was not found: it does not exist, or this key may not see it. */
+export class NotFound extends CountersignError {}
+
+/** The notice was not found. */
+export class NoticeNotFound extends CountersignError {}
+
+/** No version of this notice is in force now. */
+export class NoticeNotInForce extends CountersignError {}
+
+/** The text of this notice has not been reviewed against the official text. */
+export class NoticeNotReviewed extends CountersignError {}
+
+/** The notice_version sent is not the version in force. */
+export class NoticeVersionMismatch extends CountersignError {}
+
+/** The page that sent this request is not one that may. */
+export class OriginNotAllowed extends CountersignError {}
+
+/** The origin is not registered for this account. */
+export class OriginNotRegistered extends CountersignError {}
+
+/** The service is overloaded at the moment. */
+export class Overloaded extends CountersignError {}
+
+/** The request body is larger than this path accepts. */
+export class PayloadTooLarge extends CountersignError {}
+
+/** The session belongs to someone else, to another integration, or to the test mode. */
+export class ProviderSessionNotBound extends CountersignError {}
+
+/** The identity provider has no such session. */
+export class ProviderSessionNotFound extends CountersignError {}
+
+/** The identity provider returned no usable response. */
+export class ProviderUnavailable extends CountersignError {}
+
+/** Too many requests. */
+export class RateLimited extends CountersignError {}
+
+/** This decision cannot make the buyer verified. */
+export class ReviewRefused extends CountersignError {}
+
+/** The database did not respond. */
+export class StorageUnavailable extends CountersignError {}
+
+/** This account has the maximum number of webhook endpoints. */
+export class TooManyWebhookEndpoints extends CountersignError {}
+
+/** No API key was sent. */
+export class Unauthorized extends CountersignError {}
+
+/** The request body must be sent with Content-Type: application/json. */
+export class UnsupportedMediaType extends CountersignError {}
+
+/** The identity provider refuses the credentials of this account. */
+export class VerificationMisconfigured extends CountersignError {}
+
+/** This account has no identity provider configured for live verification. */
+export class VerificationNotConfigured extends CountersignError {}
+
+/** The webhook endpoint is disabled, so nothing is sent to it. */
+export class WebhookEndpointDisabled extends CountersignError {}
+
+/** The class of each code. */
+export const BY_CODE: Record<string, typeof CountersignError> = {
+  checkout_session_closed: CheckoutSessionClosed,
+  clearance_closed: ClearanceClosed,
+  clearance_not_granted: ClearanceNotGranted,
+  cursor_expired: CursorExpired,
+  empty_initials: EmptyInitials,
+  erased: Erased,
+  evidence_damaged: EvidenceDamaged,
+  evidence_pending: EvidencePending,
+  forbidden: Forbidden,
+  idempotency_in_progress: IdempotencyInProgress,
+  idempotency_key_reused: IdempotencyKeyReused,
+  initials_count_mismatch: InitialsCountMismatch,
+  internal_error: InternalError,
+  invalid_api_key: InvalidApiKey,
+  invalid_client_token: InvalidClientToken,
+  invalid_request: InvalidRequest,
+  method_not_allowed: MethodNotAllowed,
+  mode_mismatch: ModeMismatch,
+  not_found: NotFound,
+  notice_not_found: NoticeNotFound,
+  notice_not_in_force: NoticeNotInForce,
+  notice_not_reviewed: NoticeNotReviewed,
+  notice_version_mismatch: NoticeVersionMismatch,
+  origin_not_allowed: OriginNotAllowed,
+  origin_not_registered: OriginNotRegistered,
+  overloaded: Overloaded,
+  payload_too_large: PayloadTooLarge,
+  provider_session_not_bound: ProviderSessionNotBound,
+  provider_session_not_found: ProviderSessionNotFound,
+  provider_unavailable: ProviderUnavailable,
+  rate_limited: RateLimited,
+  review_refused: ReviewRefused,
+  storage_unavailable: StorageUnavailable,
+  too_many_webhook_endpoints: TooManyWebhookEndpoints,
+  unauthorized: Unauthorized,
+  unsupported_media_type: UnsupportedMediaType,
+  verification_misconfigured: VerificationMisconfigured,
+  verification_not_configured: VerificationNotConfigured,
+  webhook_endpoint_disabled: WebhookEndpointDisabled,
+};

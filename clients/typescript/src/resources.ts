@@ -1,0 +1,1279 @@
+// Written by `make clients` from spec/openapi.json: do not edit.
+
+import { type CallOptions, Listing, Resource, type Sender, segment } from "./call.js";
+import type * as types from "./types.js";
+
+/** The notices that buyers initial. */
+export class Notices extends Resource {
+  /**
+   * List the notices.
+   *
+   * The notices of the registry, by id.
+   *
+   * Needs the scope `notices:read`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the id of that page's last notice. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.NoticeSummary> {
+    return new Listing<types.NoticeSummary>(this.sender, {
+      method: "GET",
+      path: "/v1/notices",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get the notice to show.
+   *
+   * The notice in force for the key's mode, or the requested version.
+   *
+   * Needs the scope `notices:read`.
+   */
+  retrieve(
+    notice_id: string,
+    query: {
+      /** An older version. Left out: the version in force for the key's mode. */
+      version?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<types.Notice> {
+    return this.sender.send<types.Notice>({
+      method: "GET",
+      path: `/v1/notices/${segment(notice_id)}`,
+      query,
+      repeatable: true,
+      revalidated: true,
+    }, options);
+  }
+
+  /**
+   * List the versions of a notice, newest first.
+   *
+   * The published versions of a notice, newest first.
+   *
+   * Needs the scope `notices:read`.
+   */
+  listVersions(
+    notice_id: string,
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: that page's last version. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.NoticeVersion> {
+    return new Listing<types.NoticeVersion>(this.sender, {
+      method: "GET",
+      path: `/v1/notices/${segment(notice_id)}/versions`,
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Store a buyer's initials on every line.
+   *
+   * Store the initials of a buyer for every line of the notice in force.
+   *
+   * Needs the scope `acks:create`.
+   */
+  acknowledge(
+    notice_id: string,
+    params: types.AcknowledgmentRequest,
+    options: CallOptions = {},
+  ): Promise<types.AcknowledgmentReceipt> {
+    return this.sender.send<types.AcknowledgmentReceipt>({
+      method: "POST",
+      path: `/v1/notices/${segment(notice_id)}/acknowledge`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** What an order needs. */
+export class Requirements extends Resource {
+  /**
+   * Find out what an order needs.
+   *
+   * What an order needs, by the rules of the notices: ask before you show the checkout.
+   *
+   * Nothing is stored. A repeated request is decided again, also with the same `Idempotency-Key`.
+   *
+   * Needs the scope `notices:read`.
+   */
+  retrieve(
+    params: types.Cart,
+    options: CallOptions = {},
+  ): Promise<types.Requirements> {
+    return this.sender.send<types.Requirements>({
+      method: "POST",
+      path: "/v1/requirements",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** Stored initials, and their evidence. */
+export class Acknowledgments extends Resource {
+  /**
+   * Find acknowledgments, newest first.
+   *
+   * The account's acknowledgments, newest first.
+   *
+   * Needs the scope `acks:read`.
+   */
+  list(
+    query: {
+      /** Only items with this checkout session. */
+      session_id?: string | undefined;
+      /** Only items with this buyer identifier. */
+      cbid?: string | undefined;
+      /** Only acknowledgments of this notice. */
+      notice_id?: string | undefined;
+      /** Only acknowledgments accepted at or after this time. */
+      accepted_after?: string | undefined;
+      /** Only acknowledgments accepted before this time. */
+      accepted_before?: string | undefined;
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the id of that page's last acknowledgment. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.Acknowledgment> {
+    return new Listing<types.Acknowledgment>(this.sender, {
+      method: "GET",
+      path: "/v1/acknowledgments",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get one acknowledgment.
+   *
+   * One acknowledgment of this account.
+   *
+   * Needs the scope `acks:read`.
+   */
+  retrieve(
+    ack_id: string,
+    options: CallOptions = {},
+  ): Promise<types.Acknowledgment> {
+    return this.sender.send<types.Acknowledgment>({
+      method: "GET",
+      path: `/v1/acknowledgments/${segment(ack_id)}`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get the proof that the log contains the record.
+   *
+   * The proof that the log contains the record of an acknowledgment.
+   *
+   * A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
+   * file changes only when a witness or a time-stamp authority signs a later checkpoint.
+   *
+   * Needs the scope `evidence:read`.
+   *
+   * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
+   */
+  proof(
+    ack_id: string,
+    options: CallOptions = {},
+  ): Promise<string> {
+    return this.sender.send<string>({
+      method: "GET",
+      path: `/v1/acknowledgments/${segment(ack_id)}/proof`,
+      returns: "text",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get a certificate for people, as a PDF.
+   *
+   * A certificate that people can read, with the machine-readable evidence attached.
+   *
+   * Needs the scope `evidence:read`.
+   *
+   * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
+   */
+  certificate(
+    ack_id: string,
+    query: {
+      /**
+       * The personal fields to show, separated by commas: `initials_per_line`, `session_id`,
+       * `cbid`, `ip`, `user_agent`, `process`, or `none`. Left out: all of them.
+       */
+      disclose?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<Uint8Array> {
+    return this.sender.send<Uint8Array>({
+      method: "GET",
+      path: `/v1/acknowledgments/${segment(ack_id)}/certificate`,
+      query,
+      returns: "bytes",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get everything needed to verify an acknowledgment, as a ZIP file.
+   *
+   * Record, disclosures, notice, proof, policy, certificate and verifiers in one ZIP file.
+   *
+   * The same request returns the same bytes, even after the log has grown or has another key. The
+   * bytes change when a witness cosigns or a time-stamp authority stamps a checkpoint, when fields
+   * are erased, when the operator changes the account's name or the witnesses, and with another
+   * release of the service.
+   *
+   * Needs the scope `evidence:read`.
+   *
+   * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
+   */
+  bundle(
+    ack_id: string,
+    query: {
+      /**
+       * The personal fields to show, separated by commas: `initials_per_line`, `session_id`,
+       * `cbid`, `ip`, `user_agent`, `process`, or `none`. Left out: all of them.
+       */
+      disclose?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<Uint8Array> {
+    return this.sender.send<Uint8Array>({
+      method: "GET",
+      path: `/v1/acknowledgments/${segment(ack_id)}/bundle`,
+      query,
+      returns: "bytes",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get the evidence of the order of an acknowledgment, as a ZIP file.
+   *
+   * As that of its clearance; of several clearances, the newest that was granted.
+   *
+   * Needs the scope `evidence:read`.
+   *
+   * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
+   */
+  dossier(
+    ack_id: string,
+    query: {
+      /**
+       * The personal fields to show, over all records, separated by commas: `initials_per_line`,
+       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`, `verification`, `carrier`,
+       * `tracking_number`, `provider_identity_session_id`, `result`, `evidence_sha256`, `override`,
+       * or `none`. Left out: all of them.
+       */
+      disclose?: string | undefined;
+      /**
+       * The size of the checkpoint of the log to prove it by. Records that it does not hold are
+       * left out.
+       */
+      size?: number | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<Uint8Array> {
+    return this.sender.send<Uint8Array>({
+      method: "GET",
+      path: `/v1/acknowledgments/${segment(ack_id)}/dossier`,
+      query,
+      returns: "bytes",
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** Buyers and their verification. */
+export class Buyers extends Resource {
+  /**
+   * Check an identity session, and issue or refresh a cbid.
+   *
+   * Check a session at the identity provider, and issue or refresh a cbid.
+   *
+   * Needs the scope `buyers:verify`.
+   */
+  verify(
+    params: types.BuyerVerificationRequest = {},
+    options: CallOptions = {},
+  ): Promise<types.BuyerVerification> {
+    return this.sender.send<types.BuyerVerification>({
+      method: "POST",
+      path: "/v1/buyers/verify",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get the status of a buyer.
+   *
+   * The present status of a buyer, as far as this account may rely on it.
+   *
+   * Needs the scope `buyers:read`.
+   */
+  status(
+    cbid: string,
+    options: CallOptions = {},
+  ): Promise<types.BuyerStatusAnswer> {
+    return this.sender.send<types.BuyerStatusAnswer>({
+      method: "GET",
+      path: `/v1/buyers/${segment(cbid)}/status`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * List the buyers that wait for a review.
+   *
+   * Buyers whose last attempt did not verify them, oldest attempt first.
+   *
+   * Only attempts of this account, and not those that were dismissed.
+   *
+   * Needs the scope `buyers:review`.
+   */
+  listReviews(
+    query: {
+      /** Only buyers with this status. */
+      status?: types.Open<"failed" | "pending" | "requires_input"> | undefined;
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the verification of that page's last buyer. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.BuyerReview> {
+    return new Listing<types.BuyerReview>(this.sender, {
+      method: "GET",
+      path: "/v1/buyers/reviews",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Decide on a buyer in the review queue.
+   *
+   * Decide on a buyer in the review queue. The audit log names the key that decided.
+   *
+   * `accept_zip` accepts another ZIP code on sight of a document, if a provider approved the person
+   * for this account; all other rules are applied again. `dismiss` takes the buyer out of the queue
+   * until the next attempt; the status stays as it is.
+   *
+   * Needs the scope `buyers:review`.
+   */
+  review(
+    cbid: string,
+    params: types.BuyerReviewRequest,
+    options: CallOptions = {},
+  ): Promise<types.BuyerVerification> {
+    return this.sender.send<types.BuyerVerification>({
+      method: "POST",
+      path: `/v1/buyers/${segment(cbid)}/review`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** Links by which one buyer is verified. */
+export class VerificationSessions extends Resource {
+  /**
+   * Create a link by which one buyer is verified.
+   *
+   * Start an identity check, and create its link. Only this response has the url.
+   *
+   * A request that is repeated with its `Idempotency-Key` gets the same response, with the url.
+   *
+   * Needs the scope `buyers:verify`.
+   */
+  create(
+    params: types.VerificationSessionRequest,
+    options: CallOptions = {},
+  ): Promise<types.VerificationSession> {
+    return this.sender.send<types.VerificationSession>({
+      method: "POST",
+      path: "/v1/buyers/verification_sessions",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get one verification session.
+   *
+   * One verification session. Decide by `status`, never by where the buyer's browser returns.
+   *
+   * Needs the scope `buyers:read`.
+   */
+  retrieve(
+    verification_session_id: string,
+    options: CallOptions = {},
+  ): Promise<types.VerificationSession> {
+    return this.sender.send<types.VerificationSession>({
+      method: "GET",
+      path: `/v1/buyers/verification_sessions/${segment(verification_session_id)}`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Cancel a verification session.
+   *
+   * Cancel a verification session: its link stops working.
+   *
+   * Needs the scope `buyers:verify`.
+   */
+  cancel(
+    verification_session_id: string,
+    params: types.Cancellation = {},
+    options: CallOptions = {},
+  ): Promise<types.VerificationSession> {
+    return this.sender.send<types.VerificationSession>({
+      method: "POST",
+      path: `/v1/buyers/verification_sessions/${segment(verification_session_id)}/cancel`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** Links for one buyer and one order. */
+export class CheckoutSessions extends Resource {
+  /**
+   * Create a link for one buyer and one order.
+   *
+   * Create a link for one buyer and one order. Its url and token are returned only once.
+   *
+   * Needs the scope `checkout_sessions:create`.
+   */
+  create(
+    params: types.CheckoutSessionRequest,
+    options: CallOptions = {},
+  ): Promise<types.CheckoutSession> {
+    return this.sender.send<types.CheckoutSession>({
+      method: "POST",
+      path: "/v1/checkout_sessions",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * List checkout sessions, newest first.
+   *
+   * The checkout sessions of this account and mode, newest first.
+   *
+   * Needs the scope `checkout_sessions:create`.
+   */
+  list(
+    query: {
+      /** Only items with this checkout session of yours. */
+      session_id?: string | undefined;
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the id of that page's last session. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.CheckoutSession> {
+    return new Listing<types.CheckoutSession>(this.sender, {
+      method: "GET",
+      path: "/v1/checkout_sessions",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get one checkout session.
+   *
+   * One checkout session. Decide by its `status`, never by where the buyer's browser returns.
+   *
+   * Needs the scope `checkout_sessions:create`.
+   */
+  retrieve(
+    checkout_session_id: string,
+    options: CallOptions = {},
+  ): Promise<types.CheckoutSession> {
+    return this.sender.send<types.CheckoutSession>({
+      method: "GET",
+      path: `/v1/checkout_sessions/${segment(checkout_session_id)}`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Cancel an open checkout session.
+   *
+   * Cancel an open checkout session: its link collects nothing any more.
+   *
+   * Needs the scope `checkout_sessions:create`.
+   */
+  cancel(
+    checkout_session_id: string,
+    params: types.Cancellation = {},
+    options: CallOptions = {},
+  ): Promise<types.CheckoutSession> {
+    return this.sender.send<types.CheckoutSession>({
+      method: "POST",
+      path: `/v1/checkout_sessions/${segment(checkout_session_id)}/cancel`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** The session of a client token, which is the key of this client. */
+export class CurrentCheckoutSession extends Resource {
+  /**
+   * Get the session of a client token.
+   *
+   * The session of this client token, with the notice to show.
+   */
+  retrieve(
+    options: CallOptions = {},
+  ): Promise<types.CurrentCheckoutSession> {
+    return this.sender.send<types.CurrentCheckoutSession>({
+      method: "GET",
+      path: "/v1/checkout_sessions/current",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Report what the buyer did, as the browser claims.
+   *
+   * Keep what the browser says that the buyer did. The record marks it as claimed.
+   */
+  claimEvents(
+    params: types.ClaimsRequest,
+    options: CallOptions = {},
+  ): Promise<types.Nothing> {
+    return this.sender.send<types.Nothing>({
+      method: "POST",
+      path: "/v1/checkout_sessions/current/events",
+      body: params,
+    }, options);
+  }
+
+  /**
+   * Acknowledge, and complete the session.
+   *
+   * Acknowledge with the initials on every line, and complete the session.
+   *
+   * Sent again with the same initials, it returns the same.
+   */
+  acknowledge(
+    params: types.CurrentAcknowledgmentRequest,
+    options: CallOptions = {},
+  ): Promise<types.CurrentCheckoutSession> {
+    return this.sender.send<types.CurrentCheckoutSession>({
+      method: "POST",
+      path: "/v1/checkout_sessions/current/acknowledge",
+      body: params,
+    }, options);
+  }
+
+  /**
+   * Decline, and end the session.
+   *
+   * End the session because the buyer declines.
+   */
+  decline(
+    params: types.Cancellation = {},
+    options: CallOptions = {},
+  ): Promise<types.CurrentCheckoutSession> {
+    return this.sender.send<types.CurrentCheckoutSession>({
+      method: "POST",
+      path: "/v1/checkout_sessions/current/decline",
+      body: params,
+    }, options);
+  }
+}
+
+/** Decisions whether an order may ship. */
+export class Clearances extends Resource {
+  /**
+   * Decide whether an order may ship.
+   *
+   * Decide whether an order may ship. The response contains every reason against it.
+   *
+   * Needs the scope `clearances:create`.
+   */
+  create(
+    params: types.ClearanceRequest,
+    options: CallOptions = {},
+  ): Promise<types.ClearanceDecision> {
+    return this.sender.send<types.ClearanceDecision>({
+      method: "POST",
+      path: "/v1/clearances",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Find clearances, newest first.
+   *
+   * The account's clearances, newest first.
+   *
+   * Needs the scope `clearances:read`.
+   */
+  list(
+    query: {
+      /** Only clearances requested with this acknowledgment. */
+      ack_id?: string | undefined;
+      /** Only items with this checkout session. */
+      session_id?: string | undefined;
+      /** Only items with this buyer identifier. */
+      cbid?: string | undefined;
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the id of that page's last clearance. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.Clearance> {
+    return new Listing<types.Clearance>(this.sender, {
+      method: "GET",
+      path: "/v1/clearances",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get one clearance, with the reports of its fulfilment.
+   *
+   * One clearance of this account.
+   *
+   * Needs the scope `clearances:read`.
+   */
+  retrieve(
+    clearance_id: string,
+    options: CallOptions = {},
+  ): Promise<types.Clearance> {
+    return this.sender.send<types.Clearance>({
+      method: "GET",
+      path: `/v1/clearances/${segment(clearance_id)}`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Report the fulfilment of an order, and close it.
+   *
+   * Report the fulfilment of an order. The order is closed when every obligation is reported.
+   *
+   * Several reports add up. A report cannot be changed.
+   *
+   * Needs the scope `clearances:create`.
+   */
+  fulfil(
+    clearance_id: string,
+    params: types.FulfilmentRequest = {},
+    options: CallOptions = {},
+  ): Promise<types.FulfilmentReceipt> {
+    return this.sender.send<types.FulfilmentReceipt>({
+      method: "POST",
+      path: `/v1/clearances/${segment(clearance_id)}/fulfilment`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get the evidence of a cleared or refused order, as a ZIP file.
+   *
+   * All records of one order in one ZIP file, under one checkpoint, with their proofs.
+   *
+   * These are the acknowledgment, the identity check that the decision relied on, the clearance,
+   * reports of fulfilment, events of the notice, erasures, and the records of operator, account and
+   * capture process that these name. Readers say what joins them, and what is missing.
+   *
+   * The same request returns the same bytes for the same `size`. They change when a witness cosigns
+   * or a time-stamp authority stamps that checkpoint, when fields are erased, when the operator
+   * changes the witnesses, and with another release of the service. Without `size` the checkpoint
+   * is the first one that holds all the records: a new record of the order changes the bytes too.
+   *
+   * Needs the scope `evidence:read`.
+   *
+   * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
+   */
+  dossier(
+    clearance_id: string,
+    query: {
+      /**
+       * The personal fields to show, over all records, separated by commas: `initials_per_line`,
+       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`, `verification`, `carrier`,
+       * `tracking_number`, `provider_identity_session_id`, `result`, `evidence_sha256`, `override`,
+       * or `none`. Left out: all of them.
+       */
+      disclose?: string | undefined;
+      /**
+       * The size of the checkpoint of the log to prove it by. Records that it does not hold are
+       * left out.
+       */
+      size?: number | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<Uint8Array> {
+    return this.sender.send<Uint8Array>({
+      method: "GET",
+      path: `/v1/clearances/${segment(clearance_id)}/dossier`,
+      query,
+      returns: "bytes",
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** What has happened. */
+export class Events extends Resource {
+  /**
+   * List events, oldest first.
+   *
+   * The account's events, oldest first. No event is skipped, and the order never changes.
+   *
+   * To follow the events, keep the `id` of the last event and send it as `after` in the next
+   * request.
+   *
+   * Needs the scope `events:read`.
+   */
+  list(
+    query: {
+      /** Only events of this type. */
+      type?: types.EventType | undefined;
+      /** Only events at or after this time. */
+      since?: string | undefined;
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the id of its last event. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.Event> {
+    return new Listing<types.Event>(this.sender, {
+      method: "GET",
+      path: "/v1/events",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get one event.
+   *
+   * One event of this account.
+   *
+   * Needs the scope `events:read`.
+   */
+  retrieve(
+    event_id: string,
+    options: CallOptions = {},
+  ): Promise<types.Event> {
+    return this.sender.send<types.Event>({
+      method: "GET",
+      path: `/v1/events/${segment(event_id)}`,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** The endpoints that get events, and deliveries to them. */
+export class WebhookEndpoints extends Resource {
+  /**
+   * Create a webhook endpoint.
+   *
+   * Create an endpoint that gets events from now on. Its secret is returned only once.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  create(
+    params: types.WebhookEndpointRequest,
+    options: CallOptions = {},
+  ): Promise<types.NewWebhookEndpoint> {
+    return this.sender.send<types.NewWebhookEndpoint>({
+      method: "POST",
+      path: "/v1/webhook_endpoints",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * List the webhook endpoints, oldest first.
+   *
+   * The webhook endpoints of this account and mode, oldest first.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the id of that page's last endpoint. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.WebhookEndpoint> {
+    return new Listing<types.WebhookEndpoint>(this.sender, {
+      method: "GET",
+      path: "/v1/webhook_endpoints",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get one webhook endpoint.
+   *
+   * One webhook endpoint, without its secret.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  retrieve(
+    endpoint_id: string,
+    options: CallOptions = {},
+  ): Promise<types.WebhookEndpoint> {
+    return this.sender.send<types.WebhookEndpoint>({
+      method: "GET",
+      path: `/v1/webhook_endpoints/${segment(endpoint_id)}`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Change, disable or enable a webhook endpoint.
+   *
+   * Change a webhook endpoint, disable it, or enable it again.
+   *
+   * Running servers apply the change within seconds. Events from the time while the endpoint was
+   * disabled are not sent automatically: use recover.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  change(
+    endpoint_id: string,
+    params: types.WebhookEndpointChange = {},
+    options: CallOptions = {},
+  ): Promise<types.WebhookEndpoint> {
+    return this.sender.send<types.WebhookEndpoint>({
+      method: "PATCH",
+      path: `/v1/webhook_endpoints/${segment(endpoint_id)}`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Delete a webhook endpoint.
+   *
+   * Delete a webhook endpoint and its secrets. It gets no more events.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  delete(
+    endpoint_id: string,
+    options: CallOptions = {},
+  ): Promise<types.DeletedWebhookEndpoint> {
+    return this.sender.send<types.DeletedWebhookEndpoint>({
+      method: "DELETE",
+      path: `/v1/webhook_endpoints/${segment(endpoint_id)}`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Give a webhook endpoint a new secret.
+   *
+   * Create a new secret, returned only once. Both secrets sign until the overlap ends.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  rotateSecret(
+    endpoint_id: string,
+    params: types.SecretRotation = {},
+    options: CallOptions = {},
+  ): Promise<types.NewWebhookEndpoint> {
+    return this.sender.send<types.NewWebhookEndpoint>({
+      method: "POST",
+      path: `/v1/webhook_endpoints/${segment(endpoint_id)}/rotate_secret`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * List deliveries and their attempts, newest first.
+   *
+   * The deliveries to a webhook endpoint, newest events first.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  listDeliveries(
+    endpoint_id: string,
+    query: {
+      /** Only deliveries with this status. */
+      status?: types.DeliveryStatus | undefined;
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the id of its last event. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.WebhookDelivery> {
+    return new Listing<types.WebhookDelivery>(this.sender, {
+      method: "GET",
+      path: `/v1/webhook_endpoints/${segment(endpoint_id)}/deliveries`,
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Deliver an event again.
+   *
+   * Deliver an event again with the same webhook-id, whatever the result of earlier attempts.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  resend(
+    endpoint_id: string,
+    params: types.Resending,
+    options: CallOptions = {},
+  ): Promise<types.Event> {
+    return this.sender.send<types.Event>({
+      method: "POST",
+      path: `/v1/webhook_endpoints/${segment(endpoint_id)}/resend`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Deliver missed events since a time again.
+   *
+   * Deliver all events since a time that were not delivered.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  recover(
+    endpoint_id: string,
+    params: types.Recovery,
+    options: CallOptions = {},
+  ): Promise<types.WebhookEndpoint> {
+    return this.sender.send<types.WebhookEndpoint>({
+      method: "POST",
+      path: `/v1/webhook_endpoints/${segment(endpoint_id)}/recover`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Send a signed example immediately.
+   *
+   * Send a signed example immediately, and return the result. The example is sent only once.
+   *
+   * Needs the scope `webhooks:manage`.
+   */
+  sendExample(
+    endpoint_id: string,
+    params: types.ExampleRequest,
+    options: CallOptions = {},
+  ): Promise<types.WebhookAttempt> {
+    return this.sender.send<types.WebhookAttempt>({
+      method: "POST",
+      path: `/v1/webhook_endpoints/${segment(endpoint_id)}/send_example`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** The public log. */
+export class Log extends Resource {
+  /**
+   * Get the policy to verify evidence against.
+   *
+   * The policy to verify evidence of one mode (c2sp.org/tlog-policy); `live` by default.
+   */
+  policy(
+    query: {
+      /** The mode of the evidence. Left out: `live`. */
+      mode?: types.Mode | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<string> {
+    return this.sender.send<string>({
+      method: "GET",
+      path: "/v1/log/policy",
+      query,
+      returns: "text",
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** What test keys can arrange. */
+export class Sandbox extends Resource {
+  /**
+   * Get the test clock.
+   *
+   * The test clock of this account.
+   *
+   * Needs the scope `sandbox:manage`.
+   */
+  clock(
+    options: CallOptions = {},
+  ): Promise<types.TestClock> {
+    return this.sender.send<types.TestClock>({
+      method: "GET",
+      path: "/v1/test/clock",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Advance the test clock.
+   *
+   * Advance the test clock. Every server uses it once the response is sent.
+   *
+   * Needs the scope `sandbox:manage`.
+   */
+  advanceClock(
+    params: types.ClockAdvance = {},
+    options: CallOptions = {},
+  ): Promise<types.TestClock> {
+    return this.sender.send<types.TestClock>({
+      method: "POST",
+      path: "/v1/test/clock/advance",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Reset the test clock to real time.
+   *
+   * Reset the test clock to real time. Existing objects keep their times.
+   *
+   * Needs the scope `sandbox:manage`.
+   */
+  resetClock(
+    options: CallOptions = {},
+  ): Promise<types.TestClock> {
+    return this.sender.send<types.TestClock>({
+      method: "DELETE",
+      path: "/v1/test/clock",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Set the status of a sandbox buyer.
+   *
+   * Give a sandbox buyer any status, and write the event of that status.
+   *
+   * Needs the scope `sandbox:manage`.
+   */
+  moveBuyer(
+    params: types.BuyerMove,
+    options: CallOptions = {},
+  ): Promise<types.BuyerStatusAnswer> {
+    return this.sender.send<types.BuyerStatusAnswer>({
+      method: "POST",
+      path: "/v1/test/buyers",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Write an event of any type.
+   *
+   * Write an event without a cause. It is listed and delivered with `triggered: true`.
+   *
+   * Needs the scope `sandbox:manage`.
+   */
+  triggerEvent(
+    params: types.EventTrigger,
+    options: CallOptions = {},
+  ): Promise<types.Event> {
+    return this.sender.send<types.Event>({
+      method: "POST",
+      path: "/v1/test/events",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get the planned fault.
+   *
+   * The fault that the next verification in the sandbox gets.
+   *
+   * Needs the scope `sandbox:manage`.
+   */
+  fault(
+    options: CallOptions = {},
+  ): Promise<types.PlannedFault> {
+    return this.sender.send<types.PlannedFault>({
+      method: "GET",
+      path: "/v1/test/fault",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Let the next verifications fail.
+   *
+   * Let the next verifications in the sandbox fail. This replaces a planned fault.
+   *
+   * Needs the scope `sandbox:manage`.
+   */
+  planFault(
+    params: types.FaultRequest,
+    options: CallOptions = {},
+  ): Promise<types.PlannedFault> {
+    return this.sender.send<types.PlannedFault>({
+      method: "POST",
+      path: "/v1/test/fault",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Remove the planned fault.
+   *
+   * Needs the scope `sandbox:manage`.
+   */
+  clearFault(
+    options: CallOptions = {},
+  ): Promise<types.PlannedFault> {
+    return this.sender.send<types.PlannedFault>({
+      method: "DELETE",
+      path: "/v1/test/fault",
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** Whether the server responds. */
+export class Service extends Resource {
+  /**
+   * Check that the process responds.
+   *
+   * The process responds. This does not check what the process depends on.
+   */
+  health(
+    options: CallOptions = {},
+  ): Promise<types.Health> {
+    return this.sender.send<types.Health>({
+      method: "GET",
+      path: "/healthz",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Check that the process can do its work.
+   *
+   * Whether the process can do its work: read and write, within two seconds.
+   */
+  readiness(
+    options: CallOptions = {},
+  ): Promise<types.Readiness> {
+    return this.sender.send<types.Readiness>({
+      method: "GET",
+      path: "/readyz",
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** All operations, by what they are about. */
+export class Resources {
+  /** The notices that buyers initial. */
+  readonly notices: Notices;
+  /** What an order needs. */
+  readonly requirements: Requirements;
+  /** Stored initials, and their evidence. */
+  readonly acknowledgments: Acknowledgments;
+  /** Buyers and their verification. */
+  readonly buyers: Buyers;
+  /** Links by which one buyer is verified. */
+  readonly verificationSessions: VerificationSessions;
+  /** Links for one buyer and one order. */
+  readonly checkoutSessions: CheckoutSessions;
+  /** The session of a client token, which is the key of this client. */
+  readonly currentCheckoutSession: CurrentCheckoutSession;
+  /** Decisions whether an order may ship. */
+  readonly clearances: Clearances;
+  /** What has happened. */
+  readonly events: Events;
+  /** The endpoints that get events, and deliveries to them. */
+  readonly webhookEndpoints: WebhookEndpoints;
+  /** The public log. */
+  readonly log: Log;
+  /** What test keys can arrange. */
+  readonly sandbox: Sandbox;
+  /** Whether the server responds. */
+  readonly service: Service;
+
+  constructor(sender: Sender) {
+    this.notices = new Notices(sender);
+    this.requirements = new Requirements(sender);
+    this.acknowledgments = new Acknowledgments(sender);
+    this.buyers = new Buyers(sender);
+    this.verificationSessions = new VerificationSessions(sender);
+    this.checkoutSessions = new CheckoutSessions(sender);
+    this.currentCheckoutSession = new CurrentCheckoutSession(sender);
+    this.clearances = new Clearances(sender);
+    this.events = new Events(sender);
+    this.webhookEndpoints = new WebhookEndpoints(sender);
+    this.log = new Log(sender);
+    this.sandbox = new Sandbox(sender);
+    this.service = new Service(sender);
+  }
+}

@@ -1,0 +1,75 @@
+"""Both clients do what clients/behaviour.json says, against a real server behind a bad network."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from countersign_client import AsyncCountersign, Countersign
+from tests.clients.conftest import Place
+from tests.clients.proxy import CASES, TABLE
+from tests.clients.runner import Run
+from tests.support import node
+from tools.clients import NAMES
+
+pytestmark = pytest.mark.long
+
+KINDS = [Countersign, AsyncCountersign]
+BESIDES = {"clearance_tokens.keys", "clearance_tokens.verify"}
+"""What the clients add to the operations."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", [name for name in CASES if name != "walk"])
+def test_the_python_client_behaves(
+    name: str, kind: type[Countersign | AsyncCountersign], place: Place
+) -> None:
+    """A case of the table, which says what is promised."""
+    behave(name, kind, place)
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_method_of_the_python_client_works(
+    kind: type[Countersign | AsyncCountersign], every_place: Place
+) -> None:
+    """The walk through all operations, on both engines."""
+    behave("walk", kind, every_place)
+
+
+def behave(name: str, kind: type[Countersign | AsyncCountersign], place: Place) -> None:
+    key, values = place.vendor()
+    asyncio.run(Run(kind=kind, name=name, proxy=place.proxy, key=key, values=values).run())
+
+
+@pytest.mark.npm
+def test_the_typescript_client_behaves(place: Place, built: Path) -> None:
+    """Every case of the table, by the test runner of Node.js."""
+    key, values = place.vendor()
+    told = {
+        "table": str(TABLE),
+        "built": str(built),
+        "proxy": place.proxy.url,
+        "key": key,
+        "values": values,
+    }
+    done = subprocess.run(
+        ["node", "--test", "--test-reporter=tap", str(node.CLIENT / "test")],
+        env={**os.environ, "BEHAVIOUR": json.dumps(told)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"# pass {len(CASES)}\n" in done.stdout, done.stdout
+
+
+def test_the_walk_uses_every_method() -> None:
+    """An operation that is new has to be walked, too."""
+    walked = {step["call"] for step in CASES["walk"]["steps"] if "call" in step}
+    assert walked == {*NAMES.values(), *BESIDES}

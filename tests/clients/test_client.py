@@ -1,0 +1,176 @@
+"""What the Python client promises beyond the behaviour that both share."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+import zipfile
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import assert_type
+
+import httpx2
+import pytest
+
+from countersign_client import AsyncCountersign, Countersign, Page, Retries, errors, types
+from countersign_client.failure import ConnectionFailed
+from countersign_client.resources import Notices
+from countersign_client.retries import wait_before_next
+from countersign_client.testing import SECRET, Answers, Refusal, webhook_message
+from tests.docs.markdown import ROOT
+
+FOLDER = ROOT / "clients" / "python"
+STATUS = {"cbid": "cbid_1", "status": "verified", "verified_at": None, "expires_at": None}
+
+
+def client_of(answers: Answers) -> Countersign:
+    return Countersign(
+        api_key="csign_sk_test_x",
+        base_url="https://countersign.example.com/",
+        http_client=httpx2.Client(transport=answers.transport),
+        sleep=lambda _: None,
+    )
+
+
+def test_types_follow_from_the_client() -> None:
+    """A type checker knows what a call returns, with and without `await`."""
+
+    def waits(client: Countersign) -> None:
+        assert_type(client.notices.retrieve("ab1263"), types.Notice)
+        assert_type(next(iter(client.events.list())), types.Event)
+        assert_type(next(client.events.list().pages()), Page[types.Event])
+        assert_type(client.acknowledgments.bundle("ack_x"), bytes)
+
+    async def awaits(client: AsyncCountersign) -> None:
+        assert_type(await client.notices.retrieve("ab1263"), types.Notice)
+        async for event in client.events.list():
+            assert_type(event, types.Event)
+
+    assert callable(waits) is callable(awaits)
+
+
+def test_a_method_shows_its_arguments_and_its_text() -> None:
+    """`help` and editors have them, although a descriptor is in between."""
+    found = vars(Notices)["acknowledge"]
+    assert "initials_per_line" in inspect.signature(found.__wrapped__).parameters
+    assert found.__doc__.startswith("Store a buyer's initials on every line.")
+
+
+def test_results_are_frozen_and_times_have_a_zone() -> None:
+    """Nothing that a server said can be changed by mistake."""
+    now = "2026-11-20T21:31:00Z"
+    client = client_of(Answers({"GET /v1/buyers/cbid_1/status": STATUS | {"verified_at": now}}))
+    status = client.buyers.status("cbid_1")
+    assert status.verified_at == datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
+    assert status.reasons == ()
+    with pytest.raises(AttributeError):
+        status.status = "revoked"  # type: ignore[misc]
+
+
+def test_times_are_sent_in_utc() -> None:
+    """From any zone, in queries and bodies; one without a zone is refused before it is sent."""
+    answers = Answers(
+        {
+            "GET /v1/acknowledgments": {"data": [], "next_cursor": None},
+            "POST /v1/test/clock/advance": {
+                "now": "2026-11-20T21:31:00Z",
+                "real_time": "2026-11-20T21:31:00Z",
+                "ahead_seconds": 0,
+            },
+        }
+    )
+    client = client_of(answers)
+    west = datetime(2026, 11, 20, 13, 31, tzinfo=timezone(timedelta(hours=-8)))
+    client.sandbox.advance_clock(to=west)
+    assert json.loads(answers.requests[0].content) == {"to": "2026-11-20T21:31:00Z"}
+    assert list(client.acknowledgments.list(accepted_after=west)) == []
+    assert answers.requests[1].url.params["accepted_after"] == "2026-11-20T21:31:00Z"
+    with pytest.raises(ValueError, match="zone"):
+        client.sandbox.advance_clock(to=datetime(2026, 11, 20))  # noqa: DTZ001 - refused
+    assert len(answers.requests) == 2
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_an_identifier_that_would_change_the_path_is_refused(name: str) -> None:
+    """Before anything is sent."""
+    answers = Answers({})
+    with pytest.raises(ValueError, match="identifier"):
+        client_of(answers).notices.retrieve(name)
+    assert answers.requests == []
+
+
+@pytest.mark.parametrize(
+    ("key", "address"),
+    [("", "https://x.example"), ("k", ""), ("k", "countersign.example.com")],
+)
+def test_a_missing_key_or_address_is_named(
+    key: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the client is made, not at the first call."""
+    for name in ("COUNTERSIGN_API_KEY", "COUNTERSIGN_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ValueError, match=r"pass (api_key|base_url), or set COUNTERSIGN_"):
+        Countersign(api_key=key, base_url=address)
+
+
+def test_no_error_and_no_representation_shows_the_key() -> None:
+    """What is logged is no secret."""
+    client = client_of(Answers({"GET /v1/buyers/x/status": Refusal(status=404, code="not_found")}))
+    with pytest.raises(errors.NotFound) as caught:
+        client.buyers.status("x")
+    assert "csign_sk" not in f"{caught.value!r} {caught.value} {client!r}"
+
+
+def test_waits_never_add_up_to_more_than_allowed() -> None:
+    """With any policy."""
+    policy = Retries(attempts=100, wait_initial=1, wait_max=60, waits_max=10)
+    waited, attempt = 0.0, 1
+    lost = ConnectionFailed("", sent=False)
+    while wait := wait_before_next(policy, lost, attempt=attempt, waited=waited, repeatable=False):
+        waited, attempt = waited + wait, attempt + 1
+    assert 5 < waited <= 10
+
+
+def test_a_made_up_message_is_like_a_real_one() -> None:
+    """It verifies with its secret, and no longer when it is changed or old."""
+    body, headers = webhook_message(
+        "buyer.failed", {"cbid": "c", "reasons": ["zip_mismatch"]}, now=1e9
+    )
+    client = client_of(Answers({}))
+    event = client.webhooks.unwrap(body, headers, secret=SECRET, now=1e9 + 299)
+    assert event.data == {"cbid": "c", "reasons": ["zip_mismatch"]}
+
+
+def test_the_wheel_is_built_from_its_folder_alone(tmp_path: Path) -> None:
+    """It has its types, and imports without the server, click or cryptography."""
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-build-isolation",
+        "--no-deps",
+        "--disable-pip-version-check",
+        "--wheel-dir",
+        str(tmp_path),
+        str(FOLDER),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert "countersign_client/py.typed" in archive.namelist()
+        archive.extractall(tmp_path / "installed")
+    program = (
+        "import sys\n"
+        "for name in ('countersign', 'click', 'cryptography'): sys.modules[name] = None\n"
+        f"sys.path.insert(0, {str(tmp_path / 'installed')!r})\n"
+        "import countersign_client.testing as testing\n"
+        "print(testing.__file__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.startswith(str(tmp_path))

@@ -1,0 +1,61 @@
+"""What is generated for the clients is committed, and complete."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.errors import REFUSALS
+from tests.docs.markdown import ROOT
+from tests.support import node
+from tools import clients_python, clients_typescript
+from tools.clients import NAMES, Document
+
+SPEC: dict[str, Any] = json.loads((ROOT / "spec" / "openapi.json").read_bytes())
+
+
+@pytest.mark.parametrize("generator", [clients_python, clients_typescript])
+def test_the_committed_modules_are_what_the_document_says(generator: Any) -> None:  # noqa: ANN401 - a module
+    """`make clients` writes them again."""
+    for path, text in generator.files(Document(SPEC)).items():
+        assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path}: run make clients"
+
+
+def test_every_operation_has_a_name() -> None:
+    """And no name is left of an operation that is gone."""
+    operations = {d["operationId"] for methods in SPEC["paths"].values() for d in methods.values()}
+    assert operations == set(NAMES)
+    assert len(set(NAMES.values())) == len(NAMES)
+
+
+def test_an_operation_without_a_name_stops_the_generator() -> None:
+    """So nothing is left out in silence."""
+    changed = json.loads(json.dumps(SPEC))
+    changed["paths"]["/healthz"]["get"]["operationId"] = "somethingNew"
+    with pytest.raises(SystemExit, match="somethingNew"):
+        Document(changed)
+
+
+def test_every_code_that_an_operation_returns_has_an_exception() -> None:
+    """All but those for identity providers, whose messages no client sends."""
+    codes = {error.code for error in REFUSALS}
+    assert codes - set(Document(SPEC).errors()) <= {"invalid_webhook"}
+
+
+@pytest.mark.npm
+def test_the_package_for_node_has_modules_and_types(built: Path, tmp_path: Path) -> None:
+    """Built from its folder, with nothing of the source."""
+    command = ["npm", "pack", "--silent", "--ignore-scripts", f"--pack-destination={tmp_path}"]
+    (built.parent / "README.md").write_bytes((node.CLIENT / "README.md").read_bytes())
+    subprocess.run(command, cwd=built.parent, capture_output=True, check=True)
+    (packed,) = tmp_path.iterdir()
+    with tarfile.open(packed) as archive:
+        names = {name.removeprefix("package/") for name in archive.getnames()}
+    modules = {path.stem for path in (node.CLIENT / "src").glob("*.ts")}
+    expected = {f"dist/{name}{end}" for name in modules for end in (".js", ".d.ts")}
+    assert names == expected | {"package.json", "README.md"}
