@@ -18,6 +18,7 @@ from tests.monitor.liar import Log, log_with_record, proof_of, served
 from tests.sealing.acts import acknowledge, get
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.support import command, forked
+from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment, Server, running_server, start_server
 
 pytestmark = pytest.mark.long
@@ -27,6 +28,14 @@ pytestmark = pytest.mark.long
 def embedded(tmp_path: Path) -> Deployment:
     """Give an initialised deployment on the embedded database."""
     made = Deployment(data_dir=tmp_path / "data")
+    made.run("init")
+    return made
+
+
+@pytest.fixture(params=ENGINES)
+def own(request: pytest.FixtureRequest, tmp_path: Path) -> Deployment:
+    """Give an initialised deployment, on each engine."""
+    made = Deployment(data_dir=tmp_path / "data", settings=engine_settings(request))
     made.run("init")
     return made
 
@@ -101,9 +110,10 @@ def test_a_log_under_load_that_is_killed_and_started_again_is_consistent(
     assert not list((tmp_path / "state" / "alarms").iterdir())
 
 
-def test_a_new_key_and_a_new_epoch_are_no_alarm(embedded: Deployment, tmp_path: Path) -> None:
+@pytest.mark.both_engines
+def test_a_new_key_and_a_new_epoch_are_no_alarm(own: Deployment, tmp_path: Path) -> None:
     """With the operator's present policy; the record of the epoch is public."""
-    key, embedded = open_for_live(embedded, tmp_path)
+    key, embedded = open_for_live(own, tmp_path)
     with running_server(embedded) as server, server.client(key) as client:
         get(client, acknowledge_live(client), "proof")
         outsider = Outsider(tmp_path, server, "live/1")
