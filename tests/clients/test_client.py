@@ -14,11 +14,20 @@ from typing import assert_type
 import httpx2
 import pytest
 
-from countersign_client import AsyncCountersign, Countersign, Page, Retries, errors, types
+from countersign_client import (
+    AsyncCountersign,
+    Countersign,
+    InvalidSignature,
+    Page,
+    Retries,
+    errors,
+    types,
+)
 from countersign_client.failure import ConnectionFailed
 from countersign_client.resources import Notices
 from countersign_client.retries import wait_before_next
 from countersign_client.testing import SECRET, Answers, Refusal, webhook_message
+from tests.clients.messages import messages
 from tests.docs.markdown import ROOT
 
 FOLDER = ROOT / "clients" / "python"
@@ -141,6 +150,18 @@ def test_a_made_up_message_is_like_a_real_one() -> None:
     client = client_of(Answers({}))
     event = client.webhooks.unwrap(body, headers, secret=SECRET, now=1e9 + 299)
     assert event.data == {"cbid": "c", "reasons": ["zip_mismatch"]}
+
+
+def test_messages_are_judged() -> None:
+    """What a server signed is accepted; nothing else is, and nothing else is raised."""
+    client = client_of(Answers({}))
+    for message in messages():
+        if message.authentic:
+            event = client.webhooks.unwrap(message.body, message.headers, secret=message.secret)
+            assert event.id == "evt_1"
+        else:
+            with pytest.raises(InvalidSignature):
+                client.webhooks.unwrap(message.body, message.headers, secret=message.secret)
 
 
 def test_the_wheel_is_built_from_its_folder_alone(tmp_path: Path) -> None:

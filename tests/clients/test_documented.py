@@ -13,6 +13,7 @@ import pytest
 from tests.clients.conftest import Place
 from tests.docs.markdown import ROOT, read
 from tests.docs.shell import run_blocks
+from tests.support import node
 from tests.support.service import PREFIX
 
 PAGE = read(ROOT / "docs" / "clients.md")
@@ -50,11 +51,24 @@ def test_the_shown_python_runs(place: Place, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.npm
 def test_the_shown_javascript_runs(place: Place, built: Path, tmp_path: Path) -> None:
-    """As one module, which finds the package as an installed one."""
+    """As one module, which finds the package as an installed one, and with the right types."""
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules" / "countersign-client").symlink_to(built.parent)
-    program = tmp_path / "shown.mjs"
+    program, typed = tmp_path / "shown.mjs", tmp_path / "shown.mts"
     program.write_text(shown("js", place), encoding="utf-8")
+    typed.write_bytes(program.read_bytes())
+    check = [
+        str(node.CLIENT / "node_modules/.bin/tsc"),
+        "--noEmit",
+        "--strict",
+        "--module",
+        "nodenext",
+        "--target",
+        "es2022",
+        str(typed),
+    ]
+    checked = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
     done = subprocess.run(["node", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Show the notice again:" in done.stdout

@@ -17,7 +17,8 @@ from tests.support.depth import drawn
 from tests.support.document import COMMITTED, JSON, Document, committed_document, resolved
 from tests.support.service import Deployment, Server
 
-pytestmark = pytest.mark.long
+# How an engine takes odd values is tried in tests/property.
+pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 
 EXAMPLES_PER_OPERATION = drawn(10)
 SEED = 1263

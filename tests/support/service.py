@@ -36,7 +36,7 @@ def free_port() -> int:
     and no other listener of a test that runs at the same time is given it.
     """
     while True:
-        port = _PORTS.randrange(10_000, 32_768)
+        port = _PORTS.randrange(10_100, 32_768)  # browsers connect to no port 10080
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with suppress(OSError):

@@ -102,8 +102,8 @@ class Known:
             yield path.replace(f"{{{name}}}", value)
 
 
-def bodies(route: str, known: Known, vendor: LiveVendor) -> list[dict[str, Any]]:
-    """What to send there; for a live key, and for a test key where that differs."""
+def bodies(known: Known, vendor: LiveVendor) -> dict[str, list[dict[str, Any]]]:
+    """What to send to each route; for a live key, and for a test key where that differs."""
     [account_id] = known.values["account_id"]
     cbids, now = known.values["cbid"], rfc3339(datetime.now(UTC))
     asked = [
@@ -116,7 +116,7 @@ def bodies(route: str, known: Known, vendor: LiveVendor) -> list[dict[str, Any]]
     ]
     order = {"session_id": "cs", "shipping_zip": "94110"}
     initials: dict[str, Any] = {"initials_per_line": ["A"] * 4, "session_id": "cs"}
-    sent: dict[str, list[dict[str, Any]]] = {
+    return {
         "/v1/buyers/verify": [*asked, *(body | {"test_mode": True} for body in asked)],
         "/v1/notices/{notice_id}/acknowledge": [initials | {"cbid": cbid} for cbid in cbids],
         "/v1/clearances": [
@@ -151,7 +151,6 @@ def bodies(route: str, known: Known, vendor: LiveVendor) -> list[dict[str, Any]]
         "/v1/test/fault": [{"fault": "misconfigured"}],
         "/v1/provider_webhooks/{path*}": [{}],
     }
-    return sent[route]
 
 
 def prepared(vendor: LiveVendor) -> Known:
@@ -198,10 +197,11 @@ def prepared(vendor: LiveVendor) -> Known:
 
 def walk(walker: Walker, known: Known, vendor: LiveVendor) -> None:
     """Try every route; those that delete come last."""
+    bodies_of = bodies(known, vendor)
     for route in sorted(route_table(), key=lambda route: route.method == "DELETE"):
         sends = route.method in {"POST", "PATCH"}
         for path in known.filled(route.path):
-            for body in bodies(route.path, known, vendor) if sends else (None,):
+            for body in bodies_of[route.path] if sends else (None,):
                 answer = walker.ask(route.method, path, route.path, body)
                 assert answer.status_code < 500 or answer.status_code == 503, answer.text
     for guess in NOWHERE:

@@ -40,6 +40,18 @@ export interface Settings {
   sleep: (seconds: number, signal?: AbortSignal) => Promise<void>;
 }
 
+/** The last response to a call, with its tag. */
+interface Copy {
+  etag: string;
+  text: string;
+}
+
+interface Prepared {
+  url: string;
+  init: RequestInit;
+  copy: Copy | undefined;
+}
+
 const COPIES_MAX = 32;
 // `fetch` says in its cause why there is no connection; only Node.js has it.
 const NEVER_SENT = new Set([
@@ -54,7 +66,7 @@ const NEVER_SENT = new Set([
 /** Sends calls until they succeed or fail finally. */
 export class Sender {
   readonly #settings: Settings;
-  readonly #copies = new Map<string, { etag: string; text: string }>();
+  readonly #copies = new Map<string, Copy>();
 
   constructor(settings: Settings) {
     this.#settings = settings;
@@ -77,7 +89,7 @@ export class Sender {
     }
   }
 
-  #request(call: Call, options: CallOptions): { url: string; init: RequestInit } {
+  #request(call: Call, options: CallOptions): Prepared {
     const headers: Record<string, string> = { Authorization: `Bearer ${this.#settings.apiKey}` };
     if (call.keyed) headers["Idempotency-Key"] = options.idempotencyKey ?? crypto.randomUUID();
     if (options.waitSeconds !== undefined) headers["Prefer"] = `wait=${options.waitSeconds}`;
@@ -89,12 +101,12 @@ export class Sender {
       headers["Content-Type"] = "application/json";
       init.body = JSON.stringify(call.body);
     }
-    return { url, init };
+    return { url, init, copy };
   }
 
   async #attempt(
     call: Call,
-    { url, init }: { url: string; init: RequestInit },
+    request: Prepared,
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
     const timeout = AbortSignal.timeout(this.#settings.timeoutSeconds * 1000);
@@ -102,7 +114,7 @@ export class Sender {
     let response: Response;
     let bytes: Uint8Array;
     try {
-      response = await this.#settings.fetch(url, { ...init, signal: both });
+      response = await this.#settings.fetch(request.url, { ...request.init, signal: both });
       bytes = new Uint8Array(await response.arrayBuffer());
     } catch (error) {
       signal?.throwIfAborted();
@@ -111,12 +123,11 @@ export class Sender {
     }
     if (response.status !== 200 && response.status !== 304) throw errorOf(response, bytes);
     if (call.returns === "bytes") return bytes;
-    const text = this.#text(call, url, response, bytes);
+    const text = this.#text(call, request, response, bytes);
     return call.returns === "text" ? text : parsed(response, text);
   }
 
-  #text(call: Call, url: string, response: Response, bytes: Uint8Array): string {
-    const copy = this.#copies.get(url);
+  #text(call: Call, { url, copy }: Prepared, response: Response, bytes: Uint8Array): string {
     if (response.status === 304 && copy) return copy.text;
     const text = new TextDecoder().decode(bytes);
     const etag = response.headers.get("ETag");

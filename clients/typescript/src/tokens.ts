@@ -59,7 +59,7 @@ export class ClearanceTokens extends Resource {
   }
 
   /** See `verifyClearanceToken`. */
-  verify(token: string, order: Order): Promise<ClearanceClaims> {
+  verify(token: string | null, order: Order): Promise<ClearanceClaims> {
     return verifyClearanceToken(token, order);
   }
 }
@@ -69,8 +69,14 @@ export class ClearanceTokens extends Resource {
  *
  * Throws InvalidClearanceToken: do not ship.
  */
-export async function verifyClearanceToken(token: string, order: Order): Promise<ClearanceClaims> {
+export async function verifyClearanceToken(
+  token: string | null,
+  order: Order,
+): Promise<ClearanceClaims> {
   const { livemode = true, now = Date.now() / 1000 } = order;
+  if (token === null) {
+    throw new InvalidClearanceToken("There is no token: the order was not cleared.");
+  }
   const claims = await authentic(token, order.keys, livemode);
   const text = `${order.shipping_zip.slice(0, 5)}\n${order.product_class ?? ""}\n${order.session_id}`;
   const mistakes: [string, boolean][] = [

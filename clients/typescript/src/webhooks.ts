@@ -40,12 +40,20 @@ export class Webhooks {
     if (!(await signed(secret, joined(utf8(`${id}.${stamp}.`), bytes), signatures))) {
       throw new InvalidSignature("No signature of the message fits the secret and the body.");
     }
-    const event: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    if (typeof event !== "object" || event === null || !("type" in event) || !("id" in event)) {
-      throw new InvalidSignature("The message is no event.");
-    }
-    return event as Event;
+    return eventOf(new TextDecoder().decode(bytes));
   }
+}
+
+function eventOf(text: string): Event {
+  try {
+    const event: unknown = JSON.parse(text);
+    if (typeof event === "object" && event !== null && "type" in event && "id" in event) {
+      return event as Event;
+    }
+  } catch {
+    // Below.
+  }
+  throw new InvalidSignature("The message is no event.");
 }
 
 /** The headers of a message that is signed with a `whsec_…`: to test a receiver. */

@@ -43,39 +43,32 @@ class Exchange:
         self.retries = retries
         self._copies: dict[str, tuple[str, bytes]] = {}
 
-    def request_of(self, call: Call[Any]) -> dict[str, Any]:
+    def copy_of(self, call: Call[Any]) -> tuple[str, bytes] | None:
+        """The last response to this call, if it can be asked whether that is current: tag, body."""
+        return self._copies.get(call.target) if call.revalidated else None
+
+    def request_of(self, call: Call[Any], etag: str | None) -> dict[str, Any]:
         """The arguments of `request`."""
-        target, content = call.target, call.content
+        content = call.content
         headers = {"Authorization": f"Bearer {self._api_key}"}
         headers |= {name: value for name, value in call.headers.items() if value is not None}
         if content is not None:
             headers["Content-Type"] = "application/json"
-        if call.revalidated and (copy := self._copies.get(target)):
-            headers["If-None-Match"] = copy[0]
+        if etag is not None:
+            headers["If-None-Match"] = etag
         return {
             "method": call.method,
-            "url": self._base_url + target,
+            "url": self._base_url + call.target,
             "headers": headers,
             "content": content,
             "follow_redirects": False,
         }
 
-    def result_of(self, call: Call[T], response: httpx2.Response) -> T:
-        """What a successful response says.
-
-        Raises UnexpectedResponse if it is none of this API.
-        """
-        content, target = response.content, call.target
-        if response.status_code == httpx2.codes.NOT_MODIFIED and target in self._copies:
-            content = self._copies[target][1]
-        elif call.revalidated and (etag := response.headers.get("ETag")):
+    def keep_copy(self, call: Call[Any], response: httpx2.Response) -> None:
+        if call.revalidated and (etag := response.headers.get("ETag")):
             if len(self._copies) >= _COPIES_MAX:
                 self._copies.clear()
-            self._copies[target] = (etag, content)
-        try:
-            return call.result(content)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise _unexpected(response, str(error)) from error
+            self._copies[call.target] = (etag, response.content)
 
 
 class Attempts(Generic[T]):
@@ -83,7 +76,8 @@ class Attempts(Generic[T]):
 
     def __init__(self, exchange: Exchange, call: Call[T]) -> None:
         self._exchange, self._call = exchange, call
-        self.request: Final = exchange.request_of(call)
+        self._copy = exchange.copy_of(call)
+        self.request: Final = exchange.request_of(call, self._copy and self._copy[0])
         self._attempt, self._waited = 0, 0.0
 
     def failed(self, error: httpx2.TransportError) -> float:
@@ -103,7 +97,19 @@ class Attempts(Generic[T]):
         return self._wait_or_raise(error_of(response), None)
 
     def result(self, response: httpx2.Response) -> T:
-        return self._exchange.result_of(self._call, response)
+        """What a successful response says.
+
+        Raises UnexpectedResponse if it is none of this API.
+        """
+        content = response.content
+        if response.status_code == httpx2.codes.NOT_MODIFIED and self._copy is not None:
+            content = self._copy[1]
+        else:
+            self._exchange.keep_copy(self._call, response)
+        try:
+            return self._call.result(content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise _unexpected(response, str(error)) from error
 
     def _wait_or_raise(self, error: CountersignError, cause: Exception | None) -> float:
         self._attempt += 1

@@ -55,7 +55,7 @@ class _Header(msgspec.Struct):
 
 
 def verify_clearance_token(
-    token: str,
+    token: str | None,
     *,
     keys: SigningKeys,
     issuer: str,
@@ -74,6 +74,8 @@ def verify_clearance_token(
 
     Raises InvalidClearanceToken: do not ship. Raises ImportError without the extra `tokens`.
     """
+    if token is None:
+        raise InvalidClearanceToken("There is no token: the order was not cleared.")
     claims = _authentic(token, keys, livemode=livemode)
     order = f"{shipping_zip[:5]}\n{product_class or ''}\n{session_id}"
     mistakes = {

@@ -43,7 +43,7 @@ class Webhooks:
             raise InvalidSignature("The header 'webhook-timestamp' is no time.")
         if abs((time.time() if now is None else now) - int(stamp)) > AGE_SECONDS_MAX:
             raise InvalidSignature("The message is too old, or the clocks differ.")
-        if not _signed(secret, f"{id_}.{stamp}.".encode() + body, signatures):
+        if not _signed(secret, f"{id_}.{stamp}.".encode(errors="replace") + body, signatures):
             raise InvalidSignature("No signature of the message fits the secret and the body.")
         try:
             return msgspec.json.decode(body, type=Event)
@@ -65,7 +65,9 @@ def _signed(secret: str, message: bytes, signatures: list[str]) -> bool:
     """Whether one of the signatures fits; during a rotation there are several."""
     if not secret.startswith("whpk_"):
         expected = b"v1," + _v1(secret, message)
-        return any(hmac.compare_digest(expected, one.encode()) for one in signatures)
+        return any(
+            hmac.compare_digest(expected, one.encode(errors="replace")) for one in signatures
+        )
     from countersign_client.ed25519 import verifies  # noqa: PLC0415 - an optional extra
 
     key = b64decode(secret.removeprefix("whpk_"))

@@ -132,11 +132,19 @@ class SimulatedProvider(ABC, Generic[S]):
         self._numbers = count(1)
         self._requested: set[str] = set()
         self._messages: list[Webhook] = []
+        self._made: tuple[int, Sequence[S]] | None = None
 
     @property
     def sessions(self) -> Sequence[Session]:
         """Every session, with dates as of now."""
-        return self._sessions()
+        return self._current()
+
+    def _current(self) -> Sequence[S]:
+        """The sessions of this second: to make them takes longer than to answer a request."""
+        second = int(self._now())
+        if self._made is None or self._made[0] != second:
+            self._made = second, self._sessions()
+        return self._made[1]
 
     @abstractmethod
     def webhook(self, session_id: str) -> Webhook:
@@ -159,7 +167,7 @@ class SimulatedProvider(ABC, Generic[S]):
         return None
 
     def _find(self, session_id: object) -> S | None:
-        found = (session for session in self._sessions() if session.session_id == session_id)
+        found = (session for session in self._current() if session.session_id == session_id)
         fixed = next(found, None)
         is_created = fixed is None and isinstance(session_id, str)
         return self._created(str(session_id)) if is_created else fixed

@@ -107,7 +107,7 @@ class Onfido(SimulatedProvider[Run]):
         if request.method != "GET":
             return self._not_found()
         created = (run_of(each, self._now()) for each in self._hosted.all())
-        own = [run for run in (*self._sessions(), *created) if run.environment == environment]
+        own = [run for run in (*self._current(), *created) if run.environment == environment]
         return self._routed(path.split("/"), {run.session_id: run for run in own})
 
     def webhook(self, session_id: str) -> Webhook:

@@ -150,7 +150,7 @@ class Stripe(SimulatedProvider[StripeSession]):
         path, _, last = request.path.rpartition("/")
         if request.path == _SESSIONS:
             created = [session_of(one, self._now()) for one in self._hosted.all()]
-            known = (*created, *self._sessions())
+            known = (*created, *self._current())
             visible = [session for session in known if _is_visible(session, key)]
             return self._list([self._body(session) for session in visible], request.query)
         if path == _SESSIONS:

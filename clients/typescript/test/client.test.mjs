@@ -1,0 +1,83 @@
+// What the client promises beyond the behaviour that both clients share.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+const { built, messages } = JSON.parse(process.env.BEHAVIOUR);
+const load = (name) => import(pathToFileURL(`${built}/${name}.js`).href);
+const { Countersign, errors, InvalidSignature, Webhooks } = await load("index");
+const { Answers, Refusal } = await load("testing");
+
+const STATUS = { cbid: "cbid_1", status: "verified", verified_at: null, expires_at: null };
+const clientOf = (answers, more = {}) =>
+  new Countersign({
+    apiKey: "csign_sk_test_x",
+    baseUrl: "https://countersign.example.com/",
+    fetch: answers.fetch,
+    sleep: async () => {},
+    ...more,
+  });
+
+test("an identifier that would change the path is refused before anything is sent", () => {
+  const answers = new Answers({});
+  for (const name of ["", ".", ".."]) {
+    assert.throws(() => clientOf(answers).notices.retrieve(name), TypeError);
+  }
+  assert.equal(answers.requests.length, 0);
+});
+
+test("a missing key or address is named when the client is made", () => {
+  for (const wrong of [{ apiKey: "" }, { baseUrl: "" }, { baseUrl: "countersign.example.com" }]) {
+    assert.throws(() => clientOf(new Answers({}), wrong), /pass (apiKey|baseUrl)/);
+  }
+});
+
+test("a browser is refused an API key, and gets a client token", () => {
+  globalThis.document = {};
+  try {
+    assert.throws(() => clientOf(new Answers({})), /client token/);
+    clientOf(new Answers({}), { apiKey: "cst_test_x" });
+  } finally {
+    delete globalThis.document;
+  }
+});
+
+test("a signal ends the call while it waits", async () => {
+  const answers = new Answers({ "GET /v1/buyers/x/status": new Refusal(503, "overloaded") });
+  const client = clientOf(answers, { sleep: undefined, retries: { waitInitial: 30, waitMax: 30 } });
+  const controller = new AbortController();
+  const call = client.buyers.status("x", { signal: controller.signal });
+  while (answers.requests.length === 0) await new Promise(setImmediate);
+  controller.abort(new Error("enough"));
+  await assert.rejects(call, /enough/);
+  assert.equal(answers.requests.length, 1);
+});
+
+test("no error shows the key", async () => {
+  const answers = new Answers({ "GET /v1/buyers/x/status": new Refusal(404, "not_found") });
+  const error = await clientOf(answers).buyers.status("x").catch((found) => found);
+  assert.ok(error instanceof errors.NotFound);
+  assert.ok(!`${error.stack} ${JSON.stringify(error)}`.includes("csign_sk"));
+});
+
+test("what is undefined is not sent", async () => {
+  const answers = new Answers({ "GET /v1/events": { data: [], next_cursor: null } });
+  for await (const _ of clientOf(answers).events.list({ type: undefined, limit: 5 }));
+  assert.equal(new URL(answers.requests[0].url).search, "?limit=5");
+});
+
+test("the same client serves many calls at once", async () => {
+  const client = clientOf(new Answers({ "GET /v1/buyers/cbid_1/status": STATUS }));
+  const found = await Promise.all(Array.from({ length: 20 }, () => client.buyers.status("cbid_1")));
+  assert.ok(found.every((one) => one.status === "verified"));
+});
+
+test("messages are judged as the Python client judges them", async () => {
+  const webhooks = new Webhooks();
+  for (const { secret, headers, body, authentic } of messages) {
+    const judged = webhooks.unwrap(Buffer.from(body, "base64"), headers, { secret });
+    if (authentic) assert.equal((await judged).id, "evt_1");
+    else await assert.rejects(judged, InvalidSignature, JSON.stringify(headers));
+  }
+});
