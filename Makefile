@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo screenshots lock clean
+.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo demo-oscar screenshots lock clean
 MAKEFLAGS += --no-builtin-rules
 # Without bytecode every process of a run would compile the source again, and the tests too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -45,6 +45,9 @@ run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8080 with a database under ./
 
 demo: $(VENV)/.runtime ## Serve with a small shop, to buy something with a notice in a browser
 	$(BIN)/python examples/demo.py
+
+demo-oscar: $(VENV)/.shop ## The same with a django-oscar shop; installs 210 MB more
+	$(BIN)/python examples/demo.py oscar
 
 test: $(VENV)/.dev $(NODE_STAMPS) ## Run every promise, on both engines where that matters; name what is left out
 	$(PYTEST) $(PYTEST_ARGS)

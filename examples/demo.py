@@ -1,6 +1,7 @@
-"""Start Countersign and the shop of this folder: `make demo`. Ctrl-C ends both.
+"""Start Countersign and a shop of this folder: `make demo`, `make demo-oscar`. Ctrl-C ends both.
 
-The database is in ./var/demo. Each start makes a new test key, which works for a day.
+The database is in ./var/demo or ./var/demo-oscar. Each start makes a new test key, which works for
+a day.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -26,16 +28,46 @@ class DemoError(Exception):
     """The demonstration cannot go on; the message says why."""
 
 
-def main() -> int:
+@dataclass(frozen=True, kw_only=True)
+class Shop:
+    """One of the shops: where its data are, how it starts, where its webhooks go."""
+
+    data: str
+    program: tuple[str, ...]
+    webhooks: str
+    event_types: tuple[str, ...] | None = None
+    """The events that it wants; None: all."""
+
+
+_HERE = Path(__file__).parent
+SHOPS = {
+    "storefront": Shop(
+        data="demo",
+        program=(str(_HERE / "storefront" / "shop.py"),),
+        webhooks="/webhooks",
+        event_types=tuple(
+            f"checkout_session.{end}" for end in ("completed", "declined", "expired")
+        ),
+    ),
+    "oscar": Shop(
+        data="demo-oscar",
+        program=(str(_HERE / "oscar-shop" / "manage.py"), "open_shop"),
+        webhooks="/countersign/webhook/",
+    ),
+}
+
+
+def main(wanted: Shop) -> int:
     """Run until Ctrl-C or until one of the two ends; gives the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     port = os.environ.get("COUNTERSIGN_PORT") or "8080"
     shop_port = os.environ.get("SHOP_PORT") or "8000"
+    data = Path("var", wanted.data).resolve()
     running: list[subprocess.Popen[bytes]] = []
     # Settings of another deployment must not lead the demonstration there.
     clean = {k: v for k, v in os.environ.items() if not k.startswith("COUNTERSIGN_")}
     service = clean | {
-        "COUNTERSIGN_DATA_DIR": str(Path("var", "demo").resolve()),
+        "COUNTERSIGN_DATA_DIR": str(data),
         "COUNTERSIGN_PORT": port,
         # The shop's webhooks are on this machine, without https.
         "COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE": "true",
@@ -50,11 +82,12 @@ def main() -> int:
             "COUNTERSIGN_BASE_URL": base_url,
             "COUNTERSIGN_API_KEY": key,
             "SHOP_WEBHOOK_SECRET": _webhooks(
-                f"{base_url}/v1/webhook_endpoints", key, f"http://localhost:{shop_port}/webhooks"
+                wanted, f"{base_url}/v1/webhook_endpoints", key, f"http://localhost:{shop_port}"
             ),
+            "SHOP_DATA_DIR": str(data / "shop"),
             "SHOP_PORT": shop_port,
         }
-        running.append(_start([sys.executable, str(_SHOP)], shop))
+        running.append(_start([sys.executable, *wanted.program], shop))
         while all(process.poll() is None for process in running):
             time.sleep(0.2)
     except DemoError as error:
@@ -69,9 +102,6 @@ def main() -> int:
     return 1
 
 
-_SHOP = Path(__file__).parent / "storefront" / "shop.py"
-
-
 def _key(service: dict[str, str]) -> str:
     """A test key for the account of the shop, which the first start makes."""
     create = ("keys", "create", "--account", ACCOUNT, "--mode", "test", "--expires-in", "24h")
@@ -83,12 +113,14 @@ def _key(service: dict[str, str]) -> str:
         return _countersign(service, *create)
 
 
-def _webhooks(endpoints: str, key: str, url: str) -> str:
-    """Have the ends of checkout sessions reported to the shop; gives the secret."""
+def _webhooks(wanted: Shop, endpoints: str, key: str, shop: str) -> str:
+    """Have the events that the shop wants reported to it; gives the secret."""
     for endpoint in _ask("GET", endpoints, key)["data"]:
         _ask("DELETE", f"{endpoints}/{endpoint['endpoint_id']}", key)
-    types = [f"checkout_session.{end}" for end in ("completed", "declined", "expired")]
-    return str(_ask("POST", endpoints, key, {"url": url, "event_types": types})["secret"])
+    body: dict[str, object] = {"url": shop + wanted.webhooks}
+    if wanted.event_types is not None:
+        body["event_types"] = wanted.event_types
+    return str(_ask("POST", endpoints, key, body)["secret"])
 
 
 def _ask(method: str, url: str, key: str, body: object = None) -> Any:  # noqa: ANN401 - any JSON
@@ -127,4 +159,4 @@ def _await(process: subprocess.Popen[bytes], url: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(SHOPS[sys.argv[1] if len(sys.argv) > 1 else "storefront"]))

@@ -1,4 +1,4 @@
-"""The products, the page of an order, where the buyer comes back to, and the page of those who pack."""
+"""The products, the page of an order, and the page of those who pack."""
 
 from __future__ import annotations
 

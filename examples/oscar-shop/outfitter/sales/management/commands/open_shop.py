@@ -29,7 +29,7 @@ class Command(BaseCommand):
     help = "Make the tables, the products and the first users unless they are there, and serve."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", default="8000")
+        parser.add_argument("--port", default=os.environ.get("SHOP_PORT", "8000"))
         parser.add_argument("--without-migrations", action="store_true", help="quicker, for tests")
 
     def handle(self, *, port: str, without_migrations: bool, **_: object) -> None:
