@@ -34,11 +34,13 @@ class Command(BaseCommand):
 
     def handle(self, *, port: str, without_migrations: bool, **_: object) -> None:
         Path(settings.DATABASES["default"]["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+        self.stdout.write("The tables are made, if they are missing.")
         if without_migrations:
             settings.MIGRATION_MODULES = dict.fromkeys(
                 config.label for config in apps.get_app_configs()
             )
         call_command("migrate", run_syncdb=True, verbosity=0)
+        self.stdout.write("The shop is stocked, if it is empty.")
         if not Product.objects.exists():
             _stock()
         for name, staff in (("staff@example.com", True), ("jo@example.com", False)):
