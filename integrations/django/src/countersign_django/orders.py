@@ -234,4 +234,5 @@ def _store(order: CountersignOrder, *, only_if: State | None = None, **values: o
             locked.save(update_fields=list(values))
             if locked.state != before:
                 order_changed.send(sender=model, order=locked, before=before)
-    order.refresh_from_db(fields=list(values))
+    # All of it: receivers changed other fields, and related objects, of the locked one.
+    order.refresh_from_db()
