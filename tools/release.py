@@ -129,7 +129,10 @@ def build(target: Path) -> None:
             )
         # What its lock file names, as `make` installed it.
         (source / NPM / "node_modules").symlink_to(ROOT / NPM / "node_modules")
-        _run("npm", "pack", "--silent", "--pack-destination", str(target), directory=source / NPM)
+        # One after the other: npm may be set up to run no scripts of packages.
+        _run("npm", "run", "--silent", "build", directory=source / NPM)
+        pack = ("npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", str(target))
+        _run(*pack, directory=source / NPM)
         for name in VERIFIERS:
             shutil.copyfile(source / "src/countersign/offline" / name, target / name)
         project = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
