@@ -70,7 +70,9 @@ def _component(name: str, version: str) -> dict[str, str]:
     return {"type": "library", "bom-ref": url, "name": name, "version": version, "purl": url}
 
 
-def provenance(subjects: Mapping[str, str], sources: Mapping[str, str], commit: str) -> Any:  # noqa: ANN401 - JSON
+def provenance(
+    subjects: Mapping[str, str], sources: Mapping[str, str], commit: str, node: str
+) -> Any:  # noqa: ANN401 - JSON
     """What was built from which commit, as an in-toto statement with SLSA's predicate.
 
     `subjects` and `sources` map names of files to their SHA-256, in hexadecimal. It is a claim by
@@ -90,7 +92,7 @@ def provenance(subjects: Mapping[str, str], sources: Mapping[str, str], commit: 
                     "signed": False,
                     "python": platform.python_version(),
                     "machine": f"{sys.platform} {platform.machine()}",
-                    "node": _run("node", "--version"),
+                    "node": node,
                 },
                 "resolvedDependencies": [
                     {"name": "source", "digest": {"gitCommit": commit}},
@@ -145,7 +147,8 @@ def build(target: Path) -> None:
         )
         _write(target / SBOM, parts)
         locks = {n: hashlib.sha256((source / n).read_bytes()).hexdigest() for n in LOCKS}
-    _write(target / PROVENANCE, provenance(checksums(target), locks, commit))
+    node = _run("node", "--version")
+    _write(target / PROVENANCE, provenance(checksums(target), locks, commit, node))
     lines = [f"{digest}  {name}\n" for name, digest in checksums(target).items()]
     (target / SUMS).write_text("".join(lines), encoding="utf-8")
 
