@@ -69,7 +69,7 @@ def party(kind: str, **members: object) -> bytes:
     return canonical_json({"v": 1, "type": kind, "previous": None, **about, **members})
 
 
-def with_parties() -> CertificateFacts:
+def with_parties(statement: str = "We show each line.") -> CertificateFacts:
     """Facts of an acknowledgment by a vendor whose parties are described in the log."""
     account = "acct_01kdtvz9n8f6ywn3x2qk4c7r5a"
     parties = {
@@ -78,7 +78,7 @@ def with_parties() -> CertificateFacts:
             "account", account=account, name="shop", legal_name="Example Vendor, LLC"
         ),
         "capture_process": party(
-            "capture_process", account=account, version=3, statement="We show each line."
+            "capture_process", account=account, version=3, statement=statement
         ),
     }
     digests = {member: sha256(body).hexdigest() for member, body in parties.items()}

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
+from countersign.acknowledgments.acknowledged_words import said_of, said_rows
 from countersign.acknowledgments.certificate import make_certificate
 from countersign.acknowledgments.certificate_facts import Review
 from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts, with_parties
 from tests.certificate.reader import files_of, pages_of, squeezed, words_of
+from tests.certificate.reader import lines_of as lines_on_pages
 from tests.support.hosted import PROCESS_JSON
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -217,13 +219,45 @@ def test_the_parties_are_those_whose_records_the_acknowledgment_names() -> None:
         "Issued by Example Operator, Inc. runs this service and its log",
         "licence L 1; as described by the operator in the log",
         "Vendor Example Vendor, LLC the account to which the acknowledgment belongs; account acct_",
-        "(version 3). The record has the digest of this text",
+        "(version 3). The record of the acknowledgment has the digest of this text",
         "We show each line.",
     ):
         assert expected in words, expected
     nothing = words_of(make_certificate(made_facts()))
     assert nothing.count("not described in the log when this was accepted") == 2
     assert "had not described in the log how it captures initials" in nothing
+
+
+@pytest.mark.parametrize(
+    ("capture", "source", "operator", "vendor", "browser"),
+    [
+        ("vendor_api", "body", "Who the parties are.", "as which buyer. The IP address. The", None),
+        ("vendor_api", "connection", "parties are. The IP address.", "as which buyer.", None),
+        ("hosted", "header", "parties are. The IP address.", None, "The user agent."),
+    ],
+)
+def test_an_address_is_the_word_of_the_party_that_sent_it(
+    capture: str, source: str, operator: str, vendor: str | None, browser: str | None
+) -> None:
+    """What the vendor asserted is not said to be the operator's observation, nor the reverse."""
+    fields: dict[str, Any] = {"ip": {"source": source}}
+    if source != "connection":
+        fields["user_agent"] = {"source": source}
+    said = dict.fromkeys(("The operator", "The vendor", "The browser"), "")
+    said |= {
+        row["label"]: row["value"] for row in said_rows([*said_of({"capture": capture}, fields)])
+    }
+    assert said["The operator"].endswith(operator)
+    for label, words in (("The vendor", vendor), ("The browser", browser)):
+        assert (words or "") in said[label]
+        assert bool(words) == bool(said[label])
+
+
+def test_a_statement_of_several_lines_has_its_line_breaks() -> None:
+    """And no code points in their place."""
+    lines = lines_on_pages(make_certificate(with_parties("We show each line.\nThe buyer types.")))
+    assert "We show each line." in lines
+    assert "The buyer types." in lines
 
 
 def test_what_happened_is_in_order_each_by_the_clock_that_it_is_known_from() -> None:
@@ -269,8 +303,8 @@ def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
         "2026-11-20 21:31:00.123 UTC 2026-11-20 13:31:00.123 PST line served 2026-11-20",
         "21:30:00.123 UTC; initials never changed",
         "initials changed 2 times, last 2026-11-20 21:32:00.123 UTC",
-        f"Agreed to {PROCESS_JSON['agreement']}",
-        f"Electronic form {PROCESS_JSON['consent']}",
+        f"Agreement {PROCESS_JSON['agreement']} a box that the browser sent as ticked",
+        f"Consent {PROCESS_JSON['consent']} a box that the browser sent as ticked",
         "Tied to session by a cookie of the browser, kept after an earlier identity check",
         "JavaScript ran yes claimed by the browser; not observed by this service",
         "Window 360 x 740 CSS pixels claimed by the browser",

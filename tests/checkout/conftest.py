@@ -12,11 +12,11 @@ from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer
 from tests.clearances.conftest import desk
 from tests.http.backstage import Operator, Vendor
-from tests.http.conftest import configured, configured_vendor, other_vendor, vendor
+from tests.http.conftest import configured, configured_vendor, here, other_vendor, vendor
 from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment, Server, running_server
 
-__all__ = ["configured", "configured_vendor", "desk", "other_vendor", "vendor"]
+__all__ = ["configured", "configured_vendor", "desk", "here", "other_vendor", "vendor"]
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support.engines import ENGINES, Once, engine_settings, kept
+from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment, Server, running_server
 
 
@@ -56,21 +55,13 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     return Bench(data_dir=tmp_path / "data", settings=engine_settings(request))
 
 
-here = pytest.fixture(scope="package")(kept)
-
-
 @pytest.fixture(scope="package", params=ENGINES)
 def served(
-    request: pytest.FixtureRequest, here: Once, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Bench, Server]:
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Bench, Server]]:
     """Give a deployment with a running server, on each engine; tests may add what they like."""
-    place = tmp_path_factory.getbasetemp() / f"served-{request.param}" / "data"
-    return here(place, lambda: _serve(Bench(data_dir=place, settings=engine_settings(request))))
-
-
-@contextmanager
-def _serve(bench: Bench) -> Iterator[tuple[Bench, Server]]:
-    bench.data_dir.parent.mkdir()
+    place = tmp_path_factory.mktemp("served") / "data"
+    bench = Bench(data_dir=place, settings=engine_settings(request))
     bench.run("init")
     with running_server(bench) as server:
         yield bench, server

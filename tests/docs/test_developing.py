@@ -18,7 +18,7 @@ from tests.unit.imports import FLOORS
 PAGE: Final = read(ROOT / "docs" / "developing.md")
 FILES_MAX: Final = {
     "## A field of the acknowledgment": (4, 4),
-    "## An endpoint with storage": (4, 3),
+    "## An endpoint with storage": (4, 5),
     "## An identity provider": (2, 3),
     "## An event type": (2, 2),
 }

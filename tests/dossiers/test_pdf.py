@@ -99,12 +99,12 @@ def test_a_judge_reads_who_what_when_and_how_in_one_document() -> None:
     """The parties, a timeline in both times, the lines, the capture, joins, and what is missing."""
     words = words_of(dossier_pdf(an_order()))
     for expected in (
-        "Dossier of an order",
+        "Dossier of an Order",
         "Example Operator, Inc.",
         "Example Vendor, LLC",
         "licence FFL 1-23",
         "2026-11-20 21:31:00.123 UTC 2026-11-20 13:31:00.123 PST The acknowledgment was accepted",
-        f"2026-11-20 21:31:05 UTC 2026-11-20 13:31:05 PST The order was cleared ({CLR})",
+        f"2026-11-20 13:31:05 PST The order was cleared by this service's clock; {CLR}",
         "2026-11-22 09:00:00 PST The order was shipped by the vendor's report",
         "more than three firearms per calendar year in California. JD",
         "The vendor described it as follows (version 3",
@@ -115,12 +115,46 @@ def test_a_judge_reads_who_what_when_and_how_in_one_document() -> None:
         "the clock of timestamps/1.tsr, a time-stamp authority",
         "status: verified",
         "zip: 95814",
-        "1Z a personal field, disclosed; the record has its digest",
+        "1Z a personal field, disclosed",
         "Adult signature obtained yes",
         "What this does not prove",
     ):
         assert expected in words, expected
     assert "TEST EVIDENCE" not in words
+
+
+def test_a_dossier_says_what_the_certificate_of_its_acknowledgment_says() -> None:
+    """Whose words the notice is, what is missing in it, who sent the initials, whose word it is."""
+    notice = {"editorial": ["title"], "text_gaps": ["(E) is missing"]}
+    pdf = dossier_pdf(an_order(notice=notice))
+    words = words_of(pdf)
+    for expected in (
+        "this service accepted, from the account acct_",
+        "On 2026-11-20 21:31:05 UTC = 2026-11-20 13:31:05 PST this service cleared the order.",
+        "Buyer not named in the evidence; as buyer identifier: cbid_live_",
+        "Made with Countersign",
+        "Version asserted: the vendor named it when it submitted the initials",
+        "Law Cal. Civ. Code § 3273.51; AB 1263 (Gipson)",
+        "Official text https://leginfo.legislature.ca.gov/",
+        "Editorial wording the publisher's own words, not the law's: title",
+        "Gaps in the text (E) is missing as stated by the publisher",
+        "Captured The vendor's server sent it (vendor_api).",
+        "203.0.113.7 asserted by the vendor in its request",
+        "That the buyer was shown the notice and typed these initials",
+        "That the buyer was shown the notice. This document shows the text",
+        "carrier, tracking number, whether an adult signed",
+        "What this service's clock shows is the word of its operator.",
+        "In a browser: open https://log.example/verify, or the file verify.html of the dossier",
+    ):
+        assert expected in words, expected
+    assert "[U+" not in words
+    assert "Check page" in words
+
+
+def test_a_dossier_without_gaps_claims_no_more_than_it_can_name() -> None:
+    """That nothing else was left out is not known to anyone who reads it."""
+    words = words_of(dossier_pdf(replace(an_order(), missing=())))
+    assert "Nothing that a dossier can name is missing." in words
 
 
 def test_the_same_dossier_gives_the_same_bytes_which_name_their_maker() -> None:

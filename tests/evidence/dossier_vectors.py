@@ -11,6 +11,8 @@ from typing import Final
 
 DOSSIERS: Final = Path(__file__).parents[2] / "spec" / "vectors" / "dossier"
 GOOD: Final = sorted((DOSSIERS / "good").glob("*.zip"))
+LIVE: Final = DOSSIERS / "live" / "order.zip"
+"""The first of them, as an order of mode live, of another log."""
 EXPECTED: Final[dict[str, str]] = {
     name: case["step"]
     for name, case in json.loads((DOSSIERS / "broken" / "expected.json").read_bytes()).items()

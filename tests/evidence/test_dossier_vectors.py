@@ -10,7 +10,7 @@ import pytest
 from countersign.evidence.note import parse_note
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import DOSSIER_STEPS, Conclusion, verify_file
-from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, load_maker
+from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE, load_maker
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def test_the_code_makes_every_vector_byte_for_byte(maker: ModuleType) -> None:
     generated: dict[str, bytes] = maker.generated_files()
     kept = {
         str(path.relative_to(DOSSIERS)): path.read_bytes()
-        for folder in ("good", "broken")
+        for folder in ("good", "broken", "live")
         for path in (DOSSIERS / folder).iterdir()
     }
     assert sorted(kept) == sorted(generated)
@@ -57,6 +57,19 @@ def test_a_broken_dossier_fails_at_its_step(name: str) -> None:
     verdict = verify_file((DOSSIERS / "broken" / name).read_bytes())
     assert (verdict.outcome, verdict.name) == (Conclusion.FAILED, EXPECTED[name]), verdict.line()
     assert verdict.dossier is None
+
+
+def test_a_live_order_verifies_by_the_policy_of_its_own_log_alone() -> None:
+    """It says the same as the test order, of other records."""
+    data, policies = LIVE.read_bytes(), [DOSSIERS / of / "policy.txt" for of in ("live", "good")]
+    live, test = (verify_file(data, parse_policy(path.read_bytes())) for path in policies)
+    assert live.outcome is Conclusion.OK, live.line()
+    assert live.record["mode"] == "live"
+    assert (test.outcome, test.name) == (Conclusion.FAILED, "signature")
+    same = verify_file((DOSSIERS / "good" / "order.zip").read_bytes())
+    assert live.dossier
+    assert same.dossier
+    assert live.dossier.joins == same.dossier.joins
 
 
 def test_the_changes_are_said_in_words() -> None:

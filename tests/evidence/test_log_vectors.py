@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from countersign.evidence.approval import check_approvals, make_roster
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.note import Signer, parse_note
 from countersign.evidence.policy import parse_policy
@@ -37,11 +38,14 @@ BUNDLES = {
     "parties": 5,
     "parties-none": 5,
     "parties-hosted": 6,
+    "ml-dsa": 5,
+    "ml-dsa-alone": 5,
 }
 """The good bundles, with the number of fields that are shown."""
 TYPES = {"acknowledgment", "verification", "erasure", "key_rotation", "notice_event", "epoch"}
 TYPES |= {"operator", "account", "capture_process"}
 TYPES |= {"verification-2", "clearance-2", "fulfilment-2"}
+TYPES |= {"approvers", "approvers-2", "key_rotation-2"}
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +128,22 @@ def test_the_time_stamps_are_signed_by_the_authority_next_to_them() -> None:
     stamps = verdict.facts["timestamps"]
     assert len(stamps) == 3
     assert all("signed by a trusted authority" in stamp for stamp in stamps)
+
+
+def test_approvals_in_records_are_by_those_who_were_registered_before() -> None:
+    """Of a rotation, and of the change of the approvers."""
+    names = ("approvers", "key_rotation-2", "approvers-2")
+    registered, rotated, changed = (
+        verify_file((LOG / "good" / f"{name}.tlog-proof").read_bytes(), parse_policy(POLICY)).record
+        for name in names
+    )
+    roster = make_roster(registered["new_threshold"], registered["approvers"])
+    rotation, signed = check_approvals(rotated["approval"].encode(), roster)
+    assert (rotation.values("new"), len(signed)) == ([rotated["new_key"]], rotated["threshold"])
+    change, _ = check_approvals(changed["approval"].encode(), roster)
+    assert change.values("approver") == changed["approvers"]
+    _, signed = check_approvals(rotated["approval"].encode(), make_roster(2, changed["approvers"]))
+    assert len(signed) == 1, "of those who came later only one had signed"
 
 
 def test_tiles_entries_and_checkpoint_are_of_one_tree() -> None:

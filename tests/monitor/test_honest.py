@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from tests.monitor.liar import Log, log_with_record, proof_of, served
 from tests.sealing.acts import acknowledge, get
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.support import command, forked
+from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment, Server, running_server, start_server
 
 pytestmark = pytest.mark.long
@@ -26,6 +28,14 @@ pytestmark = pytest.mark.long
 def embedded(tmp_path: Path) -> Deployment:
     """Give an initialised deployment on the embedded database."""
     made = Deployment(data_dir=tmp_path / "data")
+    made.run("init")
+    return made
+
+
+@pytest.fixture(params=ENGINES)
+def own(request: pytest.FixtureRequest, tmp_path: Path) -> Deployment:
+    """Give an initialised deployment, on each engine."""
+    made = Deployment(data_dir=tmp_path / "data", settings=engine_settings(request))
     made.run("init")
     return made
 
@@ -100,9 +110,10 @@ def test_a_log_under_load_that_is_killed_and_started_again_is_consistent(
     assert not list((tmp_path / "state" / "alarms").iterdir())
 
 
-def test_a_new_key_and_a_new_epoch_are_no_alarm(embedded: Deployment, tmp_path: Path) -> None:
+@pytest.mark.both_engines
+def test_a_new_key_and_a_new_epoch_are_no_alarm(own: Deployment, tmp_path: Path) -> None:
     """With the operator's present policy; the record of the epoch is public."""
-    key, embedded = open_for_live(embedded, tmp_path)
+    key, embedded = open_for_live(own, tmp_path)
     with running_server(embedded) as server, server.client(key) as client:
         get(client, acknowledge_live(client), "proof")
         outsider = Outsider(tmp_path, server, "live/1")
@@ -169,6 +180,12 @@ def test_a_kept_bundle_is_compared_with_the_log_of_today(
         done = run(tmp_path, *verify, outsider.url)
         assert done.returncode == 0, done.stderr + done.stdout
         assert "STILL IN THE LOG" in done.stdout
+        # A dossier has several entries, of which the log is asked at once.
+        hint = embedded.run("dossier", kept, "--output", str(tmp_path / "order.zip")).stderr
+        assert "`countersign log policy --mode test`" in hint
+        done = run(tmp_path, "verify", "order.zip", *verify[2:], outsider.url)
+        assert done.stdout.count("still there: the checkpoint of") == 1, done.stderr + done.stdout
+        assert re.search(r"STILL IN THE LOG  entries \d+(, \d+)+ of ", done.stdout)
         done = run(tmp_path, *verify, outsider.url.replace("/test/", "/live/"), "--json")
         assert done.returncode == 2, done.stdout
         assert json.loads(done.stdout)["against"]["status"] == "unchecked"

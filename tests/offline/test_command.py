@@ -190,7 +190,7 @@ def test_without_a_policy_the_first_line_says_that_the_key_was_not_checked(
 
 
 def test_all_that_was_agreed_to_is_printed(script: Path, tmp_path: Path) -> None:
-    """Title, version and who named it, law, sentence agreed to, known gaps, account; dates."""
+    """Title, version and who named it, law, last sentence, known gaps, account; dates."""
     bundle = tmp_path / "bundle.zip"
     bundle.write_bytes(builder.incomplete().bundle())
     said = run(script, bundle).stdout
@@ -199,7 +199,7 @@ def test_all_that_was_agreed_to_is_printed(script: Path, tmp_path: Path) -> None
         "assumed: the vendor named none",
         "for acct_01kdtvz9n8f6ywn3x2qk4c7r5a",
         "source_law: Cal. Civ. Code",
-        "agreed to: I understand.",
+        "The notice ends with: I understand.",
         "Known to be missing in this text: (E) and later",
         "(B) Zeile",
         "cosigned by w1 at 2026-11-20T21:31:00Z",

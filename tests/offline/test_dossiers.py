@@ -17,7 +17,7 @@ from countersign.evidence.bundle import SUMS, read_container, sums, write_contai
 from countersign.evidence.dossier import FILES_MAX
 from countersign.evidence.verification import DOSSIER_STEPS, verify_file
 from countersign.offline import verify
-from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD
+from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE
 from tests.offline.dossier_cases import cases
 from tests.support.browsers import running_browser
 
@@ -52,7 +52,7 @@ def by_the_script(script: ModuleType, data: bytes) -> Judged:
 
 
 def vectors() -> dict[str, bytes]:
-    found = {f"good {path.stem}": path.read_bytes() for path in GOOD}
+    found = {f"{path.parent.stem} {path.stem}": path.read_bytes() for path in [*GOOD, LIVE]}
     return found | {f"broken {n}": (DOSSIERS / "broken" / n).read_bytes() for n in EXPECTED}
 
 
@@ -63,7 +63,7 @@ def test_the_script_names_the_same_step(name: str, stranger: ModuleType) -> None
     assert report.failed.name == EXPECTED[name], report.line()
 
 
-@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*GOOD, LIVE], ids=lambda path: f"{path.parent.stem} {path.stem}")
 def test_the_script_says_the_same_words(path: Path, stranger: ModuleType) -> None:
     """What is joined to what, and what is missing, in one line and in all."""
     data = path.read_bytes()

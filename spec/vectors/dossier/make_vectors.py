@@ -29,6 +29,7 @@ from countersign.evidence.dossier import (
     RecordFiles,
     write_dossier,
 )
+from countersign.evidence.note import Signer
 from countersign.evidence.proof import format_proof, parse_proof
 
 ROOT = Path(__file__).parent
@@ -221,12 +222,14 @@ OTHER_ACK = acknowledgment(id_="ack_01m7xdxbmvex7t29vh2x05yyyr").named(
 OTHER_CLEARED = clearance(31, OTHER_ACK.id, OTHER_CHECK.id, OTHER_CBID).named(**NAMED)
 OTHER_FULFILLED = fulfilment(32, OTHER_CLEARED.id).named(**NAMED)
 OTHERS = (OTHER_CHECK, OTHER_ACK, OTHER_CLEARED, OTHER_FULFILLED)
+LIVE, LIVE_SEED = "evidence.example.com:8443/v1/log/live/1", bytes([8]) * 32
 FILLERS = (b"filler 1", b"filler 2", b"filler 3")
 
 
-def dossier(*sealed: Made, of: Sequence[Made] | None = None) -> DossierContents:
+def dossier(*sealed: Made, of: Sequence[Made] | None = None, live: bool = False) -> DossierContents:
     """The dossier of records (all that are sealed, if none are given); the tools are stand-ins."""
-    log = LOG.Log((*(record.body for record in sealed), *FILLERS))
+    own = {"origin": LIVE, "seed": LIVE_SEED} if live else {}
+    log = LOG.Log((*(record.body for record in sealed), *FILLERS), **own)
     places = {record.id: index for index, record in enumerate(sealed)}
     chosen = sealed if of is None else of
     order = [*TYPES, "key_rotation"]
@@ -241,11 +244,29 @@ def dossier(*sealed: Made, of: Sequence[Made] | None = None) -> DossierContents:
             for record in chosen
         },
         notice=NOTICE if any(record.id.startswith("ack_") for record in chosen) else None,
-        policy=LOG.policy(),
+        policy=live_policy() if live else LOG.policy(),
         pdf=b"%PDF-1.7 stand-in\n",
         verify_py=b"# stand-in\n",
         verify_html=b"<!doctype html><title>stand-in</title>\n",
     )
+
+
+def live_policy() -> bytes:
+    """That of the live log; its witness is the same."""
+    log = Signer.from_seed(LIVE, LIVE_SEED).verifier.vkey
+    return b"\n".join([f"log {log}".encode(), *LOG.policy().split(b"\n")[1:]])
+
+
+def live_order() -> list[Made]:
+    """The records of the order, all of mode live; each names the parties by their digests there."""
+    digests = {one.digest: one.changed(mode="live").digest for one in PARTIES}
+
+    def moved(record: Made) -> Made:
+        named = {name: digests.get(str(value)) for name, value in record.members.items()}
+        found = {name: digest for name, digest in named.items() if digest is not None}
+        return record.changed(mode="live", **found)
+
+    return [moved(record) for record in ORDER]
 
 
 def version_1() -> list[Made]:
@@ -488,6 +509,10 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
     by_id = dict(good_one.records)
     return {
         "key-rotation": ("a record of a type that no dossier has", sealed(rotation)),
+        "mode-other": (
+            "a report of mode live in a test log",
+            sealed(FULFILLED.changed(mode="live"), FULFILLED),
+        ),
         "version-3": ("a record of a version to come", sealed(FULFILLED.changed(v=3), FULFILLED)),
         "other-prefix": (
             "a check whose identifier begins like that of an operator",
@@ -788,6 +813,8 @@ def generated_files() -> dict[str, bytes]:
     files = {
         "good/policy.txt": LOG.policy(),
         "good/checkpoint": LOG.Log((*(record.body for record in ORDER), *FILLERS)).checkpoint(),
+        "live/policy.txt": live_policy(),
+        "live/order.zip": write_dossier(dossier(*live_order(), live=True)),
     }
     files |= {f"good/{name}.zip": write_dossier(contents) for name, contents in good().items()}
     cases = {f"{name}.zip": case for name, case in broken_files().items()}

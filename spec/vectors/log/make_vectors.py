@@ -14,12 +14,14 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from countersign.evidence.approval import ROTATE, SET_APPROVERS, Proposal, sign_proposal
 from countersign.evidence.bundle import (
     SUMS,
     BundleContents,
@@ -32,7 +34,14 @@ from countersign.evidence.canonical import Json, canonical_json
 from countersign.evidence.checkpoint import Checkpoint, ed25519_message, format_checkpoint
 from countersign.evidence.disclosure import b64url
 from countersign.evidence.entry import log_entry
-from countersign.evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
+from countersign.evidence.note import (
+    COSIGNATURE,
+    MLDSA_COSIGNATURE,
+    Signer,
+    Verifier,
+    parse_note,
+    sign_checkpoint,
+)
 from countersign.evidence.proof import Proof, format_proof
 from countersign.evidence.record import Draft, bullet_digests, entropy_needed, make_records
 from countersign.evidence.tiles import GrowingTree, TileReader, entry_bundle, tile_path
@@ -160,6 +169,37 @@ def with_parties() -> dict[str, bytes]:
     }
 
 
+def with_approvals() -> dict[str, bytes]:
+    """Two persons are registered, then approve a new key, then one takes the place of the other."""
+    ann, bo, cy = (
+        Signer.from_seed(name, bytes([n]) * 32) for n, name in ((5, "ann"), (6, "bo"), (7, "cy"))
+    )
+    old, new = (Signer.from_seed(ORIGIN, seed).verifier.vkey for seed in (LOG_SEED, OTHER_SEED))
+    both, later = ([signer.verifier.vkey for signer in pair] for pair in ((ann, bo), (bo, cy)))
+
+    def approved(number: int, act: str, *lines: tuple[str, str]) -> dict[str, Json]:
+        id_, until = f"prp_01m7xdxbmvex7t29vh2x05yy{number:02}", datetime(2026, 11, 27, tzinfo=UTC)
+        text = Proposal(id=id_, origin=ORIGIN, until=until, act=act, lines=lines).text()
+        notes = [parse_note(sign_proposal(text, signer)).signatures for signer in (ann, bo)]
+        signed = text + b"\n" + b"".join(line.text() for lines_ in notes for line in lines_)
+        return {"log": ORIGIN, "threshold": 2, "approval": signed.decode()}
+
+    rotation = approved(52, ROTATE, ("overlap", "604800"), ("old", old), ("new", new))
+    change = approved(
+        53, SET_APPROVERS, ("threshold", "2"), *(("approver", vkey) for vkey in later)
+    )
+    keys: dict[str, Json] = {"old_key": old, "new_key": new}
+    retires: dict[str, Json] = {"old_key_retires_at": "2026-11-27T21:31:00.123Z"}
+    members: dict[str, tuple[str, dict[str, Json]]] = {
+        "approvers": ("approvers", {"log": ORIGIN, "new_threshold": 2, "approvers": [*both]}),
+        "key_rotation-2": ("key_rotation", {**rotation, **keys, **retires}),
+        "approvers-2": ("approvers", {**change, "new_threshold": 2, "approvers": [*later]}),
+    }
+    return {
+        name: _fact(type_, 54 + n, own) for n, (name, (type_, own)) in enumerate(members.items())
+    }
+
+
 _PREFIXES = {"verification": "ver", "clearance": "clr", "fulfilment": "ful"}
 
 
@@ -272,25 +312,81 @@ def generated_files() -> dict[str, bytes]:
     }
     good = odd_and_good(log, at["acknowledgment"]) | hosted_and_good(log, at["acknowledgment"])
     good |= parties_and_good(log, at["acknowledgment"])
+    good |= {
+        name: data
+        for name, (_, step, data) in ml_dsa(log, at["acknowledgment"]).items()
+        if not step
+    }
     for name, data in good.items():
         files[f"good/{name}"] = data
     for type_, index in at.items():
         files[f"good/{type_}.tlog-proof"] = format_proof(log.proof(index))
-    parties = with_parties()
-    for index, name in enumerate(parties):
-        proof = Log(tuple(parties.values())).proof(index)
-        files[f"good/{name}.tlog-proof"] = format_proof(proof)
+    for own in (with_parties(), with_approvals()):
+        for index, name in enumerate(own):
+            files[f"good/{name}.tlog-proof"] = format_proof(Log(tuple(own.values())).proof(index))
     files["unchecked/signature.zip"], files["unchecked/quorum.zip"] = unchecked(
         log, at["acknowledgment"]
     )
     cases = broken(log, at["acknowledgment"]) | odd_and_broken(log, at["acknowledgment"])
     cases |= hosted_and_broken(log, at["acknowledgment"])
     cases |= parties_and_broken(log, at["acknowledgment"])
+    cases |= {name: case for name, case in ml_dsa(log, at["acknowledgment"]).items() if case[1]}
     for name, (_, _, data) in cases.items():
         files[f"broken/{name}"] = data
     expected = {name: {"change": what, "step": step} for name, (what, step, _) in cases.items()}
     text = json.dumps(expected, ensure_ascii=False, indent=2, sort_keys=True)
     return {**files, "broken/expected.json": text.encode() + b"\n"}
+
+
+def ml_dsa(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
+    """Bundles whose checkpoint the log signed by ML-DSA-44 too; a good one has no step.
+
+    Such signatures differ each time: `ml-dsa.line` was made once, by `ml_dsa_line`.
+    """
+    good, line = bundle(log, index), (ROOT / "ml-dsa.line").read_bytes()
+    ed25519, second = (f"log {key.vkey}\n".encode() for key in (log_key(), ml_dsa_key().verifier))
+    both, alone = ed25519 + second + b"quorum none\n", second + b"quorum none\n"
+    signature = parse_note(b"x\n\n" + line).signatures[0]
+    wrong = signature.signature[:-1] + bytes([signature.signature[-1] ^ 1])
+    later = signature.signature[:7] + bytes([signature.signature[7] ^ 1]) + signature.signature[8:]
+
+    def made(policy_: bytes, added: bytes) -> bytes:
+        return write_bundle(replace(good, proof=good.proof + added, policy=policy_))
+
+    return {
+        "ml-dsa.zip": ("", "", made(both, line)),
+        "ml-dsa-alone.zip": ("", "", made(alone, line)),
+        "ml-dsa-one-bit.zip": (
+            "the ML-DSA-44 signature of the log has one bit changed",
+            "signature",
+            made(both, signature._replace(signature=wrong).text()),
+        ),
+        "ml-dsa-other-time.zip": (
+            "the time in the ML-DSA-44 signature is another",
+            "signature",
+            made(both, signature._replace(signature=later).text()),
+        ),
+        "ml-dsa-missing.zip": (
+            "the policy names only the ML-DSA-44 key, and there is no such signature",
+            "signature",
+            made(alone, b""),
+        ),
+    }
+
+
+def log_key() -> Verifier:
+    """The log's key by Ed25519."""
+    return Signer.from_seed(ORIGIN, LOG_SEED).verifier
+
+
+def ml_dsa_key() -> Signer:
+    """The log's second key."""
+    return Signer.from_seed(ORIGIN, bytes([4]) * 32, MLDSA_COSIGNATURE)
+
+
+def ml_dsa_line(log: Log) -> bytes:
+    """A signature line by the second key."""
+    return ml_dsa_key().sign(parse_note(log.checkpoint()).text, COSIGNED_AT)
 
 
 def stamps(*names: str) -> dict[str, bytes]:

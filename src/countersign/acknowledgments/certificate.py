@@ -23,6 +23,7 @@ from typing import Final
 
 import msgspec
 
+from countersign.acknowledgments.acknowledged_words import shared_sources
 from countersign.acknowledgments.certificate_facts import CertificateFacts
 from countersign.acknowledgments.certificate_words import certificate_words
 from countersign.errors import Overloaded
@@ -36,7 +37,7 @@ from countersign.evidence.proof import parse_proof
 from countersign.evidence.timestamp import read_timestamp
 from countersign.evidence.verification import stamps_of
 from countersign.instant import rfc3339
-from countersign.paper.typeset import maker, qr_code, typeset
+from countersign.paper.typeset import OTHER_MAKER, maker, qr_code, typeset
 
 WAITING_MAX: Final = 32
 """How many of one account may wait while one of its certificates is being made."""
@@ -50,10 +51,7 @@ _PROVED: Final = {
     *("record", "parties", "shown", "notice", "proof", "origin", "index", "size", "root"),
     *("key_fingerprint", "witnesses"),
 }
-_SOURCES: Final = (
-    *("certificate.py", "certificate.typ", "certificate.toml", "certificate_parties.py"),
-    *("certificate_process.py", "certificate_words.py"),
-)
+_SOURCES: Final = ("certificate.py", "certificate.typ", "certificate_words.py")
 
 
 @dataclass(slots=True)
@@ -137,7 +135,7 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
         return "certificate.pdf was not compared: it has too much text"
     try:
         if by.decode() != _maker():
-            return "certificate.pdf was not compared: it was not made by this release"
+            return f"certificate.pdf was not compared: {OTHER_MAKER}"
         proof = parse_proof(contents.proof)
         note = parse_note(proof.checkpoint)
         checkpoint = parse_checkpoint(note.text)
@@ -198,4 +196,4 @@ def _has_stamps(contents: BundleContents, facts: CertificateFacts) -> bool:
 
 @cache
 def _maker() -> str:
-    return maker(*(_source(name) for name in _SOURCES))
+    return maker(*shared_sources(), *(_source(name) for name in _SOURCES))

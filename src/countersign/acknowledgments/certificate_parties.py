@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
@@ -39,13 +39,28 @@ def party_rows(record: Mapping[str, Any], facts: CertificateFacts) -> list[dict[
     return [
         row("Issued by", *described(operator, f"the operator of {facts.origin}", "operator")),
         row("Vendor", *described(vendor, record["account"], "vendor")),
-        row("Buyer", "not named in the record", _WORDS["buyer"]),
-        row(
-            "Made with",
-            f"Countersign {__version__}",
-            "of the evidence alone; the same evidence gives the same document, so it has no date",
-        ),
+        *closing_rows([]),
     ]
+
+
+def closing_rows(identifiers: Sequence[str]) -> list[dict[str, Any]]:
+    """The buyer, of whom there may be identifiers, and what made the document."""
+    also = f"; as buyer identifier: {', '.join(identifiers)}" if identifiers else ""
+    return [
+        row("Buyer", f"not named in the evidence{also}", _WORDS["buyer"]),
+        row("Made with", f"Countersign {__version__}", _WORDS["made"]),
+    ]
+
+
+def vendor_of(record: Mapping[str, Any], facts: CertificateFacts) -> str:
+    """The account of an acknowledgment, with the legal name that it had then."""
+    return with_name(record["account"], party(record, facts, "account_record"))
+
+
+def with_name(account: str, described: Mapping[str, Any] | None) -> str:
+    """An account, with its legal name if it is described with one."""
+    name = described and described["legal_name"]
+    return f"{account} ({name})" if name else account
 
 
 def described(record: Mapping[str, Any] | None, otherwise: str, role: str) -> tuple[str, str]:

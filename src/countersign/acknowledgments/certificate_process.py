@@ -13,8 +13,9 @@ from countersign.paper.text import row, time_text
 SENTENCES: Final = tomllib.loads(
     (resources.files(__package__) / "certificate.toml").read_text("utf-8")
 )
-SERVICE_CLOCK: Final = "by this service's own clock"
+SERVICE_CLOCK: Final = "by this service's own clock, on its operator's word"
 TEST_CLOCK: Final = "by the sandbox's test clock"
+_TICKED: Final = "a box that the browser sent as ticked"
 _CLAIMED: Final = "claimed by the browser; not observed by this service"
 
 
@@ -62,8 +63,8 @@ def process_rows(
             for id_, line in zip(ids or (), process["lines"] if ids else (), strict=True)
         ),
         row("Review step", f"served {time_text(reviewed)}" if reviewed else "not served"),
-        row("Agreed to", process["agreement"]),
-        row("Electronic form", process["consent"]),
+        row("Agreement", process["agreement"], _TICKED),
+        row("Consent", process["consent"], _TICKED),
         row(
             "Tied to session by", SENTENCES["bindings"].get(process["binding"], process["binding"])
         ),

@@ -137,8 +137,7 @@ async def bundle(
     target = output or Path(f"{ack_id}.zip")
     with written(target) as file:
         file.write(data)
-    say(f"Check it with: countersign verify {target} --policy POLICY")
-    say("POLICY is a file with the output of `countersign log policy`.")
+    say_how_to_check(target, mode)
     show(
         {"ack_id": ack_id, "output": str(target), "bytes": len(data)}, str(target), as_json=as_json
     )
@@ -184,6 +183,13 @@ def _row(found: Acknowledgment) -> dict[str, Any]:
         "evidence_index": found.evidence.index,
     }
     return {name: values[name] for name in COLUMNS}
+
+
+def say_how_to_check(target: Path, mode: Mode) -> None:
+    """How to check a file of evidence that was written."""
+    of_mode = "" if mode is Mode.LIVE else f" --mode {mode.value}"
+    say(f"Check it with: countersign verify {target} --policy POLICY")
+    say(f"POLICY is a file with the output of `countersign log policy{of_mode}`.")
 
 
 def operator_of(account_id: str, mode: Mode) -> Principal:

@@ -37,7 +37,8 @@ EXPLAINED: Final = {
         "the id of an account, a buyer, an acknowledgment or a notice, or `log` or `vault`; "
         "left out: all entries"
     ),
-    "verify file": "a bundle, packed or unpacked, or a proof",
+    "verify file": "a bundle or a dossier, packed (ZIP) or unpacked (a directory), a proof, or a "
+    "receipt",
 }
 """Keys are argument names; a key that begins with part of a command's path takes precedence."""
 

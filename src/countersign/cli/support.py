@@ -95,8 +95,8 @@ def asking(question: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     return decorate
 
 
-def fail(error: CountersignError, *, as_json: bool) -> None:
-    """Print the error on standard error, and exit with status 1."""
+def fail(error: CountersignError, *, as_json: bool, status: int = 1) -> None:
+    """Print the error on standard error, and exit."""
     # A command line has no JSON document with a path: only the name of the member is shown.
     message = _JSON_PATH.sub(r" (\1)", error.message)
     if as_json:
@@ -104,7 +104,7 @@ def fail(error: CountersignError, *, as_json: bool) -> None:
     else:
         console.print(f"[bold red]error[/] ({error.code}):", end=" ")
         say(message)
-    sys.exit(1)
+    sys.exit(status)
 
 
 def show(value: Any, plain: str, *, as_json: bool) -> None:  # noqa: ANN401 - any JSON

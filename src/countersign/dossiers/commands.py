@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from countersign.access.audit import AuditAction
-from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of
+from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of, say_how_to_check
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.cli.files import written
-from countersign.cli.support import command, say, show, with_room
+from countersign.cli.support import command, show, with_room
 from countersign.dossiers.dossier import dossier as make_dossier
 from countersign.dossiers.orders_sql import find_order_owner
 from countersign.dossiers.schemas import DossierQuery
@@ -56,6 +56,5 @@ async def dossier(
     target = output or Path(f"{order_id}-dossier.zip")
     with written(target) as file:
         file.write(data)
-    say(f"Check it with: countersign verify {target} --policy POLICY")
-    say("POLICY is a file with the output of `countersign log policy`.")
+    say_how_to_check(target, mode)
     show({"id": order_id, "output": str(target), "bytes": len(data)}, str(target), as_json=as_json)

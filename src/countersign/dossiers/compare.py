@@ -9,6 +9,7 @@ from countersign.evidence.bundle import read_container
 from countersign.evidence.dossier import FILES_MAX, Dossier, DossierContents, dossier_contents_of
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.verification import dossier_of
+from countersign.paper.typeset import OTHER_MAKER
 
 
 def compare_pdf(data: bytes, verified: Dossier) -> str:
@@ -20,7 +21,7 @@ def compare_pdf(data: bytes, verified: Dossier) -> str:
     contents, _ = dossier_contents_of(read_container(data, FILES_MAX))
     try:
         if maker() not in contents.pdf:
-            return "dossier.pdf was not compared: it was not made by this release"
+            return f"dossier.pdf was not compared: {OTHER_MAKER}"
         own = dossier_of(data)
         if _text_of(contents) > TEXT_BYTES_MAX:
             return "dossier.pdf was not compared: it has too much text"
@@ -28,6 +29,10 @@ def compare_pdf(data: bytes, verified: Dossier) -> str:
             same = dossier_pdf(own) == contents.pdf
         except (ValueError, OverflowError):  # month 13, the year 1, a leap second
             return "dossier.pdf was not compared: the dossier has a time that is no date"
+        except (AttributeError, KeyError, TypeError) as error:  # members of no type are checked
+            raise EvidenceError(
+                f"dossier.pdf cannot be made again from the records ({type(error).__name__})"
+            ) from error
     except (ImportError, metadata.PackageNotFoundError):
         return "dossier.pdf was not compared: the package typst is not installed"
     if not same:

@@ -6,30 +6,48 @@ template is `pdf.typ`, after the parts that it shares with a certificate.
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from countersign.acknowledgments.certificate_parties import described
-from countersign.acknowledgments.certificate_process import process_rows
-from countersign.acknowledgments.certificate_words import is_hosted, lines_of, notice_words
+from countersign.acknowledgments.acknowledged_words import (
+    accepted_words,
+    alone_in_time,
+    captured_row,
+    how_rows,
+    is_hosted,
+    lines_of,
+    not_proved,
+    notice_rows,
+    notice_words,
+    recorded_rows,
+    said_of,
+    said_rows,
+    shared_sources,
+)
+from countersign.acknowledgments.certificate_parties import closing_rows, described, with_name
+from countersign.acknowledgments.certificate_process import SENTENCES, process_rows
 from countersign.dossiers.pdf_timeline import timeline
 from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.dossier import (
     ACCOUNT,
     CAPTURE_PROCESS,
     CLEARANCE,
+    FULFILMENT,
+    NOTICE_EVENT,
     OPERATOR,
     Dossier,
     DossierRecord,
 )
+from countersign.evidence.entry import entry_host, service_of
 from countersign.evidence.process import PROCESS
-from countersign.evidence.record import ACKNOWLEDGMENT, VERIFICATION
+from countersign.evidence.record import ACKNOWLEDGMENT, CBID_FIELD, VERIFICATION
+from countersign.host import is_loopback
 from countersign.mode import Mode
 from countersign.paper.text import both_times, row, showable, time_text
 from countersign.paper.typeset import maker as made_with
-from countersign.paper.typeset import typeset
+from countersign.paper.typeset import qr_code, typeset
 
 _SOURCES: Final = ("pdf.py", "pdf.toml", "pdf.typ", "pdf_timeline.py")
 _WORDS: Final = tomllib.loads((resources.files(__package__) / "pdf.toml").read_text("utf-8"))
@@ -40,18 +58,26 @@ _TECHNICAL: Final = {
     *("_sd", "_sd_alg", "nonce", "v", "type", "id", "mode", "bullets", "log", "origin"),
 }
 _SHOWN_ABOVE: Final = {"initials_per_line", PROCESS}
+_IN_ROWS: Final = {
+    *("accepted_at", "account", "capture", "credential", "notice_id", "notice_version"),
+    *("notice_version_source", "notice_digest", "session_id", CBID_FIELD, "ip", "user_agent"),
+}
+"""Members of an acknowledgment, and personal fields, that the rows of a certificate show."""
+_ABSENT: Final = "withheld or erased"
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
 @cache
 def maker() -> bytes:
     """What is in the bytes of each PDF that this release makes, and in no other's."""
-    return made_with(*(_source(name) for name in _SOURCES)).encode()
+    return made_with(*shared_sources(), *(_source(name) for name in _SOURCES)).encode()
 
 
 def dossier_pdf(dossier: Dossier) -> bytes:
     """The PDF (PDF/A-3b and PDF/UA-1), made of nothing but what was checked."""
-    return typeset(_source("pdf.typ"), _words(dossier))
+    words = _words(dossier)
+    return typeset(_source("pdf.typ"), words | {"qr": qr_code(words["verify_url"])})
 
 
 @cache
@@ -63,20 +89,20 @@ def _words(dossier: Dossier) -> dict[str, Any]:
     acknowledgment = next(iter(dossier.of(ACKNOWLEDGMENT)), None)
     first = next(iter(dossier.of(CLEARANCE)), acknowledgment)
     assert first is not None  # noqa: S101 - a dossier has one of both
-    count = len(dossier.records)
+    mode, page = first.record["mode"], _check_page(dossier.origin)
+    record, fields = (acknowledgment.record, acknowledgment.shown) if acknowledgment else (None, {})
     words: dict[str, Any] = {
-        "title": "Dossier of an order",
+        "title": "Dossier of an Order",
         "id": first.id,
         "origin": dossier.origin,
-        "summary": _WORDS["summary"].format(
-            count=_many(count, "record"),
-            origin=dossier.origin,
-            size=_many(dossier.size, "entry", "entries"),
-        ),
-        "parties": _parties(dossier, first),
+        "summary": " ".join(_opening(dossier, acknowledgment)),
+        "parties": [*_parties(dossier, first), *closing_rows(_identifiers(dossier))],
+        "clock": SENTENCES["clocks"]["own"],
         "timeline": timeline(dossier, _WORDS),
         "joins": list(dossier.joins),
         "missing": list(dossier.missing),
+        "notice_rows": _notice_rows(dossier, acknowledgment),
+        "captured": _captured(acknowledgment),
         "process": _process(acknowledgment),
         "sections": [
             {"title": f"{_WORDS['titles'][one.type]} {one.id}", "rows": _rows(one)}
@@ -84,28 +110,74 @@ def _words(dossier: Dossier) -> dict[str, Any]:
             if one.type not in _ELSEWHERE
         ],
         "seal": _seal(dossier),
-        "proves": _claims("proves", _holds(dossier)),
-        "said": _claims("said", _stated(dossier)),
-        "proves_not": _proves_not(dossier, test=first.record["mode"] == Mode.TEST),
-        "how": list(_WORDS["how"].values()),
+        "proves": _proves(dossier),
+        "said": said_rows([*_said(dossier, acknowledgment)]),
+        "proves_not": not_proved(mode, record, fields, seen=_seen(dossier), of_order=True),
+        "how": how_rows("dossier", page),
     }
     shown: dict[str, Any] = showable(words)
     at = first.record.get("accepted_at") or first.record["at"]
     return shown | {
         "keywords": [maker().decode()],
-        "test": first.record["mode"] == Mode.TEST,
+        "test": mode == Mode.TEST,
         "date": [int(part) for part in _PARTS.findall(at)[:6]],
+        "verify_url": f"{page}#record={first.digest}",
         "capture": showable(_capture(dossier, acknowledgment), keep="\n"),
         **_notice(dossier, acknowledgment),
     }
 
 
+def _check_page(origin: str) -> str:
+    """The page of the service that the log is named after, where evidence is checked."""
+    scheme = "http" if is_loopback(entry_host(origin)) else "https"
+    return f"{scheme}://{service_of(origin)}/verify"
+
+
+def _opening(dossier: Dossier, acknowledgment: DossierRecord | None) -> Iterator[str]:
+    """What happened, in a few sentences: who, what and when."""
+    if acknowledgment:
+        record = acknowledgment.record
+        vendors = {one.digest: one.record for one in dossier.of(ACCOUNT)}
+        account = with_name(record["account"], vendors.get(record.get("account_record") or ""))
+        yield accepted_words(record, account, acknowledgment.index)
+    for one in dossier.of(CLEARANCE):
+        what = _WORDS["cleared" if one.record["cleared"] else "refused"]
+        yield what.format(at=time_text(one.record["at"]))
+    for one in dossier.of(FULFILMENT)[:1]:
+        yield _WORDS["fulfilled"].format(at=time_text(one.record["at"]))
+    yield _WORDS["summary"].format(
+        count=_many(len(dossier.records), "record"),
+        origin=dossier.origin,
+        size=_many(dossier.size, "entry", "entries"),
+    )
+
+
+def _identifiers(dossier: Dossier) -> list[str]:
+    """The buyer identifiers that are shown, each once."""
+    shown = [one.shown.get(CBID_FIELD) for one in dossier.records]
+    return list(dict.fromkeys(cbid for cbid in shown if isinstance(cbid, str)))
+
+
 def _notice(dossier: Dossier, acknowledgment: DossierRecord | None) -> dict[str, Any]:
     if acknowledgment is None or dossier.notice is None:
         return {"notice": None, "lines": []}
-    absent = "withheld or erased"
-    lines = lines_of(dossier.notice["bullets"], acknowledgment.shown, absent)
+    lines = lines_of(dossier.notice["bullets"], acknowledgment.shown, _ABSENT)
     return {"notice": notice_words(dossier.notice), "lines": lines}
+
+
+def _notice_rows(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
+    if acknowledgment is None or dossier.notice is None:
+        return []
+    words, until = _WORDS["review"], acknowledgment.record["accepted_at"]
+    reviews = [
+        one.record["at"]
+        for one in dossier.of(NOTICE_EVENT)
+        if one.record["event"] in {"reviewed", "reinstated"} and one.record["at"] <= until
+    ]
+    review = (words["none"], None)
+    if reviews:
+        review = (words["reviewed"].format(at=time_text(max(reviews))), words["source"])
+    return notice_rows(dossier.notice, acknowledgment.record, review)
 
 
 def _parties(dossier: Dossier, first: DossierRecord) -> list[dict[str, Any]]:
@@ -131,24 +203,28 @@ def _described(record: DossierRecord, role: str) -> tuple[str, str]:
     return name, f"{details}; {record.id}, entry {record.index}"
 
 
-def _capture(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dict[str, str]]:
-    """How the initials were captured: in the vendor's words, or what the service observed."""
-    words = _WORDS["capture"]
+def _captured(acknowledgment: DossierRecord | None) -> str:
+    """Who sent the initials, and with what."""
     if acknowledgment is None:
-        return [{"about": words["absent"], "text": ""}]
-    if is_hosted(acknowledgment.record):
-        about = words["hosted"]
-        if PROCESS not in acknowledgment.shown:
-            about = f"{about} {words['withheld']}"
-        return [{"about": about, "text": ""}]
+        return str(_WORDS["capture"]["absent"])
+    captured = captured_row(acknowledgment.record)
+    hidden = is_hosted(acknowledgment.record) and PROCESS not in acknowledgment.shown
+    withheld = f" {_WORDS['capture']['withheld']}" if hidden else ""
+    return f"{captured['value']} It was {captured['note']}.{withheld}"
+
+
+def _capture(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dict[str, str]]:
+    """How the vendor says that it captures initials; nothing with `hosted`, where it does not."""
+    if acknowledgment is None or is_hosted(acknowledgment.record):
+        return []
     stated = [
         {
-            "about": words["vendor"].format(version=one.record["version"], id=one.id),
+            "about": SENTENCES["capture"]["vendor"].format(version=one.record["version"]),
             "text": one.record["statement"],
         }
         for one in dossier.of(CAPTURE_PROCESS)
     ]
-    return stated or [{"about": words["none"], "text": ""}]
+    return stated or [{"about": _WORDS["capture"]["none"], "text": ""}]
 
 
 def _process(acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
@@ -159,22 +235,30 @@ def _process(acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
 
 def _rows(one: DossierRecord) -> list[dict[str, Any]]:
     """All that a record says: its open members, and what is disclosed of the others."""
+    apart, known = _TECHNICAL, []
+    if one.type == ACKNOWLEDGMENT:
+        apart, known = _TECHNICAL | _IN_ROWS, recorded_rows(one.record, one.shown, _ABSENT)
     opened = [
-        row(_label(name), _value(value), mono="digest" in name)
+        row(_label(name), _value(value), mono=_is_digest(value))
         for name, value in one.record.items()
-        if name not in _TECHNICAL
+        if name not in apart
     ]
     disclosed = [
         row(_label(name), _value(value), _WORDS["disclosed"])
         for name, value in one.shown.items()
-        if name not in _SHOWN_ABOVE
+        if name not in _SHOWN_ABOVE | apart
     ]
     return [
+        *known,
         *opened,
         *disclosed,
-        row("Entry of the log", f"{one.index}, counted from 0"),
+        row("Entry of the log", f"number {one.index}, counted from 0"),
         row("SHA-256", one.digest, mono=True),
     ]
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
 def _label(name: str) -> str:
@@ -198,9 +282,7 @@ def _value(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 
 def _seal(dossier: Dossier) -> list[dict[str, Any]]:
-    alone = "none: only the operator's clock shows the time"
-    if dossier.cosigned or dossier.timestamps:
-        alone = "none over this checkpoint"
+    alone = alone_in_time(seen=_seen(dossier))
     witnesses = [f"{name}, {_witnessed(time)}" for name, time in dossier.cosigned]
     stamps = [f"{stamp.name}, {time_text(stamp.at)}" for stamp in dossier.timestamps]
     return [
@@ -218,24 +300,31 @@ def _witnessed(time: int) -> str:
     return both_times(at) if at else "at an invalid time"
 
 
-def _holds(dossier: Dossier) -> list[str]:
+def _seen(dossier: Dossier) -> bool:
+    return bool(dossier.cosigned or dossier.timestamps)
+
+
+def _proves(dossier: Dossier) -> list[dict[str, Any]]:
+    by, what = _WORDS["proves"]["by"], SENTENCES["proves"] | _WORDS["proves"]["what"]
     some = {"witnesses": dossier.cosigned, "timestamps": dossier.timestamps}
-    return ["log", "digests", "joins", *(name for name, there in some.items() if there)]
-
-
-def _stated(dossier: Dossier) -> list[str]:
-    return ["operator", "vendor", *(["provider"] if dossier.of(VERIFICATION) else [])]
-
-
-def _claims(section: str, names: Sequence[str]) -> list[dict[str, Any]]:
-    by, what = _WORDS[section]["by"], _WORDS[section]["what"]
+    names = ["log", "digests", "joins", *(name for name, there in some.items() if there)]
     return [row(by[name], what[name]) for name in names]
 
 
-def _proves_not(dossier: Dossier, *, test: bool) -> list[str]:
-    alone = not dossier.cosigned and not dossier.timestamps
-    leave = {"test": not test, "operator": not alone}
-    return [says for name, says in _WORDS["proves_not"].items() if not leave.get(name)]
+def _said(dossier: Dossier, acknowledgment: DossierRecord | None) -> Iterator[tuple[str, str]]:
+    """What rests on the word of one party alone."""
+    words = _WORDS["said"]
+    if acknowledgment:
+        yield from said_of(acknowledgment.record, acknowledgment.shown)
+    if acknowledgment is None or len(dossier.records) > 1:
+        yield "operator", words["times"]
+    if dossier.of(CLEARANCE):
+        yield "operator", words["decision"]
+        yield "vendor", words["order"]
+    if dossier.of(FULFILMENT):
+        yield "vendor", words["delivery"]
+    if dossier.of(VERIFICATION):
+        yield "provider", words["verification"]
 
 
 def _many(number: int, one: str, several: str | None = None) -> str:

@@ -11,6 +11,7 @@ from countersign.acknowledgments.certificate_parties import (
     process_events,
     seen_events,
 )
+from countersign.acknowledgments.certificate_process import SENTENCES
 from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.dossier import CLEARANCE, Dossier, DossierRecord
 from countersign.evidence.process import PROCESS
@@ -28,7 +29,7 @@ def timeline(dossier: Dossier, words: Mapping[str, Any]) -> list[dict[str, str]]
 
 
 def _events(one: DossierRecord, words: Mapping[str, Any]) -> Iterator[Event]:
-    happened, clocks = words["happened"], words["clocks"]
+    happened = words["happened"]
     if one.type == ACKNOWLEDGMENT:
         if PROCESS in one.shown:
             yield from process_events(one.shown[PROCESS], one.record)
@@ -36,10 +37,10 @@ def _events(one: DossierRecord, words: Mapping[str, Any]) -> Iterator[Event]:
         return
     name = f"clearance_{one.record['cleared']}".lower() if one.type == CLEARANCE else one.type
     what = happened[name].format(event=one.record.get("event"))
-    yield parse_rfc3339(one.record["at"]), f"{what} ({one.id})", clocks["service"]
+    yield parse_rfc3339(one.record["at"]), what, f"{SENTENCES['clocks']['service']}; {one.id}"
     for reported in ("shipped_at", "delivered_at"):
         if at := _instant(one.record.get(reported)):
-            yield at, happened[reported], clocks["vendor"]
+            yield at, happened[reported], words["clocks"]["vendor"]
 
 
 def _instant(text: object) -> datetime | None:

@@ -35,8 +35,9 @@ async def get_clearance_dossier(room: Acknowledgments, call: Call) -> Reply:
 
     The same request returns the same bytes for the same `size`. They change when a witness cosigns
     or a time-stamp authority stamps that checkpoint, when fields are erased, when the operator
-    changes the witnesses, and with another release of the service. Without `size` the checkpoint
-    is the first one that holds all the records: a new record of the order changes the bytes too.
+    changes the witnesses, and with another release of the service, its fonts or its tools. Without
+    `size` the checkpoint is the first one that holds all the records: a new record of the order
+    changes the bytes too.
     """
     return await _dossier(room, call, CLEARANCE)
 

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import click
 
 from countersign.acknowledgments.certificate_process import process_rows
 from countersign.cli.files import read_histories, read_policy
-from countersign.cli.support import command, printable, say
+from countersign.cli.support import command, fail, printable, say
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, SUMS, in_order, write_container
 from countersign.evidence.checkpoint import cosigned_at
@@ -113,8 +114,8 @@ def verify(
 ) -> None:
     """Check a bundle or a dossier, packed or unpacked, a proof, or a receipt.
 
-    Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked; 3 all
-    checks passed, but only with the key in the bundle itself.
+    Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked, also where
+    something for it is missing; 3 all checks passed, but only with the key in the bundle itself.
 
     The verdict is one line on standard output. The verified text is printed on standard error.
 
@@ -122,23 +123,27 @@ def verify(
     With it, 1 also means that the log contradicts the file (then the alarm is a file in the current
     directory: countersign log check-alarm), and 2 that the log could not be reached or checked.
     """
-    policy = None if policy_file is None else read_policy(policy_file)
-    if against is not None and policy is None:
-        raise InvalidArgument("--against needs the keys that you trust: --policy POLICY.")
-    data = _read(file)
+    with _unchecked(as_json=as_json):
+        policy = None if policy_file is None else read_policy(policy_file)
+        if against is not None and policy is None:
+            raise InvalidArgument("--against needs the keys that you trust: --policy POLICY.")
+        data = _read(file)
+        check_timestamp = _timestamp_check(timestamp_roots)
+        if is_receipt(data):
+            if against is not None:
+                raise InvalidArgument(
+                    "--against checks a proof. Whether the log kept the promise of a receipt is "
+                    "checked by countersign log monitor --receipts."
+                )
+            _verify_receipt(data, policy, read_histories(key_history), as_json=as_json)
+            return
+        if key_history is not None:
+            raise InvalidArgument(
+                "--key-history is for receipts: for a proof, use a present policy."
+            )
     if data.startswith(b"%PDF"):
         _refuse_certificate(data)
-    if is_receipt(data):
-        if against is not None:
-            raise InvalidArgument(
-                "--against checks a proof. Whether the log kept the promise of a receipt is checked"
-                " by countersign log monitor --receipts."
-            )
-        _verify_receipt(data, policy, read_histories(key_history), as_json=as_json)
-        return
-    if key_history is not None:
-        raise InvalidArgument("--key-history is for receipts: for a proof, use a present policy.")
-    verdict = _compared(verify_file(data, policy, _timestamp_check(timestamp_roots)), data)
+    verdict = _compared(verify_file(data, policy, check_timestamp), data)
     warnings = _warnings(verdict)
     _say(verdict, warnings)
     said = asdict(replace(verdict, dossier=None)) | {"dossier": _view(verdict.dossier)}
@@ -152,6 +157,15 @@ def verify(
         sys.exit(seen.status)
     if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
         sys.exit(_STATUS[verdict.outcome])
+
+
+@contextmanager
+def _unchecked(*, as_json: bool) -> Iterator[None]:
+    """Exit with the status of what could not be checked if something for it is missing."""
+    try:
+        yield
+    except InvalidArgument as error:
+        fail(error, as_json=as_json, status=_STATUS[Conclusion.UNCHECKED])
 
 
 def _say(verdict: Verdict, warnings: list[str]) -> None:
@@ -303,7 +317,7 @@ def _order(dossier: Dossier) -> Iterator[str]:
             yield f"  {name} (disclosed): {json.dumps(value, ensure_ascii=False)}"
     for what in dossier.joins:
         yield f"joined: {what}"
-    for what in dossier.missing:
+    for what in dossier.missing or ["nothing that a dossier can name"]:
         yield f"missing: {what}"
 
 
@@ -311,7 +325,10 @@ def _acknowledged(
     record: Mapping[str, Any], notice: Mapping[str, Any], shown: Mapping[str, Any]
 ) -> Iterator[str]:
     """What was acknowledged, in the words that were checked."""
-    yield f"accepted at {record['accepted_at']} by the service's own clock, for {record['account']}"
+    yield (
+        f"accepted at {record['accepted_at']} by the service's own clock, on its operator's word, "
+        f"for {record['account']}"
+    )
     yield from _bound(record)
     yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
     yield f"  version {record['notice_version_source']}"
@@ -323,7 +340,7 @@ def _acknowledged(
     initials = shown.get(INITIALS, ["not shown"] * len(bullets))
     for given, bullet in zip(initials, bullets, strict=True):
         yield f"  [{given}] ({bullet['id']}) {bullet['text']}"
-    yield f"The buyer is recorded to have agreed to: {notice['attestation_text']}"
+    yield f"The notice ends with: {notice['attestation_text']}"
     for gap in notice.get("text_gaps", ()):
         yield f"Known to be missing in this text: {gap}"
     for name, value in shown.items():

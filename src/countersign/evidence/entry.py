@@ -39,6 +39,11 @@ def entry_host(origin: str) -> str:
     return origin.partition("/")[0]
 
 
+def service_of(origin: str) -> str:
+    """What an origin has before `/v1/log/`: the host, the port and the path of its service."""
+    return _parts(origin)[0].removesuffix("/v1/log")
+
+
 def check_origin(origin: str) -> None:
     """Refuse what is not the origin of a log: `<host[:port][/path]>/v1/log/{mode}/{epoch}`."""
     if len(origin) > _ORIGIN_LENGTH_MAX or _ORIGIN.match(origin) is None:

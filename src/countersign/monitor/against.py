@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from countersign.cli.files import written
 from countersign.evidence.alarm import Alarm, format_alarm, said_by
 from countersign.evidence.bundle import read_container
+from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.dossier import FILES_MAX
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
@@ -31,40 +33,51 @@ from countersign.monitor.watch import LookStatus, Seen
 
 
 def proofs_in(data: bytes) -> list[Proof]:
-    """The proofs in a file that was verified: of a bundle, or the file itself."""
+    """The proofs in a file that was verified, of one checkpoint: the file itself can be one."""
     if data[:2] != b"PK":
         return [parse_proof(data)]
     files = read_container(data, FILES_MAX)
     return [parse_proof(body) for name, body in files.items() if name.endswith(".tlog-proof")]
 
 
-async def still_in(look: Look, source: LogSource, proof: Proof) -> str:
-    """Check a proof that was verified against the log at this address; gives the result in words.
+async def still_in(look: Look, source: LogSource, proofs: Sequence[Proof]) -> str:
+    """Check proofs of one checkpoint, which were verified, against the log at this address.
 
-    Raises AlarmFound if the log contradicts the proof, else Unchecked or Unreachable.
+    Returns the result in words. Raises AlarmFound if the log contradicts a proof, else Unchecked
+    or Unreachable.
     """
-    old = said_by(proof.checkpoint)
+    checkpoint = proofs[0].checkpoint
+    old = said_by(checkpoint)
     note, new = await signed_checkpoint(look, source)
     if new.origin != old.origin:
         raise Unchecked(f"{source.url} is {new.origin}, and the proof is of {old.origin}")
-    note, new = await not_smaller(look, source, proof.checkpoint, note)
-    await continues(look, source, proof.checkpoint, note)
+    note, new = await not_smaller(look, source, checkpoint, note)
+    await continues(look, source, checkpoint, note)
     reader = Reader(source.get, new)
-    leaf = leaf_hash(log_entry(old.origin, sha256(proof.extra or b"").digest()))
     try:
-        path = await reader.path(proof.index)
-        try:
-            verify_inclusion(proof.index, new.size, leaf, path, new.root)
-        except EvidenceError as error:
-            raise await reader.wrong_edge() from error
-        if await reader.leaf(proof.index) != leaf:
-            raise await reader.wrong_edge()
+        for proof in proofs:
+            await _is_entry(reader, proof, new)
     except Wrong as wrong:
         raise AlarmFound(alarm_of(look, source, wrong, note)) from wrong
+    indexes = [str(proof.index) for proof in proofs]
+    entries, proof_holds = ("entries", "proofs hold") if indexes[1:] else ("entry", "proof holds")
     return (
-        f"entry {proof.index} of {new.origin} is still there: the checkpoint of {old.size} that "
-        f"the proof holds is the beginning of today's, of {new.size}"
+        f"{entries} {', '.join(indexes)} of {new.origin} {'are' if indexes[1:] else 'is'} still "
+        f"there: the checkpoint of {old.size} that the {proof_holds} is the beginning of today's, "
+        f"of {new.size}"
     )
+
+
+async def _is_entry(reader: Reader, proof: Proof, new: Checkpoint) -> None:
+    """Check that the log of this checkpoint has the entry of a proof; raises Wrong if not."""
+    leaf = leaf_hash(log_entry(new.origin, sha256(proof.extra or b"").digest()))
+    path = await reader.path(proof.index)
+    try:
+        verify_inclusion(proof.index, new.size, leaf, path, new.root)
+    except EvidenceError as error:
+        raise await reader.wrong_edge() from error
+    if await reader.leaf(proof.index) != leaf:
+        raise await reader.wrong_edge()
 
 
 def compare(data: bytes, policy: Policy, url: str) -> Seen:
@@ -76,7 +89,7 @@ def compare(data: bytes, policy: Policy, url: str) -> Seen:
 
     async def run() -> str:
         async with open_source(url) as source:
-            return "; ".join([await still_in(look, source, proof) for proof in proofs_in(data)])
+            return await still_in(look, source, proofs_in(data))
 
     try:
         return Seen(status=LookStatus.CONSISTENT, message=asyncio.run(run()))

@@ -29,9 +29,10 @@ from countersign.monitor.round import (
     signed_checkpoint,
 )
 from countersign.monitor.source import LogSource, Missing
-from countersign.private_file import replace_file
+from countersign.private_file import draft, sync
 
 CHECKPOINT: Final = "checkpoint"
+_DRAFT: Final = ".draft"
 _FILE_MODE: Final = 0o644
 _FOLDER_MODE: Final = 0o755
 _BYTES_MAX: Final = 4_000_000
@@ -52,7 +53,16 @@ class Copy:
         except OSError:
             pass
         self._make(file.parent)
-        replace_file(file, body, _FILE_MODE)
+        # Not next to the file: what is left of a run that was killed would be served.
+        with draft(self.folder / _DRAFT, body) as new:
+            new.chmod(_FILE_MODE)
+            new.replace(file)
+        sync(file.parent)
+
+    def drop_drafts(self) -> None:
+        """Delete what a run that was killed has left half-written."""
+        for left in self.folder.glob(f"{_DRAFT}.*"):
+            left.unlink(missing_ok=True)
 
     def read(self, path: str) -> bytes | None:
         """A resource, if it is there."""
@@ -99,6 +109,7 @@ async def mirror(look: Look, source: LogSource, copy: Copy, progress: OnProgress
 
     Raises AlarmFound, Unchecked, Unreachable, or OSError. The copy then is as good as before.
     """
+    copy.drop_drafts()
     tree, old = copy.tree()
     if old is not None:
         look.histories[said_by(old).origin] = copy.read(KEY_HISTORY)

@@ -1862,8 +1862,10 @@ def explain_contents(
     """The acknowledged text, and the personal fields that are shown."""
     bullets = notice["bullets"]
     given = shown.get(INITIALS, ["(not shown)"] * len(bullets))
-    yield f"Accepted at {record['accepted_at']} by the service's clock, for {record['account']},"
-    yield f"captured by {record['capture']}, with a {record['credential']}."
+    yield f"Accepted at {record['accepted_at']} by the service's own clock, on its operator's word,"
+    yield (
+        f"for {record['account']}, captured by {record['capture']}, with a {record['credential']}."
+    )
     for name, words in BOUND.items():
         if record["v"] == 2 and name in record:
             bound = f"SHA-256 {record[name]}" if record[name] else "none was in force"
@@ -1876,7 +1878,7 @@ def explain_contents(
     yield f"The notice reads: {notice['heading']}"
     for typed, bullet in zip(given, bullets, strict=True):
         yield f"  {typed:<12} ({bullet['id']}) {bullet['text']}"
-    yield f"The buyer is recorded to have agreed to: {notice['attestation_text']}"
+    yield f"The notice ends with: {notice['attestation_text']}"
     for gap in notice.get("text_gaps", []):
         yield f"Known to be missing in this text: {gap}"
     for name, value in shown.items():
@@ -1905,8 +1907,8 @@ def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[
         )
     reviewed = process["reviewed_at"]
     yield f"  review step {f'served at {reviewed}' if reviewed else 'not served by the service'}"
-    yield f"  agreed to: {process['agreement']}"
-    yield f"  consented to: {process['consent']}"
+    for name in ("agreement", "consent"):
+        yield f"  {name}, a box that the browser sent as ticked: {process[name]}"
     yield f"  tied to the session by: {BINDINGS.get(process['binding'], process['binding'])}"
     yield f"  identity check: {process['verification'] or 'none'}"
     yield "The browser claims, and the service did not observe:"

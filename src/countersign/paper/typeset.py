@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _STANDARDS: Final = ("a-3b", "ua-1")
 """For archives, and for screen readers."""
+OTHER_MAKER: Final = "it was not made by this release with these fonts and tools"
+"""Why a document was not compared whose `maker` is another."""
 _SOURCES: Final = ("parts.typ", "showable.txt", "text.py", "typeset.py")
 _TOOLS: Final = ("typst", "segno", "tzdata", *(name.replace("_", "-") for name in FONT_PACKAGES))
 # A compiler serves one caller at a time, and refuses a second one.

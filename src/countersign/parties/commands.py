@@ -54,8 +54,8 @@ async def describe_operator_command(
 ) -> None:
     """Record who operates this service; what is left out stays as it is.
 
-    Records that are written from now on bind this one. It is not secret: it is shown with the
-    evidence.
+    At least one option is needed. Each description is a new record, also of the same words.
+    Records that are written from now on bind it. It is not secret: it is shown with the evidence.
     """
     found = await describe_operator(room, Particulars(**stated))
     say("The operator is recorded in the log of each mode.")
@@ -81,8 +81,9 @@ async def describe_account_command(
 ) -> None:
     """Record who an account is; what is left out stays as it is.
 
-    Records of the account that are written from now on bind this one. It is not secret: it is
-    shown with the evidence.
+    At least one option is needed. Each description is a new record, also of the same words.
+    Records of the account that are written from now on bind it. It is not secret: it is shown with
+    the evidence.
     """
     owner = await find_account(room.access, account)
     found = await describe_account(room, owner, Particulars(**stated))

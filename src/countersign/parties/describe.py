@@ -81,8 +81,11 @@ def _describe(
     before = described(connection, scope, type_)
     earlier = _NOTHING if before is None else _particulars(before)
     stated = given.over(earlier)
-    if stated == earlier == _NOTHING:
-        raise InvalidArgument("State at least one of legal name, address, licence and contact.")
+    if given == _NOTHING or stated == earlier == _NOTHING:
+        raise InvalidArgument(
+            "State at least one of legal name, address, licence and contact. To write a "
+            "description again, as after a new epoch, repeat one of them."
+        )
     members: dict[str, Json] = {**asdict(stated)}
     if account is not None:
         members |= {"account": account.id, "name": account.name}

@@ -1,0 +1,243 @@
+"""What a certificate and a dossier both say of an acknowledgment, as rows and sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from typing import Any, Final
+
+from countersign.acknowledgments.certificate_process import SENTENCES, SERVICE_CLOCK, changes
+from countersign.acknowledgments.model import Capture, VersionSource
+from countersign.evidence.process import PROCESS, Surface
+from countersign.instant import parse_rfc3339
+from countersign.mode import Mode
+from countersign.paper.text import clocks, code_points, han_font, row, showable, time_text
+
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")
+_LONG_LINE: Final = 700
+"""Characters from which on a line may break over pages, and has its id on each.
+
+An initial counts for ten: there may be code points below it.
+"""
+_SOURCES: Final = (
+    *("acknowledged_words.py", "certificate.toml", "certificate_parties.py"),
+    "certificate_process.py",
+)
+_SAYERS: Final = ("operator", "vendor", "browser", "provider")
+"""Whose word alone there can be, in the order of the table."""
+
+
+def shared_sources() -> list[bytes]:
+    """What the bytes of both documents depend on, besides their own sources."""
+    place = resources.files(__package__)
+    return [(place / name).read_bytes() for name in _SOURCES]
+
+
+def is_hosted(record: Mapping[str, Any]) -> bool:
+    return bool(record["capture"] == Capture.HOSTED)
+
+
+def accepted_words(record: Mapping[str, Any], account: str, index: int) -> str:
+    """What was accepted from whom, and when, in one sentence."""
+    sentence: str = SENTENCES["summary_hosted" if is_hosted(record) else "summary"]
+    return sentence.format(at=time_text(record["accepted_at"]), account=account, index=index)
+
+
+def lines_of(
+    bullets: Sequence[Mapping[str, Any]], fields: Mapping[str, Any], absent: str
+) -> list[dict[str, Any]]:
+    """The lines with their initials; where letters could be mistaken, with their code points."""
+    given = fields.get("initials_per_line") or [None] * len(bullets)
+    timed = fields[PROCESS]["lines"] if fields.get(PROCESS) else [None] * len(bullets)
+    return [
+        showable({"id": line["id"], "text": line["text"]}, keep="\n")
+        | {
+            "long": len(line["text"]) + 10 * len(text or "") > _LONG_LINE,
+            "initials": None if text is None else showable(text),
+            "note": absent if text is None else code_points(text),
+            "han": han_font(text or ""),
+            "times": _line_times(times),
+        }
+        for line, text, times in zip(bullets, given, timed, strict=True)
+    ]
+
+
+def _line_times(line: Mapping[str, Any] | None) -> dict[str, str] | None:
+    if line is None:
+        return None
+    utc, pacific = clocks(parse_rfc3339(line["initialed_at"]))
+    shown, _ = clocks(parse_rfc3339(line["shown_at"]))
+    return {
+        "utc": utc,
+        "pacific": pacific,
+        "note": showable(f"line served {shown}; {changes(line)}"),
+    }
+
+
+def notice_words(notice: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a tree of JSON values
+    """The notice as a page shows it, but for its lines."""
+    # A screen reader needs the language's first subtag.
+    language = _LANGUAGE.match(notice.get("language") or "")
+    shown = {
+        "title": notice["title"],
+        "heading": notice["heading"],
+        "language": language[0].lower() if language else "en",
+        "attestation": notice["attestation_text"],
+        "han": han_font(
+            " ".join(line["text"] for line in notice["bullets"]), notice.get("language") or ""
+        ),
+    }
+    return showable(shown, keep="\n")
+
+
+def notice_rows(
+    notice: Mapping[str, Any], record: Mapping[str, Any], review: tuple[str, str | None]
+) -> list[dict[str, Any]]:
+    """Which notice it is, whose words, and what is missing in it.
+
+    `review` is who compared it with the official text, and where that comes from.
+    """
+    editorial, gaps = notice.get("editorial"), notice.get("text_gaps")
+    version = "assumed"
+    if record["notice_version_source"] == VersionSource.ASSERTED:
+        version = "hosted" if is_hosted(record) else "asserted"
+    law = [notice[name] for name in ("source_law", "source_bill") if notice.get(name)]
+    return [
+        row("Notice", f"{record['notice_id']}, version {record['notice_version']}"),
+        row("Version", SENTENCES["versions"][version]),
+        row("Law", "; ".join(law) or "not given"),
+        row("Official text", notice.get("source_url") or "not given", link=True),
+        row(
+            "Editorial wording",
+            f"the publisher's own words, not the law's: {', '.join(editorial)}"
+            if editorial
+            else "no part is marked as the publisher's own words",
+        ),
+        *([row("Gaps in the text", "; ".join(gaps), "as stated by the publisher")] if gaps else []),
+        row("Reviewed", *review),
+        row("Notice SHA-256", record["notice_digest"], mono=True),
+    ]
+
+
+def captured_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Who sent the initials, by which way and with what."""
+    by = SENTENCES["credentials"].get(record["credential"], record["credential"])
+    how = SENTENCES["captures"].get(record["capture"], record["capture"])
+    return row("Captured", how, f"submitted with {by}")
+
+
+def recorded_rows(
+    record: Mapping[str, Any], fields: Mapping[str, Any], absent: str, named: str | None = None
+) -> list[dict[str, Any]]:
+    """What was recorded with the initials, each with its source; `named` is about the account."""
+
+    def given(name: str, value: str | None) -> str:
+        if name not in fields:
+            return absent
+        return "not given" if value is None else value
+
+    ip, agent = fields.get("ip") or {}, fields.get("user_agent") or {}
+    cbid = fields.get("cbid")
+    sources = SENTENCES["sources"][Capture.HOSTED if is_hosted(record) else Capture.VENDOR_API]
+    return [
+        row("Accepted", time_text(record["accepted_at"]), SERVICE_CLOCK),
+        row("Account (vendor)", record["account"], named),
+        row("Mode", record["mode"]),
+        captured_row(record),
+        row("Session", given("session_id", fields.get("session_id"))),
+        row(
+            "Buyer identifier",
+            given("cbid", cbid),
+            "as given; not checked whether it exists" if cbid else None,
+        ),
+        row("IP address", given("ip", ip.get("ip")), _ip_note(ip, sources)),
+        row("User agent", given("user_agent", agent.get("user_agent")), _source(agent, sources)),
+    ]
+
+
+def _source(field: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
+    source: str | None = field.get("source")
+    if not source:
+        return None
+    return sources.get(source, source) + (", shortened" if field.get("truncated") else "")
+
+
+def _ip_note(ip: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
+    # Only a proxy of the service is believed to know the address of a browser.
+    parts = [_source(ip, {**sources, "header": sources.get("proxy", sources["header"])})]
+    if ip.get("peer_ip"):
+        parts.append(f"the request itself came from {ip['peer_ip']}")
+    if ip.get("forwarded"):
+        parts.append(f"header as sent: {ip['forwarded']}")
+    return "; ".join(part for part in parts if part) or None
+
+
+def said_of(record: Mapping[str, Any], fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What rests on the word of one party alone: who, and a sentence."""
+    words = SENTENCES["said"]
+    hosted = is_hosted(record)
+    yield "operator", words["accepted"]
+    if not hosted:
+        yield "vendor", words["shown"]
+    for name in ("ip", "user_agent"):
+        if source := (fields.get(name) or {}).get("source"):
+            yield _whose(source, name, hosted=hosted), words[name]
+    if PROCESS in fields:
+        yield "browser", words["claimed"]
+
+
+def _whose(source: str, name: str, *, hosted: bool) -> str:
+    """Whose word a field is: what the service saw itself, or a header of its proxy, is its own."""
+    if source == "connection" or (hosted and name == "ip"):
+        return "operator"
+    return "browser" if hosted else "vendor"
+
+
+def said_rows(said: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """A row for each party, with all its sentences."""
+    of = {who: " ".join(words for by, words in said if by == who) for who in _SAYERS}
+    return [row(SENTENCES["said_by"][who], words) for who, words in of.items() if words]
+
+
+def not_proved(
+    mode: str,
+    record: Mapping[str, Any] | None,
+    fields: Mapping[str, Any],
+    *,
+    seen: bool,
+    of_order: bool = False,
+) -> list[str]:
+    """What is not proved even then, of an acknowledgment if there is one.
+
+    `seen`: whether anyone but the operator has signed the checkpoint.
+    """
+    process = fields.get(PROCESS)
+    by_vendor, hosted = (record is not None and is_hosted(record) is way for way in (False, True))
+    holds = {
+        "test": mode == Mode.TEST,
+        "who_vendor": by_vendor,
+        "who_hosted": hosted,
+        "read_hosted": hosted,
+        "component": process is not None and process["surface"] != Surface.PAGE,
+        "claimed": process is not None,
+        "screen": by_vendor,
+        "same": of_order,
+        "facts": True,
+        "others": not of_order,
+        "others_of_order": of_order,
+        "law": True,
+        "operator": not seen,
+    }
+    return [SENTENCES["proves_not"][name] for name, holding in holds.items() if holding]
+
+
+def how_rows(file: str, verify_url: str) -> list[str]:
+    """The ways to check the file that this document comes in: a bundle, or a dossier."""
+    return [way.format(file=file, verify_url=verify_url) for way in SENTENCES["how"].values()]
+
+
+def alone_in_time(*, seen: bool) -> str:
+    """What stands in place of witnesses or time-stamps that are not there."""
+    words: str = SENTENCES["seal"]["none_here" if seen else "none"]
+    return words

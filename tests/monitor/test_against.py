@@ -1,0 +1,93 @@
+"""What somebody holds, and a copy that was stopped, against the log of today."""
+
+from __future__ import annotations
+
+import json
+import signal
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from countersign.evidence.entry import log_entry
+from tests.evidence.dossier_vectors import LIVE, load_maker
+from tests.monitor.liar import Log, served
+from tests.support import command, forked
+
+pytestmark = pytest.mark.long
+
+
+MAKER = load_maker()
+
+
+class Vectors(Log):
+    """The log of the dossier that is a vector."""
+
+    origin = MAKER.LIVE
+
+    def grow(self, count: int, salt: str = "") -> None:
+        """Append entries."""
+        names = [f"{salt}{n}".encode() for n in range(count)]
+        self.entries += [log_entry(self.origin, sha256(name).digest()) for name in names]
+
+
+def of_the_dossier() -> Log:
+    """It has the records of the order, and may grow."""
+    log = Vectors(seed=MAKER.LIVE_SEED)
+    records = (*(record.body for record in MAKER.live_order()), *MAKER.FILLERS)
+    log.entries = MAKER.LOG.Log(records, origin=MAKER.LIVE).entries
+    return log
+
+
+def test_every_record_of_a_dossier_is_looked_for_in_the_log_of_today(tmp_path: Path) -> None:
+    """All are still there, many entries later; one that was changed since is an alarm."""
+    log = of_the_dossier()
+    (tmp_path / "policy").write_text(f"{log.policy}quorum none\n", encoding="utf-8")
+    words = ("verify", str(LIVE), "--policy", "policy", "--json", "--against")
+    with served(log) as site:
+        log.grow(700)
+        done = command.run((*words, site.at()), {"PATH": "/nothing"}, directory=tmp_path)
+        said = json.loads(done.stdout)["against"]
+        assert (done.returncode, said["status"]) == (0, "consistent"), done.stderr + done.stdout
+        assert [
+            n for n in range(9) if f"entry {n} of {log.origin} is still" not in said["message"]
+        ] == []
+        log.rewrite(8)
+        done = command.run((*words, site.at()), {"PATH": "/nothing"}, directory=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["against"]["alarm"]) == (1, "fork")
+    check = ("log", "check-alarm", "fork.alarm.json", "--policy", "policy")
+    assert command.run(check, {"PATH": "/nothing"}, directory=tmp_path).returncode == 0
+
+
+def test_a_copy_that_is_killed_goes_on(tmp_path: Path) -> None:
+    """At any moment of a first run and of a later one; what it has in the end is the log."""
+    log = Log()
+    (tmp_path / "policy").write_text(f"{log.policy}quorum none\n", encoding="utf-8")
+    words = ["log", "mirror", "", "copy", "--policy", "policy"]
+    with served(log) as site:
+        words[2] = site.at()
+        for more, asked in ((6_000, 20), (0, 25), (2_000, 10)):
+            log.grow(more)
+            before = len(log.asked)
+            with (tmp_path / "out").open("wb") as sink:
+                process = forked.start(
+                    ["countersign", *words], {}, stdout=sink, stderr=sink, directory=tmp_path
+                )
+            while len(log.asked) < before + asked and process.poll() is None:
+                pass
+            process.send_signal(signal.SIGKILL)
+            process.wait(10)
+        log.asked.clear()
+        done = command.run(words, {"PATH": "/nothing"}, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    copied = {
+        file.relative_to(tmp_path / "copy").as_posix(): file.read_bytes()
+        for file in (tmp_path / "copy").rglob("*")
+        if file.is_file() and file.name != ".lock"
+    }
+    assert copied["checkpoint"] == log.signed()
+    assert {path for path in copied if path.startswith("tile/entries/") and ".p" not in path} == {
+        f"tile/entries/{n:03}" for n in range(8_000 // 256)
+    }
+    assert [path for path, body in copied.items() if log.resource(path) != body] == []
+    assert "tile/entries/000" not in log.asked, "what was copied before is not read again"
