@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,10 +76,4 @@ def place(once: Once, tmp_path_factory: pytest.TempPathFactory) -> Place:
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile the TypeScript client; for tests marked `npm`."""
-    made = tmp_path_factory.mktemp("built")
-    # So that Node.js takes the files for modules, as those of the package.
-    shutil.copy(node.CLIENT / "package.json", made)
-    command = ["npm", "exec", "--no", "--", "tsc", "--outDir", str(made / "dist")]
-    done = subprocess.run(command, cwd=node.CLIENT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return made / "dist"
+    return node.build_client(tmp_path_factory.mktemp("built"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,3 +25,12 @@ def locked(folder: Path) -> dict[str, Any]:
 
 def installed(folder: Path) -> bool:
     return (folder / "node_modules" / ".package-lock.json").is_file()
+
+
+def build_client(folder: Path) -> Path:
+    """Compile the TypeScript client into a package in this folder; gives where its modules are."""
+    shutil.copy(CLIENT / "package.json", folder)
+    command = ["npm", "exec", "--no", "--", "tsc", "--outDir", str(folder / "dist")]
+    done = subprocess.run(command, cwd=CLIENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "dist"

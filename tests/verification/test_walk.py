@@ -79,7 +79,9 @@ class Walker:
 
     def ask(self, method: str, path: str, route: str = "", body: object = None) -> httpx2.Response:
         """Send a request, and look for people in everything that comes back."""
-        answer = self.client.request(method, path, json=body)
+        # What was acknowledged and cleared on the way may not be sealed yet.
+        waits = {"Prefer": "wait=10"}
+        answer = self.client.request(method, path, json=body, headers=waits)
         words = self.search(answer.content) | self.search(str(answer.headers).encode())
         self.found.extend(f"{word} in {method} {path}, for {self.name}" for word in words)
         if answer.status_code == httpx2.codes.OK:

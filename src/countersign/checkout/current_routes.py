@@ -43,7 +43,7 @@ _PREFLIGHT: Final = (
     (b"access-control-max-age", b"600"),
     (b"vary", b"origin"),
 )
-
+_EXPOSED: Final = (b"access-control-expose-headers", b"retry-after, x-request-id")
 
 _COMPONENT: Final = (
     files("countersign.checkout") / "component" / "countersign-notice.js"
@@ -156,7 +156,8 @@ async def _session(room: Checkout, call: Call) -> Session:
     origin = call.headers.get(b"origin")
     if origin is not None:
         # Also on a refusal: the component has to be able to read it.
-        call.also = ((b"access-control-allow-origin", origin), (b"vary", b"origin"))
+        allowed = (b"access-control-allow-origin", origin)
+        call.also = (allowed, _EXPOSED, (b"vary", b"origin"))
     try:
         token = bearer(call)
     except Unauthorized:
