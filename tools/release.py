@@ -75,8 +75,8 @@ def provenance(
 ) -> Any:  # noqa: ANN401 - JSON
     """What was built from which commit, as an in-toto statement with SLSA's predicate.
 
-    `subjects` and `sources` map names of files to their SHA-256, in hexadecimal. It is the claim of the person
-    who ran the build: it is not signed.
+    `subjects` and `sources` map names of files to their SHA-256, in hexadecimal. It is the claim of
+    the person who ran the build: it is not signed.
     """
     return {
         "_type": "https://in-toto.io/Statement/v1",
