@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo demo-oscar screenshots lock clean
+.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo demo-oscar screenshots lock release clean
 MAKEFLAGS += --no-builtin-rules
 # Without bytecode every process of a run would compile the source again, and the tests too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -108,6 +108,10 @@ lock: $(VENV)/.dev ## Recompile requirements*.txt from pyproject.toml (UPGRADE=1
 		-c requirements-shop.txt -o requirements-dev.txt
 	$(UV_COMPILE) pyproject.toml --group bench \
 		-c requirements-dev.txt -o requirements-bench.txt
+
+# Of the last commit, twice, and compared byte by byte.
+release: $(VENV)/.runtime $(NODE_STAMPS) ## Build packages, parts list, checksums and provenance into dist/
+	$(BIN)/python -m tools.release dist
 
 clean: ## Remove .venv, caches and build output; ./var with its data stays
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

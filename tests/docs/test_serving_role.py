@@ -206,7 +206,9 @@ def test_a_server_names_every_right_that_its_role_lacks(
         assert denied.returncode == 1
         assert "error (database_permission_denied)" in denied.stderr
         assert "Traceback" not in denied.stderr
-    grant(owner, cluster)
+    refused = app.run("database", "grants", "--role", APP, "--apply", check=False)
+    assert "error (database_permission_denied)" in refused.stderr
+    owner.run("database", "grants", "--role", APP, "--apply")
     with connect(cluster, OWNER) as connection:
         connection.execute(b"REVOKE ALL ON clearances FROM countersign_app")
         connection.execute(b"REVOKE UPDATE (name) ON accounts FROM countersign_app")

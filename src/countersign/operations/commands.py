@@ -15,6 +15,7 @@ from countersign.db.engine import database_url
 from countersign.lock import only_server
 from countersign.operations.backup import KeysAge, Restored, back_up
 from countersign.operations.backup import restore as restore_backup
+from countersign.operations.serving_role import grant
 from countersign.operations.serving_role import grants as serving_role_grants
 
 _WARNINGS: Final = {
@@ -106,14 +107,18 @@ def database() -> None:
 
 @database.command("grants")
 @click.option("--role", required=True, help="The role that servers use to connect.")
+@click.option("--apply", is_flag=True, help="Also run the SQL, as the role of the settings.")
 @command
-def grants(role: str, *, as_json: bool) -> None:
+def grants(role: str, *, apply: bool, as_json: bool) -> None:
     """Print the SQL that grants a role exactly the rights that servers need.
 
     Run the SQL as the owner of the tables after `countersign init`, and again after each upgrade:
     countersign database grants --role ROLE | psql URL
     """
     statements = serving_role_grants(role)
+    if apply:
+        settings = load_settings()
+        grant(database_url(settings.database_url, settings.data_dir), role)
     show({"statements": statements}, "\n".join(f"{s};" for s in statements), as_json=as_json)
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from sqlalchemy import URL, text
+from sqlalchemy.exc import ProgrammingError
 
-from countersign.db.engine import Purpose
+from countersign.db.engine import Purpose, is_embedded
 from countersign.db.schema import connected
-from countersign.errors import DatabasePermissionDenied
+from countersign.errors import DatabasePermissionDenied, InvalidConfiguration
 
 _GRANTED: Final = {
     "SELECT": "alembic_version deployment notice_versions notice_events erasures legal_holds logs "
@@ -66,6 +67,24 @@ def grants(role: str) -> list[str]:
         f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}",
         "COMMIT",
     ]
+
+
+def grant(url: URL, role: str) -> None:
+    """Run the statements of `grants` as the role that this URL names.
+
+    Raises:
+        DatabasePermissionDenied: it does not own the tables.
+        InvalidConfiguration: the database is the embedded one, or has no such role or tables.
+        StorageUnavailable: the database cannot be reached.
+    """
+    if is_embedded(url):
+        raise InvalidConfiguration("The embedded database has no roles.")
+    try:
+        with connected(url, Purpose.WRITE) as connection:
+            for statement in grants(role):
+                connection.exec_driver_sql(statement)
+    except ProgrammingError as error:
+        raise InvalidConfiguration(f"Nothing was granted: {error.orig}".rstrip()) from error
 
 
 def check_rights(url: URL) -> None:

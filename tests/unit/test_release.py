@@ -1,0 +1,43 @@
+"""What a release says about itself. Whether its bytes are the same twice, `make release` checks."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tools.release import LOCKS, ROOT, checksums, provenance, sbom
+
+COMMIT = "ceecfc416e43a5bb432781cefa9ed905153cd4ac"
+
+
+def test_the_parts_list_has_every_pinned_package_and_is_the_same_each_time() -> None:
+    """Names as package URLs want them: in small letters, with hyphens."""
+    pins = 'Jinja2==3.1.6 \\\n    --hash=sha256:00\npsycopg[binary]==3.3.9 ; os_name == "nt" \\\n'
+    made = datetime(2026, 11, 23, 7, 0, tzinfo=UTC)
+    listed = sbom(pins, name="countersign-service", version="1.0", made=made, commit=COMMIT)
+    assert [part["purl"] for part in listed["components"]] == [
+        "pkg:pypi/jinja2@3.1.6",
+        "pkg:pypi/psycopg@3.3.9",
+    ]
+    assert listed["metadata"]["timestamp"] == "2026-11-23T07:00:00Z"
+    again = sbom(pins, name="countersign-service", version="1.0", made=made, commit=COMMIT)
+    assert listed == again
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    whole = sbom(text, name="countersign-service", version="1.0", made=made, commit=COMMIT)
+    assert len(whole["components"]) == len(re.findall(r"^[a-z0-9]", text, re.MULTILINE))
+
+
+def test_the_statement_names_the_commit_and_the_digest_of_every_file(tmp_path: Path) -> None:
+    """And says that it is not signed."""
+    (tmp_path / "verify.py").write_bytes(b"x")
+    (tmp_path / "SHA256SUMS").write_bytes(b"")
+    files = checksums(tmp_path)
+    assert files == {"verify.py": hashlib.sha256(b"x").hexdigest()}
+    statement = provenance(files, {"requirements.txt": "00"}, COMMIT, node="v20")
+    assert [(s["name"], s["digest"]["sha256"]) for s in statement["subject"]] == [*files.items()]
+    built = statement["predicate"]["buildDefinition"]
+    assert built["internalParameters"]["signed"] is False
+    assert {"name": "source", "digest": {"gitCommit": COMMIT}} in built["resolvedDependencies"]
+    assert all((ROOT / lock).is_file() for lock in LOCKS)
