@@ -54,7 +54,7 @@ def project(running: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     environment = os.environ | {
         "COUNTERSIGN_BASE_URL": running.server.url,
         "COUNTERSIGN_API_KEY": running.key,
-        "COUNTERSIGN_WEBHOOK_SECRET": endpoint.secret,
+        "SHOP_WEBHOOK_SECRET": endpoint.secret,
         "DJANGO_SUPERUSER_PASSWORD": "p",
         "PYTHONUNBUFFERED": "1",
     }
