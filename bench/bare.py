@@ -1,11 +1,14 @@
 """Countersign without evidence, for comparison only: ``python -m bench.bare`` serves it.
 
+``python -m bench.bare receipts`` leaves out the receipts alone.
+
 The same server, checks, transaction and promises: an acknowledgment can be read back, is listed and
 found by session or buyer, has its event and its kept answer. But it is one row in plain text: no
 record, no disclosures, no encryption, no entry in a log. This composition exists here and nowhere
 else.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -105,7 +108,11 @@ async def bare_acknowledge(
 
 async def main() -> None:
     """Serve until stopped."""
-    acknowledging.acknowledge = bare_acknowledge  # in this process, which does nothing else
+    # In this process, which does nothing else.
+    if sys.argv[1:] == ["receipts"]:
+        acknowledging._receipts = lambda *_: {}  # noqa: SLF001 - what is left out is no seam
+    else:
+        acknowledging.acknowledge = bare_acknowledge
     async with open_deployment(load_settings()) as deployment:
         await deployment.database.write(_TABLE.create)
         await serve(deployment)

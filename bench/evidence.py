@@ -10,7 +10,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -238,34 +238,40 @@ def _milliseconds(work: Callable[[], object]) -> float:
 
 
 def _throughput(folder: Path, seconds: int, rounds: int) -> list[Figure]:
-    """Acknowledging at 32 connections, with and without evidence, by turns."""
+    """Acknowledging at 32 connections, with and without evidence or receipts, by turns."""
     wrk = ensure_wrk()
     command = (str(Path(sys.executable).parent / "countersign"),)
-    found: dict[str, list[float]] = {"with": [], "without": []}
+    start: dict[str, Callable[[Installation, Path], AbstractContextManager[Child]]]
+    start = {"all": serve, "no evidence": _serve_bare, "no receipts": _serve_without_receipts}
+    found: dict[str, list[float]] = {name: [] for name in start}
     for number in range(rounds):
         for which, rates in found.items():
             place = folder / f"{which}-{number}"
             place.mkdir()
             installed = install(place, None, command)
             log = place / "server.log"
-            start = serve if which == "with" else _serve_bare
-            with start(installed, log):
+            with start[which](installed, log):
                 endpoint = prepare(installed)
                 load = Load(32, seconds)
                 rate = measure_warm(wrk, endpoint, OPERATIONS["acknowledge"], load).per_second
             rates.append(rate)
-            say(f"round {number + 1}: {which} evidence {rate:,.0f}/s")
-    own, bare_rate = median(found["with"]), median(found["without"])
+            say(f"round {number + 1}: {which}: {rate:,.0f}/s")
+    own, bare_rate, unsigned = (median(found[name]) for name in start)
     cost = 1 - own / bare_rate
     return [
         Figure("acknowledging without evidence", f"{bare_rate:,.0f}/s", "ceiling"),
         Figure("acknowledging", f"{own:,.0f}/s, evidence costs {cost:.0%}", "<= 25 %"),
+        Figure("its receipts", f"cost {1 - own / unsigned:.0%} of {unsigned:,.0f}/s", "<= 10 %"),
     ]
 
 
+def _serve_without_receipts(installed: Installation, log: Path) -> AbstractContextManager[Child]:
+    return _serve_bare(installed, log, "receipts")
+
+
 @contextmanager
-def _serve_bare(installed: Installation, log: Path) -> Iterator[Child]:
-    command = [sys.executable, "-m", "bench.bare"]
+def _serve_bare(installed: Installation, log: Path, *words: str) -> Iterator[Child]:
+    command = [sys.executable, "-m", "bench.bare", *words]
     with Child("The bare composition", command, installed.environment, log) as child:
         child.wait_until(lambda: answers(installed.port, installed.key))
         yield child
