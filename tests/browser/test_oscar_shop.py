@@ -225,9 +225,9 @@ def test_after_an_outage_the_events_are_sent_again(oscar: Oscar, guest: Customer
     endpoints.change(oscar.endpoint, disabled=False)
     endpoints.recover(oscar.endpoint, since=since)
     oscar.is_now("Released")
-    ids = oscar.rows("SELECT id FROM countersign_django_receivedevent")
+    received = "SELECT id FROM countersign_django_receivedevent"
     (event,) = list(oscar.client.events.list(type="checkout_session.completed", since=since))[-1:]
-    assert {"id": event.id} in ids
+    wait_until(lambda: {"id": event.id} in oscar.rows(received), "received")
     endpoints.resend(oscar.endpoint, event_id=event.id)
     wait_until(
         lambda: len(next(iter(endpoints.list_deliveries(oscar.endpoint))).attempts) > 0, "resent"

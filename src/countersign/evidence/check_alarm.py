@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -18,6 +18,7 @@ from countersign.evidence.alarm import (
     Alarm,
     AlarmKind,
     is_history,
+    of_log,
     parse_alarm,
     said_by,
 )
@@ -31,7 +32,7 @@ from countersign.evidence.entry import (
     origin_mode,
 )
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.key_history import check_checkpoint
+from countersign.evidence.key_history import check_checkpoint, follows, keys_for
 from countersign.evidence.policy import (
     CheckedCheckpoint,
     NoQuorum,
@@ -94,6 +95,19 @@ class _Trust:
         """A checkpoint that a log signed. Raises EvidenceError."""
         return check_checkpoint(note, self.policy, self.histories)
 
+    def said(self, note: bytes) -> Checkpoint:
+        """What one of the log's keys signed. Raises EvidenceError.
+
+        A wrong line next to it takes nothing from an accusation: anyone can append one.
+        """
+        said = said_by(note)
+        for key in keys_for(self.policy, said.origin, said.size, self.histories):
+            with suppress(EvidenceError):
+                return (
+                    replace(self.policy, logs=(key,), witnesses=()).check_signature(note).checkpoint
+                )
+        return self.checked(note).checkpoint
+
 
 def check_alarm(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) -> Judged:
     """Check the file of an alarm, also by the histories of keys of its logs, and those in the file.
@@ -105,7 +119,7 @@ def check_alarm(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) ->
         alarm = parse_alarm(data)
         # The reader's own ones first: those in the file have to go on from them. In it, what its
         # writer knew stands before what was served.
-        names = sorted(filter(is_history, alarm.resources), reverse=True)
+        names = dict.fromkeys([*(of_log(log.name) for log in policy.logs), KEY_HISTORY])
         held = [body for body in map(alarm.resources.get, names) if body is not None]
         known = _Trust(policy, (*histories, *held))
         return Judged(*_CHECKS[alarm.kind](alarm, known), alarm)
@@ -250,7 +264,8 @@ def _key(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     except NotCheckable:
         raise
     except EvidenceError as error:
-        if isinstance(error, UnnamedKey) and KEY_HISTORY not in alarm.resources:
+        is_unnamed = isinstance(error, UnnamedKey)
+        if is_unnamed and not (KEY_HISTORY in alarm.resources and follows(known.policy, origin)):
             raise  # perhaps the log has named this key
         return Shown.OBSERVED, str(error)
     raise EvidenceError("the checkpoint is signed by a key of the log")
@@ -330,7 +345,7 @@ def _notes(alarm: Alarm, count: int) -> tuple[bytes, ...]:
 
 
 def _signed(alarm: Alarm, known: _Trust, count: int) -> list[Checkpoint]:
-    return [known.checked(note).checkpoint for note in _notes(alarm, count)]
+    return [known.said(note) for note in _notes(alarm, count)]
 
 
 def _served(alarm: Alarm) -> dict[str, bytes | None]:

@@ -97,17 +97,26 @@ def check_history(
     return history
 
 
+def follows(policy: Policy, origin: str) -> bool:
+    """Whether who has this policy can follow the log's keys: only Ed25519 keys sign histories."""
+    return any(key.name == origin and key.kind == ED25519 for key in policy.logs)
+
+
 def known_history(policy: Policy, origin: str, histories: Iterable[bytes]) -> KeyHistory | None:
     """What is known of a log's keys by these histories, the ones that are known longer first.
 
     One that the policy's keys did not sign, or that does not go on from those before, is ignored.
     """
-    known = None
+    return next(reversed(_chain(policy, origin, histories)), None)
+
+
+def _chain(policy: Policy, origin: str, histories: Iterable[bytes]) -> list[KeyHistory]:
+    found: list[KeyHistory] = []
     own = [key for key in policy.logs if key.name == origin]
     for note in histories:
         with suppress(EvidenceError):
-            known = check_history(note, own, known)
-    return known
+            found.append(check_history(note, own, found[-1] if found else None))
+    return found
 
 
 def keys_for(
@@ -115,11 +124,13 @@ def keys_for(
 ) -> tuple[Verifier, ...]:
     """The keys that count for a tree of this size of a log: of the policy, then by its histories.
 
-    `size` None: of any size, since a receipt has none.
+    `size` None: of any size, since a receipt has none. A key that counts by one of the histories
+    does: otherwise a log could sign two trees, and end the key's range before them afterwards.
     """
-    history = known_history(policy, origin, histories)
-    named = () if history is None else history.ranges
-    counted = [found.key for found in named if size is None or found.holds(size)]
+    named = [found for known in _chain(policy, origin, histories) for found in known.ranges]
+    counted = [
+        found.key for found in named if found.key.checkable and (size is None or found.holds(size))
+    ]
     own = [key for key in policy.logs if key.name == origin]
     return tuple(dict.fromkeys([*own, *counted]))
 

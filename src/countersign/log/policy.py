@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -82,6 +82,12 @@ def _cosigning(vkey: bytes) -> bytes:
     return replace(key, kind=COSIGNATURE).vkey.encode() if key.kind == ED25519 else vkey
 
 
+_SKEW: Final = timedelta(seconds=2)
+"""More than the clocks of two servers may differ, so that they say the same of a key."""
+_STILL: Final = timedelta(minutes=1) + _SKEW
+"""How long a server may sign with a key that has retired: it reads the keys once a minute."""
+
+
 class LogPolicy:
     """Writes tlog-policy files (c2sp.org/tlog-policy)."""
 
@@ -151,9 +157,9 @@ class LogPolicy:
         for key in keys:
             start, end = 0, None
             if key.created_at != keys[0].created_at:
-                start = await self._size_before(log.id, key.created_at) + 1
-            if key.retires_at is not None and key.retires_at <= now:
-                end = await self._size_before(log.id, key.retires_at)
+                start = await self._size_before(log.id, key.created_at - _SKEW) + 1
+            if key.retires_at is not None and key.retires_at + 2 * _STILL <= now:
+                end = await self._size_before(log.id, key.retires_at + _STILL)
             ranges.append(KeyRange(start, end, key.verifier))
         return ranges
 

@@ -13,7 +13,12 @@ from countersign.evidence.alarm import KEY_HISTORY, Alarm, AlarmKind, of_log, sa
 from countersign.evidence.check_alarm import forked
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.key_history import check_checkpoint, check_history, known_history
+from countersign.evidence.key_history import (
+    check_checkpoint,
+    check_history,
+    follows,
+    known_history,
+)
 from countersign.evidence.note import NOTE_BYTES_MAX, parse_note
 from countersign.evidence.policy import (
     CheckedCheckpoint,
@@ -57,11 +62,13 @@ class Look:
     clock: Clock
     histories: dict[str, bytes | None] = field(default_factory=dict)
     """Of each log that was looked at, the history of its keys; None: there is none that counts."""
+    earlier: dict[str, bytes] = field(default_factory=dict)
+    """Of a log whose history goes on in this look, the one before."""
 
     def history(self, origin: str) -> tuple[bytes, ...]:
-        """The history of this log's keys, if it is known."""
-        found = self.histories.get(origin)
-        return () if found is None else (found,)
+        """The histories of this log's keys that are known: the newest, and what it goes on from."""
+        found = self.earlier.get(origin), self.histories.get(origin)
+        return tuple(note for note in found if note is not None)
 
     @property
     def now(self) -> int:
@@ -76,7 +83,11 @@ class Look:
 
     def kept_of(self, *origins: str) -> dict[str, bytes | None]:
         """The histories of these logs that are known, as an alarm has them."""
-        return {of_log(origin): note for origin in origins for note in self.history(origin)}
+        return {
+            name: note
+            for origin in origins
+            for name, note in zip((of_log(origin), KEY_HISTORY), self.history(origin), strict=False)
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +128,7 @@ async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> K
         kept,
         url=source.url,
         note=note.decode(),
-        keys=next((keys.decode() for keys in watch.history(kept.origin)), None),
+        keys=next((keys.decode() for keys in reversed(watch.history(kept.origin))), None),
         tree=tree,
         reading=None,
         # The whole look decides later whether all was right: from here on it may only fail.
@@ -168,6 +179,11 @@ async def _signed(look: Look, source: LogSource, note: bytes) -> CheckedCheckpoi
         try:
             return check_checkpoint(note, look.policy, look.history(origin))
         except UnnamedKey as error:
+            if not follows(look.policy, origin):
+                raise Unchecked(
+                    f"{error}; no Ed25519 key of the policy can show whether the log has a new "
+                    "one: get the operator's present policy"
+                ) from error
             alarm = look.alarm(AlarmKind.KEY, source.url, str(error), note)
             raise AlarmFound(with_resources(alarm, {KEY_HISTORY: served})) from error
     if origin not in look.histories or _has_unknown_key(look, origin, note):
@@ -190,6 +206,9 @@ async def learn_keys(look: Look, source: LogSource, origin: str) -> bytes | None
     before = known_history(look.policy, origin, look.history(origin))
     with suppress(EvidenceError):
         check_history(served, own, before)
+        known = look.histories.get(origin)
+        if known is not None and known != served:
+            look.earlier.setdefault(origin, known)
         look.histories[origin] = served
     return served
 
