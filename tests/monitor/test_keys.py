@@ -12,7 +12,7 @@ import pytest
 from countersign.evidence.alarm import AlarmKind, format_alarm, of_log, parse_alarm
 from countersign.evidence.check_alarm import Shown, check_alarm
 from countersign.evidence.key_history import KeyHistory, KeyRange, sign_history
-from countersign.evidence.note import Signer
+from countersign.evidence.note import MLDSA_COSIGNATURE, SignatureLine, Signer
 from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.receipt import make_receipts
 from countersign.instant import from_ns
@@ -184,3 +184,51 @@ def test_the_commands_take_the_history_of_a_log(tmp_path: Path) -> None:
         done = command.run((*check, *more), {"PATH": "/nothing"}, directory=tmp_path)
         assert done.returncode == status, done.stdout + done.stderr
         assert done.stdout.startswith("OK" if status == 0 else "COULD NOT BE CHECKED")
+
+
+def test_a_fork_is_proved_although_the_range_of_the_key_was_ended_before_it(
+    monitor: Monitor,
+) -> None:
+    """The file has the history that was known and the one that was served then."""
+    log, policy = log_of(10), keyed(OLD)
+    with served(log) as site:
+        rotate(log)
+        consistent(monitor, site, policy=words(policy))
+        log.rewrite(3)
+        log.seed = THIEFS_SEED
+        log.keys = named((0, 12, OLD), (13, 14, NEW), (15, None, THIEF), by=(THIEF, NEW, OLD))
+        log.grow(6)
+        seen = monitor.look(site, policy=words(policy))
+    assert seen.kind is AlarmKind.FORK, seen.message
+    assert seen.alarm_file
+    data = seen.alarm_file.read_bytes()
+    assert parse_alarm(data).resources == {of_log(log.origin): HISTORY, "keys": log.keys}
+    assert check_alarm(data, policy).shown is Shown.PROVED
+
+
+def test_a_wrong_signature_next_to_a_good_one_takes_nothing_from_an_accusation(
+    monitor: Monitor,
+) -> None:
+    """Anyone can append one, under the name of a key that the reader knows too."""
+    log = log_of(10)
+    with served(log) as site:
+        consistent(monitor, site, policy=words(keyed(OLD)))
+        log.rewrite(3)
+        log.grow(1)
+        seen = monitor.look(site, policy=words(keyed(OLD)))
+    assert seen.alarm_file
+    alarm = parse_alarm(seen.alarm_file.read_bytes())
+    wrong = SignatureLine(NEW.verifier.name, NEW.verifier.key_id, bytes(64)).text()
+    notes = tuple(note + wrong for note in alarm.checkpoints)
+    data = format_alarm(replace(alarm, checkpoints=notes))
+    assert check_alarm(data, keyed(OLD, NEW)).shown is Shown.PROVED
+
+
+def test_a_policy_that_cannot_follow_the_keys_accuses_no_log(monitor: Monitor) -> None:
+    """Only Ed25519 keys sign a history: with another kind alone, a new key is not an alarm."""
+    log = log_of(10)
+    post_quantum = Signer.from_seed(log.origin, bytes(32), MLDSA_COSIGNATURE)
+    policy = f"log {post_quantum.verifier.vkey}\nquorum none\n"
+    rotate(log)
+    with served(log) as site:
+        assert monitor.look(site, policy=policy).status is LookStatus.UNCHECKED
