@@ -29,6 +29,9 @@ from tests.remembered.device import ORIGIN, Passkey
 from tests.support.service import Server
 from tests.verification.live import revoke
 
+# No engine changes whom a page believes.
+pytestmark = pytest.mark.one_engine
+
 EN = WORDS["en"]
 NOTHING_TOLD: dict[str, object] = {"status": "open", "cbid": None, "reasons": []}
 

@@ -29,6 +29,10 @@ EN, ES = WORDS["en"], WORDS["es"]
 TABLES = ("remembered", "remembered_uses", "buyers", "verifications", "erasure_requests")
 
 
+# No engine changes whom a page believes.
+pytestmark = pytest.mark.one_engine
+
+
 def _act(page: Page, what: str) -> Form:
     return form_of(page, what, "act")
 

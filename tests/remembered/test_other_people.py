@@ -31,6 +31,10 @@ EN, ES = WORDS["en"], WORDS["es"]
 OPENER = "cross-origin-opener-policy"
 
 
+# No engine changes whom a page believes.
+pytestmark = pytest.mark.one_engine
+
+
 def _identity_session(shop: Shop, **changes: object) -> tuple[str, str]:
     """The path of the link and the id of a verification session."""
     body = {"return_url": f"{SHOP}/back", "session_id": "cart-7", "shipping_zip": "94110"}
