@@ -53,7 +53,7 @@ def behave(name: str, kind: type[Countersign | AsyncCountersign], place: Place) 
 def test_the_typescript_client_behaves(place: Place, built: Path) -> None:
     """Every case of the table, and what is its own, by the test runner of Node.js."""
     key, values = place.vendor()
-    told = {
+    given = {
         "table": str(TABLE),
         "built": str(built),
         "proxy": place.proxy.url,
@@ -63,7 +63,7 @@ def test_the_typescript_client_behaves(place: Place, built: Path) -> None:
     }
     done = subprocess.run(
         ["node", "--test", "--test-reporter=tap", str(node.CLIENT / "test")],
-        env={**os.environ, "BEHAVIOUR": json.dumps(told)},
+        env={**os.environ, "BEHAVIOUR": json.dumps(given)},
         capture_output=True,
         text=True,
         check=False,

@@ -97,10 +97,10 @@ def test_events_are_printed(run: Run, vendor: Countersign) -> None:
     ack_id = acknowledge(vendor)
     shown = run("events", "list", "--type", "acknowledgment.created").stdout
     assert shown.endswith(f"  ack_id={ack_id}\n")
-    (told,) = run(
+    (printed,) = run(
         "events", "list", "--type", "acknowledgment.created", "--json"
     ).stdout.splitlines()
-    event = json.loads(told)
+    event = json.loads(printed)
     assert event["data"] == {"ack_id": ack_id}
     assert json.loads(run("events", "show", event["id"], "--json").stdout) == event
 
@@ -110,8 +110,8 @@ def test_what_is_refused_ends_with_status_1(run: Run) -> None:
     done = run("events", "show", "evt_unknown")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("Error: not_found: ")
-    told = json.loads(run("events", "show", "evt_unknown", "--json").stderr)
-    assert told["error"]["code"] == "not_found"
+    printed = json.loads(run("events", "show", "evt_unknown", "--json").stderr)
+    assert printed["error"]["code"] == "not_found"
     assert run("events", "show", "..").exit_code == 1
 
 

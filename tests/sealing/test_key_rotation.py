@@ -23,6 +23,7 @@ from countersign.notices.publish import publish
 from countersign.offline import verify
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import check, get, policy_of
+from tests.sealing.inside import ShiftedClock, opened
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.support.service import Deployment, running_server
 
@@ -143,3 +144,30 @@ def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path
     with pytest.raises(EvidenceError):
         old_policy.check_signature(after)
     assert check(embedded)["findings"] == []
+
+
+def test_servers_whose_clocks_differ_say_the_same_of_a_key_that_has_retired(
+    embedded: Deployment, tmp_path: Path
+) -> None:
+    """Its range ends when no server signs with it any more: what was said once stays true."""
+    embedded.run("log", "rotate-key", "--overlap", "1s", "--yes")
+    notice = write_notice(tmp_path / "notice.toml", notice_id="late").read_bytes()
+
+    async def ranges(seconds: float, *, seals: bool = False) -> list[tuple[int, int | None]]:
+        async with opened(embedded, ShiftedClock(seconds)) as service:
+            if seals:
+                await publish(service.notices, notice, "")
+                await service.log.seal.settle()
+            log = (await service.log.seal.current(refresh=True))[Mode.LIVE]
+            return [(start, end) for start, end, _ in await service.log.policy.ranges(log)]
+
+    early = asyncio.run(ranges(10))
+    assert [end for _, end in early] == [None, None]
+    late = asyncio.run(ranges(30, seals=True))
+    assert late == early
+    after = asyncio.run(ranges(200))
+    assert after == asyncio.run(ranges(200.6))
+    (start, end), new = after
+    assert (start, new) == (0, early[1])
+    assert end is not None
+    assert end >= new[0]

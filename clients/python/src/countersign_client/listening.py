@@ -71,9 +71,9 @@ class Forwarder:
 
     def post(self, event: Event) -> str:
         """The status that the receiver returned, or the kind of error."""
-        told = {**msgspec.to_builtins(event), "timestamp": event.created_at}
+        members = {**msgspec.to_builtins(event), "timestamp": event.created_at}
         body = msgspec.json.encode(
-            {name: value for name, value in told.items() if value is not None}
+            {name: value for name, value in members.items() if value is not None}
         )
         headers = sign(self._secret, event.id, int(time.time()), body)
         headers["Content-Type"] = "application/json"

@@ -186,11 +186,11 @@ class AsyncSender:
 def error_of(response: httpx2.Response) -> CountersignError:
     """The error that a response stands for; one of another shape did not come from this API."""
     try:
-        told = msgspec.json.decode(response.content, type=_ErrorBody).error
+        error = msgspec.json.decode(response.content, type=_ErrorBody).error
     except msgspec.DecodeError:
         return _unexpected(response, f"HTTP status {response.status_code}")
-    return BY_CODE.get(told.code, CountersignError)(
-        told.message, code=told.code, **_circumstances(response)
+    return BY_CODE.get(error.code, CountersignError)(
+        error.message, code=error.code, **_circumstances(response)
     )
 
 
