@@ -121,7 +121,10 @@ def test_a_witness_file_that_cannot_be_used_is_refused_with_its_reason(
 
 
 def test_each_key_of_a_log_says_for_which_sizes_it_counts(own: Deployment, tmp_path: Path) -> None:
-    """In comments, which other readers skip: each key signed the checkpoints of its sizes."""
+    """In comments, which other readers skip: each key signed the checkpoints of its sizes.
+
+    The steps of the clock are longer than a server may go on signing with a retired key.
+    """
     account = own.account("vendor")
     own.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
     clock = ShiftedClock()
@@ -132,11 +135,11 @@ def test_each_key_of_a_log_says_for_which_sizes_it_counts(own: Deployment, tmp_p
             for _rotation in range(3):
                 for _ in range(4):
                     await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
-                    clock.seconds += 10
                     made.append(await newest(service))
+                    clock.seconds += 100
                 await rotate_log_key(service.log, Mode.LIVE, timedelta(seconds=15))
                 await service.log.seal.current(refresh=True)
-            clock.seconds += 20
+            clock.seconds += 200
             await rotate_log_key(service.log, Mode.LIVE, timedelta(days=1))
             text = (await service.log.policy.text(Mode.LIVE)).decode()
             assert text == (await service.log.policy.text(Mode.LIVE)).decode()
