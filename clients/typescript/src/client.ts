@@ -1,6 +1,6 @@
 // The client.
 
-import { Sender, type Settings } from "./call.js";
+import { checkSendable, Sender, type Settings } from "./call.js";
 import { Resources } from "./resources.js";
 import { RETRIES, type Retries } from "./retries.js";
 import { ClearanceTokens } from "./tokens.js";
@@ -29,10 +29,11 @@ export class Countersign extends Resources {
   constructor(options: ClientOptions) {
     const { apiKey, baseUrl, timeoutSeconds = 30, retries } = options;
     if (!apiKey) throw new TypeError("No key: pass apiKey.");
-    if ("document" in globalThis && apiKey.startsWith("csign_sk_")) {
+    checkSendable("The key", apiKey);
+    if ("document" in globalThis && /^csign_[sr]k_/.test(apiKey)) {
       throw new TypeError("An API key is for servers alone: a browser gets a client token.");
     }
-    if (!/^https?:\/\//.test(baseUrl ?? "")) {
+    if (!/^https?:\/\/[^\s/?#@\\]+(\/[^\s?#\\]*)?$/.test(baseUrl ?? "")) {
       throw new TypeError("No base URL such as https://countersign.example.com: pass baseUrl.");
     }
     const sender = new Sender({
