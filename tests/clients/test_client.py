@@ -123,6 +123,7 @@ def test_an_identifier_that_would_change_the_path_is_refused(name: str) -> None:
         ("k", ""),
         ("k", "countersign.example.com"),
         ("k", "https://"),
+        ("k", "https://[x.example"),
         ("k", "https://x.example/?a=b"),
         ("k", "https://x.example/#a"),
         ("k", "https://user:password@x.example"),
@@ -149,15 +150,16 @@ def test_no_error_and_no_representation_shows_the_key() -> None:
 
 def test_a_report_of_an_error_does_not_show_the_key() -> None:
     """Such as the error pages of a framework, which show the variables of each function."""
-    with Countersign(
-        api_key="csign_sk_test_x",
-        base_url=f"http://127.0.0.1:{free_port()}",
-        retries=Retries(attempts=1),
-    ) as client:
-        try:
-            client.buyers.status("x")
-        except ConnectionFailed as error:
-            shown = TracebackException.from_exception(error, capture_locals=True)
+    with (
+        Countersign(
+            api_key="csign_sk_test_x",
+            base_url=f"http://127.0.0.1:{free_port()}",
+            retries=Retries(attempts=1),
+        ) as client,
+        pytest.raises(ConnectionFailed) as caught,
+    ):
+        client.buyers.status("x")
+    shown = TracebackException.from_exception(caught.value, capture_locals=True)
     assert "repeatable=True" in (report := "".join(shown.format()))
     assert "csign_sk" not in report.replace('api_key="csign_sk_test_x"', ""), report
 

@@ -21,6 +21,9 @@ export interface ClientOptions {
   sleep?: Settings["sleep"];
 }
 
+const BASE_URL =
+  /^https?:\/\/(\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[^\s/?#@\\[\]]+)(\/[^\s?#\\]*)?$/;
+
 /** The API of a Countersign server. */
 export class Countersign extends Resources {
   readonly clearanceTokens: ClearanceTokens;
@@ -33,7 +36,7 @@ export class Countersign extends Resources {
     if ("document" in globalThis && /^csign_[sr]k_/.test(apiKey)) {
       throw new TypeError("An API key is for servers alone: a browser gets a client token.");
     }
-    if (!/^https?:\/\/[^\s/?#@\\]+(\/[^\s?#\\]*)?$/.test(baseUrl ?? "")) {
+    if (!BASE_URL.test(baseUrl ?? "")) {
       throw new TypeError("No base URL such as https://countersign.example.com: pass baseUrl.");
     }
     const sender = new Sender({

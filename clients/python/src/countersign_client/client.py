@@ -21,7 +21,9 @@ from countersign_client.version import __version__
 from countersign_client.webhooks import Webhooks
 
 TIMEOUT_SECONDS: Final = 30.0
-_BASE_URL: Final = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#\\]*)?")
+_BASE_URL: Final = re.compile(
+    r"https?://(\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[^\s/?#@\\[\]]+)(/[^\s?#\\]*)?"
+)
 
 
 class Countersign(Resources[Sender]):
