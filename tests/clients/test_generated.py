@@ -51,7 +51,7 @@ def test_every_code_that_an_operation_returns_has_an_exception() -> None:
 
 @pytest.mark.npm
 def test_the_package_for_node_is_whole(tmp_path: Path) -> None:
-    """`npm pack` in a checkout that has built nothing compiles first; what it makes can be loaded."""
+    """`npm pack` compiles first where nothing was built; what it makes can be loaded."""
     source, packed, installed = (tmp_path / name for name in ("source", "packed", "installed"))
     left_out = shutil.ignore_patterns("node_modules", "dist", "test", "*.tgz")
     shutil.copytree(node.CLIENT, source, ignore=left_out)
