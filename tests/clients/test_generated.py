@@ -57,7 +57,7 @@ def test_the_package_for_node_is_whole(tmp_path: Path) -> None:
     shutil.copytree(node.CLIENT, source, ignore=left_out)
     (source / "node_modules").symlink_to(node.CLIENT / "node_modules")
     packed.mkdir()
-    # Without the settings of whoever runs the tests.
+    # Without the settings of the person who runs the tests.
     clean = {k: v for k, v in os.environ.items() if not k.lower().startswith("npm_config_")}
     command = ["npm", "pack", "--silent", f"--pack-destination={packed}"]
     environment = clean | {"NPM_CONFIG_USERCONFIG": os.devnull}
