@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo demo-oscar demo-node screenshots lock release clean
+.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
 MAKEFLAGS += --no-builtin-rules
 # Without bytecode every process of a run would compile the source again, and the tests too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -108,14 +108,20 @@ lock: $(VENV)/.dev ## Recompile requirements*.txt from pyproject.toml (UPGRADE=1
 	$(UV_COMPILE) pyproject.toml -o requirements.txt
 	$(UV_COMPILE) --group build -c requirements.txt -o requirements-build.txt
 	$(UV_COMPILE) --group shop -c requirements.txt -c requirements-build.txt -o requirements-shop.txt
+	$(UV_COMPILE) --group site -c requirements.txt -c requirements-shop.txt -o requirements-site.txt
 	$(UV_COMPILE) pyproject.toml --group dev -c requirements.txt -c requirements-build.txt \
-		-c requirements-shop.txt -o requirements-dev.txt
+		-c requirements-shop.txt -c requirements-site.txt -o requirements-dev.txt
 	$(UV_COMPILE) pyproject.toml --group bench \
 		-c requirements-dev.txt -o requirements-bench.txt
 
 # Of the last commit, twice, and compared byte by byte.
 release: $(VENV)/.runtime $(NODE_STAMPS) ## Build packages, parts list, checksums and provenance into dist/
 	$(BIN)/python -m tools.release dist
+
+site: $(VENV)/.site ## Build the pages as a website with a search into build/site
+	rm -rf build/site build/site-trees
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going \
+		--conf-dir tools/site --doctree-dir build/site-trees . build/site
 
 clean: ## Remove .venv, caches and build output; ./var with its data stays
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -147,6 +153,10 @@ $(VENV)/.runtime: $(BIN)/python requirements.txt requirements-build.txt pyprojec
 $(VENV)/.shop: $(VENV)/.runtime requirements-shop.txt integrations/django/pyproject.toml
 	$(INSTALL) -r requirements-shop.txt
 	$(PIP) install --quiet --no-build-isolation --no-deps --editable ./integrations/django
+	@touch $@
+
+$(VENV)/.site: $(BIN)/python requirements-site.txt
+	$(INSTALL) -r requirements-site.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime $(VENV)/.shop requirements-dev.txt
