@@ -25,10 +25,14 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PYTHON: Final = (".", "packages/conformance", "packages/simulators", "clients/python")
+PYTHON: Final = (
+    *(".", "packages/conformance", "packages/simulators"),
+    *("clients/python", "integrations/django"),
+)
 NPM: Final = "clients/typescript"
 VERIFIERS: Final = ("verify.py", "verify.html")
-LOCKS: Final = ("requirements.txt", "requirements-build.txt", f"{NPM}/package-lock.json")
+PINS: Final = "requirements.txt"
+LOCKS: Final = (PINS, "requirements-build.txt", f"{NPM}/package-lock.json")
 SBOM, PROVENANCE, SUMS = "sbom.cdx.json", "provenance.json", "SHA256SUMS"
 NAMES: Final = "urn:x-countersign"
 """Begins the names of what has no address."""
@@ -137,9 +141,10 @@ def build(target: Path) -> None:
         _run(*pack, directory=source / NPM)
         for name in VERIFIERS:
             shutil.copyfile(source / "src/countersign/offline" / name, target / name)
+        shutil.copyfile(source / PINS, target / PINS)
         project = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         parts = sbom(
-            (source / "requirements.txt").read_text(encoding="utf-8"),
+            (source / PINS).read_text(encoding="utf-8"),
             name=project["name"],
             version=project["version"],
             made=datetime.fromtimestamp(int(epoch), UTC),
