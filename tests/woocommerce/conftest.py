@@ -1,0 +1,217 @@
+"""A shop with the plugin, and a Countersign for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+import pytest
+
+from countersign_client import Countersign
+from tests.checkout.surfer import Page
+from tests.clients.conftest import SCOPES, running_place
+from tests.clients.proxy import Proxy
+from tests.storefront.shopper import Shopper
+from tests.support.service import Server, free_port
+from tests.woocommerce.wordpress import WordPress, running_wordpress
+
+ADDRESS: Final = {
+    "shipping_country": "US",
+    "shipping_state": "CA",
+    "shipping_postcode": "94105",
+    "shipping_first_name": "Jo",
+    "billing_email": "jo@example.com",
+}
+_NONCE: Final = 'name="{}" value="([0-9a-f]+)"'
+
+
+def nonce_in(page: str, name: str = "_wpnonce") -> str:
+    """The nonce of a form."""
+    found = re.search(_NONCE.format(re.escape(name)), page)
+    assert found is not None, page
+    return found[1]
+
+
+class Browser(Shopper):
+    """A buyer, or somebody of the shop."""
+
+    def place(self, payment: str = "countersign", **address: str) -> httpx2.Response:
+        """Send the form of the checkout; the response is usually a redirect."""
+        address_page = f"{self.shop}/?stub_page=checkout"
+        nonce = nonce_in(self.client.get(address_page).text, "woocommerce-process-checkout-nonce")
+        return self.client.post(
+            address_page,
+            data={
+                **ADDRESS,
+                **address,
+                "payment_method": payment,
+                "woocommerce_checkout_place_order": "1",
+                "woocommerce-process-checkout-nonce": nonce,
+            },
+            follow_redirects=False,
+        )
+
+    def put_in_cart(self, *products: int) -> None:
+        for product in products:
+            self.client.get(f"{self.shop}/?add-to-cart={product}")
+
+    def pay(self, url: str, payment: str = "card") -> str:
+        """Send the form of the page where an order is paid; gives what is shown then."""
+        page = self.client.get(url).text
+        if "woocommerce-pay-nonce" not in page:
+            return page
+        fields = {"woocommerce_pay": "1", "payment_method": payment}
+        fields["woocommerce-pay-nonce"] = nonce_in(page, "woocommerce-pay-nonce")
+        return self.client.post(url, data=fields).text
+
+    def log_in(self, name: str, password: str) -> None:
+        self.client.get(f"{self.shop}/wp-login.php")
+        form = {"log": name, "pwd": password, "testcookie": "1"}
+        done = self.client.post(f"{self.shop}/wp-login.php", data=form)
+        assert "login_error" not in done.text
+
+    def back(self, page: Page) -> str:
+        """Follow the link from the service to the shop."""
+        (url,) = {url for url in page.links.values() if url.startswith(self.shop)}
+        return self.client.get(url).text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """An order, as the database of the shop has it."""
+
+    shop: Shop
+    id: int
+
+    @property
+    def url(self) -> str:
+        """Where it is paid; only its buyer knows the key in it."""
+        code = "return wc_get_order($id)->get_checkout_payment_url();"
+        return str(self.shop.wp.php(code, id=self.id))
+
+    @property
+    def status(self) -> str:
+        return str(self.shop.wp.php("return wc_get_order($id)->get_status();", id=self.id))
+
+    @property
+    def data(self) -> dict[str, Any]:
+        code = r"return \Countersign\WooCommerce\Orders::data(wc_get_order($id));"
+        return dict(self.shop.wp.php(code, id=self.id))
+
+    @property
+    def state(self) -> str:
+        code = r"return \Countersign\WooCommerce\Orders::state(wc_get_order($id));"
+        return str(self.shop.wp.php(code, id=self.id))
+
+    @property
+    def captured(self) -> int:
+        """How often money was taken."""
+        code = "return (int) wc_get_order($id)->get_meta('_stub_captured');"
+        return int(self.shop.wp.php(code, id=self.id))
+
+    def set_status(self, status: str) -> None:
+        """As another plugin does, or a gateway's message."""
+        self.shop.wp.php("wc_get_order($id)->update_status($to); return 1;", id=self.id, to=status)
+
+    @property
+    def notes(self) -> str:
+        code = """return implode(chr(10),
+            wp_list_pluck(get_comments(array('post_id' => $id)), 'comment_content'));"""
+        return str(self.shop.wp.php(code, id=self.id))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shop:
+    """WordPress with the plugin, the service, and a client with every scope."""
+
+    wp: WordPress
+    server: Server
+    proxy: Proxy
+    client: Countersign
+    key: str
+    secret: str
+
+    @property
+    def url(self) -> str:
+        return self.wp.url
+
+    def product(self, product_class: str = "accessory", price: str = "10") -> int:
+        code = """$id = wp_insert_post(array('post_type' => 'product', 'post_status' => 'publish', 'post_title' => 'P'));
+            update_post_meta($id, '_price', $price); update_post_meta($id, '_countersign_class', $class); return $id;"""
+        return int(self.wp.php(code, **{"class": product_class, "price": price}))
+
+    def browser(self) -> Browser:
+        return Browser(self.url)
+
+    def newest(self) -> Order:
+        code = """return max(get_posts(array('post_type' => 'shop_order', 'fields' => 'ids',
+            'numberposts' => -1, 'post_status' => array_keys(wc_get_order_statuses()))));"""
+        return Order(shop=self, id=int(self.wp.php(code)))
+
+    def ordered(self, browser: Browser, *, price: str = "10", **address: str) -> tuple[Order, str]:
+        """An order that waits for its buyer, and the buyer's link."""
+        browser.put_in_cart(self.product(price=price))
+        response = browser.place(**address)
+        assert response.status_code == 302, response.text
+        return self.newest(), response.headers["Location"]
+
+    def cleared(self, browser: Browser, **how: str) -> Order:
+        """An order that its buyer has done all for; the buyer does not come back."""
+        order, link = self.ordered(browser, **how)
+        browser.initial(browser.identify(browser.open(link)))
+        return order
+
+    def settings(self, **changed: str) -> None:
+        code = """update_option('countersign_settings', array_merge(
+            (array) get_option('countersign_settings', array()), $changed)); return 1;"""
+        self.wp.php(code, changed=changed)
+
+    @contextmanager
+    def without_service(self) -> Iterator[None]:
+        """Nothing listens where the service was."""
+        self.settings(base_url=f"http://127.0.0.1:{free_port()}")
+        try:
+            yield
+        finally:
+            self.settings(base_url=self.server.url)
+
+    @contextmanager
+    def without_webhooks(self) -> Iterator[None]:
+        """The service sends nothing meanwhile, and not afterwards either."""
+        (endpoint,) = self.client.webhook_endpoints.list()
+        self.client.webhook_endpoints.change(endpoint.endpoint_id, disabled=True)
+        try:
+            yield
+        finally:
+            self.client.webhook_endpoints.change(endpoint.endpoint_id, disabled=False)
+
+    def deliver(self, body: bytes, headers: dict[str, str]) -> int:
+        """Post a message to the webhook; gives the status of the response."""
+        url = f"{self.url}/index.php?rest_route=/countersign/v1/webhook"
+        return httpx2.post(url, content=body, headers=headers, timeout=30, verify=False).status_code
+
+
+@pytest.fixture(scope="package")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Run WordPress and the service while the tests of this folder run."""
+    folder = tmp_path_factory.mktemp("wp")
+    with running_place(folder / "data", None) as place, running_wordpress(folder) as wp:
+        key = place.operator.key(place.operator.account(), scopes=SCOPES).token
+        with Countersign(api_key=key, base_url=place.server.url) as client:
+            url = f"{wp.url}/index.php?rest_route=/countersign/v1/webhook"
+            endpoint = client.webhook_endpoints.create(url=url)
+            shop = Shop(
+                wp=wp,
+                server=place.server,
+                proxy=place.proxy,
+                client=client,
+                key=key,
+                secret=endpoint.secret or "",
+            )
+            shop.settings(base_url=place.server.url, api_key=key, webhook_secret=shop.secret)
+            yield shop
+            assert wp.complaints() == [], "\n".join(wp.complaints())
