@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import httpx2
@@ -39,18 +39,22 @@ def nonce_in(page: str, name: str = "_wpnonce") -> str:
 class Browser(Shopper):
     """A buyer, or somebody of the shop."""
 
+    _nonce = ""
+
     def place(self, payment: str = "countersign", **address: str) -> httpx2.Response:
         """Send the form of the checkout; the response is usually a redirect."""
-        address_page = f"{self.shop}/?stub_page=checkout"
-        nonce = nonce_in(self.client.get(address_page).text, "woocommerce-process-checkout-nonce")
+        page = f"{self.shop}/?stub_page=checkout"
+        name = "woocommerce-process-checkout-nonce"
+        # Good for hours, as that of a page that stays open.
+        self._nonce = self._nonce or nonce_in(self.client.get(page).text, name)
         return self.client.post(
-            address_page,
+            page,
             data={
                 **ADDRESS,
                 **address,
                 "payment_method": payment,
                 "woocommerce_checkout_place_order": "1",
-                "woocommerce-process-checkout-nonce": nonce,
+                name: self._nonce,
             },
             follow_redirects=False,
         )
@@ -80,48 +84,51 @@ class Browser(Shopper):
         return self.client.get(url).text
 
 
+_SEEN: Final = r"""
+$order = wc_get_order($id);
+$notes = get_comments(array('post_id' => $id));
+return array(
+    'status' => $order->get_status(),
+    'state' => \Countersign\WooCommerce\Orders::state($order),
+    'data' => \Countersign\WooCommerce\Orders::data($order),
+    'captured' => (int) $order->get_meta('_stub_captured'),
+    'notes' => implode(chr(10), wp_list_pluck($notes, 'comment_content')),
+);"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Order:
     """An order, as the database of the shop has it."""
 
-    shop: Shop
+    wp: WordPress
     id: int
+    url: str
+    """Where it is paid; only its buyer knows the key in it."""
 
-    @property
-    def url(self) -> str:
-        """Where it is paid; only its buyer knows the key in it."""
-        code = "return wc_get_order($id)->get_checkout_payment_url();"
-        return str(self.shop.wp.php(code, id=self.id))
+    def see(self, *names: str) -> tuple[Any, ...]:
+        """What it has now; the money that was taken is `captured`."""
+        seen = self.wp.php(_SEEN, id=self.id)
+        return tuple(seen[name] for name in names)
 
     @property
     def status(self) -> str:
-        return str(self.shop.wp.php("return wc_get_order($id)->get_status();", id=self.id))
-
-    @property
-    def data(self) -> dict[str, Any]:
-        code = r"return \Countersign\WooCommerce\Orders::data(wc_get_order($id));"
-        return dict(self.shop.wp.php(code, id=self.id))
+        return str(*self.see("status"))
 
     @property
     def state(self) -> str:
-        code = r"return \Countersign\WooCommerce\Orders::state(wc_get_order($id));"
-        return str(self.shop.wp.php(code, id=self.id))
+        return str(*self.see("state"))
 
     @property
-    def captured(self) -> int:
-        """How often money was taken."""
-        code = "return (int) wc_get_order($id)->get_meta('_stub_captured');"
-        return int(self.shop.wp.php(code, id=self.id))
-
-    def set_status(self, status: str) -> None:
-        """As another plugin does, or a gateway's message."""
-        self.shop.wp.php("wc_get_order($id)->update_status($to); return 1;", id=self.id, to=status)
+    def data(self) -> dict[str, Any]:
+        return dict(*self.see("data"))
 
     @property
     def notes(self) -> str:
-        code = """return implode(chr(10),
-            wp_list_pluck(get_comments(array('post_id' => $id)), 'comment_content'));"""
-        return str(self.shop.wp.php(code, id=self.id))
+        return str(*self.see("notes"))
+
+    def set_status(self, status: str) -> None:
+        """As another plugin does, or a gateway's message."""
+        self.wp.php("wc_get_order($id)->update_status($to); return 1;", id=self.id, to=status)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,23 +141,35 @@ class Shop:
     client: Countersign
     key: str
     secret: str
+    products: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
         return self.wp.url
 
-    def product(self, product_class: str = "accessory", price: str = "10") -> int:
-        code = """$id = wp_insert_post(array('post_type' => 'product', 'post_status' => 'publish', 'post_title' => 'P'));
-            update_post_meta($id, '_price', $price); update_post_meta($id, '_countersign_class', $class); return $id;"""
+    def new_product(self, product_class: str = "accessory", price: str = "10") -> int:
+        code = """$id = wp_insert_post(
+                array('post_type' => 'product', 'post_status' => 'publish', 'post_title' => 'P'));
+            update_post_meta($id, '_price', $price);
+            update_post_meta($id, '_countersign_class', $class);
+            return $id;"""
         return int(self.wp.php(code, **{"class": product_class, "price": price}))
+
+    def product(self, product_class: str = "accessory", price: str = "10") -> int:
+        """One that no test changes."""
+        if (product_class, price) not in self.products:
+            self.products[product_class, price] = self.new_product(product_class, price)
+        return self.products[product_class, price]
 
     def browser(self) -> Browser:
         return Browser(self.url)
 
     def newest(self) -> Order:
-        code = """return max(get_posts(array('post_type' => 'shop_order', 'fields' => 'ids',
-            'numberposts' => -1, 'post_status' => array_keys(wc_get_order_statuses()))));"""
-        return Order(shop=self, id=int(self.wp.php(code)))
+        code = """$id = max(get_posts(array('post_type' => 'shop_order', 'fields' => 'ids',
+                'numberposts' => -1, 'post_status' => array_keys(wc_get_order_statuses()))));
+            return array($id, wc_get_order($id)->get_checkout_payment_url());"""
+        id_, url = self.wp.php(code)
+        return Order(wp=self.wp, id=id_, url=url)
 
     def ordered(self, browser: Browser, *, price: str = "10", **address: str) -> tuple[Order, str]:
         """An order that waits for its buyer, and the buyer's link."""
@@ -159,10 +178,12 @@ class Shop:
         assert response.status_code == 302, response.text
         return self.newest(), response.headers["Location"]
 
-    def cleared(self, browser: Browser, **how: str) -> Order:
-        """An order that its buyer has done all for; the buyer does not come back."""
+    def cleared(self, browser: Browser, *, returns: bool = True, **how: str) -> Order:
+        """An order that its buyer has done all for but the payment."""
         order, link = self.ordered(browser, **how)
-        browser.initial(browser.identify(browser.open(link)))
+        done = browser.initial(browser.identify(browser.open(link)))
+        if returns:
+            browser.back(done)
         return order
 
     def settings(self, **changed: str) -> None:
