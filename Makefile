@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo demo-oscar screenshots lock release clean
+.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
 MAKEFLAGS += --no-builtin-rules
 # Without bytecode every process of a run would compile the source again, and the tests too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -27,7 +27,8 @@ VENV := .venv
 # The tools and the client that are installed next to the service.
 PACKAGES := packages/simulators packages/conformance clients/python
 # Node.js, each with a lock file; the tests need the packages of all of them.
-NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript clients/typescript
+NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript clients/typescript \
+	examples/node-shop
 NODE_STAMPS := $(NODE_FOLDERS:=/node_modules/.package-lock.json)
 COMPONENT := src/countersign/checkout/component/countersign-notice.js
 BIN := $(VENV)/bin
@@ -48,6 +49,9 @@ demo: $(VENV)/.runtime ## Serve with a small shop, to buy something with a notic
 
 demo-oscar: $(VENV)/.shop ## The same with a django-oscar shop; installs 210 MB more
 	$(BIN)/python examples/demo.py oscar
+
+demo-node: $(VENV)/.runtime clients/typescript/dist/index.js examples/node-shop/node_modules/.package-lock.json ## The same with a shop in Node.js, which you need to have
+	$(BIN)/python examples/demo.py node
 
 test: $(VENV)/.dev $(NODE_STAMPS) ## Run every promise, on both engines where that matters; name what is left out
 	$(PYTEST) $(PYTEST_ARGS)
@@ -104,14 +108,20 @@ lock: $(VENV)/.dev ## Recompile requirements*.txt from pyproject.toml (UPGRADE=1
 	$(UV_COMPILE) pyproject.toml -o requirements.txt
 	$(UV_COMPILE) --group build -c requirements.txt -o requirements-build.txt
 	$(UV_COMPILE) --group shop -c requirements.txt -c requirements-build.txt -o requirements-shop.txt
+	$(UV_COMPILE) --group site -c requirements.txt -c requirements-shop.txt -o requirements-site.txt
 	$(UV_COMPILE) pyproject.toml --group dev -c requirements.txt -c requirements-build.txt \
-		-c requirements-shop.txt -o requirements-dev.txt
+		-c requirements-shop.txt -c requirements-site.txt -o requirements-dev.txt
 	$(UV_COMPILE) pyproject.toml --group bench \
 		-c requirements-dev.txt -o requirements-bench.txt
 
 # Of the last commit, twice, and compared byte by byte.
 release: $(VENV)/.runtime $(NODE_STAMPS) ## Build packages, parts list, checksums and provenance into dist/
 	$(BIN)/python -m tools.release dist
+
+site: $(VENV)/.site ## Build the pages as a website with a search into build/site
+	rm -rf build/site build/site-trees
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going \
+		--conf-dir tools/site --doctree-dir build/site-trees . build/site
 
 clean: ## Remove .venv, caches and build output; ./var with its data stays
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -145,14 +155,22 @@ $(VENV)/.shop: $(VENV)/.runtime requirements-shop.txt integrations/django/pyproj
 	$(PIP) install --quiet --no-build-isolation --no-deps --editable ./integrations/django
 	@touch $@
 
+$(VENV)/.site: $(BIN)/python requirements-site.txt
+	$(INSTALL) -r requirements-site.txt
+	@touch $@
+
 $(VENV)/.dev: $(VENV)/.runtime $(VENV)/.shop requirements-dev.txt
 	$(INSTALL) -r requirements-dev.txt
 	@touch $@
 
 # Without npm the tests that need it are left out, and say so.
 $(NODE_STAMPS): %/node_modules/.package-lock.json: %/package-lock.json
-	@! command -v npm >/dev/null || npm ci --prefix $* --no-audit --no-fund --silent \
+	@! command -v npm >/dev/null || npm ci --prefix $* --ignore-scripts --no-audit --no-fund --silent \
 		|| echo "npm could not install the packages of $*" >&2
+
+# The shop in Node.js has this folder for a package.
+clients/typescript/dist/index.js: clients/typescript/node_modules/.package-lock.json $(wildcard clients/typescript/src/*.ts)
+	npm run --prefix clients/typescript --silent build
 
 $(VENV)/.bench: $(VENV)/.runtime requirements-bench.txt
 	$(INSTALL) -r requirements-bench.txt

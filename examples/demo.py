@@ -1,7 +1,7 @@
-"""Start Countersign and a shop of this folder: `make demo`, `make demo-oscar`. Ctrl-C ends both.
+"""Start Countersign and a shop of this folder: `make demo`, `demo-oscar`, `demo-node`.
 
-The database is in ./var/demo or ./var/demo-oscar. Each start makes a new test key, which works for
-a day.
+Ctrl-C ends both. The database is in ./var, in a folder with the name of the command. Each start
+makes a new test key, which works for a day.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Shop:
     """One of the shops: where its data are, how it starts, where its webhooks go."""
 
     data: str
-    program: tuple[str, ...]
+    command: tuple[str, ...]
     webhooks: str
     event_types: tuple[str, ...] | None = None
     """The events that it wants; None: all."""
@@ -43,7 +43,10 @@ _HERE = Path(__file__).parent
 SHOPS = {
     "storefront": Shop(
         data="demo",
-        program=(str(_HERE / "storefront" / "shop.py"),),
+        command=(
+            sys.executable,
+            str(_HERE / "storefront" / "shop.py"),
+        ),
         webhooks="/webhooks",
         event_types=tuple(
             f"checkout_session.{end}" for end in ("completed", "declined", "expired")
@@ -51,8 +54,13 @@ SHOPS = {
     ),
     "oscar": Shop(
         data="demo-oscar",
-        program=(str(_HERE / "oscar-shop" / "manage.py"), "open_shop"),
+        command=(sys.executable, str(_HERE / "oscar-shop" / "manage.py"), "open_shop"),
         webhooks="/countersign/webhook/",
+    ),
+    "node": Shop(
+        data="demo-node",
+        command=("node", str(_HERE / "node-shop" / "shop.mjs")),
+        webhooks="/webhooks",
     ),
 }
 
@@ -87,7 +95,7 @@ def main(wanted: Shop) -> int:
             "SHOP_DATA_DIR": str(data / "shop"),
             "SHOP_PORT": shop_port,
         }
-        running.append(_start([sys.executable, *wanted.program], shop))
+        running.append(_start([*wanted.command], shop))
         while all(process.poll() is None for process in running):
             time.sleep(0.2)
     except DemoError as error:

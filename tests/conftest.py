@@ -8,6 +8,7 @@ everything ran.
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, nullcontext
@@ -73,6 +74,13 @@ def _missing_node() -> str | None:
     return None if shutil.which("node") else "no node in PATH"
 
 
+def _missing_php() -> str | None:
+    if not shutil.which("php"):
+        return "no php in PATH"
+    done = subprocess.run(["php", "--ri", "curl"], capture_output=True, check=False)
+    return f"no extension curl in PHP: {done.stdout!r}" if done.returncode else None
+
+
 def _missing_npm() -> str | None:
     absent = [folder for folder in node.FOLDERS if not node.installed(folder)]
     return _missing_node() or (f"no packages: npm ci --prefix {absent[0]}" if absent else None)
@@ -84,6 +92,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "node": _missing_node,
     "npm": _missing_npm,
     "openssl": _missing_openssl,
+    "php": _missing_php,
     "postgres": _missing_postgres,
     "softhsm": _missing_softhsm,
     "vectors": _missing_vectors,

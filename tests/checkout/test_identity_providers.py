@@ -18,7 +18,7 @@ from tests.checkout.surfer import Surfer
 from tests.http.backstage import Operator
 from tests.support.service import Server
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 EN = WORDS["en"]
 _MAKE_DUE = "UPDATE pending_sessions SET next_poll_at = 0 WHERE account_id = :account"
 

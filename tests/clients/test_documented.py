@@ -1,26 +1,52 @@
-"""docs/clients.md: everything that it shows runs against a real server."""
+"""docs/clients.md and the tabs of other guides: what they show runs against a real server."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.clients.conftest import Place
-from tests.docs.markdown import ROOT, read
-from tests.docs.shell import run_blocks
+from tests.docs.markdown import ROOT, Block, read
+from tests.docs.shell import answers, compare, run_blocks
 from tests.support import node
 from tests.support.service import PREFIX
 
 PAGE = read(ROOT / "docs" / "clients.md")
+GUIDES = [
+    read(ROOT / "docs" / f"{name}.md")
+    for name in ("quickstart", "integrate", "clearances", "checkout")
+]
+"""The guides whose tabs are one program, from one page to the next."""
+TAB = {"bash", "python", "ts", "php"}
+_NAMED = re.compile(r"^(?:const )?(\$?\w+) = ", re.MULTILINE)
+
+
+def steps() -> Iterator[tuple[dict[str, Block], dict[str, Any] | None]]:
+    """Each row of tabs, by language, with the response that is shown below it."""
+    for page in GUIDES:
+        row: dict[str, Block] = {}
+        for block in page.blocks:
+            if block.language in TAB and block.language not in row:
+                row |= {block.language: block}
+                continue
+            if len(row) > 1:
+                yield row, json.loads(block.text) if block.language == "json" else None
+            row = {block.language: block} if block.language in TAB else {}
+
+
+STEPS = list(steps())
 
 
 def placeholders(place: Place) -> dict[str, str]:
-    """What the page shows, and what it is here."""
+    """What the pages show, and what it is here."""
     key, values = place.vendor()
     return {
         "http://127.0.0.1:8080": place.server.url,
@@ -29,13 +55,44 @@ def placeholders(place: Place) -> dict[str, str]:
     }
 
 
-def shown(language: str, place: Place) -> str:
-    """The blocks of a language as one program."""
-    text = "\n".join(block.text for block in PAGE.blocks if block.language == language)
-    for word, real in placeholders(place).items():
-        assert word in text
-        text = text.replace(word, real)
+def filled(text: str, real: dict[str, str]) -> str:
+    for word, value in real.items():
+        text = text.replace(word, value)
     return text
+
+
+def shown(language: str, place: Place) -> str:
+    """The blocks of a language of the page as one program."""
+    text = "\n".join(block.text for block in PAGE.blocks if block.language == language)
+    real = placeholders(place)
+    assert all(word in text for word in real)
+    return filled(text, real)
+
+
+def walk(language: str, say: str, place: Place) -> str:
+    """The tabs of a language as one program; what each step returns is printed as `say` says."""
+    parts = []
+    for row, answer in STEPS:
+        text = row[language].text
+        parts += [text, *([say.format(_NAMED.findall(text)[-1])] if answer else [])]
+    return filled("\n".join(parts), placeholders(place))
+
+
+def check_walk(said: list[Any]) -> None:
+    """Every step returned what is shown below it."""
+    expected = [answer for _, answer in STEPS if answer]
+    for number, (answer, real) in enumerate(zip(expected, said, strict=True), 1):
+        # What is left out is empty in Python; the response of a session is shown shortened.
+        shortened = "url" in answer
+        found = {n: v for n, v in real.items() if n in answer or (v and not shortened)}
+        compare(answer, found, f"step {number} $")
+
+
+def test_the_main_calls_are_shown_in_every_language() -> None:
+    """Requirements, notice, verify, status, acknowledge, read back, clearance, session."""
+    assert len(STEPS) == 9
+    for row, _ in STEPS:
+        assert set(row) == TAB, row.values()
 
 
 def test_the_shown_python_runs(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,30 +106,81 @@ def test_the_shown_python_runs(place: Place, capsys: pytest.CaptureFixture[str])
     assert "{'type': 'compared', 'what': 'zip'}" in printed
 
 
-@pytest.mark.npm
-def test_the_shown_javascript_runs(place: Place, built: Path, tmp_path: Path) -> None:
-    """As one module, which finds the package as an installed one, and with the right types."""
-    (tmp_path / "node_modules").mkdir()
-    (tmp_path / "node_modules" / "countersign-client").symlink_to(built.parent)
-    program, typed = tmp_path / "shown.mjs", tmp_path / "shown.mts"
-    program.write_text(shown("js", place), encoding="utf-8")
-    typed.write_bytes(program.read_bytes())
-    check = [
-        str(node.CLIENT / "node_modules/.bin/tsc"),
-        "--noEmit",
-        "--strict",
-        "--module",
-        "nodenext",
-        "--target",
-        "es2022",
-        str(typed),
+def test_the_tabs_in_curl_say_what_the_other_tabs_say(place: Place, tmp_path: Path) -> None:
+    """The commands of the later pages, with the variables of the quickstart."""
+    real = placeholders(place)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    blocks = [
+        b for p in GUIDES[:1] for b in p.blocks if b.language == "bash" and b.section[0] < "6"
     ]
-    checked = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, check=False)
+    blocks += [row["bash"] for row, _ in STEPS if row["bash"].page != GUIDES[0].path]
+    printed = run_blocks(blocks, directory=tmp_path, environment=inherited, placeholders=real)
+    check_walk([answers(printed[row["bash"]])[-1] for row, answer in STEPS if answer])
+
+
+def test_the_tabs_in_python_return_what_is_shown(place: Place) -> None:
+    """With the client."""
+    said: list[Any] = []
+    names: dict[str, Any] = {"said": said}
+    exec(compile(walk("python", "said.append({})\n", place), "tabs", "exec"), names)  # noqa: S102
+    names["client"].close()
+    check_walk(json.loads(msgspec.json.encode(said)))
+
+
+@pytest.fixture(scope="module")
+def scripts(place: Place, built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs in a folder, with the right types; they find the package as an installed one."""
+    folder = tmp_path_factory.mktemp("scripts")
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules" / "countersign-client").symlink_to(built.parent)
+    say = "console.log(JSON.stringify({}));\n"
+    for name, text in (("shown", shown("js", place)), ("walk", walk("ts", say, place))):
+        for suffix in ("mjs", "mts"):
+            (folder / f"{name}.{suffix}").write_text(text, encoding="utf-8")
+    compiler = str(node.CLIENT / "node_modules/.bin/tsc")
+    options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022"]
+    checked = subprocess.run(
+        [compiler, *options, "shown.mts", "walk.mts"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert checked.returncode == 0, checked.stdout
-    done = subprocess.run(["node", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Show the notice again:" in done.stdout
-    assert "{ type: 'compared', what: 'zip' }" in done.stdout
+    return folder
+
+
+def run(*command: str, folder: Path, given: str = "") -> str:
+    """What a program prints that ends well."""
+    done = subprocess.run(
+        command, cwd=folder, input=given, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    return done.stdout
+
+
+@pytest.mark.npm
+def test_the_shown_javascript_runs(scripts: Path) -> None:
+    """As one module."""
+    printed = run("node", "shown.mjs", folder=scripts)
+    assert "Show the notice again:" in printed
+    assert "{ type: 'compared', what: 'zip' }" in printed
+
+
+@pytest.mark.npm
+def test_the_tabs_in_typescript_return_what_is_shown(scripts: Path) -> None:
+    """With the client; what they print is not compared."""
+    check_walk(answers(run("node", "walk.mjs", folder=scripts)))
+
+
+@pytest.mark.php
+def test_the_tabs_in_php_return_what_is_shown(place: Place, tmp_path: Path) -> None:
+    """With the one file of docs/clients.md."""
+    (block,) = [block for block in PAGE.blocks if block.language == "php"]
+    (tmp_path / "countersign.php").write_text(block.text, encoding="utf-8")
+    say = 'echo "\\n", json_encode({}), "\\n";\n'
+    (tmp_path / "walk.php").write_text(walk("php", say, place), encoding="utf-8")
+    check_walk(answers(run("php", "walk.php", folder=tmp_path)))
 
 
 def test_the_shown_commands_run(place: Place, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -48,14 +50,26 @@ def test_every_code_that_an_operation_returns_has_an_exception() -> None:
 
 
 @pytest.mark.npm
-def test_the_package_for_node_has_modules_and_types(built: Path, tmp_path: Path) -> None:
-    """Built from its folder, with nothing of the source."""
-    command = ["npm", "pack", "--silent", "--ignore-scripts", f"--pack-destination={tmp_path}"]
-    (built.parent / "README.md").write_bytes((node.CLIENT / "README.md").read_bytes())
-    subprocess.run(command, cwd=built.parent, capture_output=True, check=True)
-    (packed,) = tmp_path.iterdir()
-    with tarfile.open(packed) as archive:
+def test_the_package_for_node_is_whole(tmp_path: Path) -> None:
+    """`npm pack` compiles first where nothing was built; what it makes can be loaded."""
+    source, packed, installed = (tmp_path / name for name in ("source", "packed", "installed"))
+    left_out = shutil.ignore_patterns("node_modules", "dist", "test", "*.tgz")
+    shutil.copytree(node.CLIENT, source, ignore=left_out)
+    (source / "node_modules").symlink_to(node.CLIENT / "node_modules")
+    packed.mkdir()
+    # Without the settings of the person who runs the tests.
+    clean = {k: v for k, v in os.environ.items() if not k.lower().startswith("npm_config_")}
+    command = ["npm", "pack", "--silent", f"--pack-destination={packed}"]
+    environment = clean | {"NPM_CONFIG_USERCONFIG": os.devnull}
+    subprocess.run(command, cwd=source, env=environment, capture_output=True, check=True)
+    (file,) = packed.iterdir()
+    with tarfile.open(file) as archive:
         names = {name.removeprefix("package/") for name in archive.getnames()}
+        archive.extractall(installed / "node_modules", filter="data")
     modules = {path.stem for path in (node.CLIENT / "src").glob("*.ts")}
     expected = {f"dist/{name}{end}" for name in modules for end in (".js", ".d.ts")}
     assert names == expected | {"package.json", "README.md"}
+    (installed / "node_modules" / "package").rename(installed / "node_modules/countersign-client")
+    for name in ("countersign-client", "countersign-client/testing"):
+        load = ["node", "--input-type=module", "--eval", f"import {name!r}"]
+        subprocess.run(load, cwd=installed, capture_output=True, check=True)

@@ -20,6 +20,9 @@ VARYING = (
     re.compile(r"cbid_(?:test_)?[0-9a-hjkmnp-tv-z]{26}"),
     re.compile(r"clr_[0-9a-hjkmnp-tv-z]{26}"),
     re.compile(r"evt_[0-9a-hjkmnp-tv-z]{26}"),
+    re.compile(r"chk_[0-9a-hjkmnp-tv-z]{26}"),
+    re.compile(r"https?://[^/]+/c/cst_test_.+"),
+    re.compile(r"eyJ.+"),
     re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
     re.compile(r"127\.0\.0\.1:\d+/v1/log/test/1"),
     re.compile(r"127\.0\.0\.1:\d+/receipt/v1\nrecord .*", re.DOTALL),
@@ -86,22 +89,23 @@ def check_answers(page_blocks: Sequence[Block], printed: Mapping[Block, str]) ->
         found = answers(printed[block])
         if following is not None and following.language == "json":
             assert found, f"{block} printed no answer: {printed[block]}"
-            _compare(json.loads(following.text), found[-1], f"{following} $")
+            compare(json.loads(following.text), found[-1], f"{following} $")
             compared += 1
         else:
             assert not any("error" in answer for answer in found), f"{block}: {found}"
     return compared
 
 
-def _compare(shown: object, real: object, place: str) -> None:
+def compare(shown: object, real: object, place: str) -> None:
+    """Fail unless both are the same, but for what differs from one run to the next."""
     if isinstance(shown, dict) and isinstance(real, dict):
         assert list(shown) == list(real), f"{place}: other members: {list(real)}"
         for key in shown:
-            _compare(shown[key], real[key], f"{place}.{key}")
+            compare(shown[key], real[key], f"{place}.{key}")
     elif isinstance(shown, list) and isinstance(real, list):
         assert len(shown) == len(real), f"{place}: another number of elements: {real}"
         for number, (one, other) in enumerate(zip(shown, real, strict=True)):
-            _compare(one, other, f"{place}[{number}]")
+            compare(one, other, f"{place}[{number}]")
     elif isinstance(shown, str) and isinstance(real, str):
         varying = any(form.fullmatch(shown) and form.fullmatch(real) for form in VARYING)
         assert varying or shown == real, f"{place}: the page shows {shown!r}, it is {real!r}"

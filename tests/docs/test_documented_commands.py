@@ -35,7 +35,7 @@ def _bash(page: Page) -> list[Block]:
 
 
 def _walk(page: Page, server: MadeServer, directory: Path) -> int:
-    blocks = [block for block in page.blocks if block.section != GOING_LIVE]
+    blocks = [b for b in page.blocks if b.section != GOING_LIVE and b.language in {"bash", "json"}]
     printed = run_blocks(
         [block for block in blocks if block.language == "bash"],
         directory=directory,

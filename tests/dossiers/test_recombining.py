@@ -16,6 +16,10 @@ from tests.support.depth import drawn
 ENDINGS = (".json", ".disclosures.json", ".tlog-proof")
 
 
+# A file is judged: no engine takes part.
+pytestmark = pytest.mark.one_engine
+
+
 @pytest.fixture(scope="module")
 def two(orders: Orders) -> tuple[bytes, bytes]:
     """Two orders of one vendor, and one buyer in both, under one checkpoint."""

@@ -202,8 +202,14 @@ def test_a_fork_is_proved_although_the_range_of_the_key_was_ended_before_it(
     assert seen.kind is AlarmKind.FORK, seen.message
     assert seen.alarm_file
     data = seen.alarm_file.read_bytes()
-    assert parse_alarm(data).resources == {of_log(log.origin): HISTORY, "keys": log.keys}
+    alarm = parse_alarm(data)
+    assert alarm.resources == {of_log(log.origin): HISTORY, "keys": log.keys}
     assert check_alarm(data, policy).shown is Shown.PROVED
+    # What somebody adds under a name that comes first or last is not taken in place of those.
+    short = named((0, 12, OLD), (13, 13, NEW), (14, None, THIEF), by=(THIEF, NEW, OLD))
+    for name in ("keys/", of_log("other.example/v1/log/live/1"), of_log("zzz")):
+        added = replace(alarm, resources={**alarm.resources, name: short})
+        assert check_alarm(format_alarm(added), policy).shown is Shown.PROVED
 
 
 def test_a_wrong_signature_next_to_a_good_one_takes_nothing_from_an_accusation(

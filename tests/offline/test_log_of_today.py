@@ -116,6 +116,18 @@ def test_a_lie_is_an_alarm(window: Page, log: Log, lie: str, says: str) -> None:
     assert "bad" in (window.locator("#today").get_attribute("class") or "")
 
 
+def test_a_server_that_is_behind_for_a_moment_is_asked_again(window: Page, log: Log) -> None:
+    """Of several servers of one log; a log that stays behind is an alarm."""
+    behind = [log.signed(8)]
+    with served(log) as site:
+        checked(window, log)
+        log.lies["checkpoint"] = lambda handler: handler.answer(
+            200, behind.pop() if behind else log.signed()
+        )
+        assert ask(window, site).startswith("STILL IN THE LOG")
+        assert log.asked == ["checkpoint", "checkpoint"]
+
+
 def test_a_log_that_is_not_there_is_no_alarm(window: Page, log: Log) -> None:
     """Nor is an address that redirects, or one of another log."""
     with served(log) as site:

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import URL, Connection, Engine, bindparam, event, func, select, text
+from sqlalchemy.exc import OperationalError
 
 from countersign.access.account import add_account, all_accounts, read_account
 from countersign.bootstrap import initialise, open_deployment
 from countersign.config import load_settings
 from countersign.db import schema
 from countersign.db.database import Database
-from countersign.db.engine import Purpose, database_url, open_engine, sqlite_module
+from countersign.db.engine import Purpose, database_url, open_engine, sqlite_module, translate
 from countersign.db.tables import records, verifications
 from countersign.errors import (
     CountersignError,
@@ -69,16 +70,17 @@ def test_the_connections_of_a_deployment_are_durable_and_strict(
     run(look())
 
 
-@pytest.mark.parametrize("pysqlite3", [None, "too old"])
+@pytest.mark.parametrize("others", [None, "too old"])
 def test_a_sqlite_that_is_too_old_is_refused_with_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pysqlite3: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, others: str | None
 ) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
     # None in sys.modules: the import fails, as where the package is not installed.
-    monkeypatch.setitem(sys.modules, "pysqlite3", sqlite3 if pysqlite3 else None)
+    for name in ("pysqlite3", "sqlcipher3"):
+        monkeypatch.setitem(sys.modules, name, sqlite3 if others else None)
     with pytest.raises(UnsupportedSqlite) as refusal:
         schema.upgrade(database_url(None, tmp_path))
-    for word in ("3.51.3", "pysqlite3", "COUNTERSIGN_DATABASE_URL"):
+    for word in ("3.51.3", "pysqlite3", "sqlcipher3", "COUNTERSIGN_DATABASE_URL"):
         assert word in refusal.value.message
     assert list(tmp_path.iterdir()) == []
 
@@ -90,6 +92,27 @@ def test_a_sqlite_that_is_new_enough_is_used(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_sqlite_in_use_is_new_enough() -> None:
     assert sqlite_module().sqlite_version_info >= (3, 51, 3)
+
+
+def test_the_module_of_machines_without_a_wheel_of_pysqlite3_works_on_the_same_files(
+    monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path
+) -> None:
+    """Without a key `sqlcipher3` writes plain SQLite files, and it names the errors alike."""
+    monkeypatch.setattr("countersign.db.engine.BUSY_TIMEOUT_SECONDS", 0.05)
+    settings = load_settings({"COUNTERSIGN_DATA_DIR": str(tmp_path)})
+    run(initialise(settings))
+    for name in ("sqlite3", "pysqlite3"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert sqlite_module().__name__ == "sqlcipher3"
+
+    engine = open_engine(database_url(None, tmp_path), Purpose.WRITE)
+    with engine.begin() as connection:
+        add_account(connection, items.account())
+    with other_writer(engine.url), pytest.raises(OperationalError) as busy, engine.begin():
+        pass
+    assert isinstance(translate(busy.value), Overloaded)
+    engine.dispose()
+    assert (tmp_path / "countersign.db").read_bytes().startswith(b"SQLite format 3\0")
 
 
 @pytest.mark.parametrize(

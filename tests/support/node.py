@@ -13,14 +13,16 @@ WEB: Final = _ROOT / "web"
 AXE: Final = _ROOT / "tests" / "browser" / "javascript"
 WEBHOOKS: Final = _ROOT / "tests" / "webhooks" / "javascript"
 CLIENT: Final = _ROOT / "clients" / "typescript"
-FOLDERS: Final = (WEB, AXE, WEBHOOKS, CLIENT)
+SHOP: Final = _ROOT / "examples" / "node-shop"
+FOLDERS: Final = (WEB, AXE, WEBHOOKS, CLIENT, SHOP)
 """Those in which `npm ci` was run can be used by the tests marked `npm`."""
 
 
 def locked(folder: Path) -> dict[str, Any]:
-    """What the lock file pins, by path."""
+    """What the lock file pins, by path; not what is a folder of this repository."""
     lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))
-    return {name: part for name, part in lock["packages"].items() if name}
+    parts = {name: part for name, part in lock["packages"].items() if "node_modules/" in name}
+    return {name: part for name, part in parts.items() if not part.get("link")}
 
 
 def installed(folder: Path) -> bool:

@@ -28,6 +28,14 @@ from tests.webhooks.receiver import Receiver, running_receiver
 PAGE = read(ROOT / "docs" / "webhooks.md")
 PYTHON = [block for block in PAGE.blocks if block.language == "python"]
 SCRIPT = [block for block in PAGE.blocks if block.language == "js"]
+(PHP,) = [block for block in PAGE.blocks if block.language == "php"]
+PHP_JUDGE = """<?php
+require "shown.php";
+foreach (json_decode(stream_get_contents(STDIN), true) as [$secret, $headers, $body]) {
+    $found[] = receive($secret, $headers, base64_decode($body));
+}
+echo json_encode($found);
+"""
 SECRET, OLD, PRIVATE = SharedSecret(b"s" * 32), SharedSecret(b"o" * 24), PrivateKey(b"k" * 32)
 BODY = json.dumps({"type": "buyer.revoked", "data": {"cbid": "cbid_x"}, "odd": "é€"}).encode()
 
@@ -75,11 +83,24 @@ def node_judge(block: Block, folder: Path) -> Judge:
     """What the shown module says, in Node.js."""
     module = folder / "shown.mjs"
     module.write_text(block.text, encoding="utf-8")
+    return program_judge("node", str(node.WEBHOOKS / "judge.mjs"), str(module), folder=folder)
+
+
+def php_judge(folder: Path) -> Judge:
+    """What the shown function says, in PHP."""
+    (folder / "shown.php").write_text(PHP.text, encoding="utf-8")
+    (folder / "judge.php").write_text(PHP_JUDGE, encoding="utf-8")
+    return program_judge("php", "judge.php", folder=folder)
+
+
+def program_judge(*command: str, folder: Path) -> Judge:
+    """What a program prints that is given the cases."""
 
     def judge(cases: list[Case]) -> list[Any]:
         asked = [(s, h, base64.b64encode(b).decode()) for s, h, b in cases]
         done = subprocess.run(
-            ["node", str(node.WEBHOOKS / "judge.mjs"), str(module)],
+            command,
+            cwd=folder,
             input=json.dumps(asked),
             capture_output=True,
             text=True,
@@ -122,6 +143,12 @@ def test_the_shown_python_verifies_ed25519() -> None:
 def test_the_shown_javascript_accepts_what_is_sent_and_nothing_else(tmp_path: Path) -> None:
     """Without a library."""
     check(node_judge(SCRIPT[1], tmp_path))
+
+
+@pytest.mark.php
+def test_the_shown_php_accepts_what_is_sent_and_nothing_else(tmp_path: Path) -> None:
+    """Without a library."""
+    check(php_judge(tmp_path))
 
 
 @pytest.mark.npm

@@ -143,7 +143,7 @@ def sqlite_module() -> ModuleType:
     Raises:
         UnsupportedSqlite: with what to install.
     """
-    for name in ("sqlite3", "pysqlite3"):
+    for name in ("sqlite3", "pysqlite3", "sqlcipher3"):
         try:
             found = importlib.import_module(name)
         except ImportError:
@@ -153,8 +153,8 @@ def sqlite_module() -> ModuleType:
     wanted = ".".join(map(str, SQLITE_VERSION_MIN))
     raise UnsupportedSqlite(
         f"SQLite {wanted} or newer is needed: version {sqlite3.sqlite_version} of this Python "
-        "can corrupt a database in WAL mode. Install the `pysqlite3` package (0.6 or newer; "
-        "x86-64 Linux, macOS on ARM), use a Python with a newer SQLite, or set "
+        "can corrupt a database in WAL mode. Install the package `pysqlite3` (0.6 or newer) or "
+        "`sqlcipher3` (0.6.4 or newer), use a Python with a newer SQLite, or set "
         "COUNTERSIGN_DATABASE_URL to a PostgreSQL database."
     )
 
