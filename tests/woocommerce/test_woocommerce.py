@@ -165,7 +165,7 @@ def test_a_free_order_goes_through_the_notice(shop: Shop, browser: Browser) -> N
     assert order.status == "processing"
 
 
-def test_a_payment_that_nobody_could_stop_is_not_processed(shop: Shop, browser: Browser) -> None:
+def test_a_payment_that_no_hook_stopped_is_not_processed(shop: Shop, browser: Browser) -> None:
     """A gateway that captured by a way of its own: the order is on hold, and says why."""
     order, _ = shop.ordered(browser)
     shop.wp.php("wc_get_order($id)->payment_complete('tx'); return 1;", id=order.id)
@@ -184,7 +184,7 @@ def test_a_revoked_buyer_stops_the_parcel(shop: Shop, browser: Browser) -> None:
     assert order.status == "on-hold"
 
 
-def test_an_order_is_asked_about_again_when_it_is_completed(shop: Shop, browser: Browser) -> None:
+def test_completing_an_order_asks_the_service_again(shop: Shop, browser: Browser) -> None:
     """Also if no webhook has come."""
     order, other = shop.cleared(browser), shop.cleared(browser)
     for one in (order, other):

@@ -47,7 +47,7 @@ def missing() -> str | None:
     """What this machine lacks to run WordPress."""
     absent = [name for name in PROGRAMS if not _program(name)]
     if absent:
-        return f"no {', '.join(absent)}: install php-cli, php-curl, php-mysql, mariadb-server"
+        return f"no {', '.join(absent)}: see the marker `wordpress` in CONTRIBUTING.md"
     return None if (SOURCE / "wp-settings.php").is_file() else f"no WordPress in {SOURCE}"
 
 

@@ -158,7 +158,7 @@ final class Gate {
 	}
 
 	/**
-	 * An order that is not cleared becomes neither paid nor completed, whoever does it: it is put on hold.
+	 * An order that is not cleared becomes neither paid nor completed, by whatever way: it is put on hold.
 	 *
 	 * @param \WC_Order $order The order, before it is saved.
 	 */
