@@ -19,7 +19,7 @@ from countersign_client.testing import webhook_message
 from tests.cli.serving import wait_until
 from tests.woocommerce.conftest import Browser, Order, Shop, nonce_in
 
-pytestmark = [pytest.mark.wordpress, pytest.mark.long]
+pytestmark = [pytest.mark.wordpress, pytest.mark.long, pytest.mark.one_engine]
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ final class Orders {
 	}
 
 	/**
-	 * What the service is asked about: if any of it changes, its answer no longer counts.
+	 * What a decision is for: if any of it changes, its answer no longer counts.
 	 *
 	 * @param \WC_Order $order The order.
 	 */
