@@ -63,14 +63,21 @@ class Browser(Shopper):
         for product in products:
             self.client.get(f"{self.shop}/?add-to-cart={product}")
 
-    def pay(self, url: str, payment: str = "card") -> str:
-        """Send the form of the page where an order is paid; gives what is shown then."""
-        page = self.client.get(url).text
-        if "woocommerce-pay-nonce" not in page:
+    def _send_payment(self, url: str, payment: str, *, follow: bool) -> httpx2.Response:
+        page = self.client.get(url)
+        if "woocommerce-pay-nonce" not in page.text:
             return page
         fields = {"woocommerce_pay": "1", "payment_method": payment}
-        fields["woocommerce-pay-nonce"] = nonce_in(page, "woocommerce-pay-nonce")
-        return self.client.post(url, data=fields).text
+        fields["woocommerce-pay-nonce"] = nonce_in(page.text, "woocommerce-pay-nonce")
+        return self.client.post(url, data=fields, follow_redirects=follow)
+
+    def pay(self, url: str, payment: str = "card") -> str:
+        """Send the form of the page where an order is paid; gives what is shown then."""
+        return self._send_payment(url, payment, follow=True).text
+
+    def lead(self, url: str) -> str:
+        """Choose the notice on that page; gives the link."""
+        return self._send_payment(url, "countersign", follow=False).headers["Location"]
 
     def log_in(self, name: str, password: str) -> None:
         self.client.get(f"{self.shop}/wp-login.php")

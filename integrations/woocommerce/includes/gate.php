@@ -76,13 +76,16 @@ final class Gate {
 	}
 
 	/**
-	 * An order that is not cleared is open for our own gateway, also if it costs nothing.
+	 * An order that is not cleared is open for our own gateway: also if it costs nothing, and if it was paid and is on hold.
 	 *
 	 * @param bool      $needed   Whether it can be paid.
 	 * @param \WC_Order $order    The order.
 	 * @param array     $statuses In which it can be paid.
 	 */
 	public static function order_needs_payment( $needed, $order, $statuses = array( 'pending', 'failed' ) ) {
+		if ( $order->has_status( 'on-hold' ) ) {
+			return $needed || ! Orders::was_cleared( $order );
+		}
 		return $needed || ( $order->has_status( $statuses ) && ! Orders::may_be_paid( $order ) );
 	}
 

@@ -175,11 +175,16 @@ final class Orders {
 	 * @param \WC_Order $order The order.
 	 */
 	public static function may_be_paid( $order ): bool {
-		if ( ! self::is_gated( $order ) ) {
-			return true;
-		}
-		return in_array( self::state( $order ), array( 'cleared', 'not_needed' ), true )
-			&& self::data( $order )['until'] > time();
+		return ! self::is_gated( $order ) || ( self::was_cleared( $order ) && self::data( $order )['until'] > time() );
+	}
+
+	/**
+	 * Whether the last decision is a yes, however old it is.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function was_cleared( $order ): bool {
+		return ! self::is_gated( $order ) || in_array( self::state( $order ), array( 'cleared', 'not_needed' ), true );
 	}
 
 	/**
@@ -363,11 +368,10 @@ final class Orders {
 	 * @throws Service_Error If the service refuses or does not respond.
 	 */
 	public static function may_ship( $order ): bool {
-		if ( ! self::is_gated( $order ) ) {
-			return true;
+		if ( self::is_gated( $order ) ) {
+			self::decide( $order );
 		}
-		self::decide( $order );
-		return in_array( self::state( $order ), array( 'cleared', 'not_needed' ), true );
+		return self::was_cleared( $order );
 	}
 
 	/**

@@ -80,6 +80,7 @@ final class Products {
 	 * The field of a product.
 	 */
 	public static function show_product_field(): void {
+		echo '<div class="options_group">';
 		woocommerce_wp_select(
 			array(
 				'id'          => self::META,
@@ -90,6 +91,7 @@ final class Products {
 			)
 		);
 		wp_nonce_field( self::NONCE, self::NONCE, false );
+		echo '</div>';
 	}
 
 	/**

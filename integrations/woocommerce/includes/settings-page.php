@@ -24,6 +24,7 @@ final class Settings_Page {
 		add_action( 'admin_init', array( self::class, 'add_fields' ) );
 		add_action( 'admin_menu', array( self::class, 'add_page' ) );
 		add_action( 'admin_post_' . self::CHECK, array( self::class, 'check' ) );
+		add_action( 'admin_notices', array( self::class, 'warn_of_test_key' ) );
 	}
 
 	/**
@@ -31,6 +32,15 @@ final class Settings_Page {
 	 */
 	public static function woocommerce_is_missing(): void {
 		echo '<div class="notice notice-error"><p>' . esc_html__( 'Countersign needs WooCommerce, which is not active: no order is checked.', 'countersign-woocommerce' ) . '</p></div>';
+	}
+
+	/**
+	 * With a test key every buyer chooses what the identity check finds.
+	 */
+	public static function warn_of_test_key(): void {
+		if ( Settings::is_test() && current_user_can( 'manage_options' ) ) {
+			echo '<div class="notice notice-warning"><p>' . esc_html__( 'Countersign has a test key: buyers choose themselves what their identity check finds. Do not sell with it.', 'countersign-woocommerce' ) . '</p></div>';
+		}
 	}
 
 	/**
