@@ -50,7 +50,7 @@ demo: $(VENV)/.runtime ## Serve with a small shop, to buy something with a notic
 demo-oscar: $(VENV)/.shop ## The same with a django-oscar shop; installs 210 MB more
 	$(BIN)/python examples/demo.py oscar
 
-demo-node: $(VENV)/.runtime clients/typescript/dist/index.js examples/node-shop/node_modules/.package-lock.json ## The same with a shop in Node.js, which you need to have
+demo-node: $(VENV)/.runtime clients/typescript/dist/index.js examples/node-shop/node_modules/.package-lock.json ## The same with a shop in Node.js; needs npm
 	$(BIN)/python examples/demo.py node
 
 test: $(VENV)/.dev $(NODE_STAMPS) ## Run every promise, on both engines where that matters; name what is left out

@@ -22,6 +22,7 @@ from hypothesis import Phase, settings
 from tests.http.backstage import Operator, another_deployment
 from tests.support import depth, engines, node, postgres, privacy, softhsm
 from tests.support.service import Deployment, Server, running_server
+from tests.woocommerce import wordpress
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
 SHARED = Path(__file__).parents[2] / "shared"
@@ -95,6 +96,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "postgres": _missing_postgres,
     "softhsm": _missing_softhsm,
     "vectors": _missing_vectors,
+    "wordpress": wordpress.missing,
 }
 
 

@@ -17,8 +17,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import uuid
+import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +32,7 @@ PYTHON: Final = (
     "integrations/django",
 )
 NPM: Final = "clients/typescript"
+PLUGIN: Final = "integrations/woocommerce"
 FILES: Final = (
     *("src/countersign/offline/verify.py", "src/countersign/offline/verify.html"),
     "clients/php/countersign.php",
@@ -120,6 +123,28 @@ def checksums(directory: Path) -> dict[str, str]:
     }
 
 
+def pack_plugin(source: Path, licence: Path, target: Path, epoch: int) -> Path:
+    """The plugin as WordPress installs it: a ZIP file with one folder; its times are `epoch`.
+
+    Its name has the version of the plugin's header. Raises ValueError if there is none.
+    """
+    name = "countersign-woocommerce"
+    header = (source / f"{name}.php").read_text(encoding="utf-8")
+    version = re.search(r"^ \* Version: +(\S+)$", header, re.MULTILINE)
+    if version is None:
+        raise ValueError("the plugin's header has no version")
+    packed = target / f"{name}-{version[1]}.zip"
+    files = {path.relative_to(source).as_posix(): path for path in source.rglob("*.*")}
+    files["LICENSE"] = licence
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for place, path in sorted(files.items()):
+            entry = zipfile.ZipInfo(f"{name}/{place}", time.gmtime(epoch)[:6])
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, path.read_bytes())
+    return packed
+
+
 def build(target: Path) -> None:
     """Build all of a release into an empty directory."""
     commit = _run("git", "rev-parse", "HEAD")
@@ -142,6 +167,7 @@ def build(target: Path) -> None:
         _run("npm", "run", "--silent", "build", directory=source / NPM)
         pack = ("npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", str(target))
         _run(*pack, directory=source / NPM)
+        pack_plugin(source / PLUGIN, source / "LICENSE", target, int(epoch))
         for name in FILES:
             shutil.copyfile(source / name, target / Path(name).name)
         project = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -57,9 +57,11 @@ function stop(order, reasons) {
 /**
  * Keep a new order, if its goods may be sent to buyers at all: returns whether.
  *
- * @param {Order} order
+ * @param {Pick<Order, "id" | "visitor" | "product" | "to">} wanted
  */
-export async function place(order) {
+export async function place(wanted) {
+  /** @type {Order} */
+  const order = { ...wanted, needs: "not_required", payments: [], reasons: [], obligations: [] };
   if (classOf(order)) {
     const found = await client.requirements.retrieve(cartOf(order));
     if (found.warnings.some((one) => one.type === "not_sufficient")) return false;
@@ -177,5 +179,7 @@ export async function receive(body, headers) {
 
 /** What webhooks would have said while the shop or the service was down. */
 export async function catchUp() {
-  for (const order of orders.values()) await check(order);
+  for (const order of orders.values()) {
+    await check(order).catch((error) => console.error(`${order.id} is as it was: ${error.message}`));
+  }
 }

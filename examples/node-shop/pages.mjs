@@ -70,11 +70,14 @@ export const form = (slug, id) => page(PRODUCTS[slug]?.title ?? "", html`<p>$${P
 <button>Order and pay</button></form>`);
 
 /** @param {Order} order */
+export const why = ({ reasons }) => reasons.map((one) => html`<p>${WORDS[one] ?? `The reason given is: ${one}.`}</p>`);
+
+/** @param {Order} order */
 export function status(order) {
   const paid = payment(order), waiting = paid === "authorised";
   const title = waiting ? "Your order waits for you" : paid === "captured" ? "Thank you" : "Your order was not released";
   return page(title, html`<p>${PAID[paid]} ${PRETENDED}</p>
-${order.reasons.map((one) => html`<p>${WORDS[one] ?? `The reason given is: ${one}.`}</p>`)}
+${why(order)}
 ${waiting && html`${order.needs === "unknown" && html`<p>It is not known whether the law asks for a notice for this order. So you are asked to read it.</p>`}
 <form method="post" action="/orders/${order.id}/notice"><button>Continue with the notice</button></form>`}
 ${order.shipped && html`<p>Shipped: ${order.shipped}</p>`}${order.ack_id && html`<p>Proof of your initials: ${order.ack_id}</p>`}`);

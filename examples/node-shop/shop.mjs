@@ -47,14 +47,15 @@ app.get("/products/:slug", (req, res, next) => {
 
 app.post("/orders", async (req, res) => {
   const { id = "", product = "", state = "", zip = "", residence = "" } = req.body ?? {};
-  const valid = /^cs_[0-9a-f]{32}$/.test(id) && Object.hasOwn(PRODUCTS, product) && /^[A-Z]{2}$/.test(state);
-  if (!valid || !/^[0-9]{5}$/.test(zip) || !/^([A-Z]{2})?$/.test(residence)) {
-    res.status(422).send(pages.page("Please check the form", "The state has two capital letters, the ZIP code five digits."));
-  } else if (!orders.has(id) && !(await place({
-    id, product, visitor: res.locals.visitor, to: { state, zip, residence }, needs: "not_required", payments: [], reasons: [], obligations: [],
-  }))) {
-    res.status(422).send(pages.page("Not sold here", "This product may not be sent to buyers. A licensed dealer has to hand it over. Nothing was charged."));
-  } else await lead(id, res);
+  const known = /^cs_[0-9a-f]{32}$/.test(id) && Object.hasOwn(PRODUCTS, product);
+  if (!known || !/^[A-Z]{2} [0-9]{5} ([A-Z]{2})?$/.test(`${state} ${zip} ${residence}`)) {
+    const form = "A state has two capital letters, a ZIP code five digits.";
+    return void res.status(422).send(pages.page("Please check the form", form));
+  }
+  const wanted = { id, visitor: res.locals.visitor, product, to: { state, zip, residence } };
+  if (orders.has(id) || (await place(wanted))) return lead(id, res);
+  const dealer = "This product may not be sent to buyers: a licensed dealer has to hand it over. Nothing was charged.";
+  res.status(422).send(pages.page("Not sold here", dealer));
 });
 
 app.post("/orders/:id/notice", (req, res) => lead(req.params.id, res));
@@ -84,7 +85,7 @@ app.post("/dispatch/:id", async (req, res, next) => {
   const { signed, tracking_number } = req.body ?? {};
   await (signed ? sign(order) : ship(order, String(tracking_number || "none")));
   if (order.shipped) res.redirect(303, "/dispatch");
-  else res.status(409).send(pages.page("Do not ship", order.reasons.join(", ") || "It is not paid."));
+  else res.status(409).send(pages.page("Do not ship", pages.why(order)));
 });
 
 app.use((_req, res) => void res.status(404).send(pages.page("Not found", "There is no such page.")));
@@ -107,13 +108,13 @@ async function lead(id, res) {
   const order = own(id, res);
   if (!order) return void res.sendStatus(404);
   const place = `${url}/orders/${id}`;
+  await check(order); // the link of a session that has ended leads nowhere
   res.redirect(303, payment(order) === "authorised" ? await begin(order, place) : place);
 }
 
-const ask = () => catchUp().catch((error) => console.error(`The orders are as they were: ${error.message}`));
-setInterval(ask, 3_600_000);
+setInterval(catchUp, 3_600_000);
 app.listen(port, "127.0.0.1", async (error) => {
   if (error) throw error;
-  await ask();
+  await catchUp();
   console.log(`The shop is open: ${url}. Parcels: ${url}/dispatch`);
 });

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hmac
 import inspect
 import json
 import subprocess
 import sys
 import zipfile
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from traceback import TracebackException
 from typing import assert_type
 
 import httpx2
@@ -17,9 +20,11 @@ import pytest
 from countersign_client import (
     AsyncCountersign,
     Countersign,
+    CountersignError,
     InvalidSignature,
     Page,
     Retries,
+    UnexpectedResponse,
     errors,
     types,
 )
@@ -29,6 +34,7 @@ from countersign_client.retries import wait_before_next
 from countersign_client.testing import SECRET, Answers, Refusal, webhook_message
 from tests.clients.messages import messages
 from tests.docs.markdown import ROOT
+from tests.support.service import free_port
 
 FOLDER = ROOT / "clients" / "python"
 STATUS = {"cbid": "cbid_1", "status": "verified", "verified_at": None, "expires_at": None}
@@ -112,7 +118,17 @@ def test_an_identifier_that_would_change_the_path_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "address"),
-    [("", "https://x.example"), ("k", ""), ("k", "countersign.example.com")],
+    [
+        ("", "https://x.example"),
+        ("k", ""),
+        ("k", "countersign.example.com"),
+        ("k", "https://"),
+        ("k", "https://[x.example"),
+        ("k", "https://x.example/?a=b"),
+        ("k", "https://x.example/#a"),
+        ("k", "https://user:password@x.example"),
+        ("k", "https://x.example\n"),
+    ],
 )
 def test_a_missing_key_or_address_is_named(
     key: str, address: str, monkeypatch: pytest.MonkeyPatch
@@ -130,6 +146,85 @@ def test_no_error_and_no_representation_shows_the_key() -> None:
     with pytest.raises(errors.NotFound) as caught:
         client.buyers.status("x")
     assert "csign_sk" not in f"{caught.value!r} {caught.value} {client!r}"
+
+
+def test_a_report_of_an_error_does_not_show_the_key() -> None:
+    """Such as the error pages of a framework, which show the variables of each function."""
+    with (
+        Countersign(
+            api_key="csign_sk_test_x",
+            base_url=f"http://127.0.0.1:{free_port()}",
+            retries=Retries(attempts=1),
+        ) as client,
+        pytest.raises(ConnectionFailed) as caught,
+    ):
+        client.buyers.status("x")
+    shown = TracebackException.from_exception(caught.value, capture_locals=True)
+    assert "repeatable=True" in (report := "".join(shown.format()))
+    assert "csign_sk" not in report.replace('api_key="csign_sk_test_x"', ""), report
+
+
+@pytest.mark.parametrize("key", ["csign_sk_test_x\n", " csign_sk_test_x", "csign_sk_test_é"])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key: str) -> None:
+    """A line break at the end of a file is easily read with the key."""
+    with pytest.raises(ValueError, match="line break") as caught:
+        Countersign(api_key=key, base_url="https://x.example")
+    assert "csign_sk" not in str(caught.value)
+    client = client_of(Answers({}))
+    with pytest.raises(ValueError, match="idempotency_key"):
+        client.notices.acknowledge("ab1263", initials_per_line=["JD"], idempotency_key=key)
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "coding"),
+    [
+        (409, b'{"error": {"code": "\xff", "message": ""}}', "identity"),
+        (200, b"[" * 100_000, "identity"),
+        (409, b'{"a":' + b"[" * 100_000, "identity"),
+        (200, b"no gzip", "gzip"),
+    ],
+)
+def test_no_response_raises_anything_but_an_error_of_the_client(
+    status: int, content: bytes, coding: str
+) -> None:
+    """However broken it is: programs catch CountersignError alone."""
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        stream = httpx2.ByteStream(content)
+        return httpx2.Response(status, headers={"Content-Encoding": coding}, stream=stream)
+
+    client = Countersign(
+        api_key="k",
+        base_url="https://x.example",
+        http_client=httpx2.Client(transport=httpx2.MockTransport(answer)),
+        sleep=lambda _: None,
+    )
+    with pytest.raises(CountersignError):
+        client.buyers.status("x")
+
+
+def test_a_list_whose_pages_lead_to_themselves_ends() -> None:
+    """With an error, since it is not known to be complete."""
+    answers = Answers({"GET /v1/events": {"data": [], "next_cursor": "evt_1"}})
+    with pytest.raises(UnexpectedResponse, match="itself"):
+        list(client_of(answers).events.list())
+    assert len(answers.requests) == 2
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_c2hvcnQ=", "whsec_é", "whpk_", "secret"])
+def test_a_secret_that_is_none_verifies_nothing(secret: str) -> None:
+    """With an empty one everyone could sign."""
+    body, headers = webhook_message("buyer.failed", {"cbid": "c"})
+    signature = b64encode(
+        hmac.digest(
+            b"",
+            f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body,
+            "sha256",
+        )
+    )
+    forged = headers | {"webhook-signature": f"v1,{signature.decode()}"}
+    with pytest.raises(ValueError, match="webhook secret"):
+        client_of(Answers({})).webhooks.unwrap(body, forged, secret=secret)
 
 
 def test_waits_never_add_up_to_more_than_allowed() -> None:

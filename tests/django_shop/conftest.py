@@ -106,7 +106,7 @@ def shop(running: Shop) -> Iterator[Shop]:
 
     def pay(order: Order, before: State, **_: object) -> None:
         assert order.gateway_works, "the gateway fails"
-        if order.state == State.CLEARED and before in {State.OPEN, State.UNDECIDED}:
+        if order.state == State.CLEARED:
             order.captured += 1
         elif order.state not in {State.OPEN, State.CLEARED}:
             order.voided += 1

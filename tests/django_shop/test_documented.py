@@ -69,6 +69,8 @@ def project(running: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             before = file.read_text() if file.name == "settings.py" else ""
             # What the forms of the staff have, and a test's have not.
             after = "MIDDLEWARE.remove('django.middleware.csrf.CsrfViewMiddleware')\n"
+            # As the page says of SQLite.
+            after += "DATABASES['default']['OPTIONS'] = {'transaction_mode': 'IMMEDIATE'}\n"
             file.write_text(before + block.text + (after if before else ""))
     do("manage.py", "makemigrations", "--verbosity=0", "shop")
     do("manage.py", "migrate", "--verbosity=0")
@@ -93,6 +95,22 @@ def test_the_documented_shop_sells(project: Project) -> None:
         browser.post(f"{project.url}/admin/login/", data=STAFF | token)
         assert browser.post(parcel, data={"tracking_number": "1Z999"}).text == "Shipped"
     assert project.orders()[-1]["paid"]
+
+
+def test_the_documented_shop_shows_an_order_to_its_buyer_alone(project: Project) -> None:
+    """Its page leads to a link of the buyer's; and nothing leaves that is not paid."""
+    shopper, other = Shopper(project.url), Shopper(project.url)
+    with shopper.client, other.client as browser:
+        project.check_out(shopper)
+        project.check_out(other)
+        mine = project.orders()[-1]["id"]
+        assert browser.get(f"{project.url}/orders/{mine - 1}/").status_code == 404
+        assert browser.get(f"{project.url}/orders/{mine}/").status_code == 200
+        browser.get(f"{project.url}/admin/login/")
+        token = {"csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+        browser.post(f"{project.url}/admin/login/", data=STAFF | token)
+        parcel = f"{project.url}/dispatch/{mine}/"
+        assert browser.post(parcel, data={"tracking_number": "1Z999"}).status_code == 409
 
 
 def test_the_documented_shop_is_paid_without_the_buyer(project: Project) -> None:

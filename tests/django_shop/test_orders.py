@@ -8,7 +8,7 @@ import zipfile
 import httpx2
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.test.utils import override_settings
 
@@ -165,6 +165,59 @@ def test_a_failed_payment_leaves_the_order_as_it_was(shop: Shop) -> None:
     assert fresh(order).state == State.OPEN
     Order.objects.filter(pk=order.pk).update(gateway_works=True)
     assert orders.refresh(order) == State.CLEARED
+
+
+def test_saving_an_order_that_was_read_before_does_not_undo_a_decision(shop: Shop) -> None:
+    """A view that holds an old copy would have the order paid a second time."""
+    order = shop.order()
+    copy = Order.objects.get(pk=order.pk)
+    shop.buy(order)
+    assert orders.refresh(order) == State.CLEARED
+    copy.voided = 5
+    copy.save()
+    assert fresh(order).state == State.CLEARED
+    # The shop's own field is as the copy had it: 1 again would be a second payment.
+    assert (orders.refresh(copy), fresh(order).captured, order.voided) == (State.CLEARED, 0, 5)
+
+
+def test_the_end_of_an_old_session_does_not_end_a_new_one(shop: Shop) -> None:
+    """A request that reads slowly stores nothing about a session that is not the order's."""
+    order, needed = shop.order(), orders.needs(["accessory"], state="CA", zip_code="94105")
+    assert needed is not None
+    slow = Order.objects.get(pk=order.pk)
+    orders.cancel(order)
+    orders.begin(order, needed, return_url=shop.url)
+    assert orders.refresh(slow) == State.OPEN
+    assert fresh(order).state == State.OPEN
+
+
+def test_two_requests_begin_the_same_session(shop: Shop) -> None:
+    """The reference is made once."""
+    needed = orders.needs(["accessory"], state="CA", zip_code="94105")
+    assert needed is not None
+    first = Order.objects.create()
+    second = Order.objects.get(pk=first.pk)
+    links = {orders.begin(one, needed, return_url=shop.url) for one in (first, second)}
+    assert (len(links), first.reference) == (1, second.reference)
+
+
+def test_an_order_that_fails_does_not_hold_up_the_others(shop: Shop) -> None:
+    """A buyer is revoked with two orders, and the refund of the first one fails."""
+    one = shop.bought()
+    two = shop.bought(cbid=one.cbid)
+    Order.objects.filter(pk=one.pk).update(gateway_works=False)
+    (endpoint,) = shop.client.webhook_endpoints.list()
+    shop.client.webhook_endpoints.change(endpoint.endpoint_id, disabled=True)
+    shop.client.sandbox.move_buyer(cbid=one.cbid, status="revoked")
+    try:
+        with pytest.raises(CommandError, match="could not be processed"):
+            call_command("countersign_catch_up", hours=1)
+        assert (fresh(one).state, fresh(two).state) == (State.CLEARED, State.REFUSED)
+        Order.objects.filter(pk=one.pk).update(gateway_works=True)
+        call_command("countersign_catch_up", hours=1)
+    finally:
+        shop.client.webhook_endpoints.change(endpoint.endpoint_id, disabled=False)
+    assert (fresh(one).state, fresh(two).voided) == (State.REFUSED, 1)
 
 
 def test_events_that_no_webhook_brought_are_caught_up(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from traceback import TracebackException
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -14,12 +16,12 @@ from django.test.utils import override_settings
 from countersign_django.checks import key_counts, settings_work
 from countersign_django.conf import client, configuration
 from tests.django_shop.models import Order
-from tests.django_shop.project import use_database
+from tests.django_shop.project import SECRET, use_database
 
 RIGHT = {
     "BASE_URL": "https://countersign.example.com",
     "API_KEY": "csign_sk_live_x",
-    "WEBHOOK_SECRET": "whsec_x",
+    "WEBHOOK_SECRET": SECRET,
 }
 
 
@@ -34,11 +36,17 @@ RIGHT = {
         ({"BASE_URL": "countersign.example.com"}, ["countersign.E003"]),
         ({"BASE_URL": "http://countersign.example.com"}, ["countersign.E004"]),
         ({"BASE_URL": "http://127.0.0.1:8080"}, []),
+        ({"API_KEY": "csign_sk_live_x\n"}, ["countersign.E002"]),
+        ({"BASE_URL": "https://[countersign"}, ["countersign.E003"]),
+        ({"BASE_URL": "https://countersign.example.com/?a"}, ["countersign.E003"]),
         ({"WEBHOOK_SECRET": "secret"}, ["countersign.E005"]),
+        ({"WEBHOOK_SECRET": "whsec_"}, ["countersign.E005"]),
+        ({"TIMEOUT_SECONDS": "5"}, ["countersign.E006"]),
+        ({"TIMEOUT_SECONDS": 0}, ["countersign.E006"]),
         ({"WEBHOOK_SECRET": ""}, ["countersign.W001"]),
     ],
 )
-def test_wrong_settings_are_found_by_a_check(wrong: dict[str, str], found: list[str]) -> None:
+def test_wrong_settings_are_found_by_a_check(wrong: dict[str, Any], found: list[str]) -> None:
     with override_settings(COUNTERSIGN=RIGHT | wrong):
         assert [one.id for one in settings_work()] == found
 
@@ -57,6 +65,18 @@ def test_without_settings_nothing_is_sent() -> None:
         client()
     with override_settings(COUNTERSIGN={"URL": ""}), pytest.raises(ImproperlyConfigured):
         configuration()
+
+
+def test_a_report_of_a_wrong_setting_shows_no_secret() -> None:
+    """An error page shows the variables of functions."""
+    wrong = RIGHT | {"BASE_URL": "nowhere"}
+    with override_settings(COUNTERSIGN=wrong), pytest.raises(ImproperlyConfigured) as caught:
+        client()
+    shown = TracebackException.from_exception(caught.value, capture_locals=True)
+    _, _, report = "".join(shown.format()).partition("in client\n")
+    assert "nowhere" in report
+    assert RIGHT["API_KEY"] not in report
+    assert SECRET not in report
 
 
 def test_the_component_is_in_a_template() -> None:

@@ -126,6 +126,8 @@ def test_a_documented_setting_exists() -> None:
         # Of one command: a secret that is better not in a file.
         "COUNTERSIGN_PROVIDER_CREDENTIALS",
         "COUNTERSIGN_BASE_URL",
+        # Of the plugin for WooCommerce, in wp-config.php.
+        "COUNTERSIGN_WEBHOOK_SECRET",
         "COUNTERSIGN_TESTS_REQUIRE_ALL",
         "COUNTERSIGN_PROT",
         "COUNTERSIGN_SERVICE_HOST",

@@ -10,6 +10,22 @@ export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   return fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
 }
 
+/** Throws if the text is no secret with this mark; an empty one would let everyone sign. */
+export function fromSecret(
+  text: string,
+  mark: string,
+  least: number,
+  most: number,
+): Uint8Array<ArrayBuffer> {
+  try {
+    const bytes = fromBase64(text.slice(mark.length));
+    if (text.startsWith(mark) && bytes.length >= least && bytes.length <= most) return bytes;
+  } catch {
+    // Below.
+  }
+  throw new TypeError(`a webhook secret begins with ${mark}, and base64 follows`);
+}
+
 export function toBase64(bytes: ArrayBuffer): string {
   return btoa(String.fromCharCode(...new Uint8Array(bytes)));
 }

@@ -91,7 +91,11 @@ export class Sender {
 
   #request(call: Call, options: CallOptions): Prepared {
     const headers: Record<string, string> = { Authorization: `Bearer ${this.#settings.apiKey}` };
-    if (call.keyed) headers["Idempotency-Key"] = options.idempotencyKey ?? crypto.randomUUID();
+    if (call.keyed) {
+      const key = options.idempotencyKey ?? crypto.randomUUID();
+      checkSendable("idempotencyKey", key);
+      headers["Idempotency-Key"] = key;
+    }
     if (options.waitSeconds !== undefined) headers["Prefer"] = `wait=${options.waitSeconds}`;
     const url = this.#settings.baseUrl + call.path + search(call.query);
     const copy = call.revalidated ? this.#copies.get(url) : undefined;
@@ -163,11 +167,17 @@ export class Listing<Item> implements AsyncIterable<Item> {
 
   /** Page by page. */
   async *pages(): AsyncGenerator<Page<Item>, void, void> {
-    let query = this.#call.query;
+    let query = this.#call.query ?? {};
     for (;;) {
       const page: Page<Item> = await this.#sender.send({ ...this.#call, query }, this.#options);
       yield page;
       if (page.next_cursor === null) return;
+      if (page.next_cursor === (query as { after?: string }).after) {
+        // The list would never end.
+        throw new UnexpectedResponse("The response is not one of this API: a page leads to itself", {
+          code: "unexpected_response",
+        });
+      }
       query = { ...query, after: page.next_cursor };
     }
   }
@@ -181,6 +191,13 @@ export class Listing<Item> implements AsyncIterable<Item> {
 export function segment(value: string): string {
   if (/^\.*$/.test(value)) throw new TypeError(`not an identifier: ${JSON.stringify(value)}`);
   return encodeURIComponent(value);
+}
+
+/** Throws if a value, which the error does not show, cannot be sent in a header. */
+export function checkSendable(name: string, value: string): void {
+  if (!/^[!-~]+$/.test(value)) {
+    throw new TypeError(`${name} is empty, or has a character such as a space or a line break.`);
+  }
 }
 
 function search(query: object = {}): string {

@@ -1,6 +1,6 @@
 // The client.
 
-import { Sender, type Settings } from "./call.js";
+import { checkSendable, Sender, type Settings } from "./call.js";
 import { Resources } from "./resources.js";
 import { RETRIES, type Retries } from "./retries.js";
 import { ClearanceTokens } from "./tokens.js";
@@ -21,6 +21,9 @@ export interface ClientOptions {
   sleep?: Settings["sleep"];
 }
 
+const BASE_URL =
+  /^https?:\/\/(\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[^\s/?#@\\[\]]+)(\/[^\s?#\\]*)?$/;
+
 /** The API of a Countersign server. */
 export class Countersign extends Resources {
   readonly clearanceTokens: ClearanceTokens;
@@ -29,10 +32,11 @@ export class Countersign extends Resources {
   constructor(options: ClientOptions) {
     const { apiKey, baseUrl, timeoutSeconds = 30, retries } = options;
     if (!apiKey) throw new TypeError("No key: pass apiKey.");
-    if ("document" in globalThis && apiKey.startsWith("csign_sk_")) {
+    checkSendable("The key", apiKey);
+    if ("document" in globalThis && /^csign_[sr]k_/.test(apiKey)) {
       throw new TypeError("An API key is for servers alone: a browser gets a client token.");
     }
-    if (!/^https?:\/\//.test(baseUrl ?? "")) {
+    if (!BASE_URL.test(baseUrl ?? "")) {
       throw new TypeError("No base URL such as https://countersign.example.com: pass baseUrl.");
     }
     const sender = new Sender({

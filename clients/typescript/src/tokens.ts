@@ -110,12 +110,14 @@ async function authentic(
     throw new InvalidClearanceToken("The key of the token is not known: fetch the keys again.");
   }
   let given: Uint8Array<ArrayBuffer>;
+  let known: Uint8Array<ArrayBuffer>;
   try {
     given = fromBase64Url(signature);
+    known = fromBase64Url(key.x);
   } catch {
     throw none();
   }
-  if (!(await verifies(fromBase64Url(key.x), given, utf8(`${header}.${claims}`)))) {
+  if (!(await verifies(known, given, utf8(`${header}.${claims}`)))) {
     throw new InvalidClearanceToken("The signature of the token is wrong.");
   }
   return unpacked(claims) as unknown as ClearanceClaims;

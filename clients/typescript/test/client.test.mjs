@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 const { built, messages } = JSON.parse(process.env.BEHAVIOUR);
 const load = (name) => import(pathToFileURL(`${built}/${name}.js`).href);
 const { Countersign, errors, InvalidSignature, Webhooks } = await load("index");
-const { Answers, Refusal } = await load("testing");
+const { Answers, Refusal, webhookMessage } = await load("testing");
 
 const STATUS = { cbid: "cbid_1", status: "verified", verified_at: null, expires_at: null };
 const clientOf = (answers, more = {}) =>
@@ -28,15 +28,46 @@ test("an identifier that would change the path is refused before anything is sen
 });
 
 test("a missing key or address is named when the client is made", () => {
-  for (const wrong of [{ apiKey: "" }, { baseUrl: "" }, { baseUrl: "countersign.example.com" }]) {
+  const addresses = ["", "x.example", "https://", "https://x.example/?a", "https://x.example\n"];
+  for (const wrong of [{ apiKey: "" }, ...addresses.map((baseUrl) => ({ baseUrl }))]) {
     assert.throws(() => clientOf(new Answers({}), wrong), /pass (apiKey|baseUrl)/);
+  }
+});
+
+test("a key that cannot be sent is refused and not shown", async () => {
+  const answers = new Answers({});
+  const refused = (error) => /line break/.test(error.message) && !/csign_sk/.test(error.message);
+  for (const key of ["csign_sk_test_x\n", "csign_sk_test_é"]) {
+    assert.throws(() => clientOf(answers, { apiKey: key }), refused);
+    const params = { initials_per_line: ["JD"] };
+    const call = clientOf(answers).notices.acknowledge("ab1263", params, { idempotencyKey: key });
+    await assert.rejects(call, refused);
+  }
+  assert.equal(answers.requests.length, 0);
+});
+
+test("a list whose pages lead to themselves ends", async () => {
+  const answers = new Answers({ "GET /v1/events": { data: [], next_cursor: "evt_1" } });
+  const list = async () => {
+    for await (const _ of clientOf(answers).events.list());
+  };
+  await assert.rejects(list, /itself/);
+  assert.equal(answers.requests.length, 2);
+});
+
+test("a secret that is none verifies nothing", async () => {
+  const { body, headers } = await webhookMessage("buyer.failed", { cbid: "c" });
+  for (const secret of ["", "whsec_", "whsec_c2hvcnQ=", "whsec_é", "whpk_", "secret"]) {
+    await assert.rejects(new Webhooks().unwrap(body, headers, { secret }), /webhook secret/);
   }
 });
 
 test("a browser is refused an API key, and gets a client token", () => {
   globalThis.document = {};
   try {
-    assert.throws(() => clientOf(new Answers({})), /client token/);
+    for (const apiKey of ["csign_sk_test_x", "csign_rk_test_x"]) {
+      assert.throws(() => clientOf(new Answers({}), { apiKey }), /client token/);
+    }
     clientOf(new Answers({}), { apiKey: "cst_test_x" });
   } finally {
     delete globalThis.document;

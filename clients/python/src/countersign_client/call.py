@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -10,6 +11,8 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import msgspec
+
+from countersign_client.failure import UnexpectedResponse
 
 T = TypeVar("T")
 
@@ -67,7 +70,12 @@ class Call(Generic[T]):
         return msgspec.json.decode(content, type=self.returns)
 
     def following(self, cursor: str) -> Call[T]:
-        """The same call for the page after this cursor."""
+        """The same call for the page after this cursor.
+
+        Raises UnexpectedResponse if that is the same page again: the list would never end.
+        """
+        if cursor == self.query.get("after"):
+            raise UnexpectedResponse("The response is not one of this API: a page leads to itself")
         return replace(self, query={**self.query, "after": cursor})
 
 
@@ -93,7 +101,16 @@ def _sent(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 def key_or_new(idempotency_key: str | None) -> str:
     """The given key, or one for this call alone, so that the call can be sent again."""
-    return idempotency_key or str(uuid4())
+    if idempotency_key is None:
+        return str(uuid4())
+    check_sendable("idempotency_key", idempotency_key)
+    return idempotency_key
+
+
+def check_sendable(name: str, value: str) -> None:
+    """Raises ValueError if a value, which the error does not show, cannot be sent in a header."""
+    if not re.fullmatch("[!-~]+", value):
+        raise ValueError(f"{name} is empty, or has a character such as a space or a line break.")
 
 
 def waiting(seconds: int | None) -> str | None:

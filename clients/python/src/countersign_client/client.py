@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import ssl
 import time
 from collections.abc import Awaitable, Callable
@@ -11,6 +12,7 @@ from typing import Any, Final, Self
 
 import httpx2
 
+from countersign_client.call import check_sendable
 from countersign_client.resources import Resources
 from countersign_client.retries import Retries
 from countersign_client.sending import AsyncSender, Exchange, Sender
@@ -19,16 +21,20 @@ from countersign_client.version import __version__
 from countersign_client.webhooks import Webhooks
 
 TIMEOUT_SECONDS: Final = 30.0
+_BASE_URL: Final = re.compile(
+    r"https?://(\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[^\s/?#@\\[\]]+)(/[^\s?#\\]*)?"
+)
 
 
 class Countersign(Resources[Sender]):
     """The API of a Countersign server.
 
     `api_key` and `base_url` are read from `COUNTERSIGN_API_KEY` and `COUNTERSIGN_BASE_URL` if they
-    are left out. `timeout` is in seconds, for each attempt. A client may be shared by threads. Pass
-    `http_client` for a proxy, an authority of your own, or to see every response: it is not closed.
+    are left out. `timeout` is in seconds, for the longest silence of an attempt. Threads may share
+    a client. Pass `http_client` for a proxy, an authority of your own, or to see every response: it
+    is not closed.
 
-    Raises ValueError if a key or a base URL is missing.
+    Raises ValueError if the key or the base URL is missing, or cannot be one.
     """
 
     def __init__(
@@ -101,7 +107,8 @@ def _exchange(api_key: str | None, base_url: str | None, retries: Retries | None
     base_url = base_url or os.environ.get("COUNTERSIGN_BASE_URL")
     if not api_key:
         raise ValueError("No key: pass api_key, or set COUNTERSIGN_API_KEY.")
-    if not base_url or not base_url.startswith(("https://", "http://")):
+    check_sendable("The key", api_key)
+    if not base_url or not _BASE_URL.fullmatch(base_url):
         raise ValueError(
             "No base URL such as https://countersign.example.com: pass base_url, or set "
             "COUNTERSIGN_BASE_URL."

@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 _COPIES_MAX: Final = 32
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+# JSON that nests too deeply is none of ours, either.
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _ErrorDetail(msgspec.Struct):
@@ -50,8 +52,7 @@ class Exchange:
     def request_of(self, call: Call[Any], etag: str | None) -> dict[str, Any]:
         """The arguments of `request`."""
         content = call.content
-        headers = {"Authorization": f"Bearer {self._api_key}"}
-        headers |= {name: value for name, value in call.headers.items() if value is not None}
+        headers = {name: value for name, value in call.headers.items() if value is not None}
         if content is not None:
             headers["Content-Type"] = "application/json"
         if etag is not None:
@@ -61,8 +62,14 @@ class Exchange:
             "url": self._base_url + call.target,
             "headers": headers,
             "content": content,
+            # Not in `headers`: reports of errors show the variables of functions.
+            "auth": self._authorize,
             "follow_redirects": False,
         }
+
+    def _authorize(self, request: httpx2.Request) -> httpx2.Request:
+        request.headers["Authorization"] = f"Bearer {self._api_key}"
+        return request
 
     def keep_copy(self, call: Call[Any], response: httpx2.Response) -> None:
         if call.revalidated and (etag := response.headers.get("ETag")):
@@ -80,7 +87,7 @@ class Attempts(Generic[T]):
         self.request: Final = exchange.request_of(call, self._copy and self._copy[0])
         self._attempt, self._waited = 0, 0.0
 
-    def failed(self, error: httpx2.TransportError) -> float:
+    def failed(self, error: httpx2.RequestError) -> float:
         """The seconds to wait after an attempt without a response.
 
         Raises ConnectionFailed or TimedOut if it was the last one.
@@ -108,7 +115,7 @@ class Attempts(Generic[T]):
             self._exchange.keep_copy(self._call, response)
         try:
             return self._call.result(content)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except _UNREADABLE as error:
             raise _unexpected(response, str(error)) from error
 
     def _wait_or_raise(self, error: CountersignError, cause: Exception | None) -> float:
@@ -143,7 +150,7 @@ class Sender:
         while True:
             try:
                 response = self._http.request(**attempts.request)
-            except httpx2.TransportError as error:
+            except httpx2.RequestError as error:
                 wait = attempts.failed(error)
             else:
                 refused = attempts.refused(response)
@@ -173,7 +180,7 @@ class AsyncSender:
         while True:
             try:
                 response = await self._http.request(**attempts.request)
-            except httpx2.TransportError as error:
+            except httpx2.RequestError as error:
                 wait = attempts.failed(error)
             else:
                 refused = attempts.refused(response)
@@ -187,7 +194,7 @@ def error_of(response: httpx2.Response) -> CountersignError:
     """The error that a response stands for; one of another shape did not come from this API."""
     try:
         error = msgspec.json.decode(response.content, type=_ErrorBody).error
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return _unexpected(response, f"HTTP status {response.status_code}")
     return BY_CODE.get(error.code, CountersignError)(
         error.message, code=error.code, **_circumstances(response)
@@ -209,7 +216,7 @@ def _circumstances(response: httpx2.Response) -> dict[str, Any]:
     }
 
 
-def _lost(error: httpx2.TransportError) -> ConnectionFailed | TimedOut:
+def _lost(error: httpx2.RequestError) -> ConnectionFailed | TimedOut:
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, _NEVER_SENT):
         return ConnectionFailed(text, sent=False)

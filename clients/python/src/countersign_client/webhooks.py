@@ -16,6 +16,8 @@ from countersign_client.types import Event
 
 AGE_SECONDS_MAX: Final = 300
 """How old a message may be, and how far ahead the server's clock."""
+_SECRET_BYTES: Final = range(24, 65)
+_PUBLIC_KEY_BYTES: Final = range(32, 33)
 
 
 class Webhooks:
@@ -31,7 +33,8 @@ class Webhooks:
         since 1970; left out: the time of this machine. The same event can come more than once: keep
         the ids that you have processed.
 
-        Raises InvalidSignature: return 400, and do not act on the message.
+        Raises InvalidSignature: return 400, and do not act on the message. Raises ValueError if
+        `secret` is none: nothing that it signs can be believed.
         """
         given = {name.lower(): value for name, value in headers.items()}
         try:
@@ -70,7 +73,7 @@ def _signed(secret: str, message: bytes, signatures: list[str]) -> bool:
         )
     from countersign_client.ed25519 import verifies  # noqa: PLC0415 - an optional extra
 
-    key = b64decode(secret.removeprefix("whpk_"))
+    key = _decoded(secret, "whpk_", _PUBLIC_KEY_BYTES)
     return any(
         verifies(key, _bytes(one.removeprefix("v1a,")), message)
         for one in signatures
@@ -79,10 +82,16 @@ def _signed(secret: str, message: bytes, signatures: list[str]) -> bool:
 
 
 def _v1(secret: str, message: bytes) -> bytes:
-    if not secret.startswith("whsec_"):
-        raise ValueError("a webhook secret begins with whsec_")
-    key = b64decode(secret.removeprefix("whsec_"), validate=True)
+    key = _decoded(secret, "whsec_", _SECRET_BYTES)
     return b64encode(hmac.digest(key, message, hashlib.sha256))
+
+
+def _decoded(secret: str, mark: str, sizes: range) -> bytes:
+    """The bytes of a secret or a key. An empty one would let everyone sign."""
+    key = _bytes(secret.removeprefix(mark))
+    if not secret.startswith(mark) or len(key) not in sizes:
+        raise ValueError(f"a webhook secret begins with {mark}, and base64 follows")
+    return key
 
 
 def _bytes(text: str) -> bytes:

@@ -50,19 +50,28 @@ def authorised(order_number: str, total: Any) -> Source:  # noqa: ANN401 - Oscar
     )
 
 
+@transaction.atomic
 def release(order: Order) -> None:
-    """Capture the payment: the order can be packed."""
-    for source in order.sources.all():
-        gateway.capture(source.reference, source.amount_allocated)
-        source.debit(source.amount_allocated)
+    """Capture the payment of an order that waits, once: it can be packed."""
+    order = Order.objects.select_for_update().get(pk=order.pk)
+    if order.status != "Waiting":
+        return
     order.set_status("Released")
+    for source in order.sources.all():
+        source.debit(source.amount_allocated)
+        # Last, since it cannot be undone. A real gateway gets a key that makes it happen once.
+        gateway.capture(source.reference, source.amount_allocated)
 
 
+@transaction.atomic
 def stop(order: Order) -> None:
-    """Give up the payment, or refund it, and put the goods back."""
-    _return_payment(order)
-    EventHandler().cancel_stock_allocations(order)
+    """Give up the payment, or refund it, and put the goods back, unless that was done."""
+    order = Order.objects.select_for_update().get(pk=order.pk)
+    if order.status not in {"Waiting", "Released"}:
+        return
     order.set_status("Stopped")
+    EventHandler().cancel_stock_allocations(order)
+    _return_payment(order)
 
 
 @transaction.atomic
@@ -75,23 +84,43 @@ def refund(order: Order) -> None:
     _return_payment(order)
 
 
-def ship(purchase: Purchase, *, carrier: str, tracking_number: str, signed: bool) -> bool:
-    """Decide once more, and report the parcel if it may leave; returns whether it may.
+def ship(purchase: Purchase, *, carrier: str, tracking_number: str, signed: bool) -> list[str]:
+    """Decide once more, and report the parcel if it may leave; returns why it may not.
 
     Raises CountersignError: then it may not, for now.
     """
+    if not _as_decided(purchase):
+        return ["its goods or its address were changed"]
+    if purchase.state != State.NONE and orders.decide(purchase) != State.CLEARED:
+        return [*purchase.reasons]
+    with transaction.atomic():
+        # It may have been refunded, stopped or shipped meanwhile.
+        order = Order.objects.select_for_update().get(pk=purchase.order_id)
+        if order.status != "Released":
+            return [order.status]
+        EventHandler().consume_stock_allocations(order)
+        order.set_status("Shipped")
+        if purchase.state != State.NONE:
+            orders.report(
+                purchase,
+                carrier=carrier,
+                tracking_number=tracking_number,
+                adult_signature_obtained=signed or None,
+            )
+    return []
+
+
+def _as_decided(purchase: Purchase) -> bool:
+    """Whether goods and address are those of the decision: staff can change both."""
+    order, address = purchase.order, purchase.order.shipping_address
     if purchase.state != State.NONE:
-        if orders.decide(purchase) != State.CLEARED:
-            return False
-        orders.report(
-            purchase,
-            carrier=carrier,
-            tracking_number=tracking_number,
-            adult_signature_obtained=signed or None,
-        )
-    EventHandler().consume_stock_allocations(purchase.order)
-    purchase.order.set_status("Shipped")
-    return True
+        classes = {*classes_of(order.lines.all())}
+        decided = ({purchase.product_class}, purchase.shipping_zip)
+        return (classes, address.postcode) == decided
+    try:
+        return needed(order, address) is None
+    except orders.CannotSell:
+        return False
 
 
 @receiver(order_changed, sender=Purchase)

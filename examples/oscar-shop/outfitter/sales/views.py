@@ -16,6 +16,7 @@ from oscar.apps.catalogue.models import Product
 
 from countersign_client import CountersignError
 from countersign_django.models import CountersignOrder, State
+from countersign_django.orders import CannotSell
 from countersign_django.views import CheckoutMixin
 from outfitter.sales import selling
 from outfitter.sales.models import Purchase
@@ -47,12 +48,19 @@ class OrderView(CheckoutMixin, View):
             return self._page(purchase, status=503)
 
     def _begin(self, purchase: Purchase) -> HttpResponse:
-        """The service did not respond when the order was placed."""
+        """What the order needs, as it was placed; again, if the service did not respond then."""
         order = purchase.order
-        needed = selling.needed(order, order.shipping_address)
+        try:
+            needed = selling.needed(order, order.shipping_address)
+        except CannotSell:
+            selling.stop(order)
+            needed = None
+        else:
+            if needed is None:
+                selling.release(order)
         if needed is None:
-            selling.release(order)
-            return self.order_cleared(purchase)
+            purchase.refresh_from_db()
+            return self._page(purchase)
         place = reverse("sales:order", args=[order.number])
         cbid = selling.known_buyer(order.user)
         return self.lead_to_notice(purchase, needed, return_path=place, cbid=cbid)
@@ -88,11 +96,10 @@ class DispatchView(View):
                 messages.info(request, f"Order {number} was refunded.")
             elif purchase.order.status != "Released":
                 messages.error(request, f"Do not ship order {number}: {purchase.order.status}.")
-            elif selling.ship(purchase, **_parcel(form)):
-                messages.success(request, f"Order {number} was shipped, and reported.")
+            elif reasons := selling.ship(purchase, **_parcel(form)):
+                messages.error(request, f"Do not ship order {number}: {', '.join(reasons)}.")
             else:
-                reasons = ", ".join(purchase.reasons)
-                messages.error(request, f"Do not ship order {number}: {reasons}.")
+                messages.success(request, f"Order {number} was shipped, and reported.")
         except CountersignError as error:
             messages.error(request, f"Do not ship order {number} now: {error.message}")
         return redirect("sales:dispatch")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's
 from django.core.exceptions import ImproperlyConfigured
 
+from countersign_client import Countersign, InvalidSignature, Webhooks
 from countersign_django.conf import configuration
 
 LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
@@ -34,21 +36,45 @@ def settings_work(**_: Any) -> list[CheckMessage]:  # noqa: ANN401 - Django pass
         )
         if not value
     ]
-    if conf.api_key and not conf.api_key.startswith(("csign_sk_", "csign_rk_")):
-        hint = "It begins with csign_: make one with `countersign keys create`."
+    if conf.api_key and not re.fullmatch(r"csign_[sr]k_[!-~]+", conf.api_key):
+        hint = "It begins with csign_, in one line: make one with `countersign keys create`."
         found.append(Error("COUNTERSIGN's API_KEY is none.", hint=hint, id="countersign.E002"))
-    url = urlsplit(conf.base_url)
-    if conf.base_url and (url.scheme not in {"http", "https"} or not url.hostname):
+    if conf.base_url and not _leads_somewhere(conf.base_url):
         hint = "Set it to an address such as https://countersign.example.com."
         found.append(Error("COUNTERSIGN's BASE_URL is none.", hint=hint, id="countersign.E003"))
-    elif url.scheme == "http" and url.hostname not in LOOPBACK:
+    elif (url := urlsplit(conf.base_url)).scheme == "http" and url.hostname not in LOOPBACK:
         message = "COUNTERSIGN's BASE_URL is plain http: the key can be read on the way."
         found.append(Error(message, id="countersign.E004"))
-    if conf.webhook_secret and not conf.webhook_secret.startswith(("whsec_", "whpk_")):
-        hint = "It begins with whsec_ (or whpk_, the public key)."
+    if conf.webhook_secret and not _verifies(conf.webhook_secret):
+        hint = "It begins with whsec_ (or whpk_, which needs countersign-client[tokens])."
         message = "COUNTERSIGN's WEBHOOK_SECRET is none."
         found.append(Error(message, hint=hint, id="countersign.E005"))
+    seconds: Any = conf.timeout_seconds
+    if not (isinstance(seconds, int | float) and seconds > 0):
+        message = "COUNTERSIGN's TIMEOUT_SECONDS is no number of seconds."
+        found.append(Error(message, id="countersign.E006"))
     return found
+
+
+def _leads_somewhere(base_url: str) -> bool:
+    """Whether a client takes this address."""
+    try:
+        Countersign(api_key="none", base_url=base_url).close()
+    except ValueError:
+        return False
+    return True
+
+
+def _verifies(secret: str) -> bool:
+    """Whether messages can be verified with this secret."""
+    some = {"webhook-id": "evt_1", "webhook-timestamp": "0", "webhook-signature": ""}
+    try:
+        Webhooks().unwrap(b"", some, secret=secret, now=0)
+    except InvalidSignature:
+        return True
+    except (ValueError, ImportError):
+        pass
+    return False
 
 
 @register(Tags.security, deploy=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Final
 
@@ -21,8 +21,9 @@ class Configuration:
 
     base_url: str = ""
     """Where the server is, such as https://countersign.example.com."""
-    api_key: str = ""
-    webhook_secret: str = ""
+    # Not in its representation: reports of errors show the variables of functions.
+    api_key: str = field(default="", repr=False)
+    webhook_secret: str = field(default="", repr=False)
     """The `whsec_…` of the webhook endpoint, or its public key `whpk_…`."""
     timeout_seconds: float = 5.0
     """How long one attempt may take. A buyer or a webhook waits meanwhile."""
@@ -38,7 +39,7 @@ class Configuration:
 def configuration() -> Configuration:
     """The present settings. Raises ImproperlyConfigured if a name is unknown."""
     given = {name.lower(): value for name, value in getattr(settings, "COUNTERSIGN", {}).items()}
-    if unknown := given.keys() - {field.name for field in fields(Configuration)}:
+    if unknown := given.keys() - {one.name for one in fields(Configuration)}:
         names = ", ".join(sorted(name.upper() for name in unknown))
         raise ImproperlyConfigured(f"settings.COUNTERSIGN has an unknown member: {names}")
     return Configuration(**given)
@@ -59,4 +60,5 @@ def _client(conf: Configuration) -> Countersign:
             retries=RETRIES,
         )
     except ValueError as error:
-        raise ImproperlyConfigured(f"settings.COUNTERSIGN: {error}") from error
+        # Not `from error`: its report would show the key.
+        raise ImproperlyConfigured(f"settings.COUNTERSIGN: {error}") from None

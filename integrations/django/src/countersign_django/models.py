@@ -27,7 +27,8 @@ class State(StrEnum):
 class CountersignOrder(models.Model):
     """What Countersign knows of an order: for the order's own model, or one related to it.
 
-    Only `countersign_django.orders` changes these fields.
+    Only `countersign_django.orders` changes these fields: `save()` without `update_fields` leaves
+    them as they are in the database, where a webhook may have changed them meanwhile.
     """
 
     reference = models.CharField(max_length=40, blank=True, db_index=True, editable=False)
@@ -58,6 +59,20 @@ class CountersignOrder(models.Model):
 
     class Meta:
         abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's own
+        """Save the other fields; a stale `session_status` would have an order paid twice."""
+        chosen = args or kwargs.get("force_insert") or kwargs.get("update_fields") is not None
+        if not self._state.adding and not chosen:
+            kept = {field.name for field in CountersignOrder._meta.local_fields}
+            kept |= self.get_deferred_fields()
+            fields = self._meta.concrete_fields
+            kwargs["update_fields"] = [
+                field.name
+                for field in fields
+                if not (field.primary_key or field.name in kept or field.attname in kept)
+            ]
+        super().save(*args, **kwargs)
 
     @property
     def state(self) -> State:

@@ -97,8 +97,10 @@ def begin(
         case _:
             pass
     if not order.reference:
-        order.reference = f"cs_{secrets.token_hex(16)}"
-        order.save(update_fields=["reference"])
+        # Two requests at once agree on one.
+        rows = type(order)._base_manager.filter(pk=order.pk, reference="")  # noqa: SLF001 - as below
+        rows.update(reference=f"cs_{secrets.token_hex(16)}")
+        order.refresh_from_db(fields=["reference"])
     kinds: Sequence[str] = ["acknowledgment"]
     if needed.identity and not cbid:
         kinds = ["identity", "acknowledgment"]
@@ -139,7 +141,7 @@ def refresh(order: CountersignOrder) -> State:
                 clearance = client().clearances.retrieve(session.clearance_id)
             _store(
                 order,
-                only_if=State.OPEN,
+                while_open=order.checkout_session_id,
                 session_status=session.status,
                 notice_url="",
                 client_token="",
@@ -222,13 +224,16 @@ def cancel(order: CountersignOrder) -> State:
     return order.state
 
 
-def _store(order: CountersignOrder, *, only_if: State | None = None, **values: object) -> None:
-    """Store values, and report another state: once, however many requests see it."""
+def _store(order: CountersignOrder, *, while_open: str = "", **values: object) -> None:
+    """Store values, and report another state: once, however many requests see it.
+
+    With `while_open` only if that session is still the order's, and open.
+    """
     model = type(order)
     with transaction.atomic():
         locked = model._base_manager.select_for_update().get(pk=order.pk)  # noqa: SLF001 - the manager that Django has for this
         before = locked.state
-        if only_if is None or before == only_if:
+        if not while_open or (before, locked.checkout_session_id) == (State.OPEN, while_open):
             for name, value in values.items():
                 setattr(locked, name, value)
             locked.save(update_fields=list(values))

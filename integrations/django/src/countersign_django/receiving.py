@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -48,13 +48,24 @@ def receive(event: Event) -> bool:
 
 def _apply(event: Event) -> None:
     if session_id := event.data.get("checkout_session_id"):
-        for order in _orders(Q(checkout_session_id=session_id)):
-            orders.refresh(order)
+        _for_each(Q(checkout_session_id=session_id), orders.refresh)
     elif event.type in NEW_DECISION:
         # An order that was refused stays so: its payment may have been given up.
         undecided = Q(cleared=True) | Q(cleared=None, session_status="completed")
-        for order in _orders(Q(cbid=event.data["cbid"], shipped_at=None) & undecided):
-            orders.decide(order)
+        concerned = Q(cbid=event.data["cbid"], shipped_at=None)
+        _for_each(concerned & undecided, orders.decide)
+
+
+def _for_each(wanted: Q, act: Callable[[CountersignOrder], object]) -> None:
+    """Act on all of them, also if one fails: the first failure is raised at the end."""
+    failures: list[Exception] = []
+    for order in _orders(wanted):
+        try:
+            act(order)
+        except Exception as error:  # noqa: BLE001 - of the service, of a receiver or of its gateway
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def _orders(wanted: Q) -> Iterator[CountersignOrder]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import ArgumentParser
 from datetime import timedelta
+from typing import Final
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from countersign_django.conf import client
 from countersign_django.receiving import receive
+
+logger: Final = logging.getLogger("countersign_django")
 
 
 class Command(BaseCommand):
@@ -20,5 +24,14 @@ class Command(BaseCommand):
 
     def handle(self, **options: int) -> None:
         since = timezone.now() - timedelta(hours=options["hours"])
-        new = sum(receive(event) for event in client().events.list(since=since))
+        new, failed = 0, []
+        for event in client().events.list(since=since):
+            try:
+                new += receive(event)
+            except Exception:
+                # One order whose payment fails does not hold up the others.
+                logger.exception("The event %s could not be processed.", event.id)
+                failed.append(event.id)
         self.stdout.write(f"{new} events were missing.")
+        if failed:
+            raise CommandError(f"{len(failed)} could not be processed: {', '.join(failed)}")

@@ -1,0 +1,218 @@
+<?php
+/**
+ * Nothing is paid, and nothing is completed, before the service has said yes.
+ *
+ * Each hook is one that WooCommerce documents, at the place that is named with it.
+ *
+ * @package Countersign
+ */
+
+namespace Countersign\WooCommerce;
+
+defined( 'ABSPATH' ) || exit;
+
+/**
+ * The hooks of checkout, of the page where an order is paid, and of its status.
+ */
+final class Gate {
+
+	/**
+	 * Add the hooks. Ours come last: what others allow is taken away again.
+	 */
+	public static function register(): void {
+		add_filter( 'woocommerce_payment_gateways', array( self::class, 'add_gateway' ) );
+		// WC_Payment_Gateways::get_available_payment_gateways().
+		add_filter( 'woocommerce_available_payment_gateways', array( self::class, 'choose_gateways' ), PHP_INT_MAX );
+		// WC_Cart::needs_payment(), WC_Order::needs_payment(): an order that needs no payment is paid at once.
+		add_filter( 'woocommerce_cart_needs_payment', array( self::class, 'cart_needs_payment' ), PHP_INT_MAX, 2 );
+		add_filter( 'woocommerce_order_needs_payment', array( self::class, 'order_needs_payment' ), PHP_INT_MAX, 3 );
+		// WC_Checkout::process_checkout(), and the Store API's Checkout and CheckoutOrder: just before a payment.
+		add_action( 'woocommerce_checkout_order_processed', array( self::class, 'before_payment' ), PHP_INT_MAX, 3 );
+		add_action( 'woocommerce_store_api_checkout_order_processed', array( self::class, 'before_store_payment' ), PHP_INT_MAX );
+		// WC_Form_Handler::pay_action(), which runs in `wp` with the priority 20.
+		add_action( 'wp', array( self::class, 'come_back' ), 10 );
+		add_action( 'woocommerce_before_pay_action', array( self::class, 'before_pay_action' ), 1 );
+		// WC_Abstract_Order::save(): "Allows you to adjust object props before save".
+		add_action( 'woocommerce_before_order_object_save', array( self::class, 'before_save' ), PHP_INT_MAX );
+	}
+
+	/**
+	 * Add ours to the gateways of the shop.
+	 *
+	 * @param array $gateways Classes or objects.
+	 */
+	public static function add_gateway( $gateways ) {
+		$gateways[] = Gateway::class;
+		return $gateways;
+	}
+
+	/**
+	 * Only ours before the order is cleared, and never ours afterwards.
+	 *
+	 * @param array $gateways By id.
+	 */
+	public static function choose_gateways( $gateways ) {
+		$order = self::order_to_pay();
+		if ( $order ) {
+			$gated = ! Orders::may_be_paid( $order );
+		} else {
+			$gated = WC()->cart && array() !== self::cart_classes( WC()->cart );
+		}
+		if ( $gated ) {
+			return array_intersect_key( $gateways, array( Gateway::ID => true ) );
+		}
+		unset( $gateways[ Gateway::ID ] );
+		return $gateways;
+	}
+
+	/**
+	 * A cart with a classed product is never sold without a word, also if it costs nothing.
+	 *
+	 * @param bool     $needed Whether it costs something.
+	 * @param \WC_Cart $cart   The cart.
+	 */
+	public static function cart_needs_payment( $needed, $cart ) {
+		return $needed || ( $cart && array() !== self::cart_classes( $cart ) );
+	}
+
+	/**
+	 * An order that is not cleared is open for our own gateway: also if it costs nothing, and if it was paid and is on hold.
+	 *
+	 * @param bool      $needed   Whether it can be paid.
+	 * @param \WC_Order $order    The order.
+	 * @param array     $statuses In which it can be paid.
+	 */
+	public static function order_needs_payment( $needed, $order, $statuses = array( 'pending', 'failed' ) ) {
+		if ( $order->has_status( 'on-hold' ) ) {
+			return $needed || ! Orders::was_cleared( $order );
+		}
+		return $needed || ( $order->has_status( $statuses ) && ! Orders::may_be_paid( $order ) );
+	}
+
+	/**
+	 * The last moment before a payment at the checkout: an exception is shown to the buyer, and nothing is paid.
+	 *
+	 * @param int       $order_id The order.
+	 * @param array     $posted   What the buyer sent.
+	 * @param \WC_Order $order    The order.
+	 * @throws \Exception If it is not cleared, and is to be paid.
+	 */
+	public static function before_payment( $order_id, $posted, $order ): void {
+		self::before_store_payment( $order );
+	}
+
+	/**
+	 * The same for the Store API.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws \Exception If it is not cleared, and is to be paid.
+	 */
+	public static function before_store_payment( $order ): void {
+		if ( Gateway::ID !== $order->get_payment_method() && ! Orders::may_be_paid( $order ) ) {
+			throw new \Exception( esc_html__( 'This order cannot be paid before its legal notice is initialed. Nothing was charged.', 'countersign-woocommerce' ) );
+		}
+	}
+
+	/**
+	 * The buyer is at the page where the order is paid, perhaps back from the notice. The service decides, not the address.
+	 */
+	public static function come_back(): void {
+		$order = self::order_to_pay();
+		// The key of the order: others cannot make this shop send requests.
+		$key = isset( $_GET['key'] ) && is_string( $_GET['key'] ) ? wc_clean( wp_unslash( $_GET['key'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- compared with the order's.
+		if ( ! $order || ! $order->key_is_valid( $key ) || ! Orders::is_gated( $order ) ) {
+			return;
+		}
+		try {
+			$order = Orders::locked( $order->get_id(), array( Orders::class, 'refresh' ) );
+		} catch ( Service_Error $error ) {
+			wc_add_notice( self::sorry(), 'error' );
+			return;
+		}
+		if ( Orders::may_be_paid( $order ) && ! $order->needs_payment() && $order->has_status( array( 'pending', 'failed' ) ) ) {
+			// It costs nothing.
+			$order->payment_complete();
+			wp_safe_redirect( $order->get_checkout_order_received_url() );
+			exit;
+		}
+	}
+
+	/**
+	 * The buyer pays: the service is asked once more.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function before_pay_action( $order ): void {
+		if ( ! Orders::may_be_paid( $order ) ) {
+			// Only our own gateway is there to choose.
+			return;
+		}
+		try {
+			$order = Orders::locked( $order->get_id(), array( Orders::class, 'decide' ) );
+			if ( Orders::may_be_paid( $order ) ) {
+				return;
+			}
+			wc_add_notice( __( 'Your order was not released. Nothing was charged.', 'countersign-woocommerce' ), 'error' );
+		} catch ( Service_Error $error ) {
+			wc_add_notice( self::sorry(), 'error' );
+		}
+		wp_safe_redirect( $order->get_checkout_payment_url() );
+		exit;
+	}
+
+	/**
+	 * An order that is not cleared becomes neither paid nor completed, by whatever way: it is put on hold.
+	 *
+	 * @param \WC_Order $order The order, before it is saved.
+	 */
+	public static function before_save( $order ): void {
+		$changes = $order->get_changes();
+		$status  = (string) ( $changes['status'] ?? '' );
+		if ( 'shop_order' !== $order->get_type() || ! in_array( $status, wc_get_is_paid_statuses(), true ) || ! Orders::is_gated( $order ) ) {
+			return;
+		}
+		$why = '';
+		try {
+			if ( 'completed' !== $status && Orders::may_be_paid( $order ) ) {
+				return;
+			}
+			if ( Orders::may_ship( $order ) ) {
+				return;
+			}
+			$why = implode( ', ', array_merge( array( Orders::state( $order ) ), Orders::data( $order )['reasons'] ) );
+		} catch ( Service_Error $error ) {
+			$why = $error->reason;
+		}
+		if ( isset( $changes['date_completed'] ) ) {
+			$order->set_date_completed( null );
+		}
+		/* translators: 1: a status, 2: codes of the service */
+		$note = __( 'Countersign: this order is not cleared (%2$s), so it did not become “%1$s”. Do not ship it. If it was paid, find out how, and refund it or have it cleared.', 'countersign-woocommerce' );
+		$order->set_status( 'on-hold', sprintf( $note, wc_get_order_status_name( $status ), $why ) );
+	}
+
+	/**
+	 * The order whose page for payment this is, or null.
+	 */
+	private static function order_to_pay() {
+		$id    = absint( get_query_var( 'order-pay' ) );
+		$order = $id > 0 ? wc_get_order( $id ) : null;
+		return $order instanceof \WC_Order ? $order : null;
+	}
+
+	/**
+	 * The classes of what is in a cart.
+	 *
+	 * @param \WC_Cart $cart The cart.
+	 */
+	private static function cart_classes( $cart ): array {
+		return Products::classes_of( array_map( 'intval', array_column( $cart->get_cart(), 'product_id' ) ) );
+	}
+
+	/**
+	 * For a buyer, if the service does not respond.
+	 */
+	public static function sorry(): string {
+		return __( 'We could not check your order. Nothing was charged: please try again in a few minutes.', 'countersign-woocommerce' );
+	}
+}

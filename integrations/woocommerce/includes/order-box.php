@@ -1,0 +1,258 @@
+<?php
+/**
+ * The box on the page of an order, and what its buttons do.
+ *
+ * @package Countersign
+ */
+
+namespace Countersign\WooCommerce;
+
+defined( 'ABSPATH' ) || exit;
+
+/**
+ * For those who may edit orders.
+ */
+final class Order_Box {
+
+	const ACTION     = 'countersign_order';
+	const EVIDENCE   = 'countersign_evidence';
+	const FORM       = 'countersign-order-form';
+	const CAPABILITY = 'edit_shop_orders';
+
+	/**
+	 * The order of the box, for the form that follows at the end of the page.
+	 *
+	 * @var int
+	 */
+	private static $order_id = 0;
+
+	/**
+	 * Add the box and its actions.
+	 */
+	public static function register(): void {
+		add_action( 'add_meta_boxes', array( self::class, 'add' ) );
+		add_action( 'admin_footer', array( self::class, 'show_form' ) );
+		add_action( 'admin_post_' . self::ACTION, array( self::class, 'act' ) );
+		add_action( 'admin_post_' . self::EVIDENCE, array( self::class, 'download' ) );
+		add_action( 'admin_notices', array( self::class, 'show_result' ) );
+	}
+
+	/**
+	 * Add the box to the page of an order, whichever storage the shop has.
+	 */
+	public static function add(): void {
+		foreach ( array_unique( array( 'shop_order', wc_get_page_screen_id( 'shop-order' ) ) ) as $screen ) {
+			add_meta_box( 'countersign', 'Countersign', array( self::class, 'show' ), $screen, 'side' );
+		}
+	}
+
+	/**
+	 * The box.
+	 *
+	 * @param \WP_Post|\WC_Order $shown The order, or its post.
+	 */
+	public static function show( $shown ): void {
+		$order = $shown instanceof \WP_Post ? wc_get_order( $shown->ID ) : $shown;
+		if ( ! $order instanceof \WC_Order || ! current_user_can( self::CAPABILITY ) ) {
+			return;
+		}
+		if ( ! Orders::is_gated( $order ) ) {
+			echo '<p>' . esc_html__( 'Nothing in this order has a class.', 'countersign-woocommerce' ) . '</p>';
+			return;
+		}
+		$data           = Orders::data( $order );
+		self::$order_id = $order->get_id();
+		$rows           = array(
+			__( 'Decision', 'countersign-woocommerce' )        => Orders::state( $order ),
+			__( 'Reasons', 'countersign-woocommerce' )         => implode( ', ', $data['reasons'] ),
+			__( 'Class', 'countersign-woocommerce' )           => implode( ', ', Orders::classes( $order ) ),
+			__( 'Session', 'countersign-woocommerce' )         => $data['session'],
+			__( 'Acknowledgment', 'countersign-woocommerce' )  => $data['ack'],
+			__( 'Buyer', 'countersign-woocommerce' )           => $data['buyer'],
+			__( 'Clearance', 'countersign-woocommerce' )       => $data['clearance'],
+			__( 'Shipped', 'countersign-woocommerce' )         => $data['shipped'] > 0 ? gmdate( 'Y-m-d H:i', $data['shipped'] ) . ' UTC' : '',
+			__( 'Everything reported', 'countersign-woocommerce' ) => $data['closed'],
+		);
+		echo '<dl>';
+		foreach ( array_filter( $rows ) as $name => $value ) {
+			echo '<dt><strong>' . esc_html( $name ) . '</strong></dt><dd>' . esc_html( $value ) . '</dd>';
+		}
+		echo '</dl>';
+		$obligations = array_filter( $data['obligations'], 'is_array' );
+		if ( array() !== $obligations ) {
+			echo '<p><strong>' . esc_html__( 'What has to be done with the parcel', 'countersign-woocommerce' ) . '</strong></p><ul>';
+			foreach ( $obligations as $one ) {
+				echo '<li>' . esc_html( implode( ': ', array_filter( $one, 'is_string' ) ) ) . '</li>';
+			}
+			echo '</ul>';
+		}
+		$kinds = '' === $data['ack'] ? array() : array( 'bundle', 'certificate' );
+		$kinds = '' === $data['clearance'] ? $kinds : array_merge( $kinds, array( 'dossier' ) );
+		foreach ( $kinds as $kind ) {
+			$query = array(
+				'action'   => self::EVIDENCE,
+				'order_id' => $order->get_id(),
+				'kind'     => $kind,
+			);
+			$url   = wp_nonce_url( add_query_arg( $query, admin_url( 'admin-post.php' ) ), self::EVIDENCE . $order->get_id() );
+			echo '<a href="' . esc_url( $url ) . '">' . esc_html( $kind ) . '</a> ';
+		}
+		// The page of an order is a form itself, so these fields belong to one at the end of the page.
+		if ( '' !== $data['ack'] ) {
+			self::button( 'decide', __( 'Ask again', 'countersign-woocommerce' ) );
+		}
+		if ( 'cleared' === Orders::state( $order ) && '' === $data['closed'] ) {
+			self::input( 'carrier', __( 'Carrier', 'countersign-woocommerce' ) );
+			self::input( 'tracking_number', __( 'Tracking number', 'countersign-woocommerce' ) );
+			if ( in_array( 'adult_signature', array_column( $obligations, 'type' ), true ) ) {
+				echo '<p><label><input type="checkbox" form="' . esc_attr( self::FORM ) . '" name="adult_signature_obtained" value="1"> '
+					. esc_html__( 'An adult has signed', 'countersign-woocommerce' ) . '</label></p>';
+			}
+			self::button( 'report', __( 'Report the fulfilment', 'countersign-woocommerce' ) );
+		}
+	}
+
+	/**
+	 * A button of the form at the end of the page.
+	 *
+	 * @param string $name  What it does.
+	 * @param string $label What it says.
+	 */
+	private static function button( string $name, string $label ): void {
+		echo '<p><button class="button" form="' . esc_attr( self::FORM ) . '" name="do" value="' . esc_attr( $name ) . '">' . esc_html( $label ) . '</button></p>';
+	}
+
+	/**
+	 * A field of the form at the end of the page.
+	 *
+	 * @param string $name  Its name.
+	 * @param string $label What it says.
+	 */
+	private static function input( string $name, string $label ): void {
+		echo '<p><label>' . esc_html( $label ) . ' <input type="text" maxlength="255" form="' . esc_attr( self::FORM ) . '" name="' . esc_attr( $name ) . '"></label></p>';
+	}
+
+	/**
+	 * The form at the end of the page.
+	 */
+	public static function show_form(): void {
+		if ( 0 === self::$order_id ) {
+			return;
+		}
+		echo '<form id="' . esc_attr( self::FORM ) . '" method="post" action="' . esc_url( admin_url( 'admin-post.php' ) ) . '">';
+		echo '<input type="hidden" name="action" value="' . esc_attr( self::ACTION ) . '">';
+		echo '<input type="hidden" name="order_id" value="' . esc_attr( (string) self::$order_id ) . '">';
+		wp_nonce_field( self::ACTION . self::$order_id );
+		echo '</form>';
+	}
+
+	/**
+	 * The order of a request, for those who may edit it and come from its page.
+	 *
+	 * @param string $action The action, which its nonce is for.
+	 */
+	private static function order_of_request( string $action ) {
+		$id = isset( $_REQUEST['order_id'] ) ? absint( wp_unslash( $_REQUEST['order_id'] ) ) : 0;
+		if ( ! current_user_can( self::CAPABILITY ) ) {
+			wp_die( esc_html__( 'You may not do this.', 'countersign-woocommerce' ), '', array( 'response' => 403 ) );
+		}
+		check_admin_referer( $action . $id );
+		$order = wc_get_order( $id );
+		if ( ! $order instanceof \WC_Order ) {
+			wp_die( esc_html__( 'There is no such order.', 'countersign-woocommerce' ), '', array( 'response' => 404 ) );
+		}
+		return $order;
+	}
+
+	/**
+	 * Ask again, or report.
+	 */
+	public static function act(): void {
+		$order  = self::order_of_request( self::ACTION );
+		$wanted = isset( $_POST['do'] ) ? sanitize_key( wp_unslash( $_POST['do'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Missing -- checked above.
+		$report = array(
+			'carrier'                  => isset( $_POST['carrier'] ) ? sanitize_text_field( wp_unslash( $_POST['carrier'] ) ) : '', // phpcs:ignore WordPress.Security.NonceVerification.Missing
+			'tracking_number'          => isset( $_POST['tracking_number'] ) ? sanitize_text_field( wp_unslash( $_POST['tracking_number'] ) ) : '', // phpcs:ignore WordPress.Security.NonceVerification.Missing
+			'adult_signature_obtained' => ! empty( $_POST['adult_signature_obtained'] ), // phpcs:ignore WordPress.Security.NonceVerification.Missing
+		);
+		$result = 'done';
+		try {
+			Orders::locked(
+				$order->get_id(),
+				static function ( $order ) use ( $wanted, $report, &$result ) {
+					$result = self::do_one( $order, $wanted, $report );
+				}
+			);
+		} catch ( Service_Error $error ) {
+			$result = $error->reason;
+		}
+		wp_safe_redirect( add_query_arg( 'countersign', $result, $order->get_edit_order_url() ) );
+		exit;
+	}
+
+	/**
+	 * Do what a button says.
+	 *
+	 * @param \WC_Order $order  The order, locked.
+	 * @param string    $wanted decide or report.
+	 * @param array     $report For report.
+	 * @return string A code for the notice.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	private static function do_one( $order, string $wanted, array $report ): string {
+		$shippable = Orders::may_ship( $order );
+		if ( 'decide' === $wanted ) {
+			Orders::stop_if_refused( $order );
+			return 'done';
+		}
+		if ( 'report' !== $wanted || array() === array_filter( $report ) ) {
+			return 'nothing_to_report';
+		}
+		if ( ! $shippable ) {
+			Orders::stop_if_refused( $order );
+			return 'not_cleared';
+		}
+		Orders::report( $order, $report );
+		$order->add_order_note( __( 'Countersign: the fulfilment was reported.', 'countersign-woocommerce' ), 0, true );
+		return 'done';
+	}
+
+	/**
+	 * What the last button did.
+	 */
+	public static function show_result(): void {
+		$result = isset( $_GET['countersign'] ) ? sanitize_key( wp_unslash( $_GET['countersign'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- shown, and nothing else.
+		if ( '' === $result || ! current_user_can( self::CAPABILITY ) ) {
+			return;
+		}
+		$kind = 'done' === $result ? 'success' : 'error';
+		echo '<div class="notice notice-' . esc_attr( $kind ) . '"><p>Countersign: ' . esc_html( $result ) . '</p></div>';
+	}
+
+	/**
+	 * A file of the evidence, fetched with the key of the shop.
+	 */
+	public static function download(): void {
+		$order = self::order_of_request( self::EVIDENCE );
+		$kind  = isset( $_GET['kind'] ) ? sanitize_key( wp_unslash( $_GET['kind'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- checked above.
+		$data  = Orders::data( $order );
+		$about = 'dossier' === $kind ? $data['clearance'] : $data['ack'];
+		if ( '' === $about || ! in_array( $kind, array( 'bundle', 'certificate', 'dossier' ), true ) ) {
+			wp_die( esc_html__( 'There is no such evidence.', 'countersign-woocommerce' ), '', array( 'response' => 404 ) );
+		}
+		try {
+			$place = 'dossier' === $kind ? 'clearances' : 'acknowledgments';
+			$file  = Client::download( "/v1/{$place}/" . rawurlencode( $about ) . "/{$kind}" );
+		} catch ( Service_Error $error ) {
+			wp_safe_redirect( add_query_arg( 'countersign', $error->reason, $order->get_edit_order_url() ) );
+			exit;
+		}
+		$ending = 'certificate' === $kind ? 'pdf' : 'zip';
+		nocache_headers();
+		header( "Content-Type: application/{$ending}" );
+		header( 'X-Content-Type-Options: nosniff' );
+		header( 'Content-Disposition: attachment; filename="' . sanitize_file_name( "{$about}-{$kind}.{$ending}" ) . '"' );
+		echo $file; // phpcs:ignore WordPress.Security.EscapeOutput.OutputNotEscaped -- a file.
+		exit;
+	}
+}

@@ -1,0 +1,410 @@
+<?php
+/**
+ * What the service said of an order, and the questions that are sent about it.
+ *
+ * @package Countersign
+ */
+
+namespace Countersign\WooCommerce;
+
+defined( 'ABSPATH' ) || exit;
+
+/**
+ * This order cannot be sold as it is. The message is for the buyer.
+ */
+final class Cannot_Sell extends \RuntimeException {}
+
+/**
+ * Acts on an order. Each changes the object that it is given; the caller saves it.
+ *
+ * If the service refuses or does not respond, they throw a Service_Error and change nothing: that is a no.
+ */
+final class Orders {
+
+	/**
+	 * The order's data: an array with the members of DEFAULTS.
+	 */
+	const META     = '_countersign';
+	const SESSION  = '_countersign_session';
+	const BUYER    = '_countersign_buyer';
+	const DEFAULTS = array(
+		// Random name of the order at the service.
+		'reference'   => '',
+		// How many sessions of the order have ended.
+		'round'       => 0,
+		// What was asked about, see subject(): another address or class is another question.
+		'subject'     => '',
+		'classes'     => array(),
+		'zip'         => '',
+		'session'     => '',
+		// Of the session, or not_needed.
+		'status'      => '',
+		'ack'         => '',
+		'buyer'       => '',
+		'clearance'   => '',
+		// true, false, or null: not decided.
+		'cleared'     => null,
+		'reasons'     => array(),
+		'obligations' => array(),
+		// A Unix time.
+		'until'       => 0,
+		'shipped'     => 0,
+		'closed'      => '',
+	);
+
+	/**
+	 * What is known of an order.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function data( $order ): array {
+		$stored = $order->get_meta( self::META );
+		return array_merge( self::DEFAULTS, is_array( $stored ) ? $stored : array() );
+	}
+
+	/**
+	 * Note changes on the order.
+	 *
+	 * @param \WC_Order $order   The order.
+	 * @param array     $changes Members of DEFAULTS.
+	 */
+	private static function note( $order, array $changes ): void {
+		$data = array_merge( self::data( $order ), $changes );
+		$order->update_meta_data( self::META, $data );
+		$order->update_meta_data( self::SESSION, $data['session'] );
+		$order->update_meta_data( self::BUYER, $data['buyer'] );
+	}
+
+	/**
+	 * Do something with an order while no other request does: decisions are stored in the order in which they were made.
+	 *
+	 * @param int      $order_id The order.
+	 * @param callable $act      Takes the order; it is saved afterwards.
+	 * @return \WC_Order As it is now.
+	 * @throws Service_Error If another request takes too long, or the act fails.
+	 */
+	public static function locked( int $order_id, callable $act ) {
+		global $wpdb;
+		$lock = 'countersign_' . md5( DB_NAME . $wpdb->prefix . $order_id );
+		if ( '1' !== (string) $wpdb->get_var( $wpdb->prepare( 'SELECT GET_LOCK(%s, %d)', $lock, 10 ) ) ) {
+			throw new Service_Error( 'busy', __( 'The order is being changed.', 'countersign-woocommerce' ) );
+		}
+		try {
+			$order = wc_get_order( $order_id );
+			if ( ! $order instanceof \WC_Order ) {
+				throw new Service_Error( 'no_such_order' );
+			}
+			// What another request stored since this one read it.
+			$order->read_meta_data( true );
+			$act( $order );
+			$order->save();
+			return $order;
+		} finally {
+			$wpdb->get_var( $wpdb->prepare( 'SELECT RELEASE_LOCK(%s)', $lock ) );
+		}
+	}
+
+	/**
+	 * The classes of what is in the order now, and of what was when it was begun.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @return string[] Sorted.
+	 */
+	public static function classes( $order ): array {
+		$products = array();
+		foreach ( $order->get_items() as $item ) {
+			$products[] = (int) $item->get_product_id();
+		}
+		// A product may have been deleted, or lost its class, since the order was begun.
+		$classes = array_values( array_unique( array_merge( Products::classes_of( $products ), self::data( $order )['classes'] ) ) );
+		sort( $classes );
+		return $classes;
+	}
+
+	/**
+	 * Whether the order has anything that the service has to say yes to.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function is_gated( $order ): bool {
+		return array() !== self::classes( $order );
+	}
+
+	/**
+	 * What a decision is for: if any of it changes, its answer no longer counts.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	private static function subject( $order ): string {
+		$parts = array_merge(
+			array( $order->get_shipping_country(), $order->get_shipping_state(), trim( (string) $order->get_shipping_postcode() ) ),
+			self::classes( $order )
+		);
+		return hash( 'sha256', (string) wp_json_encode( $parts ) );
+	}
+
+	/**
+	 * Where the order is. Only `cleared` and `not_needed` are a yes, and only for what was asked about.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @return string none, changed, open, undecided, cleared, refused, declined, expired, cancelled or not_needed.
+	 */
+	public static function state( $order ): string {
+		$data = self::data( $order );
+		if ( '' === $data['status'] ) {
+			return 'none';
+		}
+		if ( $data['shipped'] > 0 ) {
+			return 'cleared';
+		}
+		if ( self::subject( $order ) !== $data['subject'] ) {
+			return 'changed';
+		}
+		if ( 'completed' !== $data['status'] ) {
+			return $data['status'];
+		}
+		if ( null === $data['cleared'] ) {
+			return 'undecided';
+		}
+		return true === $data['cleared'] ? 'cleared' : 'refused';
+	}
+
+	/**
+	 * Whether the order may be paid, by what is stored: nothing is sent.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function may_be_paid( $order ): bool {
+		return ! self::is_gated( $order ) || ( self::was_cleared( $order ) && self::data( $order )['until'] > time() );
+	}
+
+	/**
+	 * Whether the last decision is a yes, however old it is.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function was_cleared( $order ): bool {
+		return ! self::is_gated( $order ) || in_array( self::state( $order ), array( 'cleared', 'not_needed' ), true );
+	}
+
+	/**
+	 * Begin a session, or go on with the one that is open.
+	 *
+	 * @param \WC_Order $order The order, which is saved.
+	 * @return string The buyer's link; empty if the order may be paid.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 * @throws Cannot_Sell   If this order cannot be sold.
+	 */
+	public static function begin( $order ): string {
+		self::refresh( $order );
+		if ( self::may_be_paid( $order ) ) {
+			return '';
+		}
+		$classes = self::classes( $order );
+		$zip     = trim( (string) $order->get_shipping_postcode() );
+		$state   = (string) $order->get_shipping_state();
+		if ( 'US' !== $order->get_shipping_country() || 1 !== preg_match( '/^[0-9]{5}(-[0-9]{4})?$/', $zip ) ) {
+			throw new Cannot_Sell( esc_html__( 'These products are sent to an address in the United States only: please enter one with its ZIP code.', 'countersign-woocommerce' ) );
+		}
+		if ( count( $classes ) > 1 ) {
+			throw new Cannot_Sell( esc_html__( 'These products need an order each.', 'countersign-woocommerce' ) );
+		}
+		/**
+		 * Filters where the buyer lives: what is not known is needed.
+		 *
+		 * @param string    $state Two letters, or empty: not known.
+		 * @param \WC_Order $order The order.
+		 */
+		$residence = (string) apply_filters( 'countersign_residence_state', '', $order );
+		$needed    = Client::post(
+			'/v1/requirements',
+			array(
+				'product_classes' => $classes,
+				'ship_to'         => array(
+					'state' => $state,
+					'zip'   => substr( $zip, 0, 5 ),
+				),
+				'residence_state' => $residence,
+			)
+		);
+		foreach ( (array) ( $needed['warnings'] ?? array() ) as $warning ) {
+			if ( 'not_sufficient' === ( $warning['type'] ?? '' ) ) {
+				throw new Cannot_Sell( esc_html__( 'This product is not shipped to buyers.', 'countersign-woocommerce' ) );
+			}
+		}
+		$data      = self::data( $order );
+		$reference = '' === $data['reference'] ? 'cs_' . bin2hex( random_bytes( 16 ) ) : $data['reference'];
+		$round     = (int) $data['round'] + ( in_array( $data['status'], array( '', 'open', 'not_needed' ), true ) ? 0 : 1 );
+		$begun     = array(
+			'reference'   => $reference,
+			'round'       => $round,
+			'subject'     => self::subject( $order ),
+			'classes'     => $classes,
+			'zip'         => $zip,
+			'ack'         => '',
+			'clearance'   => '',
+			'cleared'     => null,
+			'reasons'     => array(),
+			'obligations' => array(),
+		);
+		// What is unknown is needed: only `not_required` means that nothing is.
+		if ( 'not_required' === ( $needed['decision'] ?? '' ) ) {
+			self::note(
+				$order,
+				array_merge(
+					$begun,
+					array(
+						'status'  => 'not_needed',
+						'session' => '',
+						'until'   => time() + DAY_IN_SECONDS,
+					)
+				)
+			);
+			return '';
+		}
+		$notices = array();
+		foreach ( (array) ( $needed['notices'] ?? array() ) as $notice ) {
+			if ( 'not_required' !== ( $notice['required'] ?? '' ) ) {
+				$notices[] = (string) ( $notice['notice_id'] ?? '' );
+			}
+		}
+		if ( 1 !== count( $notices ) ) {
+			throw new Cannot_Sell( esc_html__( 'This product cannot be sold to this address at the moment.', 'countersign-woocommerce' ) );
+		}
+		$body = array(
+			'session_id'    => $reference,
+			'notice_id'     => $notices[0],
+			'collect'       => 'not_required' === ( $needed['identity']['required'] ?? '' ) ? array( 'acknowledgment' ) : array( 'identity', 'acknowledgment' ),
+			'return_url'    => $order->get_checkout_payment_url(),
+			'shipping_zip'  => $zip,
+			'product_class' => $classes[0],
+			'locale'        => 0 === strpos( determine_locale(), 'es' ) ? 'es' : '',
+		);
+		// The same order with the same content has the same session until that ends: so the link need not be stored.
+		$key  = "{$reference}-{$round}-" . substr( hash( 'sha256', (string) wp_json_encode( $body ) ), 0, 32 );
+		$made = Client::post( '/v1/checkout_sessions', $body, $key );
+		if ( ! is_string( $made['url'] ?? null ) || ! is_string( $made['checkout_session_id'] ?? null ) ) {
+			throw new Service_Error( 'unexpected_response' );
+		}
+		self::note(
+			$order,
+			array_merge(
+				$begun,
+				array(
+					'status'  => 'open',
+					'session' => $made['checkout_session_id'],
+					'buyer'   => '',
+				)
+			)
+		);
+		return $made['url'];
+	}
+
+	/**
+	 * Read the session of an order that waits for its buyer, and decide what is not decided.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function refresh( $order ): void {
+		$data = self::data( $order );
+		if ( 'open' === $data['status'] ) {
+			$session = Client::get( '/v1/checkout_sessions/' . rawurlencode( $data['session'] ) );
+			if ( 'open' !== ( $session['status'] ?? 'open' ) ) {
+				self::note(
+					$order,
+					array(
+						'status' => (string) $session['status'],
+						'ack'    => (string) ( $session['ack_id'] ?? '' ),
+						'buyer'  => (string) ( $session['cbid'] ?? '' ),
+					)
+				);
+			}
+		}
+		$state = self::state( $order );
+		if ( 'undecided' === $state || ( 'cleared' === $state && ! self::may_be_paid( $order ) ) ) {
+			self::decide( $order );
+		}
+	}
+
+	/**
+	 * Ask whether the order may ship: the last decision counts.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function decide( $order ): void {
+		$data = self::data( $order );
+		if ( 'completed' !== $data['status'] || $data['shipped'] > 0 || 'changed' === self::state( $order ) ) {
+			return;
+		}
+		$decision = Client::post(
+			'/v1/clearances',
+			array(
+				'ack_id'        => $data['ack'],
+				'cbid'          => $data['buyer'],
+				'session_id'    => $data['reference'],
+				'shipping_zip'  => $data['zip'],
+				'product_class' => $data['classes'][0],
+			)
+		);
+		self::note(
+			$order,
+			array(
+				'clearance'   => (string) ( $decision['clearance_id'] ?? '' ),
+				'cleared'     => true === ( $decision['cleared'] ?? null ),
+				'reasons'     => array_map( 'strval', (array) ( $decision['reasons'] ?? array() ) ),
+				'obligations' => (array) ( $decision['obligations'] ?? array() ),
+				'until'       => (int) strtotime( (string) ( $decision['expires_at'] ?? '' ) ),
+			)
+		);
+	}
+
+	/**
+	 * Ask again, for a parcel that is about to leave.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @return bool Whether it may.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function may_ship( $order ): bool {
+		if ( self::is_gated( $order ) ) {
+			self::decide( $order );
+		}
+		return self::was_cleared( $order );
+	}
+
+	/**
+	 * Report what was done with the parcel of a cleared order.
+	 *
+	 * @param \WC_Order $order  The order.
+	 * @param array     $report carrier, tracking_number, adult_signature_obtained.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function report( $order, array $report ): void {
+		$data = self::data( $order );
+		$body = array_filter( $report );
+		$key  = $data['clearance'] . '-' . substr( hash( 'sha256', (string) wp_json_encode( $body ) ), 0, 32 );
+		$made = Client::post( '/v1/clearances/' . rawurlencode( $data['clearance'] ) . '/fulfilment', $body, $key );
+		self::note(
+			$order,
+			array(
+				'shipped' => $data['shipped'] > 0 ? $data['shipped'] : time(),
+				'closed'  => (string) ( $made['closed_at'] ?? '' ),
+			)
+		);
+	}
+
+	/**
+	 * Stop an order that was paid and is not cleared any more.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function stop_if_refused( $order ): void {
+		if ( $order->has_status( 'processing' ) && 'refused' === self::state( $order ) ) {
+			/* translators: %s: codes of the service */
+			$why = sprintf( __( 'Countersign: do not ship. No longer cleared: %s.', 'countersign-woocommerce' ), implode( ', ', self::data( $order )['reasons'] ) );
+			$order->update_status( 'on-hold', $why );
+		}
+	}
+}

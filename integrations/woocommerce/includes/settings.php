@@ -1,0 +1,67 @@
+<?php
+/**
+ * Where the service is, and the secrets for it.
+ *
+ * @package Countersign
+ */
+
+namespace Countersign\WooCommerce;
+
+defined( 'ABSPATH' ) || exit;
+
+/**
+ * The settings: constants of wp-config.php come before what the settings page stored.
+ */
+final class Settings {
+
+	const OPTION    = 'countersign_settings';
+	const CONSTANTS = array(
+		'base_url'       => 'COUNTERSIGN_BASE_URL',
+		'api_key'        => 'COUNTERSIGN_API_KEY',
+		'webhook_secret' => 'COUNTERSIGN_WEBHOOK_SECRET',
+	);
+
+	/**
+	 * One setting; empty if it is not set.
+	 *
+	 * @param string $name A key of CONSTANTS.
+	 */
+	public static function get( string $name ): string {
+		if ( self::is_constant( $name ) ) {
+			return (string) constant( self::CONSTANTS[ $name ] );
+		}
+		$stored = get_option( self::OPTION );
+		return is_array( $stored ) ? (string) ( $stored[ $name ] ?? '' ) : '';
+	}
+
+	/**
+	 * Whether wp-config.php has this setting.
+	 *
+	 * @param string $name A key of CONSTANTS.
+	 */
+	public static function is_constant( string $name ): bool {
+		return defined( self::CONSTANTS[ $name ] );
+	}
+
+	/**
+	 * Whether the key can be sent there: by TLS, or to this machine.
+	 *
+	 * @param string $url An address.
+	 */
+	public static function is_safe( string $url ): bool {
+		$parts = wp_parse_url( $url );
+		if ( ! is_array( $parts ) || empty( $parts['host'] ) || isset( $parts['user'] ) ) {
+			return false;
+		}
+		$scheme = strtolower( $parts['scheme'] ?? '' );
+		return 'https' === $scheme
+			|| ( 'http' === $scheme && in_array( strtolower( $parts['host'] ), array( 'localhost', '127.0.0.1', '[::1]' ), true ) );
+	}
+
+	/**
+	 * Whether the key is one of the sandbox, in which nothing counts.
+	 */
+	public static function is_test(): bool {
+		return 1 === preg_match( '/^csign_[sr]k_test_/', self::get( 'api_key' ) );
+	}
+}
