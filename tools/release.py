@@ -28,14 +28,19 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PYTHON: Final = (
-    *(".", "packages/conformance", "packages/simulators"),
-    *("clients/python", "integrations/django"),
+    *(".", "packages/conformance", "packages/simulators", "clients/python"),
+    "integrations/django",
 )
 NPM: Final = "clients/typescript"
 PLUGIN: Final = "integrations/woocommerce"
-VERIFIERS: Final = ("verify.py", "verify.html")
-PINS: Final = "requirements.txt"
-LOCKS: Final = (PINS, "requirements-build.txt", f"{NPM}/package-lock.json")
+FILES: Final = (
+    *("src/countersign/offline/verify.py", "src/countersign/offline/verify.html"),
+    "clients/php/countersign.php",
+    # With hashes: what the parts list names can be installed.
+    "requirements.txt",
+)
+"""What is part of a release as it is."""
+LOCKS: Final = ("requirements.txt", "requirements-build.txt", f"{NPM}/package-lock.json")
 SBOM, PROVENANCE, SUMS = "sbom.cdx.json", "provenance.json", "SHA256SUMS"
 NAMES: Final = "urn:x-countersign"
 """Begins the names of what has no address."""
@@ -165,12 +170,11 @@ def build(target: Path) -> None:
         pack = ("npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", str(target))
         _run(*pack, directory=source / NPM)
         pack_plugin(source / PLUGIN, source / "LICENSE", target, int(epoch))
-        for name in VERIFIERS:
-            shutil.copyfile(source / "src/countersign/offline" / name, target / name)
-        shutil.copyfile(source / PINS, target / PINS)
+        for name in FILES:
+            shutil.copyfile(source / name, target / Path(name).name)
         project = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         parts = sbom(
-            (source / PINS).read_text(encoding="utf-8"),
+            (source / "requirements.txt").read_text(encoding="utf-8"),
             name=project["name"],
             version=project["version"],
             made=datetime.fromtimestamp(int(epoch), UTC),
