@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.woocommerce.conftest import EVENTS
 from tests.woocommerce.wordpress import PLUGIN
 from tools.release import ROOT, pack_plugin
 
@@ -49,6 +50,13 @@ def test_all_versions_are_those_of_the_project() -> None:
     readme = (PLUGIN / "readme.txt").read_text()
     assert re.search(r"Version: +(\S+)", MAIN.read_text()).group(1) in project["version"]  # type: ignore[union-attr]
     assert re.search(r"Stable tag: (\S+)", readme).group(1) in project["version"]  # type: ignore[union-attr]
+
+
+def test_the_guide_names_the_events_that_the_plugin_reads() -> None:
+    guide = (ROOT / "docs" / "woocommerce.md").read_text()
+    code = (PLUGIN / "includes" / "events.php").read_text()
+    assert all(f"`{one}`" in guide for one in EVENTS)
+    assert set(re.findall(r"'(buyer\.\w+)'", code)) == {e for e in EVENTS if e.startswith("buyer.")}
 
 
 def test_the_archive_has_one_folder_and_the_same_bytes_each_time(tmp_path: Path) -> None:

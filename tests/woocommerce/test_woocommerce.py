@@ -159,7 +159,9 @@ def test_an_address_that_is_changed_afterwards_is_not_cleared(shop: Shop, browse
 def test_a_free_order_goes_through_the_notice(shop: Shop, browser: Browser) -> None:
     """WooCommerce pays at once what costs nothing."""
     order, link = shop.ordered(browser, price="0")
+    assert "Continue to the notice" in browser.client.get(f"{shop.url}/?stub_page=checkout").text
     assert (order.status, link.startswith(shop.server.url)) == ("pending", True)
+    assert browser.lead(order.url) == link
     done = browser.initial(browser.identify(browser.open(link)))
     assert "Thank you" in browser.back(done)
     assert order.status == "processing"

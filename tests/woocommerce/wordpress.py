@@ -98,7 +98,8 @@ def _running_database(folder: Path) -> Iterator[Path]:
         [
             *(_command("mariadb-install-db"), "--no-defaults", f"--datadir={data}"),
             *(f"--user={getpass.getuser()}", "--auth-root-authentication-method=normal"),
-            *("--skip-test-db", "--skip-name-resolve"),
+            # `--rpm`: as root it would else change the owner of a helper of the system.
+            *("--skip-test-db", "--skip-name-resolve", "--rpm"),
         ],
         check=True,
         capture_output=True,
