@@ -6,6 +6,7 @@
  * Requires at least: 6.1
  * Requires PHP:      7.4
  * Requires Plugins:  woocommerce
+ * WC requires at least: 7.2
  * License:           Apache-2.0
  * License URI:       https://www.apache.org/licenses/LICENSE-2.0
  * Text Domain:       countersign-woocommerce

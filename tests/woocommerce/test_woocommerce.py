@@ -216,6 +216,23 @@ def test_completing_an_order_asks_the_service_again(shop: Shop, browser: Browser
     assert (order.status, other.status) == ("on-hold", "completed")
 
 
+def test_two_requests_do_not_decide_one_order_at_once(shop: Shop, browser: Browser) -> None:
+    """Otherwise an old yes could be stored after a new no."""
+    order, _ = shop.ordered(browser)
+    code = r"""global $wpdb;
+        $name = 'countersign_' . md5(DB_NAME . $wpdb->prefix . $id);
+        $other = new wpdb(DB_USER, DB_PASSWORD, DB_NAME, DB_HOST);
+        $other->get_var("SELECT GET_LOCK('$name', 0)");
+        $try = static function () use ($id) {
+            try { \Countersign\WooCommerce\Orders::locked($id, '__return_true', 0); return 'done'; }
+            catch (\Countersign\WooCommerce\Service_Error $error) { return $error->reason; }
+        };
+        $first = $try();
+        $other->get_var("SELECT RELEASE_LOCK('$name')");
+        return array($first, $try(), $try());"""
+    assert shop.wp.php(code, id=order.id) == ["busy", "done", "done"]
+
+
 def test_nothing_is_paid_while_the_service_is_away(shop: Shop, browser: Browser) -> None:
     """No time-out is a yes, at the checkout, at the payment, or at the parcel."""
     browser.put_in_cart(shop.product())
