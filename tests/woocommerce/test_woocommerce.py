@@ -568,20 +568,32 @@ def test_a_fulfilment_is_not_reported_for_a_buyer_who_was_revoked(
 def test_only_those_who_may_edit_orders_can_use_the_box(
     shop: Shop, browser: Browser, people: dict[str, Browser]
 ) -> None:
-    """Not customers, not visitors, and not a page that makes a browser send a form."""
+    """Not customers with a nonce of their own, not visitors, and not forms of other pages."""
     order = shop.cleared(browser)
     box = Box(people["shop_manager"], order)
     nonce = nonce_in(box.text.partition('<form id="countersign-order-form"')[2])
-    before = order.data
-    assert Box(people["customer"], order).do("report", nonce, carrier="UPS").status_code == 403
-    assert box.do("report", "0", carrier="UPS").status_code == 403
+    before, url = order.data, f"{shop.url}/wp-admin/admin-post.php"
+
+    def nonce_of(person: str, action: str) -> str:
+        signed_in = people[person].client.cookies
+        return str(shop.wp.php_as(signed_in, "return wp_create_nonce($action);", action=action))
+
+    assert nonce_of("shop_manager", f"countersign_order{order.id}") == nonce
+    own = nonce_of("customer", f"countersign_order{order.id}")
+    for refused in (
+        Box(people["customer"], order).do("report", own, carrier="UPS"),
+        box.do("report", "0", carrier="UPS"),
+        box.do("report", nonce_of("shop_manager", "countersign_order1"), carrier="UPS"),
+    ):
+        assert refused.status_code == 403
     assert "countersign=" not in str(Box(browser, order).do("report", nonce, carrier="UPS").url)
-    url = f"{shop.url}/wp-admin/admin-post.php"
     fetch = {"action": "countersign_evidence", "order_id": str(order.id), "kind": "bundle"}
-    for somebody in people.values():
-        assert somebody.client.get(url, params=fetch).status_code == 403
-        assert somebody.client.get(url, params=fetch | {"_wpnonce": nonce}).status_code == 403
-    check = {"action": "countersign_check"}
+    own = nonce_of("customer", f"countersign_evidence{order.id}")
+    for person, given in (("shop_manager", ""), ("shop_manager", nonce), ("customer", own)):
+        got = people[person].client.get(url, params=fetch | {"_wpnonce": given})
+        assert got.status_code == 403
+    own = nonce_of("shop_manager", "countersign_check")
+    check = {"action": "countersign_check", "_wpnonce": own}
     assert people["shop_manager"].client.post(url, data=check).status_code == 403
     settings = f"{shop.url}/wp-admin/options-general.php?page=countersign"
     assert people["shop_manager"].client.get(settings).status_code == 403
