@@ -27,10 +27,19 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PYTHON: Final = (".", "packages/conformance", "packages/simulators", "clients/python")
+PYTHON: Final = (
+    *(".", "packages/conformance", "packages/simulators", "clients/python"),
+    "integrations/django",
+)
 NPM: Final = "clients/typescript"
 PLUGIN: Final = "integrations/woocommerce"
-VERIFIERS: Final = ("verify.py", "verify.html")
+FILES: Final = (
+    *("src/countersign/offline/verify.py", "src/countersign/offline/verify.html"),
+    "clients/php/countersign.php",
+    # With hashes: what the parts list names can be installed.
+    "requirements.txt",
+)
+"""What is part of a release as it is."""
 LOCKS: Final = ("requirements.txt", "requirements-build.txt", f"{NPM}/package-lock.json")
 SBOM, PROVENANCE, SUMS = "sbom.cdx.json", "provenance.json", "SHA256SUMS"
 NAMES: Final = "urn:x-countersign"
@@ -161,8 +170,8 @@ def build(target: Path) -> None:
         pack = ("npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", str(target))
         _run(*pack, directory=source / NPM)
         pack_plugin(source / PLUGIN, source / "LICENSE", target, int(epoch))
-        for name in VERIFIERS:
-            shutil.copyfile(source / "src/countersign/offline" / name, target / name)
+        for name in FILES:
+            shutil.copyfile(source / name, target / Path(name).name)
         project = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         parts = sbom(
             (source / "requirements.txt").read_text(encoding="utf-8"),

@@ -25,7 +25,7 @@ GUIDE: Final = read(ROOT / "docs" / "clearances.md")
 
 def _snippet() -> Callable[..., list[dict[str, Any]]]:
     """The function that the page gives to warehouses."""
-    (block,) = (block for block in GUIDE.blocks if block.language == "python")
+    (block,) = (block for block in GUIDE.blocks if "def may_ship" in block.text)
     names: dict[str, Any] = {}
     exec(compile(block.text, str(block), "exec"), names)  # noqa: S102 - our own page
     made: Callable[..., list[dict[str, Any]]] = names["may_ship"]

@@ -177,7 +177,9 @@ def test_the_tabs_in_typescript_return_what_is_shown(scripts: Path) -> None:
 def test_the_tabs_in_php_return_what_is_shown(place: Place, tmp_path: Path) -> None:
     """With the one file of docs/clients.md."""
     (block,) = [block for block in PAGE.blocks if block.language == "php"]
-    (tmp_path / "countersign.php").write_text(block.text, encoding="utf-8")
+    file = ROOT / "clients" / "php" / "countersign.php"
+    assert block.text == file.read_text(encoding="utf-8"), "the page shows the file of a release"
+    (tmp_path / file.name).write_text(block.text, encoding="utf-8")
     say = 'echo "\\n", json_encode({}), "\\n";\n'
     (tmp_path / "walk.php").write_text(walk("php", say, place), encoding="utf-8")
     check_walk(answers(run("php", "walk.php", folder=tmp_path)))

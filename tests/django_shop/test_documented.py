@@ -24,7 +24,6 @@ from tests.support.service import free_port
 
 pytestmark = pytest.mark.long
 PAGE = read(ROOT / "docs" / "django.md")
-FORM = {"state": "CA", "zip": "94105"}
 STAFF = {"username": "staff", "password": "p"}
 
 
@@ -37,7 +36,8 @@ class Project:
 
     def check_out(self, shopper: Shopper) -> Page:
         """Send the form of its checkout, which leads to the service."""
-        return shopper._page(shopper.client.post(f"{self.url}/checkout/", data=FORM))
+        page = shopper.open("/checkout/")
+        return shopper.send(page, page.form)
 
     def orders(self) -> list[sqlite3.Row]:
         with closing(sqlite3.connect(self.database)) as connection:
@@ -66,8 +66,8 @@ def project(running: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     for block in PAGE.blocks:
         if block.language == "python" and (named := re.match(r"# (shop/\w+\.py)\n", block.text)):
             file = folder / named[1]
-            before = "import os\n" + file.read_text() if file.name == "settings.py" else ""
-            # What a browser's form has, and a test's has not.
+            before = file.read_text() if file.name == "settings.py" else ""
+            # What the forms of the staff have, and a test's have not.
             after = "MIDDLEWARE.remove('django.middleware.csrf.CsrfViewMiddleware')\n"
             # As the page says of SQLite.
             after += "DATABASES['default']['OPTIONS'] = {'transaction_mode': 'IMMEDIATE'}\n"

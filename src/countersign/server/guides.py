@@ -21,7 +21,7 @@ from markupsafe import Markup
 _PACKAGED: Final = Path(__file__).parent / "guide_files"
 _CHECKOUT: Final = Path(__file__).parents[3]
 _INDEX: Final = "docs/README.md"
-_GUIDE: Final = re.compile(r"(docs|spec)/[a-z-]+\.md\Z")
+_GUIDE: Final = re.compile(r"(docs|docs/start|spec)/[a-z-]+\.md\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def packaged(source: str) -> Path:
 
 
 def _served_at(source: str) -> str:
-    return "/docs" if source == _INDEX else f"/docs/{Path(source).stem}"
+    return "/docs" if source == _INDEX else f"/docs/{source.partition('/')[2].removesuffix('.md')}"
 
 
 def _linked(source: str) -> list[str]:
