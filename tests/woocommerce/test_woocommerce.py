@@ -70,6 +70,38 @@ def test_another_payment_is_refused_at_the_checkout(shop: Shop, browser: Browser
     assert "Invalid payment method." in browser.place("card").text
 
 
+def test_the_block_checkout_leads_to_the_notice(shop: Shop, browser: Browser) -> None:
+    """By the one payment method that a classed cart has there."""
+    browser.put_in_cart(shop.product())
+    url = f"{shop.url}/index.php?rest_route=/wc/store/v1/checkout"
+    address = {"country": "US", "state": "CA", "postcode": "94105"}
+    body = {"payment_method": "card", "shipping_address": address}
+    assert browser.client.post(url, json=body).status_code == 400
+    body["payment_method"] = "countersign"
+    answer = browser.client.post(url, json=body).json()
+    assert answer["payment_result"]["redirect_url"].startswith(shop.server.url)
+    assert shop.newest().see("status", "state") == ("pending", "open")
+    with shop.without_service():
+        refused = browser.client.post(url, json=body)
+        assert (refused.status_code, "Nothing was charged" in refused.text) == (400, True)
+
+
+def test_the_block_checkout_loads_the_script_of_the_payment_method(shop: Shop) -> None:
+    code = """$registry = new class() {
+            public $all = array();
+            public function register($one) { $one->initialize(); $this->all[] = $one; }
+        };
+        do_action('woocommerce_blocks_payment_method_type_registration', $registry);
+        list($one) = $registry->all;
+        $script = wp_scripts()->registered[$one->get_payment_method_script_handles()[0]];
+        return array($one->get_name(), $one->is_active(), $one->get_payment_method_data(),
+            $script->src, $script->deps);"""
+    name, active, data, source, needed = shop.wp.php(code)
+    assert (name, active, sorted(data)) == ("countersign", True, ["button", "description", "title"])
+    assert needed == ["wc-blocks-registry", "wc-settings", "wp-element"]
+    assert "registerPaymentMethod" in httpx2.get(source, verify=False).text
+
+
 def test_a_cart_that_changes_its_mind_is_stopped_before_the_payment(shop: Shop) -> None:
     """The hook just before the payment judges the order, whatever the cart was."""
     code = """$order = new WC_Order(); $order->set_items(array($product)); $order->save();
