@@ -36,6 +36,8 @@ PLUGIN: Final = "integrations/woocommerce"
 FILES: Final = (
     *("src/countersign/offline/verify.py", "src/countersign/offline/verify.html"),
     "clients/php/countersign.php",
+    # With hashes: what the parts list names can be installed.
+    "requirements.txt",
 )
 """What is part of a release as it is."""
 LOCKS: Final = ("requirements.txt", "requirements-build.txt", f"{NPM}/package-lock.json")

@@ -88,6 +88,9 @@ def test_evidence_is_saved(run: Run, vendor: Countersign, tmp_path: Path) -> Non
         saved = json.loads(run(what, ack_id, "--output", str(path), "--json").stdout)
         assert path.read_bytes().startswith(begins)
         assert saved == {"file": str(path), "bytes": path.stat().st_size}
+    failed = run("proof", ack_id, "--output", str(tmp_path / "none" / "x"), "--json")
+    assert (failed.exit_code, failed.stdout) == (1, "")
+    assert json.loads(failed.stderr)["error"]["code"] == "file_not_written"
     dossier = run("dossier", ack_id, "-o", "-").stdout_bytes
     assert zipfile.ZipFile(io.BytesIO(dossier)).testzip() is None
 

@@ -68,7 +68,7 @@ def test_the_package_for_node_is_whole(tmp_path: Path) -> None:
         archive.extractall(installed / "node_modules", filter="data")
     modules = {path.stem for path in (node.CLIENT / "src").glob("*.ts")}
     expected = {f"dist/{name}{end}" for name in modules for end in (".js", ".d.ts")}
-    assert names == expected | {"package.json", "README.md"}
+    assert names == expected | {"package.json", "README.md", "LICENSE"}
     (installed / "node_modules" / "package").rename(installed / "node_modules/countersign-client")
     for name in ("countersign-client", "countersign-client/testing"):
         load = ["node", "--input-type=module", "--eval", f"import {name!r}"]

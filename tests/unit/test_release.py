@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tools.release import LOCKS, ROOT, checksums, provenance, sbom
+from tools.release import LOCKS, NPM, PYTHON, ROOT, checksums, provenance, sbom
 
 COMMIT = "ceecfc416e43a5bb432781cefa9ed905153cd4ac"
 
@@ -27,6 +27,14 @@ def test_the_parts_list_has_every_pinned_package_and_is_the_same_each_time() -> 
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     whole = sbom(text, name="countersign-service", version="1.0", made=made, commit=COMMIT)
     assert len(whole["components"]) == len(re.findall(r"^[a-z0-9]", text, re.MULTILINE))
+
+
+def test_every_package_has_the_licence() -> None:
+    """Each is built from its folder alone, and its licence has to come with it."""
+    licence = (ROOT / "LICENSE").read_bytes()
+    folders = {*PYTHON, NPM, "web"} - {"."}
+    assert len(folders) == 6
+    assert [f for f in folders if (ROOT / f / "LICENSE").read_bytes() != licence] == []
 
 
 def test_the_statement_names_the_commit_and_the_digest_of_every_file(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, get_args
+from typing import Any, Concatenate, Final, NoReturn, ParamSpec, get_args
 from uuid import uuid4
 
 import click
@@ -204,7 +204,10 @@ def _evidence(what: str, suffix: str, help_: str) -> None:
             sys.stdout.buffer.write(content)
             return
         path = Path(output or f"{id_}{suffix}")
-        path.write_bytes(content)
+        try:
+            path.write_bytes(content)
+        except OSError as error:
+            _fail("file_not_written", str(error), as_json=as_json)
         _show({"file": str(path), "bytes": len(content)}, str(path), as_json=as_json)
 
 
@@ -243,7 +246,7 @@ def _say(message: str) -> None:
     click.echo(message, err=True)
 
 
-def _fail(code: str, message: str, *, as_json: bool) -> None:
+def _fail(code: str, message: str, *, as_json: bool) -> NoReturn:
     error = {"error": {"code": code, "message": message}}
     click.echo(json.dumps(error) if as_json else f"Error: {message}", err=True)
     sys.exit(1)
