@@ -23,6 +23,7 @@ from tests.browser.order import (
 )
 from tests.browser.windows import Windows, assert_accessible
 from tests.docs.generated import COMPONENT
+from tests.docs.markdown import ROOT, read
 
 pytestmark = [
     pytest.mark.browser,
@@ -45,6 +46,28 @@ def test_a_buyer_acknowledges_by_mouse(windows: Windows, order: Order) -> None:
     assert detail["return_url"].startswith(f"{order.shop.origin}/return?checkout_session_id=chk_")
     page.get_by_role("button", name="Pay").click()
     expect(page.locator("body")).to_have_text(f"/order?ack_id={shown}")
+
+
+def test_the_script_of_the_guide_puts_the_notice_into_a_page(
+    windows: Windows, order: Order
+) -> None:
+    """docs/component.md; the page has loaded the package that the script imports."""
+    (block,) = [b for b in read(ROOT / "docs" / "component.md").blocks if b.language == "js"]
+    imported, _, script = block.text.partition("\n")
+    assert imported == 'import "countersign-notice";'
+    script = script.replace("https://countersign.example.com", order.begin().shop.service)
+    page = enter(windows.open(), order.shop)
+    page.evaluate(
+        f"""clientToken => {{
+            const place = document.createElement("div");
+            place.id = "notice";
+            document.querySelector("countersign-notice").replaceWith(place);
+            const finish = id => {{ window.finished = id }};
+            {script}
+        }}""",
+        order.shop.client_token,
+    )
+    assert acknowledge(page) == page.evaluate("window.finished")
 
 
 def test_a_buyer_acknowledges_by_keyboard_alone(windows: Windows, order: Order) -> None:

@@ -88,6 +88,14 @@ def check_walk(said: list[Any]) -> None:
         compare(answer, found, f"step {number} $")
 
 
+def readme(language: str, place: Place) -> str:
+    """The example of a client's own page."""
+    page = read(ROOT / "clients" / language / "README.md")
+    (block,) = [block for block in page.blocks if block.language in {"python", "js"}]
+    real = {"https://countersign.example.com": place.server.url}
+    return filled(block.text, placeholders(place) | real)
+
+
 def test_the_main_calls_are_shown_in_every_language() -> None:
     """Requirements, notice, verify, status, acknowledge, read back, clearance, session."""
     assert len(STEPS) == 9
@@ -134,13 +142,18 @@ def scripts(place: Place, built: Path, tmp_path_factory: pytest.TempPathFactory)
     (folder / "node_modules").mkdir()
     (folder / "node_modules" / "countersign-client").symlink_to(built.parent)
     say = "console.log(JSON.stringify({}));\n"
-    for name, text in (("shown", shown("js", place)), ("walk", walk("ts", say, place))):
+    programs = {
+        "shown": shown("js", place),
+        "walk": walk("ts", say, place),
+        "readme": readme("typescript", place),
+    }
+    for name, text in programs.items():
         for suffix in ("mjs", "mts"):
             (folder / f"{name}.{suffix}").write_text(text, encoding="utf-8")
     compiler = str(node.CLIENT / "node_modules/.bin/tsc")
     options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022"]
     checked = subprocess.run(
-        [compiler, *options, "shown.mts", "walk.mts"],
+        [compiler, *options, *(f"{name}.mts" for name in programs)],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -165,6 +178,20 @@ def test_the_shown_javascript_runs(scripts: Path) -> None:
     printed = run("node", "shown.mjs", folder=scripts)
     assert "Show the notice again:" in printed
     assert "{ type: 'compared', what: 'zip' }" in printed
+
+
+def test_the_example_of_the_python_package_runs(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its page on a registry."""
+    exec(compile(readme("python", place), "README.md", "exec"), {})  # noqa: S102 - our own page
+    assert capsys.readouterr().out.endswith(" 4\n")
+
+
+@pytest.mark.npm
+def test_the_example_of_the_typescript_package_runs(scripts: Path) -> None:
+    """Its page on a registry."""
+    assert run("node", "readme.mjs", folder=scripts).endswith(" 4\n")
 
 
 @pytest.mark.npm

@@ -70,6 +70,15 @@ def test_headings_have_the_anchors_of_the_repository() -> None:
         assert {section.anchor for section in guide.sections} == page.anchors
 
 
+def test_a_step_in_other_languages_is_folded() -> None:
+    """A page is as long as it was in one language."""
+    (quickstart,) = [guide for guide in GUIDES if guide.path == "/docs/quickstart"]
+    blocks = read(ROOT / "docs" / "quickstart.md").blocks
+    for language, name in (("python", "Python"), ("ts", "TypeScript"), ("php", "PHP")):
+        shown = [block for block in blocks if block.language == language]
+        assert quickstart.html.count(f"<summary>{name}</summary>") == len(shown) > 0
+
+
 @one_engine
 def test_pictures_of_the_guides_are_served(visitor: httpx2.Client) -> None:
     for path, picture in images().items():

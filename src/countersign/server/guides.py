@@ -21,6 +21,7 @@ from markupsafe import Markup
 _PACKAGED: Final = Path(__file__).parent / "guide_files"
 _CHECKOUT: Final = Path(__file__).parents[3]
 _INDEX: Final = "docs/README.md"
+_FOLDED: Final = {"python": "Python", "ts": "TypeScript", "js": "JavaScript", "php": "PHP"}
 _GUIDE: Final = re.compile(r"(docs|docs/start|spec)/[a-z-]+\.md\Z")
 
 
@@ -180,7 +181,13 @@ def _markdown() -> MarkdownIt:
 
 
 def _fence(_self: Any, tokens: Sequence[Token], index: int, *_: object) -> str:  # noqa: ANN401
-    return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[index].content))
+    block, before = tokens[index], tokens[max(index - 1, 0)]
+    code = Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(block.content)
+    # The same step in another language is folded.
+    if before.type == "fence" and before.info in {"bash", *_FOLDED} and block.info in _FOLDED:
+        folded = Markup("<details><summary>{}</summary>\n{}</details>\n")
+        code = folded.format(_FOLDED[block.info], code)
+    return str(code)
 
 
 _MARKDOWN: Final = _markdown()
