@@ -285,6 +285,18 @@ def test_nothing_is_paid_while_the_service_is_away(shop: Shop, browser: Browser)
         assert order.status == "on-hold"
 
 
+def test_a_clearance_that_has_expired_is_asked_for_again(shop: Shop, browser: Browser) -> None:
+    order = shop.cleared(browser)
+    expire = """$order = wc_get_order($id);
+        $order->update_meta_data('_countersign', array('until' => time() - 1) + $data);
+        return $order->save();"""
+    shop.wp.php(expire, id=order.id, data=order.data)
+    with shop.without_service():
+        assert 'value="card"' not in browser.client.get(order.url).text
+    assert 'value="card"' in browser.client.get(order.url).text
+    assert order.data["until"] > time.time()
+
+
 def test_what_the_service_says_is_not_needed_is_paid_at_once(shop: Shop, browser: Browser) -> None:
     shop.wp.php("update_option('stub_residence', 'NV'); return 1;")
     browser.put_in_cart(shop.product())
@@ -626,7 +638,8 @@ def test_only_those_who_may_edit_orders_can_use_the_box(
         assert got.status_code == 403
     own = nonce_of("shop_manager", "countersign_check")
     check = {"action": "countersign_check", "_wpnonce": own}
-    assert people["shop_manager"].client.post(url, data=check).status_code == 403
+    done = people["shop_manager"].client.post(url, data=check, follow_redirects=False)
+    assert done.status_code == 403
     settings = f"{shop.url}/wp-admin/options-general.php?page=countersign"
     assert people["shop_manager"].client.get(settings).status_code == 403
     assert order.data == before
