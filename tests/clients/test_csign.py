@@ -14,12 +14,14 @@ from pathlib import Path
 from threading import Thread
 from typing import TypeAlias
 
+import httpx2
 import pytest
 from click.testing import CliRunner, Result
 
-from countersign_client import Countersign, cli, command
+from countersign_client import Countersign, cli, command, errors
 from countersign_client.cli import csign
 from countersign_client.listening import follow
+from countersign_client.testing import Answers, Refusal
 from tests.clients.conftest import Place
 
 Run: TypeAlias = Callable[..., Result]
@@ -170,6 +172,19 @@ def test_events_are_forwarded_as_webhooks(
     event = vendor.webhooks.unwrap(body, headers, secret=secret)
     assert event.data == {"ack_id": ack_id}
     assert json.loads(body)["timestamp"] == json.loads(body)["created_at"]
+
+
+def test_who_listens_waits_as_long_as_the_server_says() -> None:
+    """At most a minute; anything else would add to its load."""
+    limits = [
+        Refusal(status=429, code="rate_limited", headers={"Retry-After": s}) for s in ("50", "9000")
+    ]
+    answers = Answers({"GET /v1/events": [*limits, Refusal(status=403, code="forbidden")]})
+    http, waits = httpx2.Client(transport=answers.transport), list[float]()
+    client = Countersign(api_key="k", base_url="https://x.example", http_client=http)
+    with pytest.raises(errors.Forbidden):
+        list(follow(client, say=str, sleep=waits.append))
+    assert waits == [50, 60]
 
 
 def test_without_its_extra_the_command_says_what_to_install(

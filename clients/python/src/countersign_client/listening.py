@@ -19,6 +19,7 @@ from countersign_client.webhooks import sign
 
 POLL_SECONDS: Final = 1.0
 _FORWARD_SECONDS_MAX: Final = 30.0
+_WAIT_SECONDS_MAX: Final = 60.0
 
 
 def new_secret() -> str:
@@ -43,6 +44,7 @@ def follow(
     since = since or datetime.now(tz=UTC).isoformat(timespec="seconds")
     after = None
     while True:
+        wait = POLL_SECONDS
         try:
             for page in client.events.list(type=type_, since=since, after=after, limit=100).pages():
                 for event in page.data:
@@ -52,8 +54,9 @@ def follow(
         except CountersignError as error:
             if error.status is not None and error.status != 429 and error.status < 500:
                 raise
-            say(f"The server cannot be read ({error.message}); trying again.")
-        sleep(POLL_SECONDS)
+            wait = min(max(wait, error.retry_after or 0), _WAIT_SECONDS_MAX)
+            say(f"The server cannot be read ({error.message}); trying again in {wait:g} s.")
+        sleep(wait)
 
 
 class Forwarder:
