@@ -195,6 +195,8 @@ def _write(path: Path, content: object) -> None:
 def main() -> None:
     """Build twice, and keep the first only if the second has the same bytes."""
     target = Path(sys.argv[1])
+    if target.exists() and any(target.iterdir()) and not (target / SUMS).is_file():
+        sys.exit(f"{target} would be replaced, and holds something other than a release.")
     if _run("git", "status", "--porcelain"):
         sys.stderr.write("Not committed, so not in the release: see `git status`.\n")
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:

@@ -6,6 +6,7 @@
  * Requires at least: 6.1
  * Requires PHP:      7.4
  * Requires Plugins:  woocommerce
+ * WC requires at least: 7.2
  * License:           Apache-2.0
  * License URI:       https://www.apache.org/licenses/LICENSE-2.0
  * Text Domain:       countersign-woocommerce
@@ -16,6 +17,8 @@
 namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
+
+const VERSION = '0.1.0';
 
 foreach ( array( 'settings', 'client', 'products', 'orders', 'gate', 'events', 'settings-page', 'order-box' ) as $countersign_part ) {
 	require_once __DIR__ . "/includes/{$countersign_part}.php";
@@ -28,7 +31,6 @@ add_action(
 	static function () {
 		if ( class_exists( '\Automattic\WooCommerce\Utilities\FeaturesUtil' ) ) {
 			\Automattic\WooCommerce\Utilities\FeaturesUtil::declare_compatibility( 'custom_order_tables', __FILE__, true );
-			\Automattic\WooCommerce\Utilities\FeaturesUtil::declare_compatibility( 'cart_checkout_blocks', __FILE__, false );
 		}
 	}
 );

@@ -63,8 +63,9 @@ def messages() -> list[Message]:
         found.append(Message(secret, headers, BODY + b" ", authentic=False))
         nothing = sign([SECRET, PRIVATE], "evt_1", now, b"[1]")
         found.append(Message(secret, nothing, b"[1]", authentic=False))
-        nothing = sign([SECRET, PRIVATE], "evt_1", now, b"{")
-        found.append(Message(secret, nothing, b"{", authentic=False))
+        for body in (b"{", b'{"id": "\xff"}', b"[" * 5_000):
+            nothing = sign([SECRET, PRIVATE], "evt_1", now, body)
+            found.append(Message(secret, nothing, body, authentic=False))
     # A signature of one kind is none of the other.
     found.append(Message(SECRET.text, sign([PRIVATE], "evt_1", now, BODY), BODY, authentic=False))
     only = sign([SECRET], "evt_1", now, BODY)

@@ -201,6 +201,17 @@ def test_two_requests_begin_the_same_session(shop: Shop) -> None:
     assert (len(links), first.reference) == (1, second.reference)
 
 
+def test_a_session_whose_response_was_lost_does_not_block_the_order(shop: Shop) -> None:
+    """The same request finds it again, and one from another address makes another."""
+    order, needed = shop.order(), orders.needs(["accessory"], state="CA", zip_code="94105")
+    assert needed is not None
+    lost, links = {"checkout_session_id": "", "session_status": ""}, []
+    for back in ("http://localhost/", "http://127.0.0.1/", "http://127.0.0.1/"):
+        Order.objects.filter(pk=order.pk).update(**lost)
+        links.append(orders.begin(fresh(order), needed, return_url=back))
+    assert links[0] != links[1] == links[2]
+
+
 def test_an_order_that_fails_does_not_hold_up_the_others(shop: Shop) -> None:
     """A buyer is revoked with two orders, and the refund of the first one fails."""
     one = shop.bought()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tools.release import LOCKS, NPM, PYTHON, ROOT, checksums, provenance, sbom
+import pytest
+
+from tools.release import LOCKS, NPM, PYTHON, ROOT, checksums, main, provenance, sbom
 
 COMMIT = "ceecfc416e43a5bb432781cefa9ed905153cd4ac"
 
@@ -27,6 +30,17 @@ def test_the_parts_list_has_every_pinned_package_and_is_the_same_each_time() -> 
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     whole = sbom(text, name="countersign-service", version="1.0", made=made, commit=COMMIT)
     assert len(whole["components"]) == len(re.findall(r"^[a-z0-9]", text, re.MULTILINE))
+
+
+def test_a_folder_that_is_no_release_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as `.`, by a slip."""
+    (tmp_path / "work").touch()
+    monkeypatch.setattr(sys, "argv", ["release", str(tmp_path)])
+    with pytest.raises(SystemExit, match="other than a release"):
+        main()
+    assert (tmp_path / "work").exists()
 
 
 def test_every_package_has_the_licence() -> None:

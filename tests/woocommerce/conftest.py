@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from countersign_client import Countersign
+from countersign_client.types import EventType
 from tests.checkout.surfer import Page
 from tests.clients.conftest import SCOPES, running_place
 from tests.clients.proxy import Proxy
@@ -26,6 +27,17 @@ ADDRESS: Final = {
     "shipping_first_name": "Jo",
     "billing_email": "jo@example.com",
 }
+EVENTS: Final[Sequence[EventType]] = [
+    "buyer.expired",
+    "buyer.failed",
+    "buyer.requires_input",
+    "buyer.revoked",
+    "buyer.verified",
+    "checkout_session.completed",
+    "checkout_session.declined",
+    "checkout_session.expired",
+]
+"""As docs/woocommerce.md says."""
 _NONCE: Final = 'name="{}" value="([0-9a-f]+)"'
 
 
@@ -231,7 +243,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         key = place.operator.key(place.operator.account(), scopes=SCOPES).token
         with Countersign(api_key=key, base_url=place.server.url) as client:
             url = f"{wp.url}/index.php?rest_route=/countersign/v1/webhook"
-            endpoint = client.webhook_endpoints.create(url=url)
+            endpoint = client.webhook_endpoints.create(url=url, event_types=EVENTS)
             shop = Shop(
                 wp=wp,
                 server=place.server,

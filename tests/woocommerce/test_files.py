@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.woocommerce.conftest import EVENTS
 from tests.woocommerce.wordpress import PLUGIN
 from tools.release import ROOT, pack_plugin
 
@@ -48,7 +50,46 @@ def test_all_versions_are_those_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     readme = (PLUGIN / "readme.txt").read_text()
     assert re.search(r"Version: +(\S+)", MAIN.read_text()).group(1) in project["version"]  # type: ignore[union-attr]
+    assert re.search(r"const VERSION = '(\S+)'", MAIN.read_text()).group(1) in project["version"]  # type: ignore[union-attr]
     assert re.search(r"Stable tag: (\S+)", readme).group(1) in project["version"]  # type: ignore[union-attr]
+
+
+def test_the_guide_names_the_events_that_the_plugin_reads() -> None:
+    guide = (ROOT / "docs" / "woocommerce.md").read_text()
+    code = (PLUGIN / "includes" / "events.php").read_text()
+    assert all(f"`{one}`" in guide for one in EVENTS)
+    assert set(re.findall(r"'(buyer\.\w+)'", code)) == {e for e in EVENTS if e.startswith("buyer.")}
+
+
+_SCRIPT = """
+const made = [];
+globalThis.window = globalThis;
+const element = { createElement: (name, props, text) => ({ name, text }) };
+globalThis.wp = { element };
+globalThis.wc = {
+  wcSettings: { getSetting: (name) => ({ title: `${name} title`, description: "d", button: "b" }) },
+  wcBlocksRegistry: {
+    registerPaymentMethod: (one) => made.push({ ...one, can: one.canMakePayment() }),
+  },
+};
+require(process.argv[1]);
+console.log(JSON.stringify(made));
+"""
+
+
+@pytest.mark.node
+def test_the_script_of_the_block_checkout_registers_the_payment_method() -> None:
+    """With what the registry of WooCommerce demands of one."""
+    command = ["node", "-e", _SCRIPT, str(PLUGIN / "assets" / "checkout.js")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    (made,) = json.loads(done.stdout)
+    demanded = {"name", "label", "ariaLabel", "content", "edit", "supports"}
+    assert demanded <= set(made), done.stderr
+    assert (made["name"], made["ariaLabel"], made["can"]) == (
+        "countersign",
+        "countersign_data title",
+        True,
+    )
 
 
 def test_the_archive_has_one_folder_and_the_same_bytes_each_time(tmp_path: Path) -> None:
@@ -62,6 +103,7 @@ def test_the_archive_has_one_folder_and_the_same_bytes_each_time(tmp_path: Path)
     assert {
         "countersign-woocommerce/countersign-woocommerce.php",
         "countersign-woocommerce/includes/gate.php",
+        "countersign-woocommerce/assets/checkout.js",
         "countersign-woocommerce/readme.txt",
         "countersign-woocommerce/LICENSE",
     } <= set(names)

@@ -70,6 +70,38 @@ def test_another_payment_is_refused_at_the_checkout(shop: Shop, browser: Browser
     assert "Invalid payment method." in browser.place("card").text
 
 
+def test_the_block_checkout_leads_to_the_notice(shop: Shop, browser: Browser) -> None:
+    """By the one payment method that a classed cart has there."""
+    browser.put_in_cart(shop.product())
+    url = f"{shop.url}/index.php?rest_route=/wc/store/v1/checkout"
+    address = {"country": "US", "state": "CA", "postcode": "94105"}
+    body = {"payment_method": "card", "shipping_address": address}
+    assert browser.client.post(url, json=body).status_code == 400
+    body["payment_method"] = "countersign"
+    answer = browser.client.post(url, json=body).json()
+    assert answer["payment_result"]["redirect_url"].startswith(shop.server.url)
+    assert shop.newest().see("status", "state") == ("pending", "open")
+    with shop.without_service():
+        refused = browser.client.post(url, json=body)
+        assert (refused.status_code, "Nothing was charged" in refused.text) == (400, True)
+
+
+def test_the_block_checkout_loads_the_script_of_the_payment_method(shop: Shop) -> None:
+    code = """$registry = new class() {
+            public $all = array();
+            public function register($one) { $one->initialize(); $this->all[] = $one; }
+        };
+        do_action('woocommerce_blocks_payment_method_type_registration', $registry);
+        list($one) = $registry->all;
+        $script = wp_scripts()->registered[$one->get_payment_method_script_handles()[0]];
+        return array($one->get_name(), $one->is_active(), $one->get_payment_method_data(),
+            $script->src, $script->deps);"""
+    name, active, data, source, needed = shop.wp.php(code)
+    assert (name, active, sorted(data)) == ("countersign", True, ["button", "description", "title"])
+    assert needed == ["wc-blocks-registry", "wc-settings", "wp-element"]
+    assert "registerPaymentMethod" in httpx2.get(source, verify=False).text
+
+
 def test_a_cart_that_changes_its_mind_is_stopped_before_the_payment(shop: Shop) -> None:
     """The hook just before the payment judges the order, whatever the cart was."""
     code = """$order = new WC_Order(); $order->set_items(array($product)); $order->save();
@@ -159,7 +191,9 @@ def test_an_address_that_is_changed_afterwards_is_not_cleared(shop: Shop, browse
 def test_a_free_order_goes_through_the_notice(shop: Shop, browser: Browser) -> None:
     """WooCommerce pays at once what costs nothing."""
     order, link = shop.ordered(browser, price="0")
+    assert "Continue to the notice" in browser.client.get(f"{shop.url}/?stub_page=checkout").text
     assert (order.status, link.startswith(shop.server.url)) == ("pending", True)
+    assert browser.lead(order.url) == link
     done = browser.initial(browser.identify(browser.open(link)))
     assert "Thank you" in browser.back(done)
     assert order.status == "processing"
@@ -214,6 +248,23 @@ def test_completing_an_order_asks_the_service_again(shop: Shop, browser: Browser
     assert (order.status, other.status) == ("on-hold", "completed")
 
 
+def test_two_requests_do_not_decide_one_order_at_once(shop: Shop, browser: Browser) -> None:
+    """Otherwise an old yes could be stored after a new no."""
+    order, _ = shop.ordered(browser)
+    code = r"""global $wpdb;
+        $name = 'countersign_' . md5(DB_NAME . $wpdb->prefix . $id);
+        $other = new wpdb(DB_USER, DB_PASSWORD, DB_NAME, DB_HOST);
+        $other->get_var("SELECT GET_LOCK('$name', 0)");
+        $try = static function () use ($id) {
+            try { \Countersign\WooCommerce\Orders::locked($id, '__return_true', 0); return 'done'; }
+            catch (\Countersign\WooCommerce\Service_Error $error) { return $error->reason; }
+        };
+        $first = $try();
+        $other->get_var("SELECT RELEASE_LOCK('$name')");
+        return array($first, $try(), $try());"""
+    assert shop.wp.php(code, id=order.id) == ["busy", "done", "done"]
+
+
 def test_nothing_is_paid_while_the_service_is_away(shop: Shop, browser: Browser) -> None:
     """No time-out is a yes, at the checkout, at the payment, or at the parcel."""
     browser.put_in_cart(shop.product())
@@ -232,6 +283,18 @@ def test_nothing_is_paid_while_the_service_is_away(shop: Shop, browser: Browser)
         with shop.without_service():
             order.set_status("completed")
         assert order.status == "on-hold"
+
+
+def test_a_clearance_that_has_expired_is_asked_for_again(shop: Shop, browser: Browser) -> None:
+    order = shop.cleared(browser)
+    expire = """$order = wc_get_order($id);
+        $order->update_meta_data('_countersign', array('until' => time() - 1) + $data);
+        return $order->save();"""
+    shop.wp.php(expire, id=order.id, data=order.data)
+    with shop.without_service():
+        assert 'value="card"' not in browser.client.get(order.url).text
+    assert 'value="card"' in browser.client.get(order.url).text
+    assert order.data["until"] > time.time()
 
 
 def test_what_the_service_says_is_not_needed_is_paid_at_once(shop: Shop, browser: Browser) -> None:
@@ -549,21 +612,34 @@ def test_a_fulfilment_is_not_reported_for_a_buyer_who_was_revoked(
 def test_only_those_who_may_edit_orders_can_use_the_box(
     shop: Shop, browser: Browser, people: dict[str, Browser]
 ) -> None:
-    """Not customers, not visitors, and not a page that makes a browser send a form."""
+    """Not customers with a nonce of their own, not visitors, and not forms of other pages."""
     order = shop.cleared(browser)
     box = Box(people["shop_manager"], order)
     nonce = nonce_in(box.text.partition('<form id="countersign-order-form"')[2])
-    before = order.data
-    assert Box(people["customer"], order).do("report", nonce, carrier="UPS").status_code == 403
-    assert box.do("report", "0", carrier="UPS").status_code == 403
+    before, url = order.data, f"{shop.url}/wp-admin/admin-post.php"
+
+    def nonce_of(person: str, action: str) -> str:
+        signed_in = people[person].client.cookies
+        return str(shop.wp.php_as(signed_in, "return wp_create_nonce($action);", action=action))
+
+    assert nonce_of("shop_manager", f"countersign_order{order.id}") == nonce
+    own = nonce_of("customer", f"countersign_order{order.id}")
+    for refused in (
+        Box(people["customer"], order).do("report", own, carrier="UPS"),
+        box.do("report", "0", carrier="UPS"),
+        box.do("report", nonce_of("shop_manager", "countersign_order1"), carrier="UPS"),
+    ):
+        assert refused.status_code == 403
     assert "countersign=" not in str(Box(browser, order).do("report", nonce, carrier="UPS").url)
-    url = f"{shop.url}/wp-admin/admin-post.php"
     fetch = {"action": "countersign_evidence", "order_id": str(order.id), "kind": "bundle"}
-    for somebody in people.values():
-        assert somebody.client.get(url, params=fetch).status_code == 403
-        assert somebody.client.get(url, params=fetch | {"_wpnonce": nonce}).status_code == 403
-    check = {"action": "countersign_check"}
-    assert people["shop_manager"].client.post(url, data=check).status_code == 403
+    own = nonce_of("customer", f"countersign_evidence{order.id}")
+    for person, given in (("shop_manager", ""), ("shop_manager", nonce), ("customer", own)):
+        got = people[person].client.get(url, params=fetch | {"_wpnonce": given})
+        assert got.status_code == 403
+    own = nonce_of("shop_manager", "countersign_check")
+    check = {"action": "countersign_check", "_wpnonce": own}
+    done = people["shop_manager"].client.post(url, data=check, follow_redirects=False)
+    assert done.status_code == 403
     settings = f"{shop.url}/wp-admin/options-general.php?page=countersign"
     assert people["shop_manager"].client.get(settings).status_code == 403
     assert order.data == before

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import httpx2
 
 from tests.cli.serving import running, wait_until
 from tests.support.service import free_port
+from tools.release import pack_plugin
 
 SOURCE: Final = Path("/usr/share/wordpress")
 HERE: Final = Path(__file__).parent
@@ -72,13 +74,16 @@ class WordPress:
 
     def php(self, code: str, **given: Any) -> Any:  # noqa: ANN401 - JSON
         """Run PHP inside WordPress, with these variables; gives what it returns."""
-        response = httpx2.post(
-            self.url,
-            json={"code": code, "given": given or {"_": 0}},
-            headers={"X-Backstage": self.secret},
-            timeout=30,
-            verify=False,
-        )
+        return self.php_as(httpx2.Cookies(), code, **given)
+
+    def php_as(self, person: httpx2.Cookies, code: str, **given: Any) -> Any:  # noqa: ANN401 - JSON
+        """The same for the person who is signed in with these cookies."""
+        with httpx2.Client(cookies=person, timeout=30, verify=False) as client:
+            response = client.post(
+                self.url,
+                json={"code": code, "given": given or {"_": 0}},
+                headers={"X-Backstage": self.secret},
+            )
         assert response.status_code == 200, response.text
         return response.json()["returned"]
 
@@ -98,7 +103,8 @@ def _running_database(folder: Path) -> Iterator[Path]:
         [
             *(_command("mariadb-install-db"), "--no-defaults", f"--datadir={data}"),
             *(f"--user={getpass.getuser()}", "--auth-root-authentication-method=normal"),
-            *("--skip-test-db", "--skip-name-resolve"),
+            # `--rpm`: as root it would else change the owner of a helper of the system.
+            *("--skip-test-db", "--skip-name-resolve", "--rpm"),
         ],
         check=True,
         capture_output=True,
@@ -131,7 +137,10 @@ def _make_site(folder: Path, url: str, socket: Path) -> Path:
     for name in ("plugins", "mu-plugins", "themes/plain"):
         (content / name).mkdir(parents=True)
     (content / "plugins" / "woocommerce").symlink_to(HERE / "stub")
-    (content / "plugins" / "countersign-woocommerce").symlink_to(PLUGIN)
+    # As it is installed from a release.
+    packed = pack_plugin(PLUGIN, PLUGIN.parents[1] / "LICENSE", folder, epoch=1_795_000_000)
+    with zipfile.ZipFile(packed) as archive:
+        archive.extractall(content / "plugins")
     (content / "mu-plugins" / "backstage.php").symlink_to(HERE / "backstage.php")
     (content / "themes" / "plain" / "style.css").write_text("/* Theme Name: Plain */\n")
     (content / "themes" / "plain" / "index.php").write_text("<?php echo 'Plain';\n")

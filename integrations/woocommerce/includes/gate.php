@@ -21,6 +21,8 @@ final class Gate {
 	 */
 	public static function register(): void {
 		add_filter( 'woocommerce_payment_gateways', array( self::class, 'add_gateway' ) );
+		// The block checkout's registry of payment methods.
+		add_action( 'woocommerce_blocks_payment_method_type_registration', array( self::class, 'add_block_method' ) );
 		// WC_Payment_Gateways::get_available_payment_gateways().
 		add_filter( 'woocommerce_available_payment_gateways', array( self::class, 'choose_gateways' ), PHP_INT_MAX );
 		// WC_Cart::needs_payment(), WC_Order::needs_payment(): an order that needs no payment is paid at once.
@@ -44,6 +46,16 @@ final class Gate {
 	public static function add_gateway( $gateways ) {
 		$gateways[] = Gateway::class;
 		return $gateways;
+	}
+
+	/**
+	 * Add ours to the payment methods of the block checkout.
+	 *
+	 * @param \Automattic\WooCommerce\Blocks\Payments\PaymentMethodRegistry $registry The registry.
+	 */
+	public static function add_block_method( $registry ): void {
+		require_once __DIR__ . '/block-method.php';
+		$registry->register( new Block_Method() );
 	}
 
 	/**

@@ -55,16 +55,27 @@ final class Gateway extends \WC_Payment_Gateway {
 				}
 			);
 		} catch ( Cannot_Sell $refusal ) {
-			wc_add_notice( $refusal->getMessage(), 'error' );
-			return array( 'result' => 'failure' );
+			return self::failure( $refusal->getMessage() );
 		} catch ( Service_Error $error ) {
 			wc_get_logger()->warning( "Order {$order_id}: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
-			wc_add_notice( Gate::sorry(), 'error' );
-			return array( 'result' => 'failure' );
+			return self::failure( Gate::sorry() );
 		}
 		return array(
 			'result'   => 'success',
 			'redirect' => '' === $url ? $order->get_checkout_payment_url() : $url,
+		);
+	}
+
+	/**
+	 * What the buyer reads: the checkout shows notices, the block checkout the message.
+	 *
+	 * @param string $message For the buyer.
+	 */
+	private static function failure( string $message ): array {
+		wc_add_notice( $message, 'error' );
+		return array(
+			'result'  => 'failure',
+			'message' => $message,
 		);
 	}
 }

@@ -80,13 +80,14 @@ final class Orders {
 	 *
 	 * @param int      $order_id The order.
 	 * @param callable $act      Takes the order; it is saved afterwards.
+	 * @param int      $wait     How many seconds the other request may take.
 	 * @return \WC_Order As it is now.
 	 * @throws Service_Error If another request takes too long, or the act fails.
 	 */
-	public static function locked( int $order_id, callable $act ) {
+	public static function locked( int $order_id, callable $act, int $wait = 10 ) {
 		global $wpdb;
 		$lock = 'countersign_' . md5( DB_NAME . $wpdb->prefix . $order_id );
-		if ( '1' !== (string) $wpdb->get_var( $wpdb->prepare( 'SELECT GET_LOCK(%s, %d)', $lock, 10 ) ) ) {
+		if ( '1' !== (string) $wpdb->get_var( $wpdb->prepare( 'SELECT GET_LOCK(%s, %d)', $lock, $wait ) ) ) {
 			throw new Service_Error( 'busy', __( 'The order is being changed.', 'countersign-woocommerce' ) );
 		}
 		try {

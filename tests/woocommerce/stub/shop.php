@@ -289,6 +289,46 @@ add_action(
 	}
 );
 
+// src/StoreApi/Routes/V1/Checkout.php and StoreApi/Legacy.php: what the block checkout sends when an order is placed.
+add_action(
+	'rest_api_init',
+	static function () {
+		register_rest_route(
+			'wc/store/v1',
+			'/checkout',
+			array(
+				'methods'             => 'POST',
+				'permission_callback' => '__return_true',
+				'callback'            => static function ( $request ) {
+					$order = new WC_Order();
+					foreach ( (array) $request['shipping_address'] as $name => $value ) {
+						$order->{"set_shipping_{$name}"}( $value );
+					}
+					$order->set_items( array_column( WC()->cart->get_cart(), 'product_id' ) );
+					$order->save();
+					$available = WC()->payment_gateways()->get_available_payment_gateways();
+					$method    = wc_clean( $request['payment_method'] );
+					if ( ! isset( $available[ $method ] ) ) {
+						return new WP_Error( 'woocommerce_rest_checkout_payment_method_disabled', 'Not available for this order.', array( 'status' => 400 ) );
+					}
+					$order->set_payment_method( $method );
+					$order->save();
+					try {
+						do_action( 'woocommerce_store_api_checkout_order_processed', $order );
+					} catch ( Exception $error ) {
+						return new WP_Error( 'stub', $error->getMessage(), array( 'status' => 400 ) );
+					}
+					$result = $available[ $method ]->process_payment( $order->get_id() );
+					if ( 'failure' === $result['result'] ) {
+						return new WP_Error( 'woocommerce_rest_payment_error', wp_strip_all_tags( $result['message'] ), array( 'status' => 400 ) );
+					}
+					return array( 'payment_result' => array( 'redirect_url' => $result['redirect'] ) );
+				},
+			)
+		);
+	}
+);
+
 // src/StoreApi/Routes/V1/CheckoutOrder.php: the buyer pays an order that exists, and may send other addresses with it.
 add_action(
 	'rest_api_init',

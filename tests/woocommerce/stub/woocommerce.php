@@ -14,6 +14,7 @@ defined( 'ABSPATH' ) || exit;
 require __DIR__ . '/orders.php';
 require __DIR__ . '/shop.php';
 require __DIR__ . '/admin.php';
+require __DIR__ . '/blocks.php';
 
 /** includes/class-woocommerce.php: what WC() returns. */
 final class WooCommerce {

@@ -122,7 +122,7 @@ def _authentic(token: str, keys: SigningKeys, *, livemode: bool) -> ClearanceCla
         if not verifies(_unpack(found[0].x), _unpack(signature), f"{header}.{claims}".encode()):
             raise InvalidClearanceToken("The signature of the token is wrong.")
         return msgspec.json.decode(_unpack(claims), type=ClearanceClaims)
-    except (ValueError, msgspec.DecodeError) as error:
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
         raise InvalidClearanceToken("This is not a clearance token.") from error
 
 

@@ -50,7 +50,7 @@ class Webhooks:
             raise InvalidSignature("No signature of the message fits the secret and the body.")
         try:
             return msgspec.json.decode(body, type=Event)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidSignature(f"The message is no event: {error}") from error
 
 

@@ -6,6 +6,7 @@ stored then, and the order is as it was: treat it as a no.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -104,6 +105,10 @@ def begin(
     kinds: Sequence[str] = ["acknowledgment"]
     if needed.identity and not cbid:
         kinds = ["identity", "acknowledgment"]
+    before = (order.state, order.checkout_session_id)
+    # The same call again returns the same session, and there is another after its end, or for
+    # another address or language.
+    asked = repr((needed, return_url, cbid, origin, locale, before)).encode()
     made = client().checkout_sessions.create(
         session_id=order.reference,
         return_url=return_url,
@@ -114,11 +119,11 @@ def begin(
         product_class=needed.product_class,
         origin=origin or None,
         locale="es" if locale.startswith("es") else None,
-        # A repeated call returns the session of the first one; after its end there is another.
-        idempotency_key=f"{order.reference}-after-{order.checkout_session_id or 'none'}",
+        idempotency_key=f"{order.reference}-{hashlib.sha256(asked).hexdigest()}",
     )
     _store(
         order,
+        only_if=before,
         product_class=needed.product_class,
         shipping_zip=needed.shipping_zip,
         checkout_session_id=made.checkout_session_id,
@@ -141,7 +146,7 @@ def refresh(order: CountersignOrder) -> State:
                 clearance = client().clearances.retrieve(session.clearance_id)
             _store(
                 order,
-                while_open=order.checkout_session_id,
+                only_if=(State.OPEN, session.checkout_session_id),
                 session_status=session.status,
                 notice_url="",
                 client_token="",
@@ -224,16 +229,18 @@ def cancel(order: CountersignOrder) -> State:
     return order.state
 
 
-def _store(order: CountersignOrder, *, while_open: str = "", **values: object) -> None:
+def _store(
+    order: CountersignOrder, *, only_if: tuple[State, str] | None = None, **values: object
+) -> None:
     """Store values, and report another state: once, however many requests see it.
 
-    With `while_open` only if that session is still the order's, and open.
+    With `only_if` a state and a session: only if they are still the order's.
     """
     model = type(order)
     with transaction.atomic():
         locked = model._base_manager.select_for_update().get(pk=order.pk)  # noqa: SLF001 - the manager that Django has for this
         before = locked.state
-        if not while_open or (before, locked.checkout_session_id) == (State.OPEN, while_open):
+        if only_if is None or only_if == (before, locked.checkout_session_id):
             for name, value in values.items():
                 setattr(locked, name, value)
             locked.save(update_fields=list(values))
