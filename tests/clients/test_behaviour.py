@@ -16,6 +16,7 @@ from tests.clients.conftest import Place
 from tests.clients.messages import messages
 from tests.clients.proxy import CASES, TABLE
 from tests.clients.runner import Run
+from tests.clients.tokens import ORDER, tokens
 from tests.support import node
 from tools.clients import NAMES
 
@@ -74,6 +75,8 @@ def passed_in_node(place: Place, built: Path, cases: list[str], file: str) -> in
         "key": key,
         "values": values,
         "messages": [message.as_json() for message in messages()],
+        "tokens": [token._asdict() for token in tokens()],
+        "order": ORDER,
     }
     done = subprocess.run(
         ["node", "--test", "--test-reporter=tap", str(node.CLIENT / "test" / file)],

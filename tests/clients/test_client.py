@@ -15,24 +15,29 @@ from traceback import TracebackException
 from typing import assert_type
 
 import httpx2
+import msgspec
 import pytest
 
 from countersign_client import (
     AsyncCountersign,
     Countersign,
     CountersignError,
+    InvalidClearanceToken,
     InvalidSignature,
     Page,
     Retries,
+    SigningKeys,
     UnexpectedResponse,
     errors,
     types,
+    verify_clearance_token,
 )
 from countersign_client.failure import ConnectionFailed
 from countersign_client.resources import Notices
 from countersign_client.retries import wait_before_next
 from countersign_client.testing import SECRET, Answers, Refusal, webhook_message
 from tests.clients.messages import messages
+from tests.clients.tokens import ORDER, tokens
 from tests.docs.markdown import ROOT
 from tests.support.service import free_port
 
@@ -257,6 +262,17 @@ def test_messages_are_judged() -> None:
         else:
             with pytest.raises(InvalidSignature):
                 client.webhooks.unwrap(message.body, message.headers, secret=message.secret)
+
+
+def test_tokens_are_judged() -> None:
+    """What the service signed for this very order is accepted; nothing else is."""
+    for why, token, keys, allows in tokens():
+        known = msgspec.convert({"keys": keys}, SigningKeys)
+        if allows:
+            assert verify_clearance_token(token, keys=known, **ORDER).sub == "clr_1"
+        else:
+            with pytest.raises(InvalidClearanceToken):
+                pytest.fail(f"{why}: {verify_clearance_token(token, keys=known, **ORDER)}")
 
 
 def test_the_wheel_is_built_from_its_folder_alone(tmp_path: Path) -> None:

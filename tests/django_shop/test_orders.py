@@ -71,8 +71,9 @@ def test_another_zip_code_than_the_proved_one_is_not_cleared(shop: Shop) -> None
 
 
 def test_a_declined_order_can_be_begun_again(shop: Shop) -> None:
-    """While a session is open there is no other."""
+    """While a session is open there is no other, and nothing to decide."""
     order = shop.order()
+    assert orders.decide(order) == State.OPEN
     first, needed = (
         order.checkout_session_id,
         orders.needs(["accessory"], state="CA", zip_code="94105"),

@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-const { built, messages } = JSON.parse(process.env.BEHAVIOUR);
+const { built, messages, tokens, order } = JSON.parse(process.env.BEHAVIOUR);
 const load = (name) => import(pathToFileURL(`${built}/${name}.js`).href);
-const { Countersign, errors, InvalidSignature, Webhooks } = await load("index");
+const { Countersign, errors, InvalidClearanceToken, InvalidSignature, verifyClearanceToken, Webhooks } =
+  await load("index");
 const { Answers, Refusal, webhookMessage } = await load("testing");
 
 const STATUS = { cbid: "cbid_1", status: "verified", verified_at: null, expires_at: null };
@@ -110,5 +111,13 @@ test("messages are judged as the Python client judges them", async () => {
     const judged = webhooks.unwrap(Buffer.from(body, "base64"), headers, { secret });
     if (authentic) assert.equal((await judged).id, "evt_1");
     else await assert.rejects(judged, InvalidSignature, JSON.stringify(headers));
+  }
+});
+
+test("tokens are judged as the Python client judges them", async () => {
+  for (const { why, token, keys, allows } of tokens) {
+    const judged = verifyClearanceToken(token, { ...order, keys: { keys } });
+    if (allows) assert.equal((await judged).sub, "clr_1");
+    else await assert.rejects(judged, InvalidClearanceToken, why);
   }
 });

@@ -168,9 +168,10 @@ def refresh(order: CountersignOrder) -> State:
 def decide(order: CountersignOrder) -> State:
     """Ask whether the order may ship, and store the decision: the last one counts.
 
-    Call it before the parcel leaves. An order that was reported as shipped is not decided again.
+    Call it before the parcel leaves. An order that was reported as shipped is not decided again,
+    and one whose buyer is not done not yet.
     """
-    if order.shipped_at is not None:
+    if order.shipped_at is not None or order.session_status != "completed":
         return order.state
     decision = client().clearances.create(
         ack_id=order.ack_id,
