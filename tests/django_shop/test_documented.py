@@ -69,8 +69,6 @@ def project(running: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             before = file.read_text() if file.name == "settings.py" else ""
             # What the forms of the staff have, and a test's have not.
             after = "MIDDLEWARE.remove('django.middleware.csrf.CsrfViewMiddleware')\n"
-            # As the page says of SQLite.
-            after += "DATABASES['default']['OPTIONS'] = {'transaction_mode': 'IMMEDIATE'}\n"
             file.write_text(before + block.text + (after if before else ""))
     do("manage.py", "makemigrations", "--verbosity=0", "shop")
     do("manage.py", "migrate", "--verbosity=0")

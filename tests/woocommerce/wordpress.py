@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import secrets
 import shutil
@@ -99,10 +98,12 @@ class WordPress:
 @contextmanager
 def _running_database(folder: Path) -> Iterator[Path]:
     data, socket = folder / "db", folder / "sock"
+    # Both refuse to be root unless they are named so.
+    person = ["--user=root"] if os.geteuid() == 0 else []
     subprocess.run(
         [
             *(_command("mariadb-install-db"), "--no-defaults", f"--datadir={data}"),
-            *(f"--user={getpass.getuser()}", "--auth-root-authentication-method=normal"),
+            *(*person, "--auth-root-authentication-method=normal"),
             # `--rpm`: as root it would else change the owner of a helper of the system.
             *("--skip-test-db", "--skip-name-resolve", "--rpm"),
         ],
@@ -111,7 +112,7 @@ def _running_database(folder: Path) -> Iterator[Path]:
     )
     command = [
         *(_command("mariadbd"), "--no-defaults", f"--datadir={data}", f"--socket={socket}"),
-        *(f"--user={getpass.getuser()}", f"--pid-file={folder / 'pid'}", "--skip-networking"),
+        *(*person, f"--pid-file={folder / 'pid'}", "--skip-networking"),
         *("--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"),
     ]
     log = folder / "database.log"
