@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -168,7 +170,9 @@ async def _greet(deployment: Deployment) -> None:
     notice_id = parse_notice_file(next(iter(shipped_notice_files().values()))).id
     if known:
         say(f"The demo account already has a test key ({known[-1].hint}), which was shown once.")
-        say("For another one:  .venv/bin/countersign keys create --account demo --mode test")
+        # As this command was typed: from a checkout, or wherever a wheel put it.
+        program = sys.argv[0] if Path(sys.argv[0]).name == "countersign" else "countersign"
+        say(f"For another one:  {program} keys create --account {_DEMO_ACCOUNT} --mode test")
         say(f"Guides and API:  {base}/docs")
         return
     token = (await create_key(deployment.access, account, Mode.TEST)).token
