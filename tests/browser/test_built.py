@@ -35,7 +35,7 @@ def test_the_component_is_built_from_its_source(tmp_path: Path) -> None:
 
 @pytest.mark.npm
 def test_the_package_has_the_file_and_its_types(tmp_path: Path) -> None:
-    """With the README, and nothing of the source."""
+    """With README and licence, and nothing of the source."""
     command = [
         "npm",
         "pack",
@@ -51,7 +51,7 @@ def test_the_package_has_the_file_and_its_types(tmp_path: Path) -> None:
         assert file
         assert file.read() == COMPONENT.read_bytes()
     types = {"dist/countersign-notice.d.ts", "dist/api.d.ts", "dist/view.d.ts"}
-    assert names == {f"dist/{COMPONENT.name}", "package.json", "README.md"} | types
+    assert names == {f"dist/{COMPONENT.name}", "package.json", "README.md", "LICENSE"} | types
 
 
 @pytest.mark.node

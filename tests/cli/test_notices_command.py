@@ -7,6 +7,7 @@ import pytest
 from countersign import notices
 from tests.cli.conftest import Bench
 from tests.cli.notice_files import LINES, write_notice
+from tests.support.service import free_port
 
 REVIEW = ("--by", "A. Counsel", "--against", "https://example.com/law")
 
@@ -375,7 +376,7 @@ def test_a_published_rule_cannot_change(published: Bench, file: Path, tmp_path: 
     assert needed(published, "--mode", "test") == ("required", False)
     # The file that the rule is from says the same, or the server does not start.
     file.write_text(words + changed)
-    said = published.refused("serve")
+    said = published.but(PORT=str(free_port())).refused("serve")
     assert "notice_file_changed" in said
     assert str(file) in said
 
