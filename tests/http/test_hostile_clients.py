@@ -17,9 +17,10 @@ from tests.support.service import Deployment, free_port
 
 CONNECTIONS: Final = 20
 _SERVE: Final = f"""
-import countersign.server.server as server
+from countersign.server import listen, server
+assert server._CONNECTIONS_MAX and listen._UNREAD_MILLISECONDS_MAX
 server._CONNECTIONS_MAX = {CONNECTIONS}
-server._UNREAD_MILLISECONDS_MAX = 500
+listen._UNREAD_MILLISECONDS_MAX = 500
 from countersign.root import main
 main(["serve"])
 """
