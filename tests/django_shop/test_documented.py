@@ -111,6 +111,16 @@ def test_the_documented_shop_shows_an_order_to_its_buyer_alone(project: Project)
         assert browser.post(parcel, data={"tracking_number": "1Z999"}).status_code == 409
 
 
+def test_the_documented_shop_shows_a_wrong_address_to_its_buyer(project: Project) -> None:
+    shopper = Shopper(project.url)
+    with shopper.client as browser:
+        shopper.open("/checkout/")
+        token = {"csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+        address = {"state": "California", "zip": "94105"}
+        response = browser.post(f"{project.url}/checkout/", data=token | address)
+    assert (response.status_code, response.text[:15]) == (422, "Check the state")
+
+
 def test_the_documented_shop_is_paid_without_the_buyer(project: Project) -> None:
     """A webhook is enough."""
     shopper = Shopper(project.url)

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.test.utils import override_settings
 
+from countersign_client import CountersignError
 from countersign_client.testing import webhook_message
 from countersign_client.types import Event
 from countersign_django import orders, receiving, signals
@@ -115,6 +116,47 @@ def test_what_cannot_be_sold_is_refused_before_anything_is_asked(
     with pytest.raises(orders.CannotSell) as caught:
         orders.needs(classes, state="CA", zip_code="94105")
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("state", "zip_code"), [("California", "94105"), ("CA", "9410"), ("CA", "94105-12")]
+)
+def test_a_wrong_address_is_the_mistake_of_the_buyer(
+    shop: Shop, state: str, zip_code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(orders.CannotSell, match=r"Check the state \(two letters\)"):
+        orders.needs(["accessory"], state=state, zip_code=zip_code)
+    assert "invalid_request" in caplog.text
+    assert orders.needs(["accessory"], state=" ca", zip_code="94105 ") is not None
+    assert orders.needs(["accessory"], state="CA", zip_code="94105-1234") is not None
+
+
+def test_what_the_service_refuses_is_logged_once(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The page of the buyer does not say it. Here `begin` fails in `refresh`."""
+    order, needed = shop.order(), orders.needs(["accessory"], state="CA", zip_code="94105")
+    assert needed is not None
+    wrong = {"BASE_URL": shop.server.url, "API_KEY": "csign_sk_test_wrong"}
+    away = wrong | {"BASE_URL": f"http://127.0.0.1:{free_port()}"}
+    for conf, code in ((wrong, "invalid_api_key"), (away, "connection_failed")):
+        caplog.clear()
+        with override_settings(COUNTERSIGN=conf), pytest.raises(CountersignError):
+            orders.begin(order, needed, return_url=shop.url)
+        (record,) = (one for one in caplog.records if one.name == "countersign_django")
+        assert record.levelname == "ERROR"
+        assert code in record.getMessage()
+        assert ("request req_" in caplog.text) == (conf is wrong)
+        assert "csign_sk_test_wrong" not in caplog.text
+
+
+def test_events_are_not_caught_up_while_the_service_is_down(shop: Shop) -> None:
+    away = {"BASE_URL": f"http://127.0.0.1:{free_port()}", "API_KEY": "csign_sk_test_x"}
+    with (
+        override_settings(COUNTERSIGN=away),
+        pytest.raises(CommandError, match=r"could not be read: connection_failed"),
+    ):
+        call_command("countersign_catch_up", hours=1)
 
 
 def test_goods_of_no_class_need_nothing(shop: Shop) -> None:

@@ -37,10 +37,12 @@ RIGHT = {
         ({"BASE_URL": "http://countersign.example.com"}, ["countersign.E004"]),
         ({"BASE_URL": "http://127.0.0.1:8080"}, []),
         ({"API_KEY": "csign_sk_live_x\n"}, ["countersign.E002"]),
+        ({"API_KEY": "csign_sk_test_..."}, ["countersign.E002"]),
         ({"BASE_URL": "https://[countersign"}, ["countersign.E003"]),
         ({"BASE_URL": "https://countersign.example.com/?a"}, ["countersign.E003"]),
         ({"WEBHOOK_SECRET": "secret"}, ["countersign.E005"]),
         ({"WEBHOOK_SECRET": "whsec_"}, ["countersign.E005"]),
+        ({"WEBHOOK_SECRET": "whsec_..."}, ["countersign.E005"]),
         ({"TIMEOUT_SECONDS": "5"}, ["countersign.E006"]),
         ({"TIMEOUT_SECONDS": 0}, ["countersign.E006"]),
         ({"WEBHOOK_SECRET": ""}, ["countersign.W001"]),
@@ -49,6 +51,27 @@ RIGHT = {
 def test_wrong_settings_are_found_by_a_check(wrong: dict[str, Any], found: list[str]) -> None:
     with override_settings(COUNTERSIGN=RIGHT | wrong):
         assert [one.id for one in settings_work()] == found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ({"API_KEY": "csign_sk_test_..."}, "in full"),
+        ({"API_KEY": "csign_sk_live_x\n"}, "new line"),
+        ({"API_KEY": SECRET}, "is a webhook secret"),
+        ({"API_KEY": "x"}, "begins with csign_sk_"),
+        ({"BASE_URL": "countersign.example.com"}, "Is it https://countersign.example.com?"),
+        ({"BASE_URL": "https://countersign.example.com/?a"}, "follow a ?"),
+        ({"WEBHOOK_SECRET": "whsec_..."}, "in full"),
+        ({"WEBHOOK_SECRET": RIGHT["API_KEY"]}, "is an API key"),
+        ({"WEBHOOK_SECRET": "x"}, "begins with whsec_"),
+    ],
+)
+def test_a_check_says_what_is_wrong_with_the_value(wrong: dict[str, str], hint: str) -> None:
+    with override_settings(COUNTERSIGN=RIGHT | wrong):
+        (found,) = settings_work()
+    assert hint in str(found.hint)
+    assert " none." not in found.msg
 
 
 def test_a_test_key_is_found_before_a_deployment() -> None:

@@ -36,24 +36,49 @@ def settings_work(**_: Any) -> list[CheckMessage]:  # noqa: ANN401 - Django pass
         )
         if not value
     ]
-    if conf.api_key and not re.fullmatch(r"csign_[sr]k_[!-~]+", conf.api_key):
-        hint = "It begins with csign_, in one line: make one with `countersign keys create`."
-        found.append(Error("COUNTERSIGN's API_KEY is none.", hint=hint, id="countersign.E002"))
+    if conf.api_key and not re.fullmatch(r"csign_[sr]k_[!-~]+(?<!\.\.\.)", conf.api_key):
+        hint = _hint(
+            conf.api_key,
+            "It begins with csign_sk_ or csign_rk_, in one line: `countersign dev` shows one, and "
+            "`countersign keys create` makes one.",
+        )
+        message = "COUNTERSIGN's API_KEY is not a key of the service."
+        found.append(Error(message, hint=hint, id="countersign.E002"))
     if conf.base_url and not _leads_somewhere(conf.base_url):
-        hint = "Set it to an address such as https://countersign.example.com."
-        found.append(Error("COUNTERSIGN's BASE_URL is none.", hint=hint, id="countersign.E003"))
+        hint = "Write it like https://countersign.example.com: no part of it may follow a ? or #."
+        if "://" not in conf.base_url:
+            hint = f"Is it https://{conf.base_url}?"
+        message = "COUNTERSIGN's BASE_URL is not an address: it begins with https://."
+        found.append(Error(message, hint=hint, id="countersign.E003"))
     elif (url := urlsplit(conf.base_url)).scheme == "http" and url.hostname not in LOOPBACK:
         message = "COUNTERSIGN's BASE_URL is plain http: the key can be read on the way."
         found.append(Error(message, id="countersign.E004"))
     if conf.webhook_secret and not _verifies(conf.webhook_secret):
-        hint = "It begins with whsec_ (or whpk_, which needs countersign-client[tokens])."
-        message = "COUNTERSIGN's WEBHOOK_SECRET is none."
+        hint = _hint(
+            conf.webhook_secret,
+            "It begins with whsec_ and is shown when the endpoint is made, or when `csign listen` "
+            "starts. (Or with whpk_, which needs countersign-client[tokens].)",
+        )
+        message = "COUNTERSIGN's WEBHOOK_SECRET is not a webhook secret."
         found.append(Error(message, hint=hint, id="countersign.E005"))
     seconds: Any = conf.timeout_seconds
     if not (isinstance(seconds, int | float) and seconds > 0):
         message = "COUNTERSIGN's TIMEOUT_SECONDS is no number of seconds."
         found.append(Error(message, id="countersign.E006"))
     return found
+
+
+def _hint(refused: str, otherwise: str) -> str:
+    """What is probably wrong with a key or secret; it is not shown."""
+    if refused.endswith(("...", "…")):
+        return "It ends with dots, as in the guide: set it in full, as the service showed it."
+    if refused != refused.strip():
+        return "A space or a new line is around it."
+    if refused.startswith("csign_"):
+        return f"It is an API key, or a part of one. {otherwise}"
+    if refused.startswith("wh"):
+        return f"It is a webhook secret, or a part of one. {otherwise}"
+    return otherwise
 
 
 def _leads_somewhere(base_url: str) -> bool:

@@ -1,14 +1,16 @@
 """What a shop does with an order: these functions ask Countersign, and store what it returns.
 
-All raise a `CountersignError` of the client if the service refuses or does not respond. Nothing is
-stored then, and the order is as it was: treat it as a no.
+All raise a `CountersignError` of the client if the service refuses or does not respond. It is
+logged, nothing is stored then, and the order is as it was: treat it as a no.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -16,14 +18,32 @@ from typing import Final
 from django.db import transaction
 from django.utils import timezone
 
-from countersign_client import CountersignError
+from countersign_client import CountersignError, errors
 from countersign_django.conf import client
 from countersign_django.models import CountersignOrder, State
 from countersign_django.signals import order_changed
 
+logger: Final = logging.getLogger("countersign_django")
+LOGGED: Final = "It is in the log of countersign_django."
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """Log why a call failed, once: a buyer is not shown that the key of the shop is wrong."""
+    try:
+        yield
+    except CountersignError as error:
+        if LOGGED not in getattr(error, "__notes__", ()):
+            logger.error("%s", error)  # noqa: TRY400 - a traceback says no more
+            error.add_note(LOGGED)
+        raise
+
 
 class CannotSell(Exception):
-    """This cart cannot be sold in one order, or not at all. `code` is a word of the API."""
+    """This cart cannot be sold in one order, to this address, or not at all.
+
+    The message is for the buyer, `code` for programs.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -40,6 +60,7 @@ class Needed:
     identity: bool
 
 
+@_logged()
 def needs(
     product_classes: Collection[str], *, state: str, zip_code: str, residence_state: str = ""
 ) -> Needed | None:
@@ -48,16 +69,23 @@ def needs(
     `state` is the two-letter code of the Postal Service. Without `residence_state` it is not known
     where the buyer lives, and what is not known is needed.
 
-    Raises CannotSell.
+    Raises CannotSell, also for an address that is not one.
     """
+    state, zip_code = state.strip().upper(), zip_code.strip()
     classes = sorted(set(product_classes))
     if not classes:
         return None
-    answer = client().requirements.retrieve(
-        product_classes=classes,
-        ship_to={"state": state, "zip": zip_code[:5]},
-        residence_state=residence_state or None,
-    )
+    try:
+        answer = client().requirements.retrieve(
+            product_classes=classes,
+            ship_to={"state": state, "zip": zip_code},
+            residence_state=residence_state or None,
+        )
+    except errors.InvalidRequest as error:
+        # The buyer's mistake, or, if a class cannot be one, the shop's.
+        logger.warning("Refused as a wrong address: %s", error)
+        message = "Check the state (two letters) and the ZIP code (five digits)."
+        raise CannotSell("invalid_address", message) from error
     if refused := [w.product_class for w in answer.warnings if w.type == "not_sufficient"]:
         raise CannotSell("not_sufficient", f"Not shipped to buyers: {', '.join(refused)}.")
     # What is unknown is needed: only `not_required` means that nothing is.
@@ -74,6 +102,7 @@ def needs(
     )
 
 
+@_logged()
 def begin(
     order: CountersignOrder,
     needed: Needed,
@@ -136,6 +165,7 @@ def begin(
     return order.notice_url
 
 
+@_logged()
 def refresh(order: CountersignOrder) -> State:
     """Read the session of an order that waits for its buyer, and store how it ended."""
     if order.state == State.OPEN:
@@ -165,6 +195,7 @@ def refresh(order: CountersignOrder) -> State:
     return order.state
 
 
+@_logged()
 def decide(order: CountersignOrder) -> State:
     """Ask whether the order may ship, and store the decision: the last one counts.
 
@@ -192,6 +223,7 @@ def decide(order: CountersignOrder) -> State:
     return order.state
 
 
+@_logged()
 def report(
     order: CountersignOrder,
     *,
@@ -217,6 +249,7 @@ def report(
     )
 
 
+@_logged()
 def cancel(order: CountersignOrder) -> State:
     """End the session of an order that waits for its buyer: the link collects nothing more."""
     if order.state == State.OPEN:

@@ -7,9 +7,11 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Final
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from countersign_client import CountersignError
 from countersign_django.conf import client
 from countersign_django.receiving import receive
 
@@ -25,13 +27,16 @@ class Command(BaseCommand):
     def handle(self, **options: int) -> None:
         since = timezone.now() - timedelta(hours=options["hours"])
         new, failed = 0, []
-        for event in client().events.list(since=since):
-            try:
-                new += receive(event)
-            except Exception:
-                # One order whose payment fails does not hold up the others.
-                logger.exception("The event %s could not be processed.", event.id)
-                failed.append(event.id)
+        try:
+            for event in client().events.list(since=since):
+                try:
+                    new += receive(event)
+                except Exception:
+                    # One order whose payment fails does not hold up the others.
+                    logger.exception("The event %s could not be processed.", event.id)
+                    failed.append(event.id)
+        except (CountersignError, ImproperlyConfigured) as error:
+            raise CommandError(f"The events could not be read: {error}") from error
         self.stdout.write(f"{new} events were missing.")
         if failed:
             raise CommandError(f"{len(failed)} could not be processed: {', '.join(failed)}")
