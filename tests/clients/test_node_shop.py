@@ -270,6 +270,10 @@ def test_the_documented_shop_sells(place: Place, built: Path, tmp_path: Path) ->
             parcel = f"{shop.url}/dispatch/{session().session_id}"
             return customer.client.post(parcel, data={"tracking_number": "1Z9"}).text
 
+        wrong = {"product": "handgard", "state": "CA", "zip": "94105"}
+        assert customer.client.post(f"{shop.url}/orders", data=wrong).status_code == 400
+        wrong |= {"product": "handguard", "state": "California"}
+        assert customer.client.post(f"{shop.url}/orders", data=wrong).status_code == 422
         customer.identify(ordered(), "underage")
         assert "age_below_minimum" in order_page()
         done = customer.initial(customer.identify(ordered()))
