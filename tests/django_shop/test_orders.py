@@ -16,6 +16,7 @@ from countersign_client import CountersignError
 from countersign_client.testing import webhook_message
 from countersign_client.types import Event
 from countersign_django import orders, receiving, signals
+from countersign_django.conf import client
 from countersign_django.models import ReceivedEvent, State
 from tests.cli.serving import wait_until
 from tests.django_shop.conftest import Shop
@@ -141,8 +142,10 @@ def test_what_the_service_refuses_is_logged_once(
     away = wrong | {"BASE_URL": f"http://127.0.0.1:{free_port()}"}
     for conf, code in ((wrong, "invalid_api_key"), (away, "connection_failed")):
         caplog.clear()
-        with override_settings(COUNTERSIGN=conf), pytest.raises(CountersignError):
-            orders.begin(order, needed, return_url=shop.url)
+        with override_settings(COUNTERSIGN=conf):
+            with pytest.raises(CountersignError):
+                orders.begin(order, needed, return_url=shop.url)
+            client().close()
         (record,) = (one for one in caplog.records if one.name == "countersign_django")
         assert record.levelname == "ERROR"
         assert code in record.getMessage()
