@@ -93,6 +93,8 @@ def test_evidence_is_saved(run: Run, vendor: Countersign, tmp_path: Path) -> Non
     failed = run("proof", ack_id, "--output", str(tmp_path / "none" / "x"), "--json")
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert json.loads(failed.stderr)["error"]["code"] == "file_not_written"
+    swapped = run("certificate", "clr_01km9x4zq2e6t9m0r5c7v3w8xa", "--json")
+    assert json.loads(swapped.stderr)["error"]["code"] == "invalid_argument"
     dossier = run("dossier", ack_id, "-o", "-").stdout_bytes
     assert zipfile.ZipFile(io.BytesIO(dossier)).testzip() is None
 

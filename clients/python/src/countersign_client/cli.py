@@ -198,6 +198,9 @@ def _evidence(what: str, suffix: str, help_: str) -> None:
     @connected
     def save(client: Countersign, *, id_: str, output: str | None, as_json: bool) -> None:
         of = client.clearances if id_.startswith("clr_") else client.acknowledgments
+        if not hasattr(of, what):
+            why = f"A {what} is of an acknowledgment: ack_…, not {id_}."
+            _fail("invalid_argument", why, as_json=as_json)
         content = getattr(of, what)(id_, wait_seconds=10)
         content = content.encode() if isinstance(content, str) else content
         if output == "-":
