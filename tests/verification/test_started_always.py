@@ -80,7 +80,9 @@ class Pages:
         walk(self._made[which], outcome, zip_)
         if outcome in CLOSING:
             self.closed.add(which)
-        if outcome in POSITIVE and zip_ == ZIP:
+        # The page's "another ZIP code" is the other one of these two than what was typed.
+        shown = zip_ if outcome != "wrong_zip" else ZIPS[1 - ZIPS.index(zip_)]
+        if outcome in {*POSITIVE, "wrong_zip"} and shown == ZIP:
             self.good.add(which)
 
 
