@@ -172,6 +172,8 @@ records: Final = _table(
     Column("digest", LargeBinary, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Index(None, "account_id", "mode", "type", "id"),
+    # For a list by a notice, which may be rare among the records of its account.
+    Index(None, "account_id", "mode", "type", "notice_id", "id"),
 )
 
 disclosures: Final = _table(

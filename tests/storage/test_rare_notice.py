@@ -1,0 +1,87 @@
+"""A list by a notice that hardly any acknowledgment is of does not walk the account."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import URL, Connection, event
+
+from countersign.access.key import Principal
+from countersign.acknowledgments.find import find
+from countersign.acknowledgments.schemas import AcknowledgmentsQuery
+from countersign.db import schema
+from countersign.db.engine import Purpose, open_engine
+from countersign.db.tables import accounts, records
+from tests.storage import items
+
+_INDEX = "ix_records_account_id_mode_type_notice_id_id"
+_RARE = 3
+
+
+def become_first_release(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Leave only the first migration."""
+    migrations = folder / "migrations of the first release"
+    shutil.copytree(schema._MIGRATIONS, migrations)
+    for file in (migrations / "versions").glob("[0-9]*_*.py"):
+        if file.stem != "0001_initial":
+            file.unlink()
+    monkeypatch.setattr(schema, "_MIGRATIONS", migrations)
+
+
+def fill(connection: Connection, who: Principal) -> None:
+    """Store 4,000 acknowledgments of one notice, and three of another one among the oldest."""
+    account = {"id": who.account_id, "name": "shop", "created_at": items.NOON}
+    connection.execute(accounts.insert(), account)
+    rows = [
+        {
+            "id": f"ack_{n:08d}",
+            "account_id": who.account_id,
+            "mode": who.mode,
+            "type": "acknowledgment",
+            "notice_id": "rare" if n < _RARE else "common",
+            "at": items.NOON,
+            "digest": n.to_bytes(32),
+            "body": b"{}",
+        }
+        for n in range(4_000)
+    ]
+    connection.execute(records.insert(), rows)
+
+
+def explained(connection: Connection, who: Principal) -> str:
+    """Return the engine's plan for the first page of the rare notice."""
+    asked: list[tuple[str, Any]] = []
+    event.listen(
+        connection, "before_cursor_execute", lambda *args: asked.append((args[2], args[3]))
+    )
+    found = find(connection, who, AcknowledgmentsQuery(notice_id="rare"))
+    assert [item.ack_id for item in found] == [f"ack_{n:08d}" for n in (2, 1, 0)]
+    [(statement, values)] = asked
+    explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+    plan = connection.exec_driver_sql(f"{explain} {statement}", values)
+    return "\n".join(row[-1] for row in plan)
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+def test_a_list_by_a_rare_notice_begins_at_its_own_records(
+    empty_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, analysed: bool
+) -> None:
+    """Also in a database of the first revision that was filled before, with statistics or not."""
+    who = items.principal(items.account())
+    with monkeypatch.context() as first_release:
+        become_first_release(first_release, tmp_path)
+        schema.upgrade(empty_url)
+    engine = open_engine(empty_url, Purpose.WRITE)
+    with engine.begin() as connection:
+        fill(connection, who)
+    schema.upgrade(empty_url)
+    schema.check(empty_url)
+    with engine.begin() as connection:
+        if analysed:
+            connection.exec_driver_sql("ANALYZE")
+        plan = explained(connection, who)
+    engine.dispose()
+    assert _INDEX in plan
