@@ -207,7 +207,7 @@ def test_every_status_has_its_outcome(status: object, outcome: Finding) -> None:
     [
         (proved_by(licence(birthdate="1990")), "birthdate", ["age_unknown"]),
         (
-            proved_by(licence(expiration_date="2030-01")),
+            proved_by(licence(expiration_date="01/2030")),
             "expiration-date",
             ["document_expiry_unknown"],
         ),

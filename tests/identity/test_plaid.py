@@ -302,7 +302,11 @@ def test_a_name_that_agrees_in_part_counts_with_the_birth_date(change: dict[str,
     [
         (extracted(date_of_birth="29/05/1990"), "date_of_birth", ["age_unknown"]),
         (extracted(date_of_birth=19900529), "date_of_birth", ["age_unknown"]),
-        (extracted(expiration_date="2030-02-30"), "expiration_date", ["document_expiry_unknown"]),
+        (
+            extracted(expiration_date="2030-02-30"),
+            "extracted_data.expiration_date",
+            ["document_expiry_unknown"],
+        ),
         (extracted(address="94111"), "address", ["zip_unknown"]),
         (changed(completed_at="yesterday"), "completed_at", []),
     ],

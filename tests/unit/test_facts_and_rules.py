@@ -142,6 +142,7 @@ def test_facts_hold_nothing_but_what_was_proved(unexpired: Tri) -> None:
         "country_assumed",
         "document_checked",
         "document_unexpired",
+        "expiry_unread",
         "zip_sources",
     }
 

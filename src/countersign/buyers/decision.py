@@ -142,13 +142,14 @@ def decide(
         finer = (result.reason,) if reasons and result.reason else ()
         return _decision(status, *reasons, *finer)
     today = rules.day_of(now)
-    age, last, unexpired = _age(result, today), None, Tri.UNKNOWN
-    if result.document is not None and (last := result.document.expires_on) is not None:
+    document, last, unexpired = result.document, None, Tri.UNKNOWN
+    age, unread = _age(result, today), document is not None and document.expiry_unread
+    if document is not None and (last := document.expires_on) is not None:
         # On the day of its expiry it still is valid.
         unexpired = Tri.PASS if today <= last else Tri.FAIL
     proved, wanted = proved_zips(result, rules), zip5(shipping_zip)
     matching = [one for one in proved if one.digits == wanted]
-    against = [*document_reasons(unexpired, rules)]
+    against = [*document_reasons(unexpired, rules, unread=unread)]
     if age is None or age < rules.minimum_age:
         against.append(Reason.AGE_UNKNOWN if age is None else Reason.AGE_BELOW_MINIMUM)
     if not matching:
@@ -168,8 +169,9 @@ def decide(
         document_expires_on=last,
         facts=Facts(
             age_over=max([one for one in (*AGES_KEPT, rules.minimum_age) if one <= age]),
-            document_checked=result.document is not None,
+            document_checked=document is not None,
             document_unexpired=unexpired,
+            expiry_unread=unread,
             zip_sources=tuple(sorted({one.source for one in matching})),
             country_assumed=all(one.country_assumed for one in matching),
         ),

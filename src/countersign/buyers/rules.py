@@ -27,7 +27,8 @@ class DocumentExpiry(StrEnum):
     """What is asked of the document's expiry date."""
 
     UNEXPIRED_IF_KNOWN = "unexpired_if_known"
-    """A document that is known to have expired fails; one without a known date passes."""
+    """A document that is known to have expired fails, and so does one whose date cannot be read;
+    one without a date passes."""
     UNEXPIRED = "unexpired"
     """It has to be known, and not reached."""
     IGNORED = "ignored"
@@ -135,6 +136,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     """An age in years that the person had reached: one of a few, not the age."""
     document_checked: bool
     document_unexpired: Tri
+    expiry_unread: bool = False
+    """Whether the document says when it expires, in a form that could not be read."""
     zip_sources: tuple[FactSource, ...]
     """The sources of the addresses whose ZIP code was the one shipped to."""
     country_assumed: bool = False
@@ -149,6 +152,7 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
         age_over=max(one.age_over, other.age_over),
         document_checked=one.document_checked or other.document_checked,
         document_unexpired=unexpired,
+        expiry_unread=one.expiry_unread and other.expiry_unread,
         zip_sources=tuple(sorted({*one.zip_sources, *other.zip_sources})),
         country_assumed=one.country_assumed and other.country_assumed,
     )
@@ -156,22 +160,24 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
 
 def shortfalls(facts: Facts, rules: VerificationRules) -> tuple[Reason, ...]:
     """What these rules ask for beyond what was proved; empty if they are satisfied."""
-    reasons = []
+    reasons = [*document_reasons(facts.document_unexpired, rules, unread=facts.expiry_unread)]
     if facts.age_over < rules.minimum_age:
         reasons.append(Reason.AGE_NOT_PROVED)
     assumed = facts.country_assumed and rules.absent_country is not AbsentCountry.US
     if assumed or set(facts.zip_sources).isdisjoint(rules.zip_sources):
         reasons.append(Reason.ADDRESS_NOT_PROVED)
-    return (*document_reasons(facts.document_unexpired, rules), *reasons)
+    return tuple(reasons)
 
 
-def document_reasons(unexpired: Tri, rules: VerificationRules) -> tuple[Reason, ...]:
+def document_reasons(
+    unexpired: Tri, rules: VerificationRules, *, unread: bool
+) -> tuple[Reason, ...]:
     """What the rules have against a document."""
     if rules.document_expiry is DocumentExpiry.IGNORED or unexpired is Tri.PASS:
         return ()
     if unexpired is Tri.FAIL:
         return (Reason.DOCUMENT_EXPIRED,)
-    if rules.document_expiry is DocumentExpiry.UNEXPIRED:
+    if unread or rules.document_expiry is DocumentExpiry.UNEXPIRED:
         return (Reason.DOCUMENT_EXPIRY_UNKNOWN,)
     return ()
 

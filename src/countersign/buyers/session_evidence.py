@@ -123,6 +123,7 @@ def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes
             ],
             "document_type": result.document and result.document.type,
             "document_expires_on": result.document and result.document.expires_on,
+            "document_expiry_unread": result.document and result.document.expiry_unread,
         },
         "decision": {
             "status": decision.status,
@@ -157,12 +158,13 @@ def result_in(content: dict[str, Any], accepted_zip: str) -> ProviderResult:
     """What a provider said, read from the evidence of it, and the ZIP an operator accepts."""
     read = content["read"]
     type_, expires_on = read["document_type"], read["document_expires_on"]
-    document = {"type": type_, "expires_on": expires_on}
+    unread = bool(read.get("document_expiry_unread"))
+    document = {"type": type_, "expires_on": expires_on, "expiry_unread": unread}
     accepted = {"postal_code": accepted_zip, "country": "US", "source": FactSource.OPERATOR}
     members = {name: read[name] for name in (*_READ, "decided_at")} | {
         "provider": content["provider"],
         "session_id": content["request"]["session_id"],
         "addresses": [*read["addresses"], accepted],
-        "document": document | _NO_ISSUER if type_ or expires_on else None,
+        "document": document | _NO_ISSUER if type_ or expires_on or unread else None,
     }
     return msgspec.convert(members, ProviderResult)

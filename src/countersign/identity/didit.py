@@ -209,12 +209,14 @@ class Didit(IdentityProvider[DiditCredentials]):
             addresses = [replace(each, source=FactSource.NONE) for each in addresses]
             person = replace(person, date_of_birth=None)
         kind = read.text(last, "document_type")
+        expiry = read.expiry(last, "expiration_date")
         document = Document(
             type=kind,
             issuing_country=read.text(last, "issuing_state"),
             # `issuing_state` is a country: the state is that of the address on the document.
             issuing_region=read.text(last, "parsed_address.region"),
-            expires_on=read.iso_date(last, "expiration_date"),
+            expires_on=expiry.on,
+            expiry_unread=expiry.unread,
         )
         return self._of_person(
             result,

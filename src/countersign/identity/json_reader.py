@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from calendar import monthrange
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib import resources
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from countersign.identity.model import Finding, Tri
 from countersign.reason import Reason
@@ -26,7 +27,17 @@ Object: TypeAlias = Mapping[str, Any]
 
 _DEPTH_MAX: Final = 32
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_PARTS: Final = ("year", "month", "day")
+_LAST_DAY: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})([T ]\S+)?)?)?", re.ASCII)
 _unread: ContextVar[list[str] | None] = ContextVar("unread", default=None)
+
+
+class Expiry(NamedTuple):
+    """When a document expires."""
+
+    on: date | None
+    unread: bool
+    """Whether the document says so in a form that cannot be read."""
 
 
 class Unreadable(Exception):
@@ -157,6 +168,15 @@ def parts_date(parts: Object, path: str) -> date | None:
     return None
 
 
+def expiry(parts: Object, path: str) -> Expiry:
+    """The last day of a document: see `as_expiry`."""
+    outer = path.rpartition(".")[0]
+    if outer and not isinstance(value(parts, outer), dict | None):
+        unreadable(outer)
+        return Expiry(None, unread=True)
+    return as_expiry(value(parts, path), path)
+
+
 def instant(parts: Object, path: str) -> datetime | None:
     """A time of RFC 3339, or Unix seconds; in UTC."""
     found = value(parts, path)
@@ -233,6 +253,40 @@ def as_date(found: object, label: str) -> date | None:
         pass
     unreadable(label)
     return None
+
+
+def as_expiry(found: object, label: str) -> Expiry:
+    """A value that has to be the last day of a document.
+
+    What has one meaning is read: `2030-01-31`, a date-time by its date, a month or a year (as a
+    text, or as an object of which `day`, or `day` and `month`, are null) by its last day.
+    """
+    if found is None or found in ("", {}):
+        return Expiry(None, unread=False)
+    try:
+        return Expiry(_last_day(found), unread=False)
+    except (ValueError, OverflowError):
+        unreadable(label)
+        return Expiry(None, unread=True)
+
+
+def _last_day(found: object) -> date | None:
+    """The last day that a document is valid on; ValueError for what is no such day."""
+    given: list[Any] = [None]
+    if isinstance(found, str) and (written := _LAST_DAY.fullmatch(found)):
+        if written[4]:
+            datetime.fromisoformat(found)
+        given = [part and int(part) for part in written.groups()[:3]]
+    elif isinstance(found, dict) and found.keys() <= {*_PARTS}:
+        given = [found.get(part) for part in _PARTS]
+        if given == [None, None, None]:
+            return None
+    if given[0] is None or not {type(part) for part in given} <= {int, type(None)}:
+        raise ValueError
+    year, month, day = given
+    if month is None:
+        return date(year, 12, 31)
+    return date(year, month, monthrange(year, month)[1] if day is None else day)
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

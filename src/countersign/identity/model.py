@@ -94,6 +94,8 @@ class Document(_Private):
     issuing_country: str | None
     issuing_region: str | None
     expires_on: date | None
+    expiry_unread: bool = False
+    """Whether it says when it expires, in a form that cannot be read: that is never a pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final, Literal
 
@@ -466,15 +466,17 @@ def _document(
     properties: read.Object, output: read.Object, declared: OnfidoOutput
 ) -> Document | None:
     """The document, by the report or by a declared date of its expiry."""
-    expires_on: date | None = None
+    expiry = read.expiry(properties, "date_of_expiry")
     if declared.expires_on is not None:
-        expires_on = read.as_date(declared.expires_on.of(output), "output")
+        stated = read.as_expiry(declared.expires_on.of(output), "output")
         if not properties and declared.expires_on.source != "document":
             return None
-    if not properties and expires_on is None:
+        expiry = stated if expiry.on is None and any(stated) else expiry
+    if not properties and not any(expiry):
         return None
     names = {"type": "document_type", "issuing_region": "issuing_state"}
     return Document(
         **read.texts(properties, "issuing_country", **names),
-        expires_on=read.iso_date(properties, "date_of_expiry") or expires_on,
+        expires_on=expiry.on,
+        expiry_unread=expiry.unread,
     )

@@ -421,9 +421,11 @@ def _document(proof: _Verification) -> Document:
         kind = "dl" if proof.value(region) else "mdoc"
     elif proof.kind == AAMVA:
         region, kind = "issuing-authority", "dl"
+    expiry = read.expiry(proof.attributes, "expiration-date")
     return Document(
         type=kind,
         issuing_country="US" if proof.kind == AAMVA else proof.value(country),
         issuing_region=proof.value(region),
-        expires_on=read.iso_date(proof.attributes, "expiration-date"),
+        expires_on=expiry.on,
+        expiry_unread=expiry.unread,
     )

@@ -292,20 +292,23 @@ class Plaid(IdentityProvider[PlaidCredentials]):
             born, source = read.iso_date(user, "date_of_birth"), FactSource.DATABASE
         names = read.texts(name, "given_name", "family_name")
         lives_at = user if matched and _is_address_matched(body) else {}
-        expires_on = read.iso_date(shown, "expiration_date")
+        expiry = read.expiry(document, "extracted_data.expiration_date")
         found = _code(document, "analysis.extracted_data.expiration_date")
-        if expires_on is None and found == "expired":
+        if expiry.on is None and found == "expired":
             # Expired documents are a matter of the account's rules. Without a date it is the latest
             # one that was over everywhere when Plaid decided.
             decided_at = result.decided_at
-            expires_on = date.min if decided_at is None else decided_at.date() - timedelta(days=2)
+            last = date.min if decided_at is None else decided_at.date() - timedelta(days=2)
+            expiry = read.Expiry(last, unread=False)
         parts = read.texts(shown, "issuing_country", "issuing_region", type="category")
         return self._of_person(
             result,
             Holder(**names, date_of_birth=born),
             [_address(shown, FactSource.DOCUMENT), _address(lives_at, FactSource.DATABASE)],
             born_by=source,
-            document=Document(**parts, expires_on=expires_on) if document else None,
+            document=Document(**parts, expires_on=expiry.on, expiry_unread=expiry.unread)
+            if document
+            else None,
             number=read.text(shown, "id_number"),
         )
 

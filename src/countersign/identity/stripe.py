@@ -235,11 +235,13 @@ class Stripe(IdentityProvider[StripeCredentials]):
         names = ("line1", "line2", "city", "postal_code", "country")
         written = read.mapping(session, "verified_outputs.address")
         lives_at = address(written, source, *names, region="state")
+        expiry = read.expiry(report, "document.expiration_date")
         document = Document(
             **read.texts(report, type="document.type", issuing_country="document.issuing_country"),
             # Stripe does not name the issuing state: a licence is issued where its holder lives.
             issuing_region=lives_at.region if lives_at else None,
-            expires_on=read.parts_date(report, "document.expiration_date"),
+            expires_on=expiry.on,
+            expiry_unread=expiry.unread,
         )
         found = Holder(
             given_name=read.text(session, "verified_outputs.first_name"),

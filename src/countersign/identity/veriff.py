@@ -204,11 +204,13 @@ class Veriff(IdentityProvider[VeriffCredentials]):
         ]
         # A document without a state was issued by that of the address on it.
         regions = (each.region for each in addresses if each and each.region)
+        expiry = read.expiry(verification, "document.validUntil")
         document = Document(
             type=kind,
             issuing_country=read.text(verification, "document.country"),
             issuing_region=read.text(verification, "document.state") or next(regions, None),
-            expires_on=read.iso_date(verification, "document.validUntil"),
+            expires_on=expiry.on,
+            expiry_unread=expiry.unread,
         )
         named = holder(verification, "person.firstName", "person.lastName", "person.dateOfBirth")
         return self._of_person(
