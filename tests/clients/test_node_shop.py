@@ -175,6 +175,19 @@ def test_unknown_is_required(shop: Shop, customer: Customer) -> None:
     assert "It is not known" in customer.open(f"/orders/{shop.last()['id']}").text
 
 
+@pytest.mark.parametrize(("state", "zip_code"), [("OR", "94105"), ("WA", "90210"), ("HI", "94105")])
+def test_a_parcel_to_california_waits_whatever_the_state_says(
+    shop: Shop, customer: Customer, state: str, zip_code: str
+) -> None:
+    """It is neither charged nor packed, and what may not be sent there is refused."""
+    where = {"state": state, "zip": zip_code, "residence": state}
+    assert customer.check_out("mill", **where).heading == "Identity check"
+    assert (shop.last()["needs"], shop.last()["payments"]) == ("required", ["authorised"])
+    customer.client.auth = STAFF
+    assert f"mill to {state}" not in customer.open("/dispatch").text
+    assert customer.check_out("barrel", **where).heading == "Not sold here"
+
+
 def test_what_needs_no_notice_is_sold_as_ever(shop: Shop, customer: Customer) -> None:
     assert customer.check_out("apron").heading == "Thank you"
     assert shop.last()["payments"] == ["authorised", "captured"]

@@ -78,6 +78,14 @@ def test_a_resident_of_california_needs_the_notice_wherever_it_ships(shopper: Sh
     assert page.heading == "Identity check"
 
 
+@pytest.mark.parametrize(("state", "zip_code"), [("OR", "94105"), ("WA", "90210"), ("HI", "94105")])
+def test_a_parcel_to_california_needs_the_notice_whatever_the_state_says(
+    shopper: Shopper, state: str, zip_code: str
+) -> None:
+    page = shopper.order("handguard", state=state, zip=zip_code, residence=state)
+    assert page.heading == "Identity check"
+
+
 def test_a_verified_buyer_is_asked_only_for_the_initials(
     shopper: Shopper, vendor: httpx2.Client
 ) -> None:

@@ -80,7 +80,10 @@ export interface Cart {
 export interface Destination {
   /** Two-letter USPS code. One that is not in use is unknown. */
   state: string;
-  /** ZIP or ZIP+4. One that cannot be in `state` makes the state unknown. */
+  /**
+   * ZIP or ZIP+4. A parcel goes where it says: one of a state that a rule names counts as delivered
+   * there, any other one that is not in `state` makes the state unknown.
+   */
   zip?: string | null | undefined;
 }
 
@@ -147,6 +150,7 @@ export type RequirementReason = Open<
   | "state_not_named"
   | "state_unknown"
   | "zip_contradicts_state"
+  | "zip_in_several_states"
 >;
 
 /** Whether the buyer has to be verified, and what has to be proved. */
@@ -163,16 +167,23 @@ export type RequiredCheck = Open<
   | "age"
 >;
 
-/** `not_sufficient`: the notice does not suffice for this class of products. */
+/**
+ * `not_sufficient`: the notice does not suffice for this class of products.
+ *
+ * `zip_contradicts_state`: the ZIP code of `ship_to` is not in its state, so the address is wrong.
+ */
 export interface RequirementWarning {
   type: WarningType;
-  notice_id: string;
-  product_class: string;
+  /** Of `not_sufficient`; else null. */
+  notice_id: string | null;
+  /** Of `not_sufficient`; else null. */
+  product_class: string | null;
 }
 
 /** What else to know of an order. */
 export type WarningType = Open<
   | "not_sufficient"
+  | "zip_contradicts_state"
 >;
 
 /** The buyer's initials on every line of a notice. */

@@ -67,14 +67,18 @@ class WarningType(StrEnum):
     """What else to know of an order."""
 
     NOT_SUFFICIENT = "not_sufficient"
+    ZIP_CONTRADICTS_STATE = "zip_contradicts_state"
 
 
 class RequirementWarning(Struct, frozen=True, kw_only=True):
-    """`not_sufficient`: the notice does not suffice for this class of products."""
+    """`not_sufficient`: the notice does not suffice for this class of products.
+
+    `zip_contradicts_state`: the ZIP code of `ship_to` is not in its state, so the address is wrong.
+    """
 
     type: WarningType
-    notice_id: str
-    product_class: str
+    notice_id: Annotated[str | None, Meta(description="Of `not_sufficient`; else null.")]
+    product_class: Annotated[str | None, Meta(description="Of `not_sufficient`; else null.")]
 
 
 class Collect(NamedTuple):
@@ -148,6 +152,9 @@ def requirements_of(
         if case.rule and class_ in case.rule.product_classes
         if not case.edition.following.covers(class_)
     ]
+    if cart.ship_to.contradicts_itself:
+        type_ = WarningType.ZIP_CONTRADICTS_STATE
+        warnings.append(RequirementWarning(type=type_, notice_id=None, product_class=None))
     return Requirements(
         decision=any_of([answer.required for _, answer in judged]),
         notices=tuple(answer for _, answer in judged),

@@ -16,6 +16,7 @@ of the published bytes: a rule can follow, or be corrected, under the text that 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -23,25 +24,9 @@ from msgspec import Meta, Struct
 
 from countersign.http.schemas import Reference, Request, ZipCode, in_full
 from countersign.notices.obligations import ProductClass
+from countersign.notices.zip_areas import STATES, states_of
 
 _CLASSES_MAX: Final = 100
-_ZIP_AREAS: Final = {
-    "0": "AE CT MA ME NH NJ NY PR RI VI VT",
-    "1": "DE NY PA",
-    "2": "DC MD NC SC VA WV",
-    "3": "AA AL FL GA MS TN",
-    "4": "IN KY MI OH",
-    "5": "DC IA MN MT ND SD WI",
-    "6": "IL KS MO NE",
-    "7": "AR LA OK TX",
-    "8": "AZ CO ID NM NV TX UT WY",
-    "9": "AK AP AS CA FM GU HI MH MP OR PW WA",
-}
-"""The states in which a ZIP code can begin with this digit, as the Postal Service publishes it,
-with the few exceptions (New York 005 and 063, federal agencies in DC 569, El Paso 885)."""
-STATES: Final = frozenset(" ".join(_ZIP_AREAS.values()).split()) - {"AA", "AE", "AP"}
-"""The codes of states, DC, territories and freely associated states. Those of military mail name no
-place."""
 
 UspsState = Annotated[str, Meta(pattern=in_full("^[A-Z]{2}$"), max_length=2, examples=["CA"])]
 
@@ -74,8 +59,27 @@ class Destination(Request, frozen=True, kw_only=True):
     ]
     zip: Annotated[
         ZipCode | None,
-        Meta(description="ZIP or ZIP+4. One that cannot be in `state` makes the state unknown."),
+        Meta(
+            description="ZIP or ZIP+4. A parcel goes where it says: one of a state that a rule "
+            "names counts as delivered there, any other one that is not in `state` makes the "
+            "state unknown."
+        ),
     ] = None
+
+    @property
+    def zip_states(self) -> frozenset[str] | None:
+        """The states in which the ZIP code can be; None: it was not given."""
+        return None if self.zip is None else states_of(self.zip)
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether the ZIP code cannot be in the state."""
+        return self.zip_states is not None and self.state not in self.zip_states
+
+    def is_in(self, states: Collection[str]) -> bool:
+        """Whether the parcel goes to one of these: by the state, or by the ZIP code alone."""
+        by_zip = self.zip_states
+        return self.state in states or bool(by_zip and by_zip.issubset(states))
 
 
 class Exemption(Request, frozen=True, kw_only=True):
@@ -122,6 +126,7 @@ class RequirementReason(StrEnum):
     PRODUCT_CLASS_UNKNOWN = "product_class_unknown"
     STATE_UNKNOWN = "state_unknown"
     ZIP_CONTRADICTS_STATE = "zip_contradicts_state"
+    ZIP_IN_SEVERAL_STATES = "zip_in_several_states"
     RESIDENCE_UNKNOWN = "residence_unknown"
     NO_RULE = "no_rule"
     NOT_REVIEWED = "not_reviewed"
@@ -143,11 +148,14 @@ def judge(
     places, unclear = [], []
     if not classes <= known_classes.union(rule.product_classes):
         unclear.append(reason.PRODUCT_CLASS_UNKNOWN)
-    if to.state in rule.delivered_to:
+    if to.is_in(rule.delivered_to):
         places.append(reason.DELIVERED_TO_STATE)
     elif rule.delivered_to and to.state not in STATES:
         unclear.append(reason.STATE_UNKNOWN)
-    elif rule.delivered_to and to.zip and to.state not in _ZIP_AREAS[to.zip[0]].split():
+    elif rule.delivered_to and to.zip_states and len(to.zip_states) > 1:
+        unclear.append(reason.ZIP_IN_SEVERAL_STATES)
+    if to.contradicts_itself:
+        # Also where the rule does not ask: of an address that is wrong nothing is known.
         unclear.append(reason.ZIP_CONTRADICTS_STATE)
     if cart.residence_state in rule.residents_of:
         places.append(reason.RESIDENT_OF_STATE)

@@ -34,13 +34,14 @@ RequirementReason: TypeAlias = Literal[
     "state_not_named",
     "state_unknown",
     "zip_contradicts_state",
+    "zip_in_several_states",
 ]
 """Why a notice is needed, or not, or why that is not known."""
 
 RequiredCheck: TypeAlias = Literal["address", "age"]
 """What of the buyer has to be proved."""
 
-WarningType: TypeAlias = Literal["not_sufficient"]
+WarningType: TypeAlias = Literal["not_sufficient", "zip_contradicts_state"]
 """What else to know of an order."""
 
 VersionSource: TypeAlias = Literal["asserted", "assumed"]
@@ -176,7 +177,9 @@ class DestinationInput(TypedDict):
     """Two-letter USPS code. One that is not in use is unknown."""
 
     zip: NotRequired[str | None]
-    """ZIP or ZIP+4. One that cannot be in `state` makes the state unknown."""
+    """ZIP or ZIP+4. A parcel goes where it says: one of a state that a rule names counts as
+    delivered there, any other one that is not in `state` makes the state unknown.
+    """
 
 
 class ExemptionInput(TypedDict):
@@ -371,14 +374,20 @@ class IdentityRequirement(Result, frozen=True, kw_only=True):
 
 
 class RequirementWarning(Result, frozen=True, kw_only=True):
-    """`not_sufficient`: the notice does not suffice for this class of products."""
+    """`not_sufficient`: the notice does not suffice for this class of products.
+
+    `zip_contradicts_state`: the ZIP code of `ship_to` is not in its state, so the address is
+    wrong.
+    """
 
     type: str
     """See `WarningType`."""
 
-    notice_id: str
+    notice_id: str | None
+    """Of `not_sufficient`; else null."""
 
-    product_class: str
+    product_class: str | None
+    """Of `not_sufficient`; else null."""
 
 
 class AcknowledgmentReceipt(Result, frozen=True, kw_only=True):

@@ -86,7 +86,7 @@ def needs(
         logger.warning("Refused as a wrong address: %s", error)
         message = "Check the state (two letters) and the ZIP code (five digits)."
         raise CannotSell("invalid_address", message) from error
-    if refused := [w.product_class for w in answer.warnings if w.type == "not_sufficient"]:
+    if refused := [w.product_class or "" for w in answer.warnings if w.type == "not_sufficient"]:
         raise CannotSell("not_sufficient", f"Not shipped to buyers: {', '.join(refused)}.")
     # What is unknown is needed: only `not_required` means that nothing is.
     if answer.decision == "not_required":
