@@ -7,10 +7,13 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from countersign.checkout.words import WORDS
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.surfer import Surfer, check_headers
 from tests.http.backstage import Operator, make_client, notice_file
+from tests.http.calls import verify
 
 Surf = Callable[..., Surfer]
 EN, ES = WORDS["en"], WORDS["es"]
@@ -57,11 +60,38 @@ def test_three_requests_lead_from_the_link_to_the_acknowledgment(surf: Surf, sho
     found = shop.read(surfer.buyer)
     assert found["status"] == "completed"
     assert found["ack_id"] in done.text.split()
-    back = f"{SHOP}/back?cart=7&checkout_session_id={surfer.buyer.id}&ack_id={found['ack_id']}"
+    back = f"{SHOP}/back?cart=7&checkout_session_id={surfer.buyer.id}"
     name = shop.client.get("/v1/checkout_sessions").json()["data"][0]["checkout_session_id"]
     assert name == surfer.buyer.id
     assert back in done.links.values()
     assert shop.events(surfer.buyer) == ["checkout_session.completed"]
+
+
+@pytest.mark.parametrize("days", [0, 29])
+def test_a_link_that_is_over_shows_nothing_of_the_buyer_without_the_cookie(
+    operator: Operator, shop: Shop, days: int
+) -> None:
+    """Links lie in mails and chats: who finds one learns how the session ended, and no more."""
+    cbid = str(verify(shop.client, shipping_zip="94111").json()["cbid"])
+    buyer = shop.buyer(cbid=cbid, shipping_zip="94111")
+    with Surfer(shop.server, buyer) as surfer, Surfer(shop.server, buyer) as finder:
+        surfer.complete()
+        ack_id = str(shop.read(buyer)["ack_id"])
+        operator.execute(
+            "UPDATE checkout_sessions SET expires_at = expires_at - :ms WHERE id = :id",
+            ms=days * 86_400_000,
+            id=buyer.id,
+        )
+        assert (ack_id in surfer.open().text) == (days == 0)
+        found = finder.open()
+        assert (found.status, found.heading) == (200, EN["done_title"])
+        assert f"{SHOP}/back?cart=7&checkout_session_id={buyer.id}" in found.links.values()
+        assert not finder.client.cookies
+        current = buyer.current()
+    for secret in (ack_id, cbid, "AB</"):
+        assert secret not in found.response.text
+    assert cbid not in str(current)
+    assert (ack_id in str(current)) == (days == 0)
 
 
 def test_the_record_says_how_the_initials_were_made(surf: Surf, shop: Shop) -> None:

@@ -23,8 +23,6 @@ export interface ReadyDetail {
 
 /** `detail` of `countersign-acknowledged` and `countersign-declined`. */
 export interface EndedDetail extends ReadyDetail {
-  readonly ack_id: string | null;
-  readonly cbid: string | null;
   readonly return_url: string | null;
 }
 
@@ -228,9 +226,9 @@ export class CountersignNotice extends Base {
     } else if (session.step === "identity" || !session.notice) this.#identity();
     else if (this.#restore(session.notice, before)) this.#form(this.#word("changed_notice"));
     else this.#form(message);
-    const { checkout_session_id, status, ack_id, cbid, return_url } = session;
+    const { checkout_session_id, status, return_url } = session;
     if (first) this.#tell("ready", { checkout_session_id, status });
-    const ended = { checkout_session_id, status, ack_id, cbid, return_url };
+    const ended = { checkout_session_id, status, return_url };
     if (status === "completed") this.#tell("acknowledged", ended);
     if (status === "declined") this.#tell("declined", ended);
   }

@@ -872,7 +872,6 @@ export interface CurrentCheckoutSession {
   step: Collected | null;
   reasons: string[];
   ack_id: string | null;
-  cbid: string | null;
   /** Where to go now; null while open. */
   return_url: string | null;
   expires_at: string;

@@ -187,8 +187,8 @@ async def _reply(room: Checkout, session: Session, notice: NoticeEdition | None 
                 steps=list(content.collect) if content else [],
                 step=session.step if is_open else None,
                 reasons=list(content.reasons) if content else [],
-                ack_id=session.ack_id,
-                cbid=session.cbid,
+                # A page that is still open shows it; a token that is over shows nothing.
+                ack_id=session.ack_id if now < session.expires_at else None,
                 return_url=None if is_open or content is None else sessions.return_url(session),
                 expires_at=session.expires_at.replace(microsecond=0),
                 notice=None if notice is None else _shown(notice),

@@ -21,6 +21,7 @@ from countersign.checkout import buyer, identity_page, remembered_page, store
 from countersign.checkout.brand import kind_of_logo, read_logo
 from countersign.checkout.cookies import (
     COPY,
+    browser_of,
     code,
     set_cookie,
 )
@@ -122,8 +123,10 @@ async def _enter(room: Checkout, call: Call, token: str) -> Reply:
     except InvalidClientToken:
         raise NotFound from None
     now = await store.clock_of(room, session)
-    if now >= session.expires_at:
-        # The link is over: it still says how the session ended, and nothing of the buyer.
+    over = session.status_at(now) is not Status.OPEN and not browser_of(room, session, call)
+    if over or now >= session.expires_at:
+        # Links lie in mails and chats: without the cookie of the session, one that is over says
+        # how it ended, and nothing of the buyer.
         visit = await visit_of(room, call, session.id, code(room, session, COPY))
         return await _ended(visit, with_copy=False)
     return lead(f"/c/{session.id}", set_cookie(room, session, now, call))

@@ -200,7 +200,6 @@ class CurrentCheckoutSession(Struct, frozen=True, kw_only=True):
     step: Annotated[Collected | None, Meta(description="What comes next; null: nothing.")]
     reasons: list[str]
     ack_id: str | None
-    cbid: str | None
     return_url: Annotated[str | None, Meta(description="Where to go now; null while open.")]
     expires_at: Timestamp
     notice: ShownNotice | None
@@ -317,9 +316,7 @@ CURRENT: Final[dict[str, Any]] = {
     "step": None,
     "reasons": [],
     "ack_id": ACK_ID,
-    "cbid": None,
-    "return_url": f"{CREATE['return_url']}?checkout_session_id={CHECKOUT_SESSION_ID}"
-    f"&ack_id={ACK_ID}",
+    "return_url": f"{CREATE['return_url']}?checkout_session_id={CHECKOUT_SESSION_ID}",
     "expires_at": "2026-11-20T22:00:00Z",
     "notice": None,
     "words": {"done_title": "Done"},

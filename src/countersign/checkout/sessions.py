@@ -314,17 +314,16 @@ def link_of(room: Checkout, token: str | None) -> str | None:
 
 
 def return_url(session: Session) -> str:
-    """The vendor's address with the identifiers of what was collected: no decision, no secret."""
+    """The vendor's address with the session's identifier alone.
+
+    An address stays in histories, logs and analytics, and goes on in `Referer`: what was collected
+    a vendor reads with its key.
+    """
     parts = urlsplit(session.asked.return_url)
     is_checkout = not session.id.startswith(VERIFICATION_SESSION)
-    ids = {
-        "checkout_session_id" if is_checkout else "verification_session_id": session.id,
-        "ack_id": session.ack_id,
-        "cbid": session.cbid if is_checkout or session.status is Status.COMPLETED else None,
-        "clearance_id": session.clearance_id,
-    }
-    added = urlencode({name: value for name, value in ids.items() if value is not None})
-    return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, added)))))
+    name = "checkout_session_id" if is_checkout else "verification_session_id"
+    query = "&".join(filter(None, (parts.query, urlencode({name: session.id}))))
+    return urlunsplit(parts._replace(query=query))
 
 
 async def _to_collect(

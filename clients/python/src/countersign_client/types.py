@@ -981,8 +981,6 @@ class CurrentCheckoutSession(Result, frozen=True, kw_only=True):
 
     ack_id: str | None
 
-    cbid: str | None
-
     return_url: str | None
     """Where to go now; null while open."""
 
