@@ -205,8 +205,8 @@ class ClearanceNotGranted(Refusal, code="clearance_not_granted", status=409):
     """This order was not cleared, so no fulfilment can be reported for it."""
 
 
-class ClearanceClosed(Refusal, code="clearance_closed", status=409):
-    """Everything that this order requires was already reported."""
+class FulfilmentContradicted(Refusal, code="fulfilment_contradicted", status=409):
+    """An earlier report of this order says otherwise."""
 
 
 class CheckoutSessionClosed(Refusal, code="checkout_session_closed", status=409):

@@ -1,4 +1,4 @@
-"""What was done for an order: reports add up, and the last of them closes it."""
+"""What was done for an order: reports add up, step by step until its delivery."""
 
 from __future__ import annotations
 
@@ -72,13 +72,86 @@ def test_each_decision_and_the_closing_of_an_order_are_events(checkout: Checkout
     assert _events(checkout, "clearance.closed") == [clearance_id]
 
 
-def test_nothing_is_reported_of_a_closed_order(checkout: Checkout) -> None:
-    """And it is not cleared once more: it has been shipped."""
+def test_a_closed_order_is_not_cleared_once_more(checkout: Checkout) -> None:
+    """It has been shipped."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     clearance_id = checkout.decision(ack_id, cbid)["clearance_id"]
     checkout.fulfil(clearance_id, **SHIPPED)
-    assert refusal(checkout.fulfil(clearance_id, **SHIPPED)) == (409, "clearance_closed")
     assert checkout.decision(ack_id, cbid)["reasons"] == ["order_already_fulfilled"]
+
+
+STEPS: tuple[dict[str, object], ...] = (
+    {"carrier": "UPS", "tracking_number": "1Z999AA10123456784"},
+    {"shipped_at": "2026-11-21T16:05:00Z"},
+    {"delivered_at": "2026-11-22T16:05:00Z"},
+    {"adult_signature_obtained": False},
+    {"adult_signature_obtained": True},
+)
+
+
+def test_a_closed_order_takes_each_step_until_its_delivery(checkout: Checkout) -> None:
+    """Its dossier can show a delivery that happens days after the first report."""
+    clearance_id = checkout.cleared()["clearance_id"]
+    receipts = [checkout.fulfil(clearance_id, **step) for step in STEPS]
+    assert {answer.status_code for answer in receipts} == {200}
+    back = checkout.back(clearance_id)
+    assert {answer.json()["closed_at"] for answer in receipts} == {back["closed_at"]}
+    names = dict.fromkeys(name for step in STEPS for name in step)
+    told = [{name: report[name] for name in names} for report in back["fulfilments"]]
+    assert told == [names | step for step in STEPS]
+    assert _events(checkout, "clearance.closed") == [clearance_id]
+
+
+@pytest.mark.parametrize(
+    ("step", "other"),
+    [
+        ({"carrier": "UPS"}, {"carrier": "USPS"}),
+        ({"tracking_number": "1Z999"}, {"tracking_number": "1Z998"}),
+        ({"shipped_at": "2026-11-21T16:05:00Z"}, {"shipped_at": "2026-11-21T16:05:01Z"}),
+        ({"delivered_at": "2026-11-22T16:05:00Z"}, {"delivered_at": "2026-11-23T16:05:00Z"}),
+        ({"adult_signature_obtained": True}, {"adult_signature_obtained": False}),
+    ],
+)
+def test_a_report_that_contradicts_another_is_refused(
+    checkout: Checkout, step: dict[str, object], other: dict[str, object]
+) -> None:
+    """Also if it states something new beside, and whether the order is closed or not."""
+    for clearance_id in (
+        checkout.cleared()["clearance_id"],
+        _cleared_with_adult_signature(checkout),
+    ):
+        first = checkout.fulfil(clearance_id, **step).json()["fulfilment_id"]
+        answer = checkout.fulfil(clearance_id, **SHIPPED | {"carrier": "UPS"} | other)
+        assert refusal(answer) == (409, "fulfilment_contradicted")
+        assert first in message(answer)
+        assert next(iter(other)) in message(answer)
+        assert len(checkout.back(clearance_id)["fulfilments"]) == 1
+
+
+def test_a_report_that_repeats_what_is_known_gets_the_receipt_of_the_earlier_one(
+    checkout: Checkout,
+) -> None:
+    """A vendor that lost a response can ask without a key; the zone of a time is no matter."""
+    clearance_id = checkout.cleared()["clearance_id"]
+    first = checkout.fulfil(clearance_id, **SHIPPED)
+    second = checkout.fulfil(clearance_id, delivered_at="2026-11-22T16:05:00Z", carrier="UPS")
+    here = SHIPPED | {"shipped_at": "2026-11-21T08:05:00-08:00"}
+    assert checkout.fulfil(clearance_id, **here).json() == first.json()
+    arrived = checkout.fulfil(clearance_id, delivered_at="2026-11-22T16:05:00Z")
+    assert arrived.json() == second.json()
+    assert len(checkout.back(clearance_id)["fulfilments"]) == 2
+
+
+def test_a_report_brings_no_personal_data_back_that_was_erased(checkout: Checkout) -> None:
+    """The other steps can still be reported."""
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    clearance_id = checkout.decision(ack_id, cbid)["clearance_id"]
+    checkout.fulfil(clearance_id, **SHIPPED)
+    checkout.server.deployment.run("erase", ack_id, "--yes")
+    assert refusal(checkout.fulfil(clearance_id, **SHIPPED)) == (410, "erased")
+    delivered = checkout.fulfil(clearance_id, delivered_at="2026-11-22T16:05:00Z")
+    assert delivered.status_code == 200
+    assert [one["carrier"] for one in checkout.back(clearance_id)["fulfilments"]] == [None, None]
 
 
 def test_nothing_is_reported_of_an_order_that_was_not_cleared(checkout: Checkout) -> None:

@@ -127,7 +127,7 @@ def test_one_of_several_reports_closes_an_order(
         answers = at_once(callers, path, [{"carrier": str(n)} for n in range(CALLERS)])
         refused = [answer for answer in answers if answer.status_code != 200]
         assert len(refused) == CALLERS - 1
-        assert {refusal(answer) for answer in refused} == {(409, "clearance_closed")}
+        assert {refusal(answer) for answer in refused} == {(409, "fulfilment_contradicted")}
         assert len(checkout.back(clearance_id)["fulfilments"]) == 1
 
 

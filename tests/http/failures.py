@@ -380,7 +380,8 @@ def _clearances(caller: Caller) -> Iterator[Failure]:
     answer = caller.post(order, b"{}")
     yield caller.failure("an empty report", "invalid_request", answer, b"POST")
     assert caller.post(order, shipped).status == 200
-    yield caller.failure("closed", "clearance_closed", caller.post(order, shipped), b"POST")
+    answer = caller.post(order, b'{"carrier":"USPS"}')
+    yield caller.failure("another carrier", "fulfilment_contradicted", answer, b"POST")
 
 
 def _reviews(caller: Caller) -> Iterator[Failure]:

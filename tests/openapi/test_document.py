@@ -267,7 +267,7 @@ OWN_CODES = {
     "getBuyerStatus": {"not_found"},
     "reviewBuyer": {"not_found", "review_refused"},
     "getClearance": {"not_found"},
-    "fulfilOrder": {"not_found", "clearance_not_granted", "clearance_closed"},
+    "fulfilOrder": {"not_found", "clearance_not_granted", "fulfilment_contradicted", "erased"},
     "listEvents": {"cursor_expired"},
     "getEvent": {"not_found"},
     "createWebhookEndpoint": {"too_many_webhook_endpoints"},

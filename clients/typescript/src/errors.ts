@@ -5,9 +5,6 @@ import { CountersignError } from "./failure.js";
 /** The checkout session has ended. */
 export class CheckoutSessionClosed extends CountersignError {}
 
-/** Everything that this order requires was already reported. */
-export class ClearanceClosed extends CountersignError {}
-
 /** This order was not cleared, so no fulfilment can be reported for it. */
 export class ClearanceNotGranted extends CountersignError {}
 
@@ -28,6 +25,9 @@ export class EvidencePending extends CountersignError {}
 
 /** The API key lacks the scope that this operation needs. */
 export class Forbidden extends CountersignError {}
+
+/** An earlier report of this order says otherwise. */
+export class FulfilmentContradicted extends CountersignError {}
 
 /** A request with this Idempotency-Key is still running. */
 export class IdempotencyInProgress extends CountersignError {}
@@ -122,7 +122,6 @@ export class WebhookEndpointDisabled extends CountersignError {}
 /** The class of each code. */
 export const BY_CODE: Record<string, typeof CountersignError> = {
   checkout_session_closed: CheckoutSessionClosed,
-  clearance_closed: ClearanceClosed,
   clearance_not_granted: ClearanceNotGranted,
   cursor_expired: CursorExpired,
   empty_initials: EmptyInitials,
@@ -130,6 +129,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   evidence_damaged: EvidenceDamaged,
   evidence_pending: EvidencePending,
   forbidden: Forbidden,
+  fulfilment_contradicted: FulfilmentContradicted,
   idempotency_in_progress: IdempotencyInProgress,
   idempotency_key_reused: IdempotencyKeyReused,
   initials_count_mismatch: InitialsCountMismatch,

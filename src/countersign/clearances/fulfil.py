@@ -1,9 +1,10 @@
-"""Report what was done for an order that was cleared, and close it."""
+"""Report what was done for an order that was cleared: in steps, each of them a record."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -12,14 +13,20 @@ from countersign.access.key import Principal
 from countersign.clearances.read import (
     CARRIER_FIELD,
     TRACKING_FIELD,
+    StoredClearance,
     decided_in,
     fulfilments_of,
+    report_of,
     stored_clearance,
 )
 from countersign.clearances.room import Clearances
-from countersign.clearances.schemas import FulfilmentReceipt, FulfilmentRequest
+from countersign.clearances.schemas import Fulfilment, FulfilmentReceipt, FulfilmentRequest
 from countersign.db.tables import acknowledgment_uses, fulfilments
-from countersign.errors import ClearanceClosed, ClearanceNotGranted, CountersignError
+from countersign.errors import (
+    ClearanceNotGranted,
+    Erased,
+    FulfilmentContradicted,
+)
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
 from countersign.evidence.canonical import Json
@@ -32,6 +39,19 @@ from countersign.log.record import RecordType
 from countersign.notices.obligations import ADULT_SIGNATURE
 from countersign.parties.sql import bound_now
 
+_PERSONAL: Final = (CARRIER_FIELD, TRACKING_FIELD)
+_SIGNATURE: Final = "adult_signature_obtained"
+# What the record itself holds; null: this report does not state it.
+_OPEN: Final = (_SIGNATURE, "shipped_at", "delivered_at")
+
+
+class _Reported(NamedTuple):
+    """One report of an order, as it was made."""
+
+    fulfilment_id: str
+    clearance_id: str
+    facts: Mapping[str, Json]
+
 
 async def fulfil_order(
     room: Clearances,
@@ -40,28 +60,86 @@ async def fulfil_order(
     reported: FulfilmentRequest,
     entry: Callable[[bytes], IdempotencyEntry] | None = None,
 ) -> FulfilmentReceipt:
-    """Write down what was done; with the last report the order is closed."""
-    members: dict[str, Json] = {
-        "clearance_id": clearance_id,
-        "adult_signature_obtained": reported.adult_signature_obtained,
-        "shipped_at": _time(reported.shipped_at, "$.shipped_at"),
-        "delivered_at": _time(reported.delivered_at, "$.delivered_at"),
+    """Write down what was done; the order is closed once all that it requires is reported.
+
+    A closed order still takes what was not reported before. A report that adds nothing gets the
+    receipt of the report that it repeats.
+
+    Raises:
+        NotFound: there is no such clearance of this account and mode.
+        ClearanceNotGranted: the order was not cleared.
+        FulfilmentContradicted: an earlier report says otherwise.
+        Erased: the report has personal fields, and those of the order were erased.
+    """
+    facts = _facts(reported)
+    receipt = None
+    while receipt is None:
+        stored = await stored_clearance(room, who, clearance_id)
+        earlier = [
+            _Reported(report.fulfilment_id, report.clearance_id, _facts(report))
+            for record in stored.fulfilments
+            for report in [await report_of(room, who, record)]
+        ]
+        receipt = await _write(room, who, stored, earlier, facts, entry=entry)
+    return receipt
+
+
+def _facts(report: FulfilmentRequest | Fulfilment) -> dict[str, Json]:
+    """What it states, by field."""
+    values = {name: getattr(report, name) for name in (*_OPEN, *_PERSONAL)}
+    return {
+        name: rfc3339(in_utc(value, f"$.{name}")) if isinstance(value, datetime) else value
+        for name, value in values.items()
+        if value is not None
     }
-    stored = await stored_clearance(room, who, clearance_id)
+
+
+async def _write(
+    room: Clearances,
+    who: Principal,
+    stored: StoredClearance,
+    earlier: list[_Reported],
+    facts: Mapping[str, Json],
+    *,
+    entry: Callable[[bytes], IdempotencyEntry] | None,
+) -> FulfilmentReceipt | None:
+    """The receipt; None if another report was written after `earlier` was read."""
     decided = decided_in(stored.record.body)
     if not decided.cleared or stored.ack_id is None:
         raise ClearanceNotGranted
+    _refuse_erased(stored, facts)
+    _refuse_contradiction(earlier, facts)
+    repeated = _repeated(earlier, facts)
     time_ns = room.access.clock.time_ns()
     key = await room.log.vault.vault.data_key(who.account_id, time_ns)
-    # Complete after at least one report, with the signature if the order asks for it.
+    # Closed by at least one report, with the signature if the order asks for it.
     signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
+    obtained = any(said.get(_SIGNATURE) for said in (facts, *(one.facts for one in earlier)))
     at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
 
-    def fulfil(connection: Connection) -> FulfilmentReceipt | CountersignError:
+    def fulfil(connection: Connection) -> FulfilmentReceipt | None:
         # Two reports at once take turns.
         lock = select(acknowledgment_uses.c.closed_at).where(of_order).with_for_update()
-        if connection.execute(lock).scalar_one_or_none() is not None:
-            return ClearanceClosed()
+        closed_at = connection.execute(lock).scalar_one_or_none()
+        known = [row.id for row in fulfilments_of(connection, [str(stored.ack_id)])]
+        if known != [one.fulfilment_id for one in earlier]:
+            return None
+        if repeated is not None:
+            written = repeated.fulfilment_id, repeated.clearance_id
+        else:
+            closes = closed_at is None and (obtained or not signature)
+            written = add(connection, closes=closes), stored.record.id
+            closed_at = at if closes else closed_at
+        receipt = FulfilmentReceipt(
+            fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
+        )
+        if entry is not None:
+            keep_answers(connection, [entry(encode(receipt))])
+        return receipt
+
+    def add(connection: Connection, *, closes: bool) -> str:
+        members: dict[str, Json] = {"clearance_id": stored.record.id}
+        members |= {name: facts.get(name) for name in _OPEN}
         record = account_fact(
             key,
             room.access.entropy,
@@ -71,40 +149,55 @@ async def fulfil_order(
             mode=who.mode,
             time_ns=time_ns,
             members=members | bound_now(connection, who.account_id, who.mode).members(),
-            personal=(
-                (CARRIER_FIELD, reported.carrier),
-                (TRACKING_FIELD, reported.tracking_number),
-            ),
+            personal=[(name, facts.get(name)) for name in _PERSONAL],
         )
         row = {
             "id": record.id,
             "account_id": who.account_id,
             "mode": who.mode,
-            "clearance_id": clearance_id,
+            "clearance_id": stored.record.id,
             "ack_id": stored.ack_id,
-            "adult_signature": bool(reported.adult_signature_obtained),
+            "adult_signature": bool(facts.get(_SIGNATURE)),
+            "closes": closes,
             "at": at,
         }
-        earlier = fulfilments_of(connection, [str(stored.ack_id)])
-        obtained = row["adult_signature"] or any(report.adult_signature for report in earlier)
-        closes = obtained or not signature
         room.log.journal.write(connection, [record])
-        connection.execute(insert(fulfilments), row | {"closes": closes})
+        connection.execute(insert(fulfilments), row)
         if closes:
             connection.execute(update(acknowledgment_uses).where(of_order).values(closed_at=at))
-            closed = EventType.CLEARANCE_CLOSED
-            write_events(connection, [NewEvent(who.account_id, who.mode, closed, clearance_id, at)])
-        receipt = FulfilmentReceipt(
-            fulfilment_id=record.id,
-            clearance_id=clearance_id,
-            closed_at=to_the_second(at) if closes else None,
-        )
-        if entry is not None:
-            keep_answers(connection, [entry(encode(receipt))])
-        return receipt
+            closed = NewEvent(
+                who.account_id, who.mode, EventType.CLEARANCE_CLOSED, stored.record.id, at
+            )
+            write_events(connection, [closed])
+        return record.id
 
     return await room.access.database.write(fulfil)
 
 
-def _time(instant: datetime | None, path: str) -> str | None:
-    return None if instant is None else rfc3339(in_utc(instant, path))
+def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
+    """Personal data that was erased does not come back by a report that is repeated."""
+    erased = any(record.payload is None for record in (stored.record, *stored.fulfilments))
+    if erased and not facts.keys().isdisjoint(_PERSONAL):
+        names = " and ".join(f"`{name}`" for name in _PERSONAL)
+        raise Erased(f"The personal data of this order was erased. Report without {names}.")
+
+
+def _refuse_contradiction(earlier: list[_Reported], facts: Mapping[str, Json]) -> None:
+    for one in earlier:
+        for name, value in one.facts.items():
+            # That no signature was obtained holds until one is.
+            later = name == _SIGNATURE and value is False
+            if not later and facts.get(name, value) != value:
+                raise FulfilmentContradicted(
+                    f"Report {one.fulfilment_id} of this order has another `{name}`."
+                )
+
+
+def _repeated(earlier: list[_Reported], facts: Mapping[str, Json]) -> _Reported | None:
+    """The report that states the most of these facts, if earlier reports state them all."""
+    stated: dict[str, Json] = {}
+    for one in earlier:
+        stated |= one.facts
+    if any(stated.get(name) != value for name, value in facts.items()):
+        return None
+    return max(earlier, key=lambda one: len(facts.items() & one.facts.items()), default=None)

@@ -220,7 +220,7 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         expires_at=stored.expires_at,
         test_clock=to_the_second(decided.test_clock) or msgspec.UNSET,
         token=await _token(room, who, stored, personal, decided),
-        fulfilments=[await _report(room, who, report) for report in stored.fulfilments],
+        fulfilments=[await report_of(room, who, report) for report in stored.fulfilments],
         closed_at=to_the_second(stored.closed_at),
         evidence=evidence_of(sealed),
         erased_at=to_the_second(record.erased_at),
@@ -263,7 +263,8 @@ async def _token(
     return (await room.keys.signers(who.mode)).of(stored.kid, now).sign(claims)
 
 
-async def _report(room: Clearances, who: Principal, record: StoredRecord) -> schemas.Fulfilment:
+async def report_of(room: Clearances, who: Principal, record: StoredRecord) -> schemas.Fulfilment:
+    """One report; without its personal fields once they are erased."""
     personal = await _opened(room, who, record)
     return schemas.Fulfilment(
         fulfilment_id=record.id,

@@ -11,7 +11,13 @@ from countersign.clearances import read, schemas
 from countersign.clearances.clear import clear_order
 from countersign.clearances.fulfil import fulfil_order
 from countersign.clearances.room import Clearances
-from countersign.errors import ClearanceClosed, ClearanceNotGranted, InvalidRequest, NotFound
+from countersign.errors import (
+    ClearanceNotGranted,
+    Erased,
+    FulfilmentContradicted,
+    InvalidRequest,
+    NotFound,
+)
 from countersign.http.body import parse_body
 from countersign.http.paging import Page
 from countersign.http.reply import LIVE_WOULD_REFUSE, PERSONAL, Call, Header, Reply, encode
@@ -73,9 +79,11 @@ async def list_clearances(room: Clearances, call: Call) -> Reply:
 
 
 async def fulfil(room: Clearances, call: Call) -> Reply:
-    """Report the fulfilment of an order. The order is closed when every obligation is reported.
+    """Report the fulfilment of an order, in one step or in several.
 
-    Several reports add up. A report cannot be changed.
+    The order is closed when every obligation is reported; it still takes what was not reported
+    before, such as the delivery. A report cannot be changed, and a report that repeats what is
+    known gets the receipt of the earlier one.
     """
     body = parse_body(call.body, schemas.FulfilmentRequest)
     if body == schemas.FulfilmentRequest():
@@ -136,11 +144,11 @@ ROUTES: Final = grouped(
         address="POST /v1/clearances/{clearance_id}/fulfilment",
         handler=fulfil,
         operation="fulfilOrder",
-        summary="Report the fulfilment of an order, and close it",
+        summary="Report the fulfilment of an order, step by step",
         scope=Scope.CLEARANCES_CREATE,
         request=schemas.FulfilmentRequest,
         response=schemas.FulfilmentReceipt,
-        refusals=(NotFound, ClearanceNotGranted, ClearanceClosed),
+        refusals=(NotFound, ClearanceNotGranted, FulfilmentContradicted, Erased),
         request_examples={"shipped": schemas.FULFIL},
         response_examples={"closed": schemas.FULFILLED},
     ),

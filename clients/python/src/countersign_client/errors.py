@@ -16,12 +16,6 @@ class CheckoutSessionClosed(CountersignError):
     default_code = "checkout_session_closed"
 
 
-class ClearanceClosed(CountersignError):
-    """Everything that this order requires was already reported."""
-
-    default_code = "clearance_closed"
-
-
 class ClearanceNotGranted(CountersignError):
     """This order was not cleared, so no fulfilment can be reported for it."""
 
@@ -62,6 +56,12 @@ class Forbidden(CountersignError):
     """The API key lacks the scope that this operation needs."""
 
     default_code = "forbidden"
+
+
+class FulfilmentContradicted(CountersignError):
+    """An earlier report of this order says otherwise."""
+
+    default_code = "fulfilment_contradicted"
 
 
 class IdempotencyInProgress(CountersignError):
@@ -246,7 +246,6 @@ class WebhookEndpointDisabled(CountersignError):
 
 _ALL: Final = (
     CheckoutSessionClosed,
-    ClearanceClosed,
     ClearanceNotGranted,
     CursorExpired,
     EmptyInitials,
@@ -254,6 +253,7 @@ _ALL: Final = (
     EvidenceDamaged,
     EvidencePending,
     Forbidden,
+    FulfilmentContradicted,
     IdempotencyInProgress,
     IdempotencyKeyReused,
     InitialsCountMismatch,

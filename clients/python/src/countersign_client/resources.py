@@ -874,11 +874,13 @@ class Clearances(Resource[S]):
         adult_signature_obtained: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.FulfilmentReceipt]:
-        """Report the fulfilment of an order, and close it.
+        """Report the fulfilment of an order, step by step.
 
-        Report the fulfilment of an order. The order is closed when every obligation is reported.
+        Report the fulfilment of an order, in one step or in several.
 
-        Several reports add up. A report cannot be changed.
+        The order is closed when every obligation is reported; it still takes what was not
+        reported before, such as the delivery. A report cannot be changed, and a report that
+        repeats what is known gets the receipt of the earlier one.
 
         Needs the scope `clearances:create`.
         """
