@@ -143,7 +143,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
     receipt = walk(key, "POST", ACKNOWLEDGE, json=INITIALS).json()
     buyer = walk(key, "POST", VERIFY, json=SANDBOX).json()
     walk_evidence(walk, deployment, key, receipt["ack_id"])
-    clearance = walk_clearances(walk, key, buyer["cbid"])
+    clearance = walk_clearances(walk, deployment, key, buyer["cbid"])
     urls = {
         **walk_webhooks(walk, key),
         **walk_checkout(walk, key, live),
@@ -242,7 +242,7 @@ def walk_reviews(walk: Walk, key: str) -> dict[str, str]:
     return {"listBuyerReviews": REVIEWS, "reviewBuyer": path}
 
 
-def walk_clearances(walk: Walk, key: str, cbid: str) -> str:
+def walk_clearances(walk: Walk, deployment: Deployment, key: str, cbid: str) -> str:
     """Orders that are cleared and not cleared, reported and closed; gives the path of one."""
     initials = INITIALS | {"session_id": "cs"}
     ack_id = walk(key, "POST", ACKNOWLEDGE, json=initials).json()["ack_id"]
@@ -272,6 +272,8 @@ def walk_clearances(walk: Walk, key: str, cbid: str) -> str:
         walk(key, "POST", url, content=b"{}", headers={"Content-Type": "text/plain"})
         walk(key, "POST", url, **LARGE)
     walk(key, "POST", f"{CLEARANCES}/unknown/fulfilment", json=SHIPPED)
+    deployment.run("erase", ack_id, "--yes")
+    walk(key, "POST", fulfilment, json=SHIPPED)
     return path
 
 
