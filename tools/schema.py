@@ -1,14 +1,13 @@
 """The schema as SQL statements, from the tables and what protects their rows.
 
-Servers never run this. The first migration is made of it (`python -m tools.schema`),
-and a test compares what the migrations make with it.
+Servers never run this. The first migration was made of it, a test compares what the migrations
+make with it, and `python -m tools.schema sqlite` prints it, to take a new table's statements from.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Dialect, Table, UniqueConstraint
@@ -115,12 +114,5 @@ def _tidy(compiled: Any) -> str:  # noqa: ANN401 - SQLAlchemy's Compiled
     return "\n".join(line.rstrip().replace("\t", "  ") for line in lines if line.strip())
 
 
-def main(folder: Path) -> None:
-    """Write the first migration's statements, for each engine one file."""
-    for name in _DIALECTS:
-        text = "".join(f"{statement};\n\n" for statement in schema_statements(name))
-        (folder / f"0001_initial.{name}.sql").write_text(text.rstrip("\n") + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    sys.stdout.write("\n\n".join(f"{made};" for made in schema_statements(sys.argv[1])) + "\n")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import TypeGuard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,8 @@ class Module:
     name: str
     """As imports name it, such as `countersign.buyers.model`."""
     lines: int
+    code: int
+    """Lines that are neither blank nor a comment, a docstring or an import."""
     tree: ast.Module
 
 
@@ -66,11 +69,34 @@ def _read(package: Path, path: Path) -> Module:
     place = path.relative_to(package)
     parts = [package.name, *place.with_suffix("").parts]
     text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
     return Module(
         place=place.as_posix(),
         name=".".join(part for part in parts if part != "__init__"),
         lines=text.count("\n"),
-        tree=ast.parse(text),
+        code=_lines_of_code(text, tree),
+        tree=tree,
+    )
+
+
+def _lines_of_code(text: str, tree: ast.Module) -> int:
+    written = {
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.strip().startswith("#")
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) or _is_docstring(node):
+            written -= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    return len(written)
+
+
+def _is_docstring(node: ast.AST) -> TypeGuard[ast.Expr]:
+    """Of a module, class or function, or below a field or constant."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
     )
 
 

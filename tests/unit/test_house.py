@@ -19,10 +19,9 @@ from tests.unit.house import (
 )
 
 SOURCE: Final = Path(countersign.__file__).parent
-LINES_MAX = 51_500
-"""What there is now, so that it only shrinks; the aim is 36,000."""
-CHECKOUT_LINES_MAX = 6_000
-"""Of the buyer's own screen, which came later."""
+CODE_MAX: Final = 37_000
+"""Lines of statements, signatures, fields and constants: room for deadlines, places by account and
+complete erasing, on top of 34,859. It is only lowered from here, whenever the code has shrunk."""
 MODULE_LINES_MAX: Final = 500
 """A longer module holds two things."""
 MEDIAN_LINES: Final = range(90, 201)
@@ -52,9 +51,7 @@ def made(tmp_path: Path, **sources: str) -> list[Module]:
 
 def test_the_service_is_small(modules: list[Module]) -> None:
     """Operators and auditors read all of it."""
-    checkout = [module.lines for module in modules if module.place.startswith("checkout/")]
-    assert sum(checkout) <= CHECKOUT_LINES_MAX
-    assert sum(module.lines for module in modules) - sum(checkout) <= LINES_MAX
+    assert sum(module.code for module in modules) <= CODE_MAX
 
 
 def test_no_module_is_long(modules: list[Module]) -> None:
@@ -92,6 +89,26 @@ def test_a_name_of_a_type_means_one_thing(modules: list[Module]) -> None:
 def test_tools_are_not_part_of_the_service(modules: list[Module]) -> None:
     """Neither the simulators nor the conformance kit."""
     assert [m.place for m in modules if any(word in m.place for word in ELSEWHERE)] == []
+
+
+def test_words_for_readers_are_not_counted_as_code(tmp_path: Path) -> None:
+    """A limit that counted them would be kept by leaving them out."""
+    source = '''
+        """A module."""
+        from typing import (
+            Final,
+        )
+
+        LIMIT: Final = 3
+        """What it
+        is for."""
+        # A comment.
+        def doubled(value: int) -> int:
+            """Twice
+            the value."""
+            return value * 2  # counted once
+    '''
+    assert [module.code for module in made(tmp_path, a=source)] == [3]
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,14 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError, ProgrammingError
 
 from countersign.db.engine import Purpose, is_embedded, open_engine, translate
+from countersign.db.fingerprint import differences
 from countersign.db.tables import deployment
 from countersign.errors import (
     DatabasePermissionDenied,
+    InternalError,
     NotInitialised,
     SchemaMismatch,
     StorageUnavailable,
@@ -35,10 +37,18 @@ _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _VERSIONS: Final = Table("alembic_version", MetaData(), Column("version_num", String(32)))
 _ADVISORY_LOCK: Final = 0x636F756E746572
 _NEWER: Final = "This database belongs to a newer release of Countersign: install that release."
+_START_EMPTY: Final = (
+    "Export what you need with that version. Then start with an empty data directory (on "
+    "PostgreSQL: an empty database) and run `countersign init`."
+)
 _DEVELOPMENT: Final = (
     "This database was created by a development version of Countersign, from before the first "
-    "release, and cannot be upgraded. Export what you need with that version. Then start with an "
-    "empty data directory (on PostgreSQL: an empty database) and run `countersign init`."
+    f"release, and cannot be upgraded. {_START_EMPTY}"
+)
+_DIFFERENT: Final = (
+    "The schema of this database is not the one that its revision {revision} has: {what}. If the "
+    "schema was changed by hand, undo that change. Otherwise a development version of Countersign "
+    f"made this database, and it cannot be upgraded. {_START_EMPTY}"
 )
 
 
@@ -46,25 +56,40 @@ def upgrade(url: URL) -> bool:
     """Bring the database to this release's schema; False if it is there already.
 
     Raises:
-        SchemaMismatch: the database belongs to a newer release or to a development version.
+        SchemaMismatch: the database belongs to a newer release or to a development version, or
+            differs from what its revision makes. Nothing was changed.
         DatabasePermissionDenied: the role of this URL does not own the tables.
         StorageUnavailable: the database cannot be reached.
     """
     with connected(url, Purpose.READ) as connection:
         if _refuse_unknown(connection) == _revisions()[-1]:
+            _refuse_different(connection)
             return False
+    with connected(url, Purpose.WRITE) as connection, connection.begin():
+        _wait_for_turn(connection)
+        revision = _refuse_unknown(connection)
+        try:
+            migrate(connection)
+        except (OperationalError, ProgrammingError) as error:
+            # A statement that does not fit: the database's words name the table or the column.
+            if not isinstance(translate(error), InternalError):
+                raise
+            what, *_ = str(error.orig).splitlines()
+            raise SchemaMismatch(_DIFFERENT.format(revision=revision, what=what)) from error
+        _refuse_different(connection)
+    return True
+
+
+def migrate(connection: Connection) -> None:
+    """Run the migrations that this database lacks, in the transaction of this connection."""
     # Alembic takes as long to import as everything else together; only this needs it.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
-    with connected(url, Purpose.WRITE) as connection, connection.begin():
-        _wait_for_turn(connection)
-        _refuse_unknown(connection)
-        config = Config()
-        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-    return True
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
 
 def check(url: URL) -> None:
@@ -72,7 +97,8 @@ def check(url: URL) -> None:
 
     Raises:
         NotInitialised: it has no schema.
-        SchemaMismatch: it is older or newer than this release, or of a development version.
+        SchemaMismatch: it is older or newer than this release, of a development version, or
+            differs from what its revision makes.
         StorageUnavailable: it cannot be reached.
     """
     if is_embedded(url) and not Path(url.database or "").exists():
@@ -83,6 +109,7 @@ def check(url: URL) -> None:
             raise NotInitialised
         if current != _revisions()[-1]:
             raise SchemaMismatch
+        _refuse_different(connection)
 
 
 def has_value(url: URL, name: str) -> bool:
@@ -128,6 +155,13 @@ def _refuse_unknown(connection: Connection) -> str | None:
         # Only revisions of development versions were bare numbers, `0001` to `0013`.
         raise SchemaMismatch(_DEVELOPMENT if current.isdecimal() else _NEWER)
     return current
+
+
+def _refuse_different(connection: Connection) -> None:
+    """Not by the revision's name alone, which a development version's database may have too."""
+    if found := differences(connection):
+        what = ", ".join(found)
+        raise SchemaMismatch(_DIFFERENT.format(revision=_revisions()[-1], what=what))
 
 
 def _revisions() -> list[str]:
