@@ -39,7 +39,7 @@ FLOORS = (
     "config",
     "snapshot",
     "offline",
-    "loops reason lock private_file",
+    "lines loops reason lock private_file",
     "evidence",
     "paper",
     "instant host mode clock",

@@ -57,16 +57,34 @@ async def show(  # noqa: PLR0917 - what is kept of it
     rendered_digest: str | None,
     locale: str,
 ) -> Session:
-    """Note that this text was served."""
+    """Note that this text was served.
+
+    Of looks at the same time one is noted, with its time and its page: the one that is written
+    first. A look that finds another one noted since it began does not insist.
+    """
     text = (notice.content.version, notice.digest, len(notice.content.bullets))
-    served = partial(
-        model.shown,
-        notice=text,
-        surface=surface,
-        rendered_digest=rendered_digest,
-        locale=locale,
+    began = await store.clock_of(room, session)
+
+    def served(before: Session, now: datetime) -> Session:
+        after = model.shown(before, now, text, surface, rendered_digest, locale)
+        same = (notice.digest, surface, locale)
+        return before if _was_shown_since(before, began, *same) else after
+
+    return await room.looks.join(
+        (session.id, notice.digest, surface, locale), lambda: store.change(room, session, served)
     )
-    return await store.change(room, session, served)
+
+
+def _was_shown_since(
+    session: Session, since: datetime, digest: str, surface: Surface, locale: str
+) -> bool:
+    """Whether this text was served on this surface and in this locale after that time."""
+    reading = None if session.content is None else session.content.reading
+    return (
+        reading is not None
+        and (reading.notice_digest, reading.surface, reading.locale) == (digest, surface, locale)
+        and all(line.shown_at > since for line in reading.lines)
+    )
 
 
 async def claim(
@@ -115,7 +133,10 @@ async def initial(  # noqa: PLR0917 - what arrives with initials
 
 async def review(room: Checkout, session: Session, locale: str) -> Session:
     """Note that the review of the initials was served, with its sentences in this locale."""
-    return await store.change(room, session, partial(model.reviewed, locale=locale))
+    seen = partial(model.reviewed, locale=locale)
+    return await room.looks.join(
+        (session.id, "review", locale), lambda: store.change(room, session, seen)
+    )
 
 
 async def accept(

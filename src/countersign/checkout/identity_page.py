@@ -91,7 +91,10 @@ async def up_to_date(visit: Visit) -> Visit:
     is_open = session.status_at(visit.now) is Status.OPEN
     if not is_open or session.step is not Collected.IDENTITY or visit.call.method == "HEAD":
         return visit
-    return replace(visit, session=await identity.take_over(visit.room, session))
+    found = await visit.room.looks.join(
+        (session.id, "identity"), lambda: identity.take_over(visit.room, session)
+    )
+    return replace(visit, session=found)
 
 
 async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None = None) -> Reply:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from countersign.access.room import Access
 from countersign.acknowledgments.room import Acknowledgments
@@ -12,8 +13,12 @@ from countersign.checkout.asking import Asking
 from countersign.checkout.updates import Updates
 from countersign.clearances.room import Clearances
 from countersign.host import Network
+from countersign.lines import Lines, Looks
 from countersign.remembered.room import Remembered
 from countersign.vault.vault import Vault
+
+CHANGES_WAITING_MAX: Final = 32
+"""Of one session, in one process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +36,7 @@ class Checkout:
     public_url: str
     client_ip_header: str
     trusted_proxies: Sequence[Network]
+    changes: Lines = field(default_factory=lambda: Lines(CHANGES_WAITING_MAX))
+    """Those who change a session, one after the other: else each would undo the others' work."""
+    looks: Looks = field(default_factory=Looks)
+    """Those who only look at a session, and leave the time of it."""

@@ -1,7 +1,8 @@
 """Checkout sessions in the database: a row each, its content sealed.
 
 A change is decided from a state that was read, and written only if that is still the state: of two
-at the same time, one is decided again.
+at the same time, one is decided again. In one process the changes of a session take turns, so that
+many of them cost as much as they are, and not the square of it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from countersign.checkout.model import Content, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.db.bulk import BulkInsert
 from countersign.db.tables import checkout_sessions, shred_keys
-from countersign.errors import CheckoutSessionClosed, NotFound
+from countersign.errors import CheckoutSessionClosed, NotFound, Overloaded
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
 from countersign.evidence.record import CBID_FIELD
@@ -63,6 +64,8 @@ _EVENTS: Final[Mapping[str, Mapping[Status, EventType]]] = {
     },
 }
 """By the prefix of the session's identifier."""
+_ROUNDS_MAX: Final = 8
+"""Of one change: what another server, or a poll, may come between."""
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Content).decode
 
@@ -167,37 +170,63 @@ async def change(
 
     `transition` refuses by raising, and changes nothing by returning what it was given. `also` and
     the event of an end are written in the same transaction.
+
+    Raises:
+        Overloaded: too many others change it at the same time, here or at other servers.
     """
-    while True:
-        changed = transition(session, await clock_of(room, session))
-        if changed is session:
-            return session
-        time_ns = room.access.clock.time_ns()
-        content = shred_key = None
-        if changed.content is not None and session.shred_key is not None:
-            shred_key = session.shred_key
-            key = await room.vault.data_key(session.account_id, time_ns)
-            content = seal(key, changed, shred_key, room.access.entropy(NONCE_BYTES))
-        values = {
-            "revision": session.revision + 1,
-            "status": changed.status,
-            "expires_at": changed.expires_at,
-            "expiry_due_at": changed.expires_at if changed.status is Status.OPEN else None,
-            "ended_at": changed.ended_at,
-            "ack_id": changed.ack_id,
-            "clearance_id": changed.clearance_id,
-            "check_revision": changed.check_revision,
-            "content": content,
-            "cbid_index": cbid_index(room, changed),
-        }
-        at = from_ns(time_ns)
-        kept = None if remember is None else remember(changed)
-        if await room.access.database.write(
-            _write_change, session, changed, values, at, also, kept
-        ):
-            return replace(changed, revision=session.revision + 1)
-        kind = session.id.partition("_")[0]
-        session = await find(room, session.account_id, session.mode, session.id, kind)
+    if transition(session, await clock_of(room, session)) is session:
+        return session
+    async with room.changes.turn(session.id) as waited:
+        if waited:
+            session = await _again(room, session)
+        for _ in range(_ROUNDS_MAX):
+            changed = await _changed(room, session, transition, also, remember)
+            if changed is not None:
+                return changed
+            session = await _again(room, session)
+    raise Overloaded
+
+
+async def _changed(
+    room: Checkout,
+    session: Session,
+    transition: Callable[[Session, datetime], Session],
+    also: Also | None,
+    remember: Callable[[Session], IdempotencyEntry] | None,
+) -> Session | None:
+    """The session as it is after the change; None if it was changed since it was read."""
+    changed = transition(session, await clock_of(room, session))
+    if changed is session:
+        return session
+    time_ns = room.access.clock.time_ns()
+    content = shred_key = None
+    if changed.content is not None and session.shred_key is not None:
+        shred_key = session.shred_key
+        key = await room.vault.data_key(session.account_id, time_ns)
+        content = seal(key, changed, shred_key, room.access.entropy(NONCE_BYTES))
+    values = {
+        "revision": session.revision + 1,
+        "status": changed.status,
+        "expires_at": changed.expires_at,
+        "expiry_due_at": changed.expires_at if changed.status is Status.OPEN else None,
+        "ended_at": changed.ended_at,
+        "ack_id": changed.ack_id,
+        "clearance_id": changed.clearance_id,
+        "check_revision": changed.check_revision,
+        "content": content,
+        "cbid_index": cbid_index(room, changed),
+    }
+    at = from_ns(time_ns)
+    kept = None if remember is None else remember(changed)
+    if await room.access.database.write(_write_change, session, changed, values, at, also, kept):
+        return replace(changed, revision=session.revision + 1)
+    return None
+
+
+async def _again(room: Checkout, session: Session) -> Session:
+    """The same session as it is stored now."""
+    kind = session.id.partition("_")[0]
+    return await find(room, session.account_id, session.mode, session.id, kind)
 
 
 async def count_consent(room: Checkout, session: Session) -> Session:

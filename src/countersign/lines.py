@@ -1,0 +1,73 @@
+"""Lines: those who want the same thing stand in one line, and looks at one thing are one look."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from countersign.errors import Overloaded
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Line:
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    inside: int = 0
+
+
+class Lines:
+    """A line for each key, of bounded length: one at a time has its turn."""
+
+    def __init__(self, waiting_max: int, retry_seconds: int = 1) -> None:
+        """`waiting_max` may wait in one line; one more is refused, for so many seconds."""
+        self._waiting_max = waiting_max
+        self._retry_seconds = retry_seconds
+        self._lines: dict[Hashable, _Line] = {}
+
+    @asynccontextmanager
+    async def turn(self, key: Hashable) -> AsyncIterator[bool]:
+        """Wait for the turn, and have it until the block ends; gives whether others came before.
+
+        Raises:
+            Overloaded: the line is full.
+        """
+        line = self._lines.setdefault(key, _Line())
+        if line.inside > self._waiting_max:
+            raise Overloaded(retry_after=self._retry_seconds)
+        waits = line.inside > 0
+        line.inside += 1
+        try:
+            async with line.turn:
+                yield waits
+        finally:
+            line.inside -= 1
+            if not line.inside:
+                del self._lines[key]
+
+
+class Looks:
+    """What many ask at the same moment is done once, for all of them."""
+
+    def __init__(self) -> None:
+        self._running: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def join(self, key: Hashable, look: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What the look under this key finds that is running now; if there is none, this one.
+
+        An error goes to all of them. It runs to its end, also if its first caller gives up.
+        """
+        running = self._running.get(key)
+        if running is None:
+            running = self._running[key] = asyncio.create_task(look())
+            running.add_done_callback(lambda done: self._ended(key, done))
+        found: T = await asyncio.shield(running)
+        return found
+
+    def _ended(self, key: Hashable, done: asyncio.Task[Any]) -> None:
+        del self._running[key]
+        if not done.cancelled():
+            done.exception()  # so that it counts as seen, where every caller has given up
