@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,16 +17,6 @@ from tests.storage import items
 
 _INDEX = "ix_records_account_id_mode_type_notice_id_id"
 _RARE = 3
-
-
-def become_first_release(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Leave only the first migration."""
-    migrations = folder / "migrations of the first release"
-    shutil.copytree(schema._MIGRATIONS, migrations)
-    for file in (migrations / "versions").glob("[0-9]*_*.py"):
-        if file.stem != "0001_initial":
-            file.unlink()
-    monkeypatch.setattr(schema, "_MIGRATIONS", migrations)
 
 
 def fill(connection: Connection, who: Principal) -> None:
@@ -66,16 +54,12 @@ def explained(connection: Connection, who: Principal) -> str:
 
 
 @pytest.mark.parametrize("analysed", [False, True])
-def test_a_list_by_a_rare_notice_begins_at_its_own_records(
-    empty_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, analysed: bool
-) -> None:
+def test_a_list_by_a_rare_notice_begins_at_its_own_records(empty_url: URL, analysed: bool) -> None:
     """Also in a database of the first revision that was filled before, with statistics or not."""
     who = items.principal(items.account())
-    with monkeypatch.context() as first_release:
-        become_first_release(first_release, tmp_path)
-        schema.upgrade(empty_url)
     engine = open_engine(empty_url, Purpose.WRITE)
     with engine.begin() as connection:
+        schema.migrate(connection, "0001_initial")
         fill(connection, who)
     schema.upgrade(empty_url)
     schema.check(empty_url)

@@ -116,7 +116,7 @@ def _compared(
             yield f"the {part} of {table} is {found[part]} in place of {definition}"
         elif found[part] != definition:
             yield f"the {part} of {table} has another definition"
-    for part, definition in found.items():
+    for part, definition in sorted(found.items()):
         if part not in parts and (
             part.startswith(("column", "constraint")) or "UNIQUE" in definition
         ):

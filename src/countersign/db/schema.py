@@ -80,8 +80,8 @@ def upgrade(url: URL) -> bool:
     return True
 
 
-def migrate(connection: Connection) -> None:
-    """Run the migrations that this database lacks, in the transaction of this connection."""
+def migrate(connection: Connection, to: str = "head") -> None:
+    """Run the migrations that this database lacks up to one, in this connection's transaction."""
     # Alembic takes as long to import as everything else together; only this needs it.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
@@ -89,7 +89,7 @@ def migrate(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, to)
 
 
 def check(url: URL) -> None:
