@@ -117,6 +117,10 @@ class Audit:
         self._actor = actor
 
     async def note(self, action: AuditAction, subject: str, **details: object) -> None:
+        """Note what is only looked at, or an act of several transactions: before it begins.
+
+        An act of one transaction writes its `entry` in that transaction.
+        """
         await self._database.write(write_audit, self.entry(action, subject, **details))
 
     def entry(self, action: AuditAction, subject: str, **details: object) -> AuditEntry:

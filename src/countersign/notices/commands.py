@@ -13,7 +13,6 @@ from typing import Any, Final
 import click
 import msgspec
 
-from countersign.access.audit import AuditAction
 from countersign.cli.support import command, confirm, say, show, with_room
 from countersign.errors import InvalidNoticeFile, UnknownNotice
 from countersign.http.body import parse_body
@@ -248,14 +247,7 @@ def _find(notice_id: str, version: str | None) -> tuple[NoticeContent, dict[str,
 
 @with_room(Notices)
 async def _publish(room: Notices, data: bytes, source: str) -> publishing.Publication:
-    made = await publishing.publish(room, data, source)
-    content, rule = made.content, made.content.applies_to
-    if made.new or made.new_rule:
-        details = {"rule": rule.version} if rule and made.new_rule else {}
-        await room.log.access.audit.note(
-            AuditAction.NOTICE_PUBLISHED, content.id, version=content.version, **details
-        )
-    return made
+    return await publishing.publish(room, data, source, room.log.access.audit)
 
 
 def _report(event: NoticeEvent, *, as_json: bool) -> None:

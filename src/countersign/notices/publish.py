@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from countersign.access.audit import AuditAction, write_audit
+from countersign.access.audit import Audit, AuditAction, write_audit
 from countersign.errors import (
     CountersignError,
     InvalidArgument,
@@ -73,17 +73,24 @@ class Publication:
     """Whether its rule was published now, with the text or for one that was published before."""
 
 
-async def publish(room: Notices, file: bytes, source: str) -> Publication:
+async def publish(
+    room: Notices, file: bytes, source: str, audit: Audit | None = None
+) -> Publication:
     """Publish the version in a notice file; publishing the same words again is harmless.
 
     Every account gets an event of it, in both modes. `source` is where the file is, so that a
-    later change to it can be noticed.
+    later change to it can be noticed. An operator's act is noted in `audit`, if it did anything.
     """
-    return await room.log.access.database.write(_publish, room, parse_notice_file(file), source)
+    content = parse_notice_file(file)
+    return await room.log.access.database.write(_publish, room, content, source, audit)
 
 
 def _publish(
-    connection: Connection, room: Notices, content: NoticeContent, source: str
+    connection: Connection,
+    room: Notices,
+    content: NoticeContent,
+    source: str,
+    audit: Audit | None,
 ) -> Publication | CountersignError:
     body = published_bytes(content)
     digest = notice_digest(body)
@@ -102,6 +109,10 @@ def _publish(
     if rule_is_new:
         details = rule_details(content.applies_to)
         add_event(connection, _event(room, content, LifecycleEvent.RULE_PUBLISHED, details))
+    if audit is not None and (known is None or rule_is_new):
+        rule = {"rule": content.applies_to.version} if content.applies_to and rule_is_new else {}
+        noted = {"version": content.version, **rule}
+        write_audit(connection, audit.entry(AuditAction.NOTICE_PUBLISHED, content.id, **noted))
     return Publication(content=content, digest=digest, new=known is None, new_rule=rule_is_new)
 
 

@@ -10,10 +10,8 @@ from typing import Any, Final
 import click
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from countersign.access.account import find_account
-from countersign.access.audit import AuditAction
 from countersign.cli.support import Duration, asking, command, field_lines, say, show, with_room
 from countersign.errors import InvalidArgument
 from countersign.events.model import EventType
@@ -108,10 +106,8 @@ async def add(
     """
     owner = await find_account(room.access, account)
     wanted = WebhookEndpointRequest(url=url, description=description, event_types=_wanted(types))
-    made = await acts.create_endpoint(room, owner.id, Mode(mode), wanted)
-    await room.access.audit.note(
-        AuditAction.WEBHOOK_ENDPOINT_CREATED, made.id, account_id=owner.id, mode=mode
-    )
+    audit = room.access.audit
+    made = await acts.create_endpoint(room, owner.id, Mode(mode), wanted, audit=audit)
     _show_secret(made, as_json=as_json)
 
 
@@ -162,10 +158,7 @@ async def enable(room: Webhooks, endpoint: Endpoint, *, as_json: bool) -> None:
 @_of_endpoint
 async def delete(room: Webhooks, endpoint: Endpoint, *, as_json: bool) -> None:
     """Delete an endpoint and its secrets."""
-    await acts.delete_endpoint(room, endpoint)
-    await room.access.audit.note(
-        AuditAction.WEBHOOK_ENDPOINT_DELETED, endpoint.id, account_id=endpoint.account_id
-    )
+    await acts.delete_endpoint(room, endpoint, room.access.audit)
     show({"endpoint_id": endpoint.id, "deleted": True}, endpoint.id, as_json=as_json)
 
 
@@ -185,8 +178,7 @@ async def rotate_secret(
 
     Messages have both signatures until the overlap ends.
     """
-    rotated = await acts.rotate_secret(room, endpoint, overlap)
-    await room.access.audit.note(AuditAction.WEBHOOK_SECRET_ROTATED, endpoint.id)
+    rotated = await acts.rotate_secret(room, endpoint, overlap, audit=room.access.audit)
     _show_secret(rotated, as_json=as_json)
 
 
@@ -273,10 +265,7 @@ def _wanted(types: tuple[str, ...]) -> list[EventType] | None:
 async def _change(
     room: Webhooks, endpoint: Endpoint, changes: WebhookEndpointChange, *, as_json: bool
 ) -> None:
-    changed = await acts.change_endpoint(room, endpoint, changes)
-    # Which members, and not the URL itself: it may contain a secret of the vendor.
-    given = [name for name, value in asdict(changes).items() if value is not None]
-    await room.access.audit.note(AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint.id, changed=given)
+    changed = await acts.change_endpoint(room, endpoint, changes, audit=room.access.audit)
     _show_changed(changed, as_json=as_json)
 
 

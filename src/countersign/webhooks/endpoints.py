@@ -22,6 +22,7 @@ from sqlalchemy import (
     update,
 )
 
+from countersign.access.audit import Audit, AuditAction, write_audit
 from countersign.access.idempotency import Remember, keep_answer
 from countersign.db.tables import accounts, webhook_deliveries, webhook_endpoints, webhook_secrets
 from countersign.errors import (
@@ -64,8 +65,13 @@ async def create_endpoint(
     mode: Mode,
     wanted: WebhookEndpointRequest,
     entry: Remember[bytes] = None,
+    *,
+    audit: Audit | None = None,
 ) -> Endpoint:
-    """A new endpoint with its secret; it gets the events from now on."""
+    """A new endpoint with its secret; it gets the events from now on.
+
+    As every act here, it is noted in `audit` if an operator does it, in the same transaction.
+    """
     _check(webhooks, wanted.url, wanted.description)
     time_ns = webhooks.access.clock.time_ns()
     secret, shared = await webhooks.secrets.make(account_id)
@@ -95,6 +101,8 @@ async def create_endpoint(
         connection.execute(insert(webhook_endpoints), row)
         _insert_secret(connection, endpoint.id, secret)
         keep_answer(connection, entry, render_endpoint(endpoint))
+        made = AuditAction.WEBHOOK_ENDPOINT_CREATED
+        _note(connection, audit, made, endpoint.id, account_id=account_id, mode=mode.value)
         return None
 
     await webhooks.access.database.write(create)
@@ -130,6 +138,8 @@ async def change_endpoint(
     endpoint: Endpoint,
     changes: WebhookEndpointChange,
     entry: Remember[bytes] = None,
+    *,
+    audit: Audit | None = None,
 ) -> Endpoint:
     """Change an endpoint as it is now; running servers apply the change within seconds.
 
@@ -152,12 +162,18 @@ async def change_endpoint(
         if changed.disabled_at is not None:
             _stop_deliveries(connection, changed.id)
         keep_answer(connection, entry, render_endpoint(changed))
+        # Which members, and not the URL itself: it may contain a secret of the vendor.
+        given = [n for n, v in msgspec.structs.asdict(changes).items() if v is not None]
+        action = AuditAction.WEBHOOK_ENDPOINT_CHANGED
+        _note(connection, audit, action, endpoint.id, changed=given)
         return changed
 
     return await webhooks.access.database.write(change)
 
 
-async def delete_endpoint(webhooks: Webhooks, endpoint: Endpoint) -> None:
+async def delete_endpoint(
+    webhooks: Webhooks, endpoint: Endpoint, audit: Audit | None = None
+) -> None:
     """Mark an endpoint as deleted, delete its secrets, and stop its deliveries."""
 
     def delete_it(connection: Connection) -> None:
@@ -165,12 +181,19 @@ async def delete_endpoint(webhooks: Webhooks, endpoint: Endpoint) -> None:
         set_columns(connection, endpoint.id, {"deleted_at": webhooks.now})
         connection.execute(delete(webhook_secrets).where(_s.endpoint_id == endpoint.id))
         _stop_deliveries(connection, endpoint.id)
+        gone = AuditAction.WEBHOOK_ENDPOINT_DELETED
+        _note(connection, audit, gone, endpoint.id, account_id=endpoint.account_id)
 
     await webhooks.access.database.write(delete_it)
 
 
 async def rotate_secret(
-    webhooks: Webhooks, endpoint: Endpoint, overlap: timedelta, entry: Remember[bytes] = None
+    webhooks: Webhooks,
+    endpoint: Endpoint,
+    overlap: timedelta,
+    entry: Remember[bytes] = None,
+    *,
+    audit: Audit | None = None,
 ) -> Endpoint:
     """Give it a new secret; the old ones sign, too, until the overlap ends."""
     if not timedelta(0) <= overlap <= OVERLAP_MAX:
@@ -190,6 +213,7 @@ async def rotate_secret(
         (now,) = find_endpoints(connection, _e.id == endpoint.id)
         rotated = replace(now, new_secret=shared)
         keep_answer(connection, entry, render_endpoint(rotated))
+        _note(connection, audit, AuditAction.WEBHOOK_SECRET_ROTATED, endpoint.id)
         return rotated
 
     return await webhooks.access.database.write(rotate)
@@ -251,6 +275,17 @@ def disable_endpoint(
 
 def set_columns(connection: Connection, endpoint_id: str, values: dict[str, object]) -> None:
     connection.execute(update(webhook_endpoints).where(_e.id == endpoint_id).values(values))
+
+
+def _note(
+    connection: Connection,
+    audit: Audit | None,
+    action: AuditAction,
+    endpoint_id: str,
+    **details: object,
+) -> None:
+    if audit is not None:
+        write_audit(connection, audit.entry(action, endpoint_id, **details))
 
 
 def _stop_deliveries(connection: Connection, endpoint_id: str) -> None:
