@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from countersign.checkout.words import WORDS
 from tests.browser.windows import Windows, assert_accessible
 from tests.http.backstage import Operator, another_deployment
 from tests.support import service
+from tests.support.moved_clock import VARIABLE, MovedClock
 from tests.support.providers import playing
 from tests.support.service import Server, running_server
 from tests.verification.live import live_vendor
@@ -29,6 +31,7 @@ pytestmark = [
     pytest.mark.usefixtures("patient"),
 ]
 EN, ES = WORDS["en"], WORDS["es"]
+READ = timedelta(milliseconds=1200)
 Shop = Callable[..., str]
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 640}}
 
@@ -40,9 +43,16 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     url = f"http://localhost:{port}"
     made = another_deployment(tmp_path / "data", PUBLIC_URL=url)
     monkeypatch.setattr(service, "free_port", lambda: port)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "clock"))
     with running_server(made) as started:
         monkeypatch.undo()
         yield started
+
+
+@pytest.fixture
+def clock(server: Server) -> MovedClock:
+    """Give the clock of the server."""
+    return MovedClock(server.deployment.data_dir.parent / "clock")
 
 
 @pytest.fixture
@@ -188,15 +198,67 @@ def test_a_device_that_verifies_no_one_keeps_nothing(
 
 
 def test_the_cookie_works_without_javascript_in_spanish_on_a_phone(
-    windows: Windows, shops: list[Shop]
+    windows: Windows, shops: list[Shop], clock: MovedClock
 ) -> None:
     page = windows.open(java_script_enabled=False, **PHONE)
     verify(page, shops[0](locale="es"), ES)
     keep(page, "remembered_keep_cookie", ES)
     page.goto(shops[1](locale="es"))
+    title(page, "remembered_first_title", ES)
+    clock.ahead(READ)
+    press(page, "remembered_first_continue", ES)
     title(page, "remembered_consent_title", ES)
+    clock.ahead(READ)
     press(page, "remembered_use_cookie", ES)
     at_shop(page)
+
+
+@pytest.mark.parametrize("has_script", [True, False])
+def test_a_double_click_at_another_site_is_no_consent(
+    windows: Windows, shops: list[Shop], operator: Operator, clock: MovedClock, has_script: bool
+) -> None:
+    """The second press lands on our page, whichever of the two it is; then the buyer decides."""
+    page = windows.open(java_script_enabled=has_script)
+    verify(page, shops[0]())
+    keep(page, "remembered_keep_cookie")
+    link = shops[1]()
+    hostile = "http://127.0.0.1:9/coupon"
+    led = f'<title>coupon</title><a href="{link}">Double-click to open your coupon</a>'
+    page.route(hostile, lambda route: route.fulfill(body=led, content_type="text/html"))
+    windows.expect_trouble("422")
+    page.goto(hostile)
+    page.get_by_role("link").click()
+    for name, button in (
+        ("remembered_first_title", "remembered_first_continue"),
+        ("remembered_consent_title", "remembered_use_cookie"),
+    ):
+        title(page, name)
+        second_press(page)
+        title(page, name)
+        assert informed(operator) == 0
+        clock.ahead(READ)
+        press_by_key(page, button)
+    at_shop(page)
+    assert informed(operator) == 1
+
+
+def informed(operator: Operator) -> int:
+    """How many vendors were informed of a buyer."""
+    return len(operator.rows("SELECT * FROM remembered_uses"))
+
+
+def second_press(page: Page) -> None:
+    """Press where the first button is, at once, as a hand does that is not done yet."""
+    button = page.get_by_role("button").first.bounding_box()
+    assert button is not None
+    page.mouse.click(button["x"] + 9, button["y"] + 9)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+def press_by_key(page: Page, name: str) -> None:
+    button = page.get_by_role("button", name=EN[name], exact=True)
+    expect(button).to_be_enabled()
+    button.press("Enter")
 
 
 def test_the_consent_is_given_by_keyboard_alone(windows: Windows, shops: list[Shop]) -> None:
@@ -223,8 +285,12 @@ def test_every_page_of_it_is_accessible(
     assert_accessible(page)
     keep(page, "remembered_keep_cookie")
     assert_accessible(page)
-    for url in (shops[1](), shops[1](locale="es")):
+    for url, words in ((shops[1](), EN), (shops[1](locale="es"), ES)):
         page.goto(url)
+        title(page, "remembered_first_title", words)
+        assert_accessible(page)
+        press(page, "remembered_first_continue", words)
+        title(page, "remembered_consent_title", words)
         assert_accessible(page)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     press(page, "remembered_not_me", ES)

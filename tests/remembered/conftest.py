@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,38 @@ from tests.checkout.surfer import Form, Page, check_headers
 from tests.http.backstage import Operator, another_deployment, make_client
 from tests.remembered.device import ORIGIN
 from tests.support.engines import ENGINES, engine_server
+from tests.support.moved_clock import VARIABLE, MovedClock
 from tests.support.providers import Playing, playing
-from tests.support.service import Server, running_server
+from tests.support.service import Server, running, start_server
 from tests.verification.live import LiveVendor, live_vendor
 
 Enter = Callable[..., Page]
+READ = timedelta(milliseconds=1200)
+"""How long a page is read before a press on it counts."""
+
+
+def clock_of(server: Server) -> MovedClock:
+    return MovedClock(server.deployment.data_dir.parent / "clock")
 
 
 class Person:
-    """A browser that goes to several shops, and keeps its cookies."""
+    """A browser that goes to several shops, and keeps its cookies.
+
+    Its owner reads a page before pressing anything on it.
+    """
 
     def __init__(self, server: Server) -> None:
         self.client = make_client(server)
+        self.clock = clock_of(server)
 
     def open(self, path: str, **headers: str) -> Page:
+        """Open a page, and the one after it where it only says "Continue"."""
+        page = self.arrive(path, **headers)
+        first = [form for form in page.forms if form.action.endswith("/arrive")]
+        return self.send(first[0]) if first else page
+
+    def arrive(self, path: str, **headers: str) -> Page:
+        """Open a page."""
         return self._page(self.client.get(path, headers=headers, follow_redirects=True))
 
     def send(self, form: Form, headers: Mapping[str, str] | None = None, **changes: str) -> Page:
@@ -47,6 +66,13 @@ class Person:
     def post(
         self, form: Form, headers: Mapping[str, str] | None = None, **changes: str
     ) -> httpx2.Response:
+        self.clock.ahead(READ)
+        return self.press(form, headers, **changes)
+
+    def press(
+        self, form: Form, headers: Mapping[str, str] | None = None, **changes: str
+    ) -> httpx2.Response:
+        """Send a form at once."""
         response = self.client.post(
             form.action, data=form.fields | changes, headers=dict(headers or {})
         )
@@ -120,9 +146,14 @@ def operator(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Operato
 
 
 @pytest.fixture
-def server(operator: Operator) -> Iterator[Server]:
-    with running_server(operator.deployment) as started:
-        yield started
+def server(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Give a server with a clock that is moved."""
+    clock = operator.deployment.data_dir.parent / "clock"
+    with monkeypatch.context() as environment:
+        environment.setenv(VARIABLE, str(clock))
+        server = start_server(operator.deployment)
+    with running(server):
+        yield server
 
 
 @pytest.fixture

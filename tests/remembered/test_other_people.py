@@ -16,6 +16,7 @@ from tests.checkout.buyer import SHOP
 from tests.checkout.surfer import Page, held_back
 from tests.http.backstage import Operator
 from tests.remembered.conftest import (
+    READ,
     Person,
     Shop,
     form_of,
@@ -86,6 +87,7 @@ def test_an_answer_whose_end_comes_after_that_of_the_session_informs_no_one(
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
     session = shop.session()
     form = form_of(person.open(link(session)), "cookie")
+    person.clock.ahead(READ)
     with held_back(person.client, form.action, form.fields) as finish:
         if ended == "cancelled":
             path = f"/v1/checkout_sessions/{session['checkout_session_id']}/cancel"

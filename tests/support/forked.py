@@ -33,6 +33,8 @@ from tempfile import TemporaryFile
 from threading import Lock
 from typing import IO, Any, Final, TypedDict
 
+from tests.support import moved_clock
+
 _PRELOADED: Final = (
     "countersign.root",
     "countersign.server.server",
@@ -329,6 +331,7 @@ def main() -> None:
         os.environ.clear()
         os.environ.update(order["environment"])
         time.tzset()
+        moved_clock.install()
         sys.argv[1:] = order["words"][1:]
         runpy.run_module(order["words"][0], run_name="__main__", alter_sys=True)
 

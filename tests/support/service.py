@@ -157,7 +157,13 @@ def _await_ready(server: Server, probe: httpx2.Client) -> None:
 @contextmanager
 def running_server(deployment: Deployment, **settings: str) -> Iterator[Server]:
     """Run a server; it is stopped at the end."""
-    server = start_server(deployment, **settings)
+    with running(start_server(deployment, **settings)) as server:
+        yield server
+
+
+@contextmanager
+def running(server: Server) -> Iterator[Server]:
+    """Use a server that was started; it is stopped at the end."""
     try:
         yield server
     finally:

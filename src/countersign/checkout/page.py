@@ -417,6 +417,7 @@ _POSTS: Final[Mapping[str, VisitHandler]] = {
     "events": _claim,
     **identity_page.POSTS,
     "remembered": remembered_page.consent,
+    "arrive": remembered_page.arrive,
     "remember": remembered_page.keep,
 }
 

@@ -40,7 +40,11 @@ CHECK: Final = "check"
 SCRIPT: Final = "remembered.js"
 OFFERED: Final = timedelta(minutes=15)
 """How long after the end, and after the browser was led back: later, somebody else may have it."""
+MEANT_AFTER: Final = timedelta(milliseconds=1200)
+"""How long a page was served before a press on it counts: one that comes sooner was not meant for
+it, such as the second one of a double click on the page before."""
 _MS_DIGITS_MAX: Final = 14
+_NEAR: Final = frozenset({b"same-origin", b"same-site"})
 _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedframe"})
 
 
@@ -51,7 +55,7 @@ async def asked_first(visit: Visit) -> Reply | None:
     if content.identity or has_begun or visit.form.get("step") == CHECK or not _may_ask(visit):
         return None
     known = await _by_cookie(visit)
-    return _consent(visit, known) if known or _has_passkey(visit) else None
+    return _arrived(visit, known) if known or _has_passkey(visit) else None
 
 
 async def ask(visit: Visit) -> Reply:
@@ -59,7 +63,7 @@ async def ask(visit: Visit) -> Reply:
     require_open(visit.session, visit.now, Collected.IDENTITY)
     if not _may_ask(visit):
         return lead(_check_page(visit))
-    return _consent(visit, await _by_cookie(visit))
+    return _arrived(visit, await _by_cookie(visit))
 
 
 async def consent(visit: Visit) -> Reply:
@@ -75,8 +79,10 @@ async def consent(visit: Visit) -> Reply:
         return lead(_check_page(visit))
     asked = _asked_ms(form)
     challenge = _asking(visit, asked)
-    if not compare_digest(form.get("served", "").encode(), _text(challenge).encode()):
+    if not _is_served(visit, challenge):
         return visit.go_on()
+    if how != Kind.PASSKEY and not _was_meant(visit, asked):
+        return _consent(visit, await _by_cookie(visit), too_soon=True)
     known: KnownBy | None
     if how == Kind.PASSKEY:
         response, asked_at = form.get("credential", ""), from_ms(asked)
@@ -86,6 +92,23 @@ async def consent(visit: Visit) -> Reply:
         known = await use_cookie(room.remembered, mode, sent)
     if known is not None:
         session = await _informed(room, session, known)
+    return _after(visit, session)
+
+
+async def arrive(visit: Visit) -> Reply:
+    """The page that asks, for a buyer who said "Continue" on the one before it."""
+    require_open(visit.session, visit.now, Collected.IDENTITY)
+    if not _may_ask(visit):
+        return lead(_check_page(visit))
+    asked = _asked_ms(visit.form)
+    if not _is_served(visit, _arriving(visit, asked)):
+        return visit.go_on()
+    if not _was_meant(visit, asked):
+        return _first(visit, too_soon=True)
+    return _consent(visit, await _by_cookie(visit))
+
+
+def _after(visit: Visit, session: Session) -> Reply:
     if session.step is Collected.IDENTITY:
         # The vendor learns no more of it than that there is no buyer yet.
         return lead(f"{_check_page(visit)}&remembered=no")
@@ -149,8 +172,7 @@ async def keep(visit: Visit) -> Reply:
     """Remember the buyer in the way that was chosen."""
     room, session, form = visit.room, visit.session, visit.form
     mode, challenge = session.mode, _keeping(visit)
-    served = compare_digest(form.get("served", "").encode(), _text(challenge).encode())
-    if not served or not _may_keep(visit):
+    if not _is_served(visit, challenge) or not _may_keep(visit):
         return visit.go_on()
     await store.count_consent(room, session)
     cbid = _cbid(session)
@@ -180,12 +202,38 @@ def _has_passkey(visit: Visit) -> bool:
     return bool(cookie(visit.room, visit.call, PASSKEY, visit.session.mode))
 
 
-def _consent(visit: Visit, known: KnownBy | None) -> Reply:
-    asked = to_ms(from_ns(visit.room.access.clock.time_ns()))
+def _arrived(visit: Visit, known: KnownBy | None) -> Reply:
+    """The page that asks, or another one before it.
+
+    What a cookie remembers needs one press. A buyer whom another site has led here did not ask for
+    this page, and may be in the middle of a press.
+    """
+    is_ours = visit.call.headers.get(b"sec-fetch-site") in _NEAR
+    return _first(visit) if known and not is_ours else _consent(visit, known)
+
+
+def _first(visit: Visit, *, too_soon: bool = False) -> Reply:
+    asked = _now_ms(visit)
+    return visit.show(
+        "remembered_first.html",
+        422 if too_soon else 200,
+        framed_by="'none'",
+        scripts=(SCRIPT,),
+        here=f"{visit.root}/remembered",
+        too_soon=too_soon,
+        wait_ms=MEANT_AFTER // timedelta(milliseconds=1),
+        asked=asked,
+        served=_text(_arriving(visit, asked)),
+    )
+
+
+def _consent(visit: Visit, known: KnownBy | None, *, too_soon: bool = False) -> Reply:
+    asked = _now_ms(visit)
     challenge, party = _asking(visit, asked), visit.room.remembered.party
     back = origin_of(visit.session.asked.return_url)
     return visit.show(
         "remembered_consent.html",
+        422 if too_soon else 200,
         framed_by="'none'",
         scripts=(SCRIPT,),
         # Browsers ask the policy of a form also about where its response leads.
@@ -194,10 +242,21 @@ def _consent(visit: Visit, known: KnownBy | None) -> Reply:
         with_cookie=known is not None,
         with_hint=known is not None or _has_passkey(visit),
         cookie_first=known is not None and not _has_passkey(visit),
+        too_soon=too_soon,
+        wait_ms=MEANT_AFTER // timedelta(milliseconds=1),
         asked=asked,
         served=_text(challenge),
         options=party and json.dumps(assertion_options(party, challenge)),
     )
+
+
+def _now_ms(visit: Visit) -> int:
+    return to_ms(from_ns(visit.room.access.clock.time_ns()))
+
+
+def _was_meant(visit: Visit, asked_ms: int) -> bool:
+    """Whether the page that sends this form was served long enough ago."""
+    return from_ms(_now_ms(visit)) >= from_ms(asked_ms) + MEANT_AFTER
 
 
 async def _by_cookie(visit: Visit) -> KnownBy | None:
@@ -237,6 +296,11 @@ def _name(visit: Visit) -> str:
     return f"{name} ({words['remembered_test']})" if visit.session.mode is Mode.TEST else name
 
 
+def _is_served(visit: Visit, code: bytes) -> bool:
+    """Whether the form is of a page that was served with this code."""
+    return compare_digest(visit.form.get("served", "").encode(), _text(code).encode())
+
+
 def _asked_ms(form: Mapping[str, str]) -> int:
     """When the page was served that has this form; 0, when none was, if the form does not say."""
     sent = form.get("asked", "")
@@ -250,6 +314,11 @@ def _asking(visit: Visit, asked_ms: int) -> bytes:
     Nothing in it is counted: another browser with the link would see that somebody consented.
     """
     return _made(visit, f"consent {asked_ms}")
+
+
+def _arriving(visit: Visit, asked_ms: int) -> bytes:
+    """For "Continue": it is no consent."""
+    return _made(visit, f"arrive {asked_ms}")
 
 
 def _keeping(visit: Visit) -> bytes:

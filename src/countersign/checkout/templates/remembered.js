@@ -23,3 +23,8 @@ document.querySelectorAll("[data-passkey]").forEach((button) => {
     button.disabled = false;
   });
 });
+// A press that was meant for the page before is not taken; also when this page comes back from the browser's memory.
+document.querySelectorAll("[data-wait]").forEach((button) => addEventListener("pageshow", () => {
+  button.disabled = true;
+  setTimeout(() => { button.disabled = false; }, Number(button.dataset.wait));
+}));

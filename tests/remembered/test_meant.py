@@ -1,0 +1,100 @@
+"""Consent is meant: a press that comes too soon, or where the buyer did not ask to be, is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from countersign.checkout.words import WORDS
+from tests.checkout.buyer import SHOP
+from tests.checkout.surfer import Page
+from tests.remembered.conftest import READ, Person, Shop, form_of, link, verify_in
+
+# No engine changes when a press was meant.
+pytestmark = pytest.mark.one_engine
+
+OURS, THEIRS = {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "cross-site"}
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def known(person: Person, shop: Shop) -> Person:
+    """Give a person whom a cookie remembers."""
+    person.send(form_of(verify_in(person, shop.session()), "cookie"))
+    return person
+
+
+@pytest.mark.parametrize("locale", ["en", "es"])
+def test_a_consent_that_comes_too_soon_is_shown_again_with_the_reason(
+    known: Person, shop: Shop, locale: str
+) -> None:
+    """The vendor learns nothing of it, and the page that is shown again wants its own time."""
+    session = shop.session(locale=locale)
+    page = known.arrive(link(session), **OURS)
+    for _ in range(2):
+        response = known.press(form_of(page, "cookie"))
+        page = Page(response)
+        assert (response.status_code, page.heading) == (
+            422,
+            WORDS[locale]["remembered_consent_title"],
+        )
+        assert WORDS[locale]["remembered_too_soon"] in page.text
+        assert shop.read(session)["status"] == "open"
+    assert known.post(form_of(page, "cookie")).headers["location"].startswith(SHOP)
+    assert shop.read(session)["status"] == "completed"
+
+
+def test_a_press_counts_after_the_time_that_it_takes_to_read(known: Person, shop: Shop) -> None:
+    """By the server's clock, and not by what the form says."""
+    session = shop.session()
+    form = form_of(known.arrive(link(session), **OURS), "cookie")
+    earlier = str(int(form.fields["asked"]) - 60_000)
+    assert known.press(form, asked=earlier).status_code == 303
+    assert shop.read(session)["status"] == "open"
+    known.clock.ahead(READ)
+    assert known.press(form).headers["location"].startswith(SHOP)
+
+
+@pytest.mark.parametrize("headers", [THEIRS, {"sec-fetch-site": "none"}, {}], ids=str)
+def test_who_was_led_here_by_another_site_is_asked_one_page_later(
+    known: Person, shop: Shop, headers: dict[str, str]
+) -> None:
+    """That page has nothing of the buyer, and takes nothing too soon either."""
+    session = shop.session()
+    page = known.arrive(link(session), **headers)
+    assert page.heading == WORDS["en"]["remembered_first_title"]
+    again = known.press(page.form)
+    assert (again.status_code, Page(again).heading) == (422, page.heading)
+    assert WORDS["en"]["remembered_too_soon"] in Page(again).text
+    asked = Page(known.post(page.form))
+    assert asked.heading == WORDS["en"]["remembered_consent_title"]
+    assert known.press(form_of(asked, "cookie")).status_code == 422
+    assert shop.read(session)["status"] == "open"
+    assert known.post(form_of(asked, "cookie")).headers["location"].startswith(SHOP)
+    assert shop.read(session)["status"] == "completed"
+
+
+def test_the_page_before_cannot_be_left_out(known: Person, shop: Shop) -> None:
+    """Neither by the address of the page that asks, nor by what the first page has."""
+    session = shop.session()
+    page = known.arrive(link(session), **THEIRS)
+    root = f"/c/{session['checkout_session_id']}"
+    direct = known.arrive(f"{root}/remembered", **THEIRS)
+    assert direct.heading == WORDS["en"]["remembered_first_title"]
+    known.clock.ahead(MINUTE)
+    form = replace(page.form, action=f"{root}/remembered")
+    known.press(form, how="cookie")
+    assert shop.read(session)["status"] == "open"
+
+
+@pytest.mark.parametrize("site", ["same-origin", "same-site"])
+def test_a_buyer_who_comes_from_near_is_asked_at_once(known: Person, shop: Shop, site: str) -> None:
+    page = known.arrive(link(shop.session()), **{"sec-fetch-site": site})
+    assert page.heading == WORDS["en"]["remembered_consent_title"]
+
+
+def test_who_is_not_remembered_by_a_cookie_sees_no_page_before(another: Person, shop: Shop) -> None:
+    page = another.arrive(link(shop.session()), **THEIRS)
+    assert page.heading == WORDS["en"]["identity_title"]
