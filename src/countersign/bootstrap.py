@@ -32,6 +32,7 @@ from countersign.events.model import EventIds
 from countersign.events.room import Events
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
+from countersign.log.authorities import choose_authorities, chosen_authorities
 from countersign.log.operate import begin_first_logs
 from countersign.log.room import LogRoom, open_log
 from countersign.notices.publish import Publication, publish_shipped
@@ -97,12 +98,19 @@ class Initialised:
 
     published: Sequence[Publication]
     upgraded: bool
+    time_stamps: Sequence[str]
+    """The names of the time-stamp authorities that were chosen, now or before."""
 
 
-async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initialised:
+async def initialise(
+    settings: Settings,
+    entropy: Entropy = os.urandom,
+    time_stamps: Sequence[str] | None = None,
+) -> Initialised:
     """Make or upgrade a deployment; harmless when it is there already.
 
     Makes the data directory, the schema and the secret key, and publishes the shipped notices.
+    `time_stamps` are the authorities to ask from now on, by name; None: as before.
 
     Raises:
         InvalidConfiguration: the data directory or a key file in it cannot be made.
@@ -126,7 +134,10 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
         await begin_first_logs(deployment.log, settings.public_url)
         await deployment.clearances.keys.begin()
         published = await publish_shipped(deployment.notices)
-    return Initialised(published=published, upgraded=upgraded)
+        if time_stamps is not None:
+            await choose_authorities(deployment.access, time_stamps)
+        chosen = await deployment.database.read(chosen_authorities)
+    return Initialised(published=published, upgraded=upgraded, time_stamps=chosen)
 
 
 @asynccontextmanager

@@ -115,7 +115,7 @@ def test_a_closed_order_takes_each_step_until_its_delivery(checkout: Checkout) -
 def test_a_report_that_contradicts_another_is_refused(
     checkout: Checkout, step: dict[str, object], other: dict[str, object]
 ) -> None:
-    """Also if it states something new beside, and whether the order is closed or not."""
+    """Also if it states something new as well; it makes no difference that the order is closed."""
     for clearance_id in (
         checkout.cleared()["clearance_id"],
         _cleared_with_adult_signature(checkout),

@@ -32,6 +32,17 @@ def test_the_parts_list_has_every_pinned_package_and_is_the_same_each_time() -> 
     assert len(whole["components"]) == len(re.findall(r"^[a-z0-9]", text, re.MULTILINE))
 
 
+def test_what_is_installed_can_ask_for_time_stamps() -> None:
+    """By `make setup`, in the image, and from a release: its parts list names the package."""
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    assert re.search(r"^rfc3161-client==", text, re.MULTILINE)
+    lock = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "$(UV_COMPILE) pyproject.toml --extra timestamps -o requirements.txt\n" in lock
+    assert "requirements.txt" in LOCKS
+    image = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    assert "--only-binary :all: --require-hashes -r requirements.txt" in image
+
+
 def test_a_folder_that_is_no_release_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

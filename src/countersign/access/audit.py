@@ -64,6 +64,7 @@ class AuditAction(StrEnum):
     LOG_APPROVERS_CHANGED = "log_approvers_changed"
     LOG_EPOCH_BEGUN = "log_epoch_begun"
     LOG_RECOVERED = "log_recovered"
+    TIME_STAMPS_CHOSEN = "time_stamps_chosen"
     WEBHOOK_ENDPOINT_CREATED = "webhook_endpoint_created"
     WEBHOOK_ENDPOINT_CHANGED = "webhook_endpoint_changed"
     WEBHOOK_ENDPOINT_DELETED = "webhook_endpoint_deleted"

@@ -192,6 +192,15 @@ def change_key(connection: Connection, key_id: str, **values: datetime) -> None:
     connection.execute(update(api_keys).where(api_keys.c.id == key_id).values(**values))
 
 
+def has_live_key(connection: Connection, now: datetime) -> bool:
+    """Whether any key works in live mode."""
+    works = api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > now)
+    live = select(api_keys.c.id).where(
+        api_keys.c.mode == Mode.LIVE, api_keys.c.revoked_at.is_(None), works
+    )
+    return connection.execute(live.limit(1)).first() is not None
+
+
 def undescribed(connection: Connection, account_id: str) -> Sequence[str]:
     """Which of the operator (`deployment`) and this account no record describes."""
     known = connection.execute(select(parties.c.scope).where(parties.c.mode == Mode.LIVE)).scalars()

@@ -12,8 +12,7 @@ from collections.abc import Awaitable, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import httpx2
 import structlog
@@ -33,6 +32,11 @@ from countersign.evidence.policy import Witness
 from countersign.evidence.verification import CheckTimestamp
 from countersign.instant import from_ns
 from countersign.log import logs_sql, tree_sql
+from countersign.log.authorities import (
+    chosen_authorities,
+    known_authorities,
+    timestamps_package,
+)
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
 from countersign.log.seal import SealLog
 from countersign.loops import forever
@@ -57,6 +61,16 @@ _RESPONSE_BYTES_MAX: Final = 256 * 1024
 _log: Final = structlog.get_logger("countersign.anchoring")
 
 
+class LastAnchor(NamedTuple):
+    """The last success of a witness or an authority with the live log; None: never."""
+
+    kind: str
+    name: str
+    size: int | None
+    """How many entries it covers."""
+    at: datetime | None
+
+
 class AnchorLog:
     """Has the newest live checkpoint cosigned and time-stamped at intervals."""
 
@@ -72,21 +86,24 @@ class AnchorLog:
     ) -> None:
         """Witnesses are asked for cosignatures, authorities (their URLs) for RFC 3161 time-stamps.
 
-        `roots` is a file with the certificates (PEM) that time-stamps have to lead to; without it
-        a time-stamp by any signer is kept.
+        Without authorities, those are asked that the operator chose at `init`. `roots` is a file
+        with the certificates (PEM) that time-stamps have to lead to; without it those of the
+        chosen, or where authorities are given, a time-stamp by any signer is kept.
 
         Raises InvalidConfiguration if there are authorities, but not the package that they need, or
         the file cannot be read.
         """
-        self._check = _timestamp_check(roots) if authorities else None
+        self._check = _timestamp_check(roots) if authorities or roots else None
         self._database = database
         self._seal = seal
         self._witnesses = [w for w in witnesses if w.url and w.verifier.checkable]
-        self._authorities = authorities
+        self._given = authorities
         self._clock = clock
         self._asked_at: dict[str, float] = {}
         self._cosigning = asyncio.Lock()
         self._on_demand: asyncio.Task[None] | None = None
+        self.gauges: Sequence[LastAnchor] = ()
+        """What the last round found, for the metrics."""
 
     async def run(self) -> None:
         """Anchor until cancelled; nothing to do where neither is configured."""
@@ -100,13 +117,36 @@ class AnchorLog:
     async def anchor(self) -> None:
         """One round. Failed requests are repeated in the next one; nothing is raised."""
         await self._cosign_newest()
-        if not self._authorities:
-            return
-        newest = await self._newest()
+        authorities = await self._authorities()
+        newest = await self._newest() if authorities else None
         if newest is not None:
-            for authority in self._authorities:
+            for authority in authorities:
                 await self._try(authority, self.stamp(newest[1], authority))
-        await self._try(self._authorities[0], self.renew())
+        if authorities:
+            await self._try(authorities[0], self.renew())
+        self.gauges = await self.last()
+
+    async def last(self) -> Sequence[LastAnchor]:
+        """The last success of each witness and authority that is asked, witnesses first."""
+        logs = await self._database.read(logs_sql.all_logs)
+        live = [log.id for log in logs if log.mode is Mode.LIVE][-1:]
+        asked = [(WITNESS, witness.key_name) for witness in self._witnesses]
+        asked += [(TIMESTAMP, url) for url in await self._authorities()]
+        found = []
+        for kind, name in asked:
+            newest: tuple[int | None, datetime | None] | None = None
+            for log_id in live:
+                newest = await self._database.read(logs_sql.newest_anchor, log_id, kind, name)
+            found.append(LastAnchor(kind, name, *(newest or (None, None))))
+        return found
+
+    async def _authorities(self) -> Sequence[str]:
+        """The addresses of the authorities to ask: those of the settings, or else the chosen."""
+        if self._given:
+            return self._given
+        known = known_authorities()
+        names = await self._database.read(chosen_authorities)
+        return [known[name].url for name in names if name in known]
 
     async def _cosign_newest(self) -> None:
         if not self._witnesses:
@@ -195,7 +235,7 @@ class AnchorLog:
         old = await self._database.read(logs_sql.to_renew, now, now + RENEW_BEFORE)
         if old is None:
             return
-        for authority in self._authorities:
+        for authority in await self._authorities():
             try:
                 body, ends_at = await self._stamped(authority, old.body)
             except AnchoringFailed as error:
@@ -209,18 +249,26 @@ class AnchorLog:
 
     async def _stamped(self, authority: str, data: bytes) -> tuple[bytes, datetime | None]:
         """A checked time-stamp of these bytes, and when the first of its certificates ends."""
-        timestamps = _timestamps()
+        timestamps = timestamps_package()
         request = timestamps.timestamp_request(data)
         status, media_type, body = await _post(authority, _QUERY, request)
         if status != 200 or media_type != _REPLY:
             raise AnchoringFailed(f"{authority} returned the status {status} with {media_type}.")
         try:
-            (self._check or timestamps.check_timestamp)(body, data)
+            self._checking(authority)(body, data)
         except EvidenceError as error:
             raise AnchoringFailed(
                 f"{authority} returned no time-stamp that can be kept: {error}."
             ) from error
         return body, timestamps.ends_at(body)
+
+    def _checking(self, authority: str) -> CheckTimestamp:
+        """What checks the time-stamps of this authority."""
+        if self._check is not None:
+            return self._check
+        (known,) = [one for one in known_authorities().values() if one.url == authority]
+        check: CheckTimestamp = timestamps_package().timestamp_check(known.certificate)
+        return check
 
     async def _submit(
         self, witness: Witness, log: Log, old: int, checkpoint: StoredCheckpoint
@@ -268,19 +316,9 @@ def _size(body: bytes) -> int:
     return int(text)
 
 
-def _timestamps() -> ModuleType:
-    try:
-        from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
-    except ImportError as error:
-        raise InvalidConfiguration(
-            "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client, which is not installed."
-        ) from error
-    return timestamps
-
-
 def _timestamp_check(roots: Path | None) -> CheckTimestamp:
     """What checks the time-stamps that arrive."""
-    timestamps: Any = _timestamps()
+    timestamps: Any = timestamps_package()
     check: CheckTimestamp = timestamps.check_timestamp
     try:
         return check if roots is None else timestamps.timestamp_check(roots.read_bytes())

@@ -17,12 +17,19 @@ from countersign.errors import InternalError, InvalidArgument
 from countersign.evidence.errors import EvidenceError
 from countersign.instant import rfc3339
 from countersign.log import operate
+from countersign.log.anchor import LastAnchor
 from countersign.log.check import LogFinding, check_logs
 from countersign.log.key_commands import COMMANDS
-from countersign.log.model import LogState, PublishedHead
+from countersign.log.model import WITNESS, LogState, PublishedHead
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 
+ALONE = (
+    "only this deployment's own clock shows when its evidence existed, and anyone who has the "
+    "log's key could write the log again. `countersign init --time-stamps sigstore,digicert` has "
+    'public authorities asked; docs/operate.md, "Witnesses", names the alternatives.'
+)
+"""What is missing without a third party."""
 _MODES = click.Choice([mode.value for mode in Mode])
 _EXPLANATION = (resources.files(__package__) / "recover.txt").read_text("utf-8").rstrip()
 
@@ -38,16 +45,43 @@ for key_command in COMMANDS:
 
 @log.command("status")
 @command
-def status(*, as_json: bool) -> None:
-    """Show the size of each log, the number of waiting records, and why sealing is suspended."""
-    states = log_states()
-    lines = []
-    for state in states:
-        doing = f"suspended: {state.suspended}" if state.suspended else "sealing"
-        lines.append(
-            f"{state.log.origin}  {state.log.size} entries  {state.waiting} waiting  {doing}"
-        )
-    show([_view(state) for state in states], "\n".join(lines), as_json=as_json)
+@with_room(LogRoom)
+async def status(room: LogRoom, *, as_json: bool) -> None:
+    """Show the size of each log, the number of waiting records, and why sealing is suspended.
+
+    For the live log also the last success of each witness and each time-stamp authority, and how
+    many entries it covers.
+    """
+    states = await _states(room)
+    lines = [
+        f"{state.log.origin}  {state.log.size} entries  {state.waiting} waiting  "
+        f"{'suspended' if state.suspended else 'sealing'}"
+        for state in states
+    ]
+    why = [state.suspended for state in states if state.suspended]
+    lines += [f"suspended: {reason}" for reason in dict.fromkeys(why)]
+    last = await room.anchor.last()
+    lines += anchor_lines(last) or [f"Neither a witness nor a time-stamp authority: {ALONE}"]
+    view = [
+        _view(state)
+        | {"anchors": [_anchor_view(one) for one in last if state.log.mode is Mode.LIVE]}
+        for state in states
+    ]
+    show(view, "\n".join(lines), as_json=as_json)
+
+
+def anchor_lines(last: Sequence[LastAnchor]) -> list[str]:
+    """The last success of each witness and authority, for people."""
+    return [
+        f"{'witness' if one.kind == WITNESS else 'time-stamps of'} {one.name}: "
+        + ("never" if one.at is None else f"{one.size} entries at {rfc3339(one.at)}")
+        for one in last
+    ]
+
+
+def _anchor_view(last: LastAnchor) -> dict[str, Any]:
+    at = None if last.at is None else rfc3339(last.at)
+    return {"kind": last.kind, "name": last.name, "size": last.size, "at": at}
 
 
 @log.command("check")
@@ -162,6 +196,7 @@ async def recover(
 
 async def _states(room: LogRoom) -> Sequence[LogState]:
     """The state of the newest log of each mode, after sealing what waits, if that is possible."""
+    room.sequencer.quiet = True  # what is shown says it
     with suppress(InternalError):  # the database is damaged, as the states say
         await room.seal.settle()
     return await room.seal.states()

@@ -10,8 +10,6 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib import resources
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -301,15 +299,3 @@ async def _objection(room: LogRoom, log: Log, kept: Checkpoint, given: Checkpoin
     return (
         f"The kept last published checkpoint has the size {kept.size} and belongs to {kept.origin}."
     )
-
-
-def write_authorities(data_dir: Path) -> tuple[Path, list[str]]:
-    """The file with public time-stamp authorities to choose from, and their URLs.
-
-    A file that is there stays as it is.
-    """
-    name = "time-stamp-authorities.pem"
-    file, text = data_dir / name, (resources.files(__package__) / name).read_text()
-    if not file.exists():
-        file.write_text(text)
-    return file, re.findall(r"URL: (\S+)", text)

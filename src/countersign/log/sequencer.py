@@ -121,6 +121,8 @@ class Sequencer:
         self._signers: dict[tuple[int, int], tuple[Signer, ...]] = {}
         self.suspended: dict[Mode, str] = {}
         """Why the records of a mode are not sealed at the moment."""
+        self.quiet = False
+        """Whether the caller shows why sealing is suspended, so that no line of the log has to."""
         self.unknown_keys: set[Mode] = set()
         """The modes whose log has signing keys that this process has not learned."""
 
@@ -224,7 +226,8 @@ class Sequencer:
 
     def _suspend(self, mode: Mode, event: str, reason: str, **more: str) -> None:
         self._edges.pop(mode, None)
-        if _NUMBER.sub("", self.suspended.get(mode, "")) != _NUMBER.sub("", reason):
+        known = _NUMBER.sub("", self.suspended.get(mode, ""))
+        if not self.quiet and known != _NUMBER.sub("", reason):
             _log.error(event, mode=mode.value, reason=reason, **more)
         self.suspended[mode] = reason
 

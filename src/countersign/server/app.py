@@ -87,7 +87,7 @@ class App:
         self.streams = Streams()
         self.metrics = Metrics(
             deployment.database.batches,
-            deployment.log.seal,
+            deployment.log,
             deployment.webhooks.activity,
             deployment.checkout,
         )

@@ -14,7 +14,7 @@ import click
 
 from countersign.access.account import create_account, find_account
 from countersign.access.key import KeyKind
-from countersign.access.keys import create_key, keys_of
+from countersign.access.keys import create_key, has_live_key, keys_of
 from countersign.bootstrap import (
     Deployment,
     initialise,
@@ -28,8 +28,8 @@ from countersign.evidence.entry import entry_host
 from countersign.host import is_loopback
 from countersign.instant import from_ns
 from countersign.lock import only_server
-from countersign.log.commands import log_states
-from countersign.log.operate import write_authorities
+from countersign.log.authorities import known_authorities, read_choice, write_authorities
+from countersign.log.commands import ALONE, anchor_lines, log_states
 from countersign.mode import Mode
 from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
 from countersign.operations import serving_role
@@ -41,11 +41,18 @@ _DEMO_ACCOUNT = "demo"
 
 
 @click.command()
+@click.option(
+    "--time-stamps",
+    metavar="NAME,…",
+    help="Public time-stamp authorities to ask from now on, such as sigstore,digicert; none ends "
+    "that. Left out: as before.",
+)
 @command
-def init(*, as_json: bool) -> None:
+def init(*, time_stamps: str | None, as_json: bool) -> None:
     """Create or upgrade the database, the secret key and the notices. Running it again is safe."""
     settings = load_settings()
-    done = asyncio.run(initialise(settings))
+    names = None if time_stamps is None else read_choice(time_stamps)
+    done = asyncio.run(initialise(settings, time_stamps=names))
     logs = log_states()
     origins = [state.log.origin for state in logs]
     live = next(state.log.origin for state in logs if state.log.mode is Mode.LIVE)
@@ -58,11 +65,16 @@ def init(*, as_json: bool) -> None:
     else:
         say(f"The logs are named {' and '.join(origins)}. These names cannot change.")
         say_if_local(live)
-    file, urls = write_authorities(settings.data_dir)
-    say(
-        f"Public time-stamp authorities to choose from: {', '.join(urls)}. None is asked until you "
-        f"set COUNTERSIGN_TIMESTAMP_URLS: {file} says how."
-    )
+    file = write_authorities(settings.data_dir)
+    if settings.timestamp_urls:
+        say(f"Time-stamps come from {', '.join(settings.timestamp_urls)}, as the settings say.")
+    elif done.time_stamps:
+        say(f"Time-stamps come from {', '.join(done.time_stamps)}.")
+    else:
+        say(
+            "No time-stamp authority is asked. To have public ones asked: countersign init "
+            f"--time-stamps {','.join(known_authorities())} ({file} says what they are)."
+        )
     for publication in done.published:
         content = publication.content
         say(f"Notice {content.id} version {content.version} is published.")
@@ -73,7 +85,8 @@ def init(*, as_json: bool) -> None:
             {"notice_id": p.content.id, "version": p.content.version} for p in done.published
         ]
         place = str(settings.data_dir.resolve())
-        show({"data_dir": place, "notices": notices, "logs": origins}, "", as_json=True)
+        view = {"data_dir": place, "notices": notices, "logs": origins}
+        show(view | {"time_stamps": list(done.time_stamps)}, "", as_json=True)
 
 
 @click.command()
@@ -134,6 +147,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
         async with open_deployment(settings) as deployment:
             if demo:
                 await _greet(deployment)
+            await _say_anchors(deployment)
             await serve_http(deployment, say_address)
 
     async def run_as(worker: Worker) -> None:
@@ -143,6 +157,8 @@ def _serve(settings: Settings, *, demo: bool) -> None:
         async with open_deployment(own, turn=worker.turn) as deployment:
             if demo and worker.begins_server:
                 await _greet(deployment)
+            if worker.begins_server:
+                await _say_anchors(deployment)
             await serve_http(deployment, worker.say_ready, worker)
 
     with lock:
@@ -151,6 +167,19 @@ def _serve(settings: Settings, *, demo: bool) -> None:
         else:
             worker = fork_workers(settings.workers, settings.host, settings.port, say_address)
             uvloop.run(run_as(worker))
+
+
+async def _say_anchors(deployment: Deployment) -> None:
+    """With live keys: whether anyone else has seen the live log, and how much of it."""
+    now = from_ns(deployment.clock.time_ns())
+    if await deployment.database.read(has_live_key, now):
+        last = await deployment.log.anchor.last()
+        for line in anchor_lines(last):
+            say(line)
+        if not last:
+            say(
+                f"warning: there are live keys, but no witness and no time-stamp authority: {ALONE}"
+            )
 
 
 async def _greet(deployment: Deployment) -> None:

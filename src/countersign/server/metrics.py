@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 
 from countersign.checkout.room import Checkout
 from countersign.instant import from_ns
-from countersign.log.seal import SealLog
+from countersign.log.room import LogRoom
 from countersign.webhooks.room import DeliveryActivity
 
 _CONNECTIONS_MAX: Final = 32
@@ -33,13 +33,14 @@ class Metrics(Collector):
     def __init__(
         self,
         batches: Callable[[], Mapping[str, tuple[int, int, int]]],
-        seal_log: SealLog,
+        log: LogRoom,
         webhooks: DeliveryActivity,
         checkout: Checkout,
     ) -> None:
         self._responses: Counter[tuple[str, int]] = Counter()
         self._batches = batches
-        self._seal_log = seal_log
+        self._seal_log = log.seal
+        self._anchor = log.anchor
         self._webhooks = webhooks
         self._checkout = checkout
         self.loops_ended: Counter[str] = Counter()
@@ -97,6 +98,21 @@ class Metrics(Collector):
             queued.add_metric((name.value,), waiting)
             suspended.add_metric((name.value,), int(name in self._seal_log.suspended))
         yield from (entries, queued, suspended)
+        labels = ("kind", "name")
+        covered = GaugeMetricFamily(
+            "countersign_anchor_entries",
+            "Entries of the live log that a witness or time-stamp authority has seen.",
+            labels=labels,
+        )
+        success = GaugeMetricFamily(
+            "countersign_anchor_success_seconds",
+            "When that was, in Unix time; 0: never.",
+            labels=labels,
+        )
+        for last in self._anchor.gauges:
+            covered.add_metric((last.kind, last.name), last.size or 0)
+            success.add_metric((last.kind, last.name), last.at.timestamp() if last.at else 0)
+        yield from (covered, success)
 
     def _deliveries(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
         attempts = CounterMetricFamily(
