@@ -26,10 +26,15 @@ class Reason(StrEnum):
     CONTACT_UNVERIFIED = "contact_unverified"
     CONSENT_DECLINED = "consent_declined"
     DEVICE_UNSUPPORTED = "device_unsupported"
+    # Why nothing can be decided: something that the vendor has to put right.
+    VERIFICATION_MISCONFIGURED = "verification_misconfigured"
+    VERIFICATION_NOT_CONFIGURED = "verification_not_configured"
+    PROVIDER_SESSION_NOT_FOUND = "provider_session_not_found"
     # Whose session it is.
     SESSION_NOT_BOUND = "session_not_bound"
     TEST_SESSION = "test_session"
     # Our decision.
+    REVOKED = "revoked"
     AGE_UNKNOWN = "age_unknown"
     AGE_BELOW_MINIMUM = "age_below_minimum"
     ZIP_UNKNOWN = "zip_unknown"

@@ -16,12 +16,11 @@ from countersign.acknowledgments.find import find_one
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout import buyer, expiry, identity, sessions, verification
 from countersign.checkout import checks as rules
+from countersign.checkout.attempt import Begun, IdentityCheck
 from countersign.checkout.cookies import return_code
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
-    Begun,
     Collected,
-    IdentityCheck,
     Session,
     Status,
 )

@@ -111,3 +111,24 @@ def test_a_session_is_made_while_one_of_two_providers_is_down(
         page = other.open()
         form = next(one for one in page.forms if one.action.endswith("/start"))
         assert address(other.send(form, provider="stripe")).startswith(desk.provider.url)
+
+
+def test_what_the_vendor_has_to_put_right_is_in_the_session_and_an_event(
+    desk: Counter, linked: Linked
+) -> None:
+    """It has an event of its own."""
+
+    def unknown(request: Request, reply: Reply) -> Reply:
+        return Reply(status=404, headers=(), body=b'{"error": {"code": "resource_missing"}}')
+
+    surfer = linked()
+    begin(surfer)
+    with desk.provider.mood(unknown):
+        send(surfer, surfer.open(surfer.root), "check")
+    found = desk.shop.client.get(f"{PATH}/{surfer.buyer.id}").json()
+    assert (found["status"], found["reasons"]) == ("open", ["provider_session_not_found"])
+    [event] = desk.shop.events_of(surfer.buyer)
+    assert (event["type"], event["data"]["reasons"]) == (
+        "verification_session.blocked",
+        ["provider_session_not_found"],
+    )

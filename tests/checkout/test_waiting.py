@@ -12,12 +12,12 @@ from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
 from countersign.checkout import checks as rules
 from countersign.checkout import expiry, identity, sessions, verification
+from countersign.checkout.attempt import IdentityCheck
 from countersign.checkout.model import (
     LIFETIME,
     LIFETIME_MAX,
     UNDECIDED_MAX,
     Collected,
-    IdentityCheck,
     Session,
     Status,
 )

@@ -132,7 +132,9 @@ def test_a_page_can_be_used_again_only_where_the_provider_allows_it() -> None:
     assert desk.session.outcome is Outcome.VERIFIED
 
 
-@pytest.mark.parametrize("form", [{"zip": "9411"}, {"zip": "٩٤١١٠"}, {"outcome": "<b>"}])
+@pytest.mark.parametrize(
+    "form", [{"zip": "9411"}, {"zip": "٩٤١١٠"}, {"outcome": "<b>"}, {"who": "<b>"}]
+)
 def test_what_cannot_be_used_is_asked_for_again(form: dict[str, str]) -> None:
     """Nothing changes, and nothing of it is markup."""
     desk = Desk()
@@ -153,6 +155,26 @@ def test_a_person_fits_the_outcome() -> None:
         person_of(other, desk.clock.now()).number
         != person_of(desk.session, desk.clock.now()).number
     )
+
+
+def test_the_same_person_comes_back_where_that_is_chosen() -> None:
+    """With the document of who was checked last, whatever came of it; the first is somebody new."""
+    desk = Desk()
+
+    def number(session_id: str, **form: str) -> str:
+        desk.hosted.create(session_id, f"/{session_id}")
+        body = urlencode({"outcome": "verified"} | form).encode()
+        asked = Request(method="POST", path=f"/{session_id}", query=(), headers={}, body=body)
+        assert desk.hosted.answer(asked) is not None
+        found = desk.hosted.find(session_id)
+        assert found is not None
+        return person_of(found, desk.clock.now()).number
+
+    first = number("s_2", who="same", outcome="underage")
+    assert number("s_3", who="same") == number("s_4", who="same") == first
+    other = number("s_5", who="another")
+    assert other != first
+    assert number("s_6", who="same") == other
 
 
 def test_a_query_is_added_to_that_of_the_address() -> None:

@@ -14,14 +14,12 @@ from typing import Final
 from msgspec import structs
 
 from countersign.buyers.model import BuyerStatus
+from countersign.checkout.attempt import Begun, IdentityCheck, StartedCheck, Trouble
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
-    Begun,
     Collected,
     Content,
-    IdentityCheck,
     Session,
-    StartedCheck,
     Status,
     ended,
     require_open,
@@ -29,6 +27,7 @@ from countersign.checkout.model import (
     with_end,
 )
 from countersign.errors import CheckoutSessionClosed
+from countersign.reason import Reason
 
 _COUNTS: Final = frozenset({BuyerStatus.VERIFIED, BuyerStatus.PENDING})
 """Of the one who is led back then, something was submitted that may count."""
@@ -53,10 +52,12 @@ def reserved(
     begins a new check, since the address of a check lets its visitor act as the buyer.
 
     Raises:
-        CheckoutSessionClosed: the session has ended, is at another step, or has used up its
-            attempts.
+        CheckoutSessionClosed: the session has ended, is at another step, has used up its
+            attempts, or another check does not help.
     """
     content = require_open(session, now, Collected.IDENTITY)
+    if content.is_barred:
+        raise CheckoutSessionClosed("Another identity check does not help this buyer.")
     starting, check, another = content.starting, content.check, again and content.attempts <= seen
     last = starting or (check.provider if check else None)
     name = provider or (last if last in names else None) or names[0]
@@ -73,7 +74,8 @@ def reserved(
         raise CheckoutSessionClosed("The checkout session has used up its identity checks.")
     attempt = content.attempts + 1
     begun = (*content.begun, Begun(attempt=attempt, browser=browser))
-    return with_content(session, content, starting=name, attempts=attempt, begun=begun)
+    changes = {"starting": name, "attempts": attempt, "begun": begun, "trouble": None}
+    return with_content(session, content, **changes)
 
 
 def _is_usable(content: Content, check: StartedCheck, browser: str, now: datetime) -> bool:
@@ -187,9 +189,43 @@ def unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Sessio
     return _judged(session, content, check, now)
 
 
+def troubled(session: Session, now: datetime, trouble: Trouble) -> Session:
+    """The decision about a check could not be taken over; unchanged if it is not the newest.
+
+    Who was led back once stays so.
+    """
+    content = session.content
+    if content is None or session.status_at(now) is not Status.OPEN:
+        return session
+    if session.step is not Collected.IDENTITY or trouble.attempt != content.attempts:
+        return session
+    before = content.trouble
+    if before is not None and before.attempt == trouble.attempt and before.is_back:
+        trouble = structs.replace(trouble, is_back=True)
+    if trouble == before:
+        return session
+    return with_content(session, content, trouble=trouble, reasons=(trouble.reason,))
+
+
+def answered(session: Session, now: datetime, attempt: int) -> Session:
+    """The provider responded about this check; unchanged if there was no trouble with it."""
+    content = session.content
+    if content is None or content.trouble is None or content.trouble.attempt != attempt:
+        return session
+    if session.status_at(now) is not Status.OPEN:
+        return session
+    known = content.identity
+    reasons = known.reasons if known is not None and not known.verified else ()
+    return with_content(session, content, trouble=None, reasons=reasons)
+
+
 def _judged(session: Session, content: Content, check: IdentityCheck, now: datetime) -> Session:
     if check.attempt > content.attempts:
         raise ValueError("the identity check was not started in this session")
+    young = content.young
+    if check.cbid is not None and Reason.AGE_BELOW_MINIMUM in check.reasons:
+        young = tuple(dict.fromkeys((*young, (check.cbid, check.attempt))))
+    content = structs.replace(content, trouble=None, young=young)
     reasons = () if check.verified else check.reasons
     begun = content.begun_of(check.attempt)
     if begun is not None and begun.is_back and check.status not in _COUNTS:

@@ -21,21 +21,18 @@ from countersign.buyers.sandbox import PROVIDER as PLAYED
 from countersign.buyers.sandbox import simulate
 from countersign.buyers.started import AccountRef, Check
 from countersign.checkout import checks, store
+from countersign.checkout.attempt import IdentityCheck, StartedCheck, Trouble
 from countersign.checkout.cookies import return_code
-from countersign.checkout.model import (
-    Collected,
-    Content,
-    IdentityCheck,
-    Session,
-    StartedCheck,
-    Status,
-    require_open,
-)
+from countersign.checkout.model import Collected, Content, Session, Status, require_open
 from countersign.checkout.room import Checkout
 from countersign.db.tables import verifications
 from countersign.errors import (
     CheckoutSessionClosed,
+    CountersignError,
     InvalidRequest,
+    NotFound,
+    ProviderSessionNotBound,
+    RateLimited,
     Refusal,
     VerificationNotConfigured,
 )
@@ -57,6 +54,10 @@ OUTCOMES: Final[Mapping[str, str | None]] = {
     "provider_down": "test_provider_unavailable",
 }
 """What the pretended provider can find, with the session of the sandbox that plays it."""
+_REASONS: Final[Mapping[type[CountersignError], Reason]] = {
+    ProviderSessionNotBound: Reason.SESSION_NOT_BOUND
+}
+"""Of errors whose code is not that of the reason."""
 _GIVEN_UP: Final = {"cancelled": Reason.SESSION_CANCELED, "expired": Reason.SESSION_EXPIRED}
 """Outcomes of checks in which the buyer submitted nothing."""
 
@@ -282,11 +283,40 @@ async def follow(room: Checkout, session: Session, attempt: int = 0) -> Session:
         shipping_zip=session.asked.shipping_zip or "",
     )
     session = await take_over(room, session)
+    session = await store.change(room, session, partial(checks.answered, attempt=check.attempt))
     if found.cbid is not None or not _says_something(found):
         return session
     # Nothing was submitted that is known of, so that nothing was written about a buyer.
     outcome = _identity(found, check.attempt)
     return await store.change(room, session, partial(checks.unsubmitted, check=outcome))
+
+
+async def look(
+    room: Checkout, session: Session, attempt: int = 0, *, is_back: bool = False
+) -> tuple[Session, bool]:
+    """The same for a buyer who says to be done, or is led back (`is_back`); and if it worked.
+
+    Where the decision cannot be taken over now, the session keeps why.
+
+    Raises:
+        CheckoutSessionClosed, NotFound: the session was erased meanwhile.
+    """
+    try:
+        return await follow(room, session, attempt), True
+    except (CheckoutSessionClosed, NotFound):
+        raise
+    except Refusal as error:
+        number = attempt or session.asked.attempts
+        reason = _REASONS.get(type(error), error.code)
+        trouble = Trouble(attempt=number, reason=reason, is_back=is_back)
+        noted = partial(checks.troubled, trouble=trouble)
+        return await store.change(room, session, noted), False
+
+
+async def not_asked(room: Checkout, session: Session, attempt: int) -> Session:
+    """The buyer is led back from a check, and the provider was asked too often to ask it now."""
+    trouble = Trouble(attempt=attempt, reason=RateLimited.code, is_back=True)
+    return await store.change(room, session, partial(checks.troubled, trouble=trouble))
 
 
 def returned_from(room: Checkout, session: Session, key: str) -> int:
@@ -358,7 +388,7 @@ async def require_verified(room: Checkout, session: Session) -> None:
     known = await started.judge_known(room.buyers, *who, None)
     if known.status is BuyerStatus.VERIFIED:
         return
-    reasons = tuple(map(str, known.reasons))
+    reasons = _reasons(known)
     lost = with_members(check, status=known.status, reasons=reasons)
     await store.change(room, session, partial(checks.lost, verified=check, now_is=lost))
     raise CheckoutSessionClosed("The buyer is not verified for this account now.")
@@ -385,8 +415,14 @@ def _identity(check: Check, attempt: int) -> IdentityCheck:
     return IdentityCheck(
         cbid=check.cbid,
         status=check.status,
-        reasons=tuple(map(str, check.reasons)),
+        reasons=_reasons(check),
         verification=check.verification,
         binding=Binding.IDENTITY_SESSION,
         attempt=attempt,
     )
+
+
+def _reasons(check: Check) -> tuple[str, ...]:
+    """Why a buyer is not verified; that somebody was revoked is no reason of an attempt."""
+    is_revoked = check.status is BuyerStatus.REVOKED
+    return (Reason.REVOKED.value,) if is_revoked else tuple(map(str, check.reasons))

@@ -16,12 +16,12 @@ from countersign.access.origins import origin_of
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import PROVIDER as PLAYED
 from countersign.checkout import identity, store
+from countersign.checkout.attempt import StartedCheck
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
     Collected,
     Content,
     Session,
-    StartedCheck,
     Status,
     require_open,
 )
@@ -64,6 +64,12 @@ class Stage(StrEnum):
     BEGIN = "begin"
     WAITING = "waiting"
     """A check was started, and its buyer has not finished it."""
+    BACK = "back"
+    """The buyer was led back, and the provider's decision could not be taken over yet."""
+    WRONG = "wrong"
+    """It cannot be taken over until the vendor has put something right."""
+    BARRED = "barred"
+    """Another check does not help this buyer."""
     DECIDING = "deciding"
     FAILED = "failed"
     USED_UP = "used_up"
@@ -74,6 +80,8 @@ def stage_of(visit: Visit) -> Stage:
     content = visit.session.asked
     check, known = content.check, content.identity
     is_used_up = content.attempts >= ATTEMPTS_MAX
+    if (stopped := _stopped(content)) is not None:
+        return stopped
     if check is not None and content.is_waiting:
         if check.expires_at is None or visit.now < check.expires_at:
             return Stage.WAITING
@@ -83,6 +91,17 @@ def stage_of(visit: Visit) -> Stage:
     if is_used_up:
         return Stage.USED_UP
     return Stage.BEGIN if known is None else Stage.FAILED
+
+
+def _stopped(content: Content) -> Stage | None:
+    """The stage in which the buyer has nothing to do at the provider, if it is one of these."""
+    if content.stopped_by:
+        return Stage.BARRED if content.is_barred else Stage.WRONG
+    is_back = content.trouble is not None and content.trouble.is_back
+    return Stage.BACK if is_back and not content.is_undecided else None
+
+
+_REFUSED: Final = frozenset({Stage.FAILED, Stage.USED_UP, Stage.BARRED})
 
 
 async def up_to_date(visit: Visit) -> Visit:
@@ -108,12 +127,14 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
     except VerificationNotConfigured:
         names, is_unavailable = (), True
     is_played = names == (PLAYED,)
-    going_on = {Stage.WAITING, Stage.DECIDING}
+    at_provider = {Stage.WAITING, Stage.BACK}
+    going_on = {*at_provider, Stage.DECIDING, Stage.WRONG}
     is_own = content.check is not None and _is_own(visit, content.check)
-    if content.is_undecided and not (stage is Stage.WAITING and is_own):
+    is_stopped = stage in {Stage.WRONG, Stage.BARRED}
+    if content.is_undecided and not is_stopped and not (stage is Stage.WAITING and is_own):
         # Of an older check, perhaps: that of another browser says nothing to this one.
         stage = Stage.DECIDING
-    if stage is Stage.WAITING and (is_played or not is_own):
+    if stage in at_provider and (is_played or not is_own):
         is_left = is_played or content.attempts < ATTEMPTS_MAX
         stage = Stage.BEGIN if is_left else Stage.USED_UP
     elif not is_played and content.check and content.check.played and stage in going_on:
@@ -122,7 +143,10 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
     provider = names[0] if names else ""
     if content.check and stage in going_on:
         provider = content.check.provider
-    check = content.check if stage is Stage.WAITING else None
+    check = content.check if stage in at_provider else None
+    if stage is Stage.WRONG:
+        # Another provider may have nothing wrong.
+        names = tuple(name for name in names if name != provider)
     url = _address(check)
     # An address that opens the page once is fetched when the buyer wants to go there.
     is_fetched = check is not None and check.opens_once
@@ -139,7 +163,7 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
         provider=_title(provider),
         down=None if is_played or not names else _title(down or provider),
         outcomes=[*identity.OUTCOMES] if is_played else [],
-        reasons=_reasons(content) if stage in {Stage.FAILED, Stage.USED_UP} else (),
+        reasons=_reasons(content) if stage in _REFUSED else (),
         unavailable=is_unavailable,
         unfinished=stage is Stage.WAITING and visit.form.get(_NOTICED) == "yes",
         url=url,
@@ -191,7 +215,8 @@ async def go_to_provider(visit: Visit) -> Reply:
     require_open(visit.session, visit.now, Collected.IDENTITY)
     check = visit.session.asked.check
     url = _address(check)
-    if check is None or check.played or url is None or stage_of(visit) is not Stage.WAITING:
+    is_there = stage_of(visit) in {Stage.WAITING, Stage.BACK}
+    if check is None or check.played or url is None or not is_there:
         return visit.go_on()
     if not _is_own(visit, check):
         return visit.go_on()
@@ -208,12 +233,12 @@ async def check_now(visit: Visit) -> Reply:
     if not visit.room.asking.may(visit.session.id):
         return await show(await up_to_date(visit), is_unavailable=True)
     try:
-        session = await identity.follow(visit.room, visit.session)
+        session, is_answered = await identity.look(visit.room, visit.session)
     except (CheckoutSessionClosed, NotFound):
         return visit.go_on()
-    except Refusal:
-        return await show(await up_to_date(visit), is_unavailable=True)
-    if session.content is not None and session.content.is_waiting:
+    if not is_answered and not session.asked.stopped_by:
+        return await show(await up_to_date(replace(visit, session=session)), is_unavailable=True)
+    if is_answered and session.content is not None and session.content.is_waiting:
         return lead(_with(visit, _NOTICED))
     return visit.go_on()
 
@@ -254,10 +279,14 @@ async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Re
         )
     session = visit.session
     attempt = identity.returned_from(room, session, key)
-    if is_seen and _may_ask(session) and room.asking.may(session_id):
+    if is_seen and _may_ask(session):
+        is_back = bool(attempt) and session.asked.is_begun_by(visit.browser, attempt)
         # The page has a button that asks again, and what the provider decides arrives anyway.
-        with suppress(Refusal):
-            session = await identity.follow(room, session, attempt)
+        with suppress(CheckoutSessionClosed, NotFound):
+            if room.asking.may(session_id):
+                session, _ = await identity.look(room, session, attempt, is_back=is_back)
+            elif is_back:
+                session = await identity.not_asked(room, session, attempt)
     if is_seen:
         with suppress(Refusal):  # erased meanwhile
             await identity.came_back(room, session, attempt, visit.browser)
@@ -307,6 +336,8 @@ def _is_prefetched(call: Call) -> bool:
 
 def _reasons(content: Content) -> tuple[str, ...]:
     known = content.identity
+    if content.is_barred:
+        return content.stopped_by
     if content.is_waiting:
         return (Reason.SESSION_EXPIRED,)
     if known is None:

@@ -16,11 +16,19 @@ import msgspec
 from msgspec import Struct
 
 from countersign.buyers.model import BuyerStatus
+from countersign.checkout.attempt import (
+    WRONG_SET_UP,
+    Begun,
+    IdentityCheck,
+    StartedCheck,
+    Trouble,
+)
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
-from countersign.evidence.process import Binding, Surface, Viewport
+from countersign.evidence.process import Surface, Viewport
 from countersign.ids import VERIFICATION_SESSION, is_id
 from countersign.mode import Mode
 from countersign.notices.rule import Exemption
+from countersign.reason import Reason
 
 LIFETIME: Final = timedelta(minutes=30)
 LIFETIME_MAX: Final = timedelta(hours=24)
@@ -93,57 +101,6 @@ class Reading(Struct, frozen=True, kw_only=True):
     claimed: tuple[BrowserClaim, ...] = ()
 
 
-class StartedCheck(Struct, frozen=True, kw_only=True):
-    """The newest identity check that was started in a session."""
-
-    provider: str
-    provider_session: str
-    url: str
-    """Of the provider's page. It lets anybody continue the check."""
-    attempt: int
-    """Counted from 1."""
-    started_at: datetime
-    expires_at: datetime | None = None
-    """When the provider gives it up; None if it does not say."""
-    opens_once: bool = False
-    """Whether `url` opens the page only once."""
-    leads_back: bool = True
-    """Whether the provider leads the buyer back in the end."""
-    played: bool = False
-    """Whether the sandbox plays the provider."""
-
-
-class Begun(Struct, frozen=True, kw_only=True):
-    """The browser that an identity check belongs to: no other one is given its address."""
-
-    attempt: int
-    browser: str
-    """Which of those with the link; "" if it was another one."""
-    is_back: bool | None = None
-    """Whether the provider led it back from the decision, and no other one; None: not yet."""
-    back_at: datetime | None = None
-    """When it was led back last, if `is_back`."""
-
-
-class IdentityCheck(Struct, frozen=True, kw_only=True):
-    """The best outcome of the identity checks in a session, or a buyer that was known before."""
-
-    cbid: str | None
-    """None where the buyer submitted nothing."""
-    status: BuyerStatus
-    reasons: tuple[str, ...]
-    verification: str | None
-    """The record of it."""
-    binding: Binding
-    """How it is known that it is this buyer."""
-    attempt: int
-    """Which of the checks that were started; 0: none, the buyer was remembered."""
-
-    @property
-    def verified(self) -> bool:
-        return self.status is BuyerStatus.VERIFIED and self.cbid is not None
-
-
 class Content(Struct, frozen=True, kw_only=True):
     """What was asked for, and how far the buyer is: personal, kept sealed."""
 
@@ -169,6 +126,9 @@ class Content(Struct, frozen=True, kw_only=True):
     begun: tuple[Begun, ...] = ()
     """Of the identity checks that a browser has begun, or was led back from."""
     identity: IdentityCheck | None = None
+    trouble: Trouble | None = None
+    young: tuple[tuple[str, int], ...] = ()
+    """The buyers that checks have found to be not old enough, each with the number of the check."""
     ordinary_end: datetime | None = None
     """When the session would end if the provider did not decide about its identity check."""
     cleared: bool | None = None
@@ -186,6 +146,26 @@ class Content(Struct, frozen=True, kw_only=True):
     def is_undecided(self) -> bool:
         """Whether a provider decides about an identity check."""
         return self.identity is not None and self.identity.status is BuyerStatus.PENDING
+
+    @property
+    def is_too_young(self) -> bool:
+        """Whether a second check has found the same document."""
+        return len({cbid for cbid, _ in self.young}) < len(self.young)
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether another check does not help this buyer."""
+        is_revoked = self.identity is not None and self.identity.status is BuyerStatus.REVOKED
+        return is_revoked or self.is_too_young
+
+    @property
+    def stopped_by(self) -> tuple[Reason, ...]:
+        """Why the buyer cannot go on, whatever the buyer does: the vendor has to act."""
+        if self.is_barred:
+            return (Reason.AGE_BELOW_MINIMUM if self.is_too_young else Reason.REVOKED,)
+        trouble = self.trouble
+        is_wrong = trouble is not None and trouble.reason in WRONG_SET_UP
+        return (Reason(trouble.reason),) if trouble is not None and is_wrong else ()
 
     def is_decided_for_another(self, browser: str) -> bool:
         """Whether the provider decides about a check that another browser has begun."""

@@ -27,6 +27,7 @@ from countersign.evidence.record import CBID_FIELD
 from countersign.ids import CHECKOUT_SESSION, VERIFICATION_SESSION, is_id
 from countersign.instant import from_ns, to_ms
 from countersign.mode import Mode
+from countersign.reason import Reason
 from countersign.vault.vault import NONCE_BYTES, DataKey, Place
 
 Also: TypeAlias = Callable[[Connection], object]
@@ -66,6 +67,10 @@ _EVENTS: Final[Mapping[str, Mapping[Status, EventType]]] = {
 """By the prefix of the session's identifier."""
 _ROUNDS_MAX: Final = 8
 """Of one change: what another server, or a poll, may come between."""
+_BLOCKED: Final = {
+    CHECKOUT_SESSION: EventType.CHECKOUT_SESSION_BLOCKED,
+    VERIFICATION_SESSION: EventType.VERIFICATION_SESSION_BLOCKED,
+}
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Content).decode
 
@@ -262,13 +267,24 @@ def _write_change(  # noqa: PLR0917 - see `Database.write`
     same = update(checkout_sessions).where(_c.id == before.id, _c.revision == before.revision)
     if connection.execute(same.values(values)).rowcount != 1:
         return False
-    event = _EVENTS[after.id.partition("_")[0]].get(after.status)
+    kind = after.id.partition("_")[0]
+    event = _EVENTS[kind].get(after.status)
     if after.status is not before.status and event is not None:
         write_events(connection, [NewEvent(after.account_id, after.mode, event, after.id, at)])
+    stopped = _stopped(after)
+    if stopped and stopped != _stopped(before):
+        blocked = NewEvent(after.account_id, after.mode, _BLOCKED[kind], after.id, at)
+        write_events(connection, [blocked._replace(reasons=stopped)])
     if also is not None:
         also(connection)
     keep_answers(connection, [] if kept is None else [kept])
     return True
+
+
+def _stopped(session: Session) -> tuple[Reason, ...]:
+    """Why the buyer of an open session cannot go on."""
+    content = session.content
+    return content.stopped_by if content and session.status is Status.OPEN else ()
 
 
 def erase_contents(connection: Connection, ids: Sequence[str]) -> None:

@@ -14,7 +14,8 @@ from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import Principal
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout import identity, store
-from countersign.checkout.model import Collected, Content, Session, StartedCheck, Status
+from countersign.checkout.attempt import StartedCheck
+from countersign.checkout.model import Collected, Content, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.checkout.sessions import (
     Created,

@@ -36,8 +36,10 @@ class EventType(StrEnum):
     CLEARANCE_CLOSED = "clearance.closed"
     CHECKOUT_SESSION_COMPLETED = "checkout_session.completed"
     CHECKOUT_SESSION_DECLINED = "checkout_session.declined"
+    CHECKOUT_SESSION_BLOCKED = "checkout_session.blocked"
     CHECKOUT_SESSION_EXPIRED = "checkout_session.expired"
     VERIFICATION_SESSION_COMPLETED = "verification_session.completed"
+    VERIFICATION_SESSION_BLOCKED = "verification_session.blocked"
     VERIFICATION_SESSION_EXPIRED = "verification_session.expired"
     VERIFICATION_SESSION_CANCELLED = "verification_session.cancelled"
     NOTICE_PUBLISHED = "notice.published"
@@ -57,6 +59,8 @@ _IDENTIFIER: Final = {
 _EXAMPLE_REASONS: Final = {
     EventType.BUYER_REQUIRES_INPUT: (Reason.IDENTITY_REQUIRES_INPUT,),
     EventType.BUYER_FAILED: (Reason.IDENTITY_FAILED,),
+    EventType.CHECKOUT_SESSION_BLOCKED: (Reason.VERIFICATION_MISCONFIGURED,),
+    EventType.VERIFICATION_SESSION_BLOCKED: (Reason.VERIFICATION_MISCONFIGURED,),
 }
 
 
@@ -73,7 +77,8 @@ class NewEvent(NamedTuple):
     triggered: bool = False
     """Whether a test key asked for it, and nothing has happened."""
     reasons: tuple[Reason, ...] = ()
-    """Of a buyer, only for the account that made the attempt: why it is not verified."""
+    """Of a buyer, only for the account that made the attempt: why it is not verified. Of a session:
+    why its buyer cannot go on."""
 
 
 class Position(NamedTuple):

@@ -79,6 +79,8 @@ Reason: TypeAlias = Literal[
     "identity_failed",
     "identity_not_proved",
     "identity_requires_input",
+    "provider_session_not_found",
+    "revoked",
     "selfie_mismatch",
     "selfie_not_accepted",
     "session_canceled",
@@ -88,6 +90,8 @@ Reason: TypeAlias = Literal[
     "session_undecided",
     "simulated_elsewhere",
     "test_session",
+    "verification_misconfigured",
+    "verification_not_configured",
     "zip_mismatch",
     "zip_unknown",
 ]
@@ -111,12 +115,14 @@ EventType: TypeAlias = Literal[
     "buyer.requires_input",
     "buyer.revoked",
     "buyer.verified",
+    "checkout_session.blocked",
     "checkout_session.completed",
     "checkout_session.declined",
     "checkout_session.expired",
     "clearance.closed",
     "clearance.created",
     "notice.published",
+    "verification_session.blocked",
     "verification_session.cancelled",
     "verification_session.completed",
     "verification_session.expired",
@@ -797,9 +803,11 @@ class ClearanceDecision(Result, frozen=True, kw_only=True):
     `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
     `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
     `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
-    `product_class_missing`, `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`,
-    `session_expired`, `session_mismatch`, `session_not_bound`, `session_redacted`,
-    `session_undecided`, `simulated_elsewhere`, `test_session`, `zip_mismatch`, `zip_unknown`.
+    `product_class_missing`, `provider_session_not_found`, `revoked`, `selfie_mismatch`,
+    `selfie_not_accepted`, `session_canceled`, `session_expired`, `session_mismatch`,
+    `session_not_bound`, `session_redacted`, `session_undecided`, `simulated_elsewhere`,
+    `test_session`, `verification_misconfigured`, `verification_not_configured`, `zip_mismatch`,
+    `zip_unknown`.
     """
 
     obligations: tuple[dict[str, Any], ...]
@@ -842,9 +850,11 @@ class Clearance(Result, frozen=True, kw_only=True):
     `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
     `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
     `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
-    `product_class_missing`, `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`,
-    `session_expired`, `session_mismatch`, `session_not_bound`, `session_redacted`,
-    `session_undecided`, `simulated_elsewhere`, `test_session`, `zip_mismatch`, `zip_unknown`.
+    `product_class_missing`, `provider_session_not_found`, `revoked`, `selfie_mismatch`,
+    `selfie_not_accepted`, `session_canceled`, `session_expired`, `session_mismatch`,
+    `session_not_bound`, `session_redacted`, `session_undecided`, `simulated_elsewhere`,
+    `test_session`, `verification_misconfigured`, `verification_not_configured`, `zip_mismatch`,
+    `zip_unknown`.
     """
 
     obligations: tuple[dict[str, Any], ...]

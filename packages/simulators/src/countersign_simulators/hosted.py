@@ -47,6 +47,15 @@ class Outcome(StrEnum):
     """As `verified`, and the page does not lead back."""
 
 
+class Who(StrEnum):
+    """Who is at the page; the values of the form's field `who`."""
+
+    ANOTHER = "another"
+    """Somebody who was never here, with a document of their own."""
+    SAME = "same"
+    """Who was checked here last, with the same document."""
+
+
 class State(Enum):
     """How far a created session is."""
 
@@ -79,8 +88,11 @@ class Created:
     step: int = 0
     """The index in `STEPS` of the page that is shown next."""
     zip: str = DEFAULT_ZIP
+    who: Who = Who.ANOTHER
     outcome: Outcome | None = None
     """Set when it is pending or has ended."""
+    document: str = ""
+    """Set with the outcome: what the number of the document is made of."""
 
 
 Back: TypeAlias = Callable[[Created], str | None]
@@ -114,6 +126,8 @@ class Hosted:
         self._changed = changed
         self._again = frozenset(again)
         self._created: dict[str, Created] = {}
+        self._last = ""
+        """The document that was shown last."""
 
     def create(
         self,
@@ -149,7 +163,9 @@ class Hosted:
     def end(self, created: Created, outcome: Outcome) -> Created:
         """End it, as when the buyer chooses this outcome or the API cancels it."""
         state = State.PENDING if outcome is Outcome.LATER else State.ENDED
-        return self._move(created, state=state, outcome=outcome)
+        before = self._last if created.who is Who.SAME else ""
+        self._last = before or created.session_id
+        return self._move(created, state=state, outcome=outcome, document=self._last)
 
     def change(self, created: Created, **changes: Any) -> Created:  # noqa: ANN401 - of Created
         """Give it another page (the former ones lead to it, too), or another return address.
@@ -186,16 +202,17 @@ class Hosted:
                 return ended_page(self._provider, self._address(created))
             created = replace(created, state=State.CREATED, step=0, outcome=None)
         if request.method == "GET":
-            return step_page(self._provider, STEPS[created.step], created.zip, _OUTCOMES)
+            return self._step(created)
         return self._submitted(created, request)
 
     def _submitted(self, created: Created, request: Request) -> Reply:
         """What a form brings: the next step or, with an outcome, the end."""
         form = dict(parse_qsl(request.body.decode("utf-8", "replace"), keep_blank_values=True))
         zip_, chosen = form.get("zip", created.zip).strip(), form.get("outcome", "")
-        if not _is_zip(zip_) or (chosen and chosen not in _OUTCOMES):
-            return step_page(self._provider, STEPS[created.step], zip_, _OUTCOMES, wrong=True)
-        created = replace(created, zip=zip_)
+        who = form.get("who", created.who)
+        if not _is_zip(zip_) or (chosen and chosen not in _OUTCOMES) or who not in _WHO:
+            return self._step(replace(created, zip=zip_), wrong=True)
+        created = replace(created, zip=zip_, who=Who(who))
         if chosen:
             ended = self.end(created, Outcome(chosen))
             address = self._address(ended)
@@ -206,6 +223,11 @@ class Hosted:
         else:
             self._put(replace(created, step=step))
         return _to(created.page)
+
+    def _step(self, created: Created, *, wrong: bool = False) -> Reply:
+        fields = {"zip": created.zip, "who": created.who}
+        choices = {"outcome": _OUTCOMES, "who": _WHO}
+        return step_page(self._provider, STEPS[created.step], fields, choices, wrong=wrong)
 
     def _address(self, created: Created) -> str | None:
         return None if created.outcome is Outcome.NEVER else self._back(created)
@@ -235,6 +257,12 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 }
 
 
+_WHO: Final[Mapping[str, str]] = {
+    Who.ANOTHER: "Another person",
+    Who.SAME: "The same person as before, with the same document",
+}
+
+
 def unguessable(length: int) -> str:
     """A random word of letters and digits, for identifiers and pages."""
     return "".join(choice(ascii_letters + digits) for _ in range(length))
@@ -250,8 +278,8 @@ def with_query(url: str, *pairs: tuple[str, str]) -> str:
 def person_of(created: Created, now: float) -> Person:
     """The invented person whom the session shows, by its ZIP code and outcome.
 
-    Every session has a document number of its own: no two are the same buyer by accident. `now` is
-    in Unix seconds.
+    Every session has a document number of its own, unless its page says that the same person is
+    there as before: no two are the same buyer by accident. `now` is in Unix seconds.
     """
     zip_, outcome = created.zip, created.outcome
     if outcome is Outcome.WRONG_ZIP:
@@ -260,7 +288,7 @@ def person_of(created: Created, now: float) -> Person:
         first="Quillabelle",
         last="Rehearsalwick",
         born=birthday(now, 16) if outcome is Outcome.UNDERAGE else "1984-05-17",
-        number=f"R{crc32(created.session_id.encode()):010d}",
+        number=f"R{crc32((created.document or created.session_id).encode()):010d}",
         street="2200 Pretendleaf Row",
         city="Sampleton Bay",
         postcode=zip_,

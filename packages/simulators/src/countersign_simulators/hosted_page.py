@@ -70,12 +70,15 @@ _STEPS: Final[Mapping[str, tuple[str, str, str]]] = {
 def step_page(
     provider: str,
     step: str,
-    zip_: str,
-    outcomes: Mapping[str, str],
+    fields: Mapping[str, str],
+    choices: Mapping[str, Mapping[str, str]],
     *,
     wrong: bool = False,
 ) -> Reply:
-    """The page of a step with its form; `wrong`: what was sent cannot be used."""
+    """The page of a step with its form; `wrong`: what was sent cannot be used.
+
+    `fields` has what `zip` and `who` are now, `choices` the words for each `outcome` and `who`.
+    """
     title, words, button = _STEPS[step]
     inner = [
         f'<p class="step">Step {[*_STEPS].index(step) + 1} of {len(_STEPS)}</p>',
@@ -88,9 +91,12 @@ def step_page(
         )
     inner += [f"<p>{words}</p>", '<form method="post">']
     if step in {"consent", "address"}:
-        inner.append(_zip_field(zip_, wrong=wrong))
+        inner.append(_zip_field(fields["zip"], wrong=wrong))
+    if step in {"consent", "document"}:
+        inner.append(_select("who", "Who is checked", choices["who"], fields["who"]))
     if step in {"consent", "result"}:
-        inner.append(_outcome_field(outcomes, every_step=step == "consent"))
+        every_step = {"": "Go through every step"} if step == "consent" else {}
+        inner.append(_select("outcome", "Result", every_step | dict(choices["outcome"])))
     inner.append(f'<button type="submit">{button}</button></form>')
     return _page(400 if wrong else 200, provider, title, "".join(inner))
 
@@ -124,14 +130,14 @@ def _zip_field(zip_: str, *, wrong: bool) -> str:
     )
 
 
-def _outcome_field(outcomes: Mapping[str, str], *, every_step: bool) -> str:
-    shown = {"": "Go through every step"} | dict(outcomes) if every_step else outcomes
+def _select(name: str, label: str, choices: Mapping[str, str], chosen: str = "") -> str:
     options = "".join(
-        f'<option value="{escape(value)}">{escape(words)}</option>'
-        for value, words in shown.items()
+        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(words)}'
+        "</option>"
+        for value, words in choices.items()
     )
     return (
-        f'<label for="outcome">Result</label><select id="outcome" name="outcome">{options}</select>'
+        f'<label for="{name}">{label}</label><select id="{name}" name="{name}">{options}</select>'
     )
 
 
