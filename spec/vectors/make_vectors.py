@@ -15,6 +15,7 @@ from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,24 @@ def broken(made: Made) -> dict[str, dict[str, Any]]:
     }
 
 
+def typed() -> dict[str, tuple[str, str, str]]:
+    """By name: what is typed for the last line, in words and exactly, and the finding."""
+    blanks = {
+        "nothing": ("nothing", ""),
+        "space": ("a space that does not break", "\u00a0"),
+        "zero-width": ("joiners of no width", "\u200b\u200d"),
+        "mark": ("a combining mark alone", "\u0301"),
+        "braille": ("the blank of Braille", "\u2800"),
+        "modifier": ("an emoji modifier alone", "\U0001f3fb"),
+    }
+    found = {
+        f"initials-{name}": (f"the initials of the last line are {what}", text, "initials_blank")
+        for name, (what, text) in blanks.items()
+    }
+    long = ("the initials of the last line have 33 characters", "J" * 33, "initials_too_long")
+    return {**found, "initials-33": long}
+
+
 def rebound(made: Made, name: str, change: Callable[[Any], Any]) -> Made:
     """The same with another value of a field, which the record binds as it would the right one."""
     number = [_content(encoded)[1] for encoded in made.disclosures].index(name)
@@ -333,23 +352,31 @@ def malformed_processes() -> dict[str, tuple[str, Callable[[Any], Any]]]:
             "a line that was never initialed",
             _with(lines=[{**line, "initialed_at": None}] * 4),
         ),
+        "time-february": ("a 30th of February", _with(opened_at="2026-02-30T21:27:05.123Z")),
+        "time-sixty": ("a second 60", _with(reviewed_at="2026-06-30T23:59:60.000Z")),
         "claim": ("a claim without its time", _with(claimed=[{"line": 1, "event": "shown"}])),
+    }
+
+
+def _ended(text: str, initials: list[str]) -> list[str]:
+    return [*initials[:-1], text]
+
+
+def bound_case(change: str, finding: str, broken: Made) -> dict[str, Any]:
+    """A case in which only a value is wrong: the record binds it, and has the given digest."""
+    return {
+        "change": change,
+        "disclosures": broken.disclosures,
+        "findings": [finding],
+        "notice_base64": b64encode(broken.notice).decode(),
+        "record_base64": b64encode(broken.record).decode(),
+        "record_sha256_hex": sha256(broken.record).hexdigest(),
     }
 
 
 def broken_hosted(made: Made, other: Made) -> dict[str, dict[str, Any]]:
     """The same of a hosted acknowledgment; `other` is another one."""
-
-    def case(change: str, finding: str, broken: Made) -> dict[str, Any]:
-        return {
-            "change": change,
-            "disclosures": broken.disclosures,
-            "findings": [finding],
-            "notice_base64": b64encode(broken.notice).decode(),
-            "record_base64": b64encode(broken.record).decode(),
-            "record_sha256_hex": sha256(broken.record).hexdigest(),
-        }
-
+    case = bound_case
     swapped = [*made.disclosures[:-1], other.disclosures[-1]]
     edited = _redisclosed(
         made, len(swapped) - 1, _set(2, {**_value(made, -1), "binding": "passkey"})
@@ -390,6 +417,9 @@ def generated_files() -> dict[str, bytes]:
         made[name] = make(json.loads(given.read_bytes()))
         files |= {f"good/{name}/{file}": data for file, data in made[name].files().items()}
     cases = broken(made["full"]) | broken_hosted(made["hosted"], made["hosted-component"])
+    for name, (change, text, finding) in typed().items():
+        last = rebound(made["full"], "initials_per_line", partial(_ended, text))
+        cases[name] = bound_case(change, finding, last)
     for name, case in cases.items():
         files[f"broken/{name}.json"] = _pretty(case)
     return files

@@ -84,6 +84,7 @@ def an_order(mode: str = "live", **changed: Any) -> Dossier:  # noqa: ANN401
         records=tuple(replace(one, record={**one.record, "mode": mode}) for one in records),
         notice=MappingProxyType(notice),
         joins=(f"{CLR} names {ACK_ID} as its acknowledgment",),
+        remarks=(),
         missing=("events of the notice, such as its review",),
         origin="log.example/v1/log/live/1",
         size=42,

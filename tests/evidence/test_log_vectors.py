@@ -40,6 +40,12 @@ BUNDLES = {
     "parties-hosted": 6,
     "ml-dsa": 5,
     "ml-dsa-alone": 5,
+    "accepted-at-elsewhere": 5,
+    "accepted-at-one-millisecond": 5,
+    "unknown-members": 5,
+    "unknown-of-notice": 0,
+    **dict.fromkeys(["initials-to-be-seen", "unknown-disclosure", "unknown-inside"], 1),
+    **dict.fromkeys(["hosted-by-secret-key", "process-after-acceptance", "process-by-vendor"], 6),
 }
 """The good bundles, with the number of fields that are shown."""
 TYPES = {"acknowledgment", "verification", "erasure", "key_rotation", "notice_event", "epoch"}

@@ -141,7 +141,8 @@ def _disclosed(maker: ModuleType, draw: random.Random) -> bytes:
     """The disclosures that join have odd values, which their records bind."""
     field, value = draw.choice(["cbid", "session_id", "verification"]), draw.choice(_ODD)
     personal = {"cbid": maker.CBID, "session_id": maker.SESSION, "verification": maker.CHECK.id}
-    own = {n: maker.CLEARED.members[n] for n in ("account", "ack_id", "reasons", "expires_at")}
+    names = ("account", "ack_id", "reasons", "obligations", "expires_at")
+    own = {n: maker.CLEARED.members[n] for n in names}
     cleared = maker.made(
         "clearance", 21, {**personal, field: value}, cleared=draw.random() < 0.5, **own
     )
@@ -149,6 +150,53 @@ def _disclosed(maker: ModuleType, draw: random.Random) -> bytes:
         cleared = cleared.named(**maker.NAMED)
     check = maker.CHECK if draw.random() < 0.5 else maker.OTHER_CHECK
     return write_dossier(maker.dossier(*maker.PARTIES, check, maker.ACK, cleared))
+
+
+def _decided(maker: ModuleType, draw: random.Random) -> bytes:
+    """Decisions, times and names of all kinds, and members that there are not."""
+    odd: dict[str, list[Any]] = {
+        "cleared": [True, False],
+        "reasons": [[], ["zip_mismatch"]],
+        "obligations": [[], [{"type": "label"}], "label"],
+        "expires_at": [None, *(time.replace(".123Z", "Z") for time in TIMES)],
+        "at": TIMES,
+        "test_clock": TIMES,
+        "more": [1],
+        "10": [{"a": 1}],
+    }
+    records = list(draw.choice([maker.ORDER, maker.hosted()]))
+    for place, record in enumerate(records):
+        members = dict(record.members)
+        kind = str(members["type"])
+        names = list(odd) if kind == "clearance" else ["at", "test_clock", "more"]
+        if kind == "acknowledgment":
+            odd["accepted_at"] = TIMES
+            names = ["accepted_at", "test_clock", "more"]
+        for name in draw.sample(names, draw.choice([0, 0, 1, 2 if kind == "clearance" else 0])):
+            members[name] = draw.choice(odd[name])
+        if kind == "notice_event" and draw.random() < 0.2:
+            members["notice_version"] = "zz"
+        records[place] = replace(record, members=members)
+    return write_dossier(maker.dossier(*records))
+
+
+TIMES: Final = [
+    f"{time}.123Z"
+    for time in (
+        *(
+            "2026-11-20T21:31:00",
+            "2026-11-20T21:31:30",
+            "2026-11-22T00:00:00",
+            "2020-01-01T00:00:00",
+        ),
+        *(
+            "2026-02-30T00:00:00",
+            "2028-02-29T00:00:00",
+            "2026-06-30T23:59:60",
+            "0000-01-01T00:00:00",
+        ),
+    )
+]
 
 
 def _chosen(maker: ModuleType, draw: random.Random) -> bytes:
@@ -173,6 +221,7 @@ def cases() -> dict[str, bytes]:
         *(_bit, _file, _mixed, _head),
         *(lambda d: _sealed(maker, d) for _ in range(3)),
         lambda d: _disclosed(maker, d),
+        *(lambda d: _decided(maker, d) for _ in range(3)),
         lambda d: _chosen(maker, d),
     ]
 

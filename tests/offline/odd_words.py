@@ -19,6 +19,10 @@ NOT_RECORDS = [
     *(b'{"a":' + b"[" * 20_000 + b"]" * 20_000 + b"}", b"\xef\xbb\xbf{}", b'{"\xc3\xa9":1}'),
     b'{"_sd":[],"id":"\\ud800","mode":"live","type":"acknowledgment","v":1}',
 ]
+NO_TIMES = [
+    *("13-01T00:00:00.000", "02-30T00:00:00.000", "02-29T00:00:00.000", "00-01T00:00:00.000"),
+    *("06-30T23:59:60.000", "06-30T24:00:00.000", "06-30T00:60:00.000", "06-31T00:00:00.000"),
+]
 WRONG_MEMBERS: list[dict[str, object]] = [
     {"v": True},
     {"v": 2},
@@ -41,6 +45,12 @@ WRONG_MEMBERS: list[dict[str, object]] = [
     {"account": 1},
     {"capture": None},
     {"notice_version_source": []},
+    {"accepted_at": "0000-01-01T00:00:00.000Z"},
+    {"test_clock": None},
+    {"test_clock": "2026-11-20T21:31:00Z"},
+    {"capture": "attested"},
+    {"capture": ""},
+    {"credential": "passport"},
     {"more": 2**53},
     {"more": 1.5},
 ]
@@ -69,7 +79,10 @@ NOT_DISCLOSED = [
 DISCLOSED = [
     *(b'["a","b",9007199254740991]', b'["a","b",' + b"[" * 64 + b"]" * 64 + b"]"),
     *(b'["a","b",[-1,0,10,"-0","1e5",{"a":{"a":1},"b":{"a":1}}]]', b'["a","b",{"2":1,"1":2}]'),
-    *(b'["a","b",{"":1,"__proto__":{"a":"{\\"a\\":[,:"}}]', b'["a","initials_per_line",["",""]]'),
+    *(
+        b'["a","b",{"":1,"__proto__":{"a":"{\\"a\\":[,:"}}]',
+        b'["a","initials_per_line",[" J","-"]]',
+    ),
     *(b'[ "a" , "b", {"c": "1.5e3", "d": "\\"1.0"} ]', b'["a","b","\\ud83d\\ude00\\u001b[2J"]'),
 ]
 NOTICE = (
@@ -125,6 +138,7 @@ def disclosing(text: bytes) -> builder.Material:
 WORDS: Mapping[str, tuple[builder.Material, str | None]] = {
     **{f"record {n}": (sealed(data), "record") for n, data in enumerate(NOT_RECORDS)},
     **{f"members {changes}": (with_members(changes), "record") for changes in WRONG_MEMBERS},
+    **{t: (with_members({"accepted_at": f"2026-{t}Z"}), "record") for t in NO_TIMES},
     **{f"encoded {e!r}": (with_disclosure(e), "disclosures") for e in NOT_ENCODED},
     **{f"not disclosed {d[:40]!r}": (disclosing(d), "disclosures") for d in NOT_DISCLOSED},
     **{f"disclosed {d[:40]!r}": (disclosing(d), None) for d in DISCLOSED},
@@ -137,6 +151,31 @@ WORDS: Mapping[str, tuple[builder.Material, str | None]] = {
     "no bullets": (with_members({"bullets": None}), "notice"),
     "largest number": (with_members({"more": 2**53 - 1}), None),
     "many characters": (with_members({"more": '\u2028\x7f\x1f\u00e9\U0001f600/"'}), None),
+    **{
+        f"initials {text!r}": (with_initials("JD", text), "notice")
+        for text in (
+            "",
+            " ",
+            "\u3000",
+            "\u200b",
+            "\u0301",
+            "\u2800",
+            "\U0001f3ff",
+            "\ue000",
+            "J" * 33,
+        )
+    },
+    **{
+        f"initials to be seen {text!r}": (with_initials("JD", text), None)
+        for text in ("J\u0301", "\U0001f44b\U0001f3ff", "J" * 32, "\U0001f600" * 32, "\u0897", "-")
+    },
+    "a time of a leap year": (with_members({"accepted_at": "2028-02-29T23:59:59.999Z"}), None),
+    "a time of the first year": (with_members({"accepted_at": "0001-01-01T00:00:00.000Z"}), None),
+    "a time of the last year": (with_members({"accepted_at": "9999-12-31T23:59:59.999Z"}), None),
+    "an identifier of the last time": (
+        with_members({"id": "ack_7zzzzzzzzzzzzzzzzzzzzzzzzz"}),
+        None,
+    ),
     "initials for one line of two": (with_initials("JD"), "notice"),
     "initials for no line": (with_initials(), "notice"),
     "initials for three lines of two": (with_initials("JD", "JD", "JD"), "notice"),

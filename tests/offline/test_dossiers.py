@@ -29,26 +29,27 @@ _JUDGE: Final = """async files => {
   for (const file of files) {
     const run = await verify(fromLatin1(atob(file)), null);
     const step = (run.failed ?? run.stuck)?.name ?? null;
-    found.push([step, step ? [] : run.joins, step ? [] : run.missing]);
+    found.push([step, ...(step ? [[], [], []] : [run.joins, run.missing, run.remarks])]);
   }
   return found;
 }"""
-Judged = tuple[str | None, list[str], list[str]]
-"""The step that failed; what is joined, and what is missing."""
+Judged = tuple[str | None, list[str], list[str], list[str]]
+"""The step that failed; what is joined, what is missing, and what is odd."""
 
 
 def by_the_service(data: bytes) -> Judged:
     verdict = verify_file(data)
     if verdict.dossier is None:
-        return verdict.name, [], []
-    return None, list(verdict.dossier.joins), list(verdict.dossier.missing)
+        return verdict.name, [], [], []
+    found = verdict.dossier
+    return None, list(found.joins), list(found.missing), list(found.remarks)
 
 
 def by_the_script(script: ModuleType, data: bytes) -> Judged:
     report = script.verify_bytes(data)
     if report.order is None or report.failed:
-        return report.failed.name, [], []
-    return None, report.order.joins, report.order.missing
+        return report.failed.name, [], [], []
+    return None, report.order.joins, report.order.missing, report.remarks
 
 
 def vectors() -> dict[str, bytes]:

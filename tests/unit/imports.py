@@ -38,13 +38,13 @@ FLOORS = (
     "db",
     "config",
     "snapshot",
-    "offline",
     "lines loops reason lock private_file",
     "evidence",
     "paper",
     "instant host mode clock",
     "errors",
     "ids",
+    "offline",
     "countersign",
 )
 _FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}

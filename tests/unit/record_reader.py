@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 
@@ -34,13 +35,32 @@ def findings(
     names = [disclosed(disclosure)[1] for disclosure in disclosures]
     if len(set(names)) != len(names):
         found.add("disclosure_repeated")
-    shown_process = [v for _, name, v in map(disclosed, disclosures) if name == "process"]
-    for process in shown_process if "disclosure_not_bound" not in found else ():
-        if not is_process(process):
-            found.add("process_malformed")
-        elif len(process["lines"]) != len(members["bullets"]):
-            found.add("process_lines_mismatch")
+    if "disclosure_not_bound" not in found:
+        values = {name: value for _, name, value in map(disclosed, disclosures)}
+        found |= set(_of_values(values, len(members["bullets"])))
     return sorted(found)
+
+
+def _of_values(values: dict[str, Any], lines: int) -> Iterator[str]:
+    """What is wrong with disclosed values that the record binds."""
+    for text in values.get("initials_per_line", ()):
+        if is_blank(text):
+            yield "initials_blank"
+        if len(text) > 32:
+            yield "initials_too_long"
+    if "process" in values and not is_process(values["process"]):
+        yield "process_malformed"
+    elif "process" in values and len(values["process"]["lines"]) != lines:
+        yield "process_lines_mismatch"
+
+
+def is_blank(text: str) -> bool:
+    """Whether all code points are in the list that section 6 names."""
+    ranges = [[int(end, 16) for end in one.split("-")] for one in BLANK.read_text().split()]
+    return all(any(r[0] <= ord(c) <= r[-1] for r in ranges) for c in text)
+
+
+BLANK = Path(__file__).parents[2] / "spec" / "vectors" / "record" / "blank.txt"
 
 
 def is_process(value: Any) -> bool:  # noqa: ANN401 - any JSON
@@ -61,11 +81,22 @@ def _has(value: Any, forms: dict[str, str]) -> bool:  # noqa: ANN401 - any JSON
 
 def _form(value: object) -> set[str]:
     if isinstance(value, str):
-        return {"string", "time"} if re.fullmatch(TIME, value) else {"string"}
+        return {"string", "time"} if is_time(value) else {"string"}
     if type(value) is int:
         return {"count"} if value >= 0 else set()
     names = {type(None): "null", bool: "boolean", list: "array", dict: "object"}
     return {names[type(value)]}
+
+
+def is_time(text: str) -> bool:
+    """Whether a text has the form of a time, and a calendar and a clock have it."""
+    if re.fullmatch(TIME, text) is None:
+        return False
+    year, month, day, hour, minute, second = map(int, re.findall("[0-9]+", text)[:6])
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    days = [31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    in_calendar = year >= 1 and 1 <= month <= 12 and 1 <= day <= days[month - 1]
+    return in_calendar and hour < 24 and minute < 60 and second < 60
 
 
 TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z"

@@ -493,6 +493,118 @@ def broken_joins() -> dict[str, tuple[str, DossierContents]]:
     }
 
 
+def contradictory() -> dict[str, tuple[str, DossierContents]]:
+    """Decisions that contradict themselves; the records are those of one order."""
+
+    def decided(**members: Json) -> DossierContents:
+        new = replace(CLEARED, members={**CLEARED.members, **members})
+        return dossier(*(new if one is CLEARED else one for one in ORDER))
+
+    refused: dict[str, Json] = {"cleared": False, "reasons": ["zip_mismatch"], "expires_at": None}
+    label: list[Json] = [{"label": "Adult signature"}]
+    return {
+        "cleared-with-reasons": ("cleared, with a reason", decided(reasons=["zip_mismatch"])),
+        "cleared-without-end": ("cleared, and `expires_at` is null", decided(expires_at=None)),
+        "cleared-until-before": (
+            "cleared until a time before the decision",
+            decided(expires_at="2020-01-01T00:00:00Z"),
+        ),
+        "refused-with-end": (
+            "refused, with the end of a validity",
+            decided(**refused | {"expires_at": "2026-11-21T21:31:05Z"}),
+        ),
+        "refused-with-obligations": (
+            "refused, with obligations",
+            decided(**refused | {"obligations": label}),
+        ),
+    }
+
+
+def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
+    """Dossiers that verify: what a reader has to name as odd, what as missing, and the dossier.
+
+    The words are those of this release.
+    """
+    unknown, buyer = "that this reader does not know", "have a DIFFERENT cbid"
+    process = json.loads((ROOT.parent / "record" / "good" / "hosted" / "input.json").read_bytes())
+    in_session = process["process"]["verification"]
+    ack = acknowledgment("hosted").named(**NAMED)
+    check = verification(20).changed(id=in_session).named(**NAMED)
+    other_buyer = verification(20, OTHER_CBID).named(**NAMED)
+    version = made(
+        "notice_event",
+        6,
+        event="reviewed",
+        notice_id="ab1263",
+        notice_version="zz",
+        notice_digest=sha256(NOTICE).hexdigest(),
+    )
+    late = CLEARED.changed(at="2026-11-20T23:31:01.123Z")
+    more = CLEARED.changed(more=1, obligations=[{"anything": {"at": "all"}}])
+    shown = made(
+        "fulfilment",
+        22,
+        {"carrier": None, "tracking_number": None, "depot": "Reno"},
+        **{
+            name: FULFILLED.members[name]
+            for name in ("account", "clearance_id", "adult_signature_obtained")
+        },
+        shipped_at=None,
+        delivered_at=None,
+    ).named(**NAMED)
+    refused = CLEARED.changed(cleared=False)
+    refused = replace(refused, members={**refused.members, "expires_at": None})
+    minutes = f"{120 * 60_000 + 1_000} ms from the time in its identifier"
+
+    def instead(old: Made, new: Made) -> DossierContents:
+        return dossier(*(new if one is old else one for one in ORDER))
+
+    return {
+        "other-check-than-named": (
+            [f"at of {in_session} is {AT.format(0)}, 221795 ms from the time in its identifier"],
+            [f"the identity check {CHECK.id}, on which the clearance relied: another one is here"],
+            dossier(
+                OPERATOR,
+                VENDOR,
+                PUBLISHED,
+                check,
+                ack,
+                clearance(21, ack.id, CHECK.id).named(**NAMED),
+            ),
+        ),
+        "check-of-other-buyer": (
+            [f"{CHECK.id} and {one} {buyer}" for one in (CLEARED.id, ACK.id)],
+            [],
+            instead(CHECK, other_buyer),
+        ),
+        "review-of-other-version": (
+            [f"{version.id} names the notice ab1263 zz, and {ACK.id} ab1263 2026-01-01-incomplete"],
+            [],
+            instead(REVIEWED, version),
+        ),
+        "decided-elsewhen": (
+            [f"at of {CLEARED.id} is 2026-11-20T23:31:01.123Z, {minutes}"],
+            [],
+            instead(CLEARED, late),
+        ),
+        "unknown-member": (
+            [f"{CLEARED.id} has a member {unknown}: more"],
+            [],
+            instead(CLEARED, more),
+        ),
+        "unknown-disclosure": (
+            [f"{FULFILLED.id} has a disclosure {unknown}: depot"],
+            [],
+            instead(FULFILLED, shown),
+        ),
+        "refused-without-reason": (
+            [f"{CLEARED.id} is refused, and gives no reason"],
+            [],
+            instead(CLEARED, refused),
+        ),
+    }
+
+
 CHECK_1 = verification(20)
 SAME_BUYER = verification(33).named(**NAMED)
 
@@ -550,6 +662,39 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
             "`version` of the capture process is a string",
             sealed(PROCESS.changed(version="1"), PROCESS),
         ),
+        **{
+            f"verification-{name}": (
+                f"`{name}` of the check is not of its type",
+                sealed(CHECK.changed(**{name: value}), CHECK),
+            )
+            for name, value in (
+                ("binding", ["passkey"]),
+                ("endpoint", 443),
+                ("override", {"zip": True}),
+                ("test_helper", "yes"),
+                ("test_clock", 0),
+            )
+        },
+        "time-february": (
+            "`at` of the check is a 30th of February",
+            sealed(CHECK.changed(at="2026-02-30T21:31:00.123Z"), CHECK),
+        ),
+        "time-second-60": (
+            "`at` of the clearance has a second 60",
+            sealed(CLEARED.changed(at="2026-06-30T23:59:60.000Z"), CLEARED),
+        ),
+        "expires-at-month-13": (
+            "`expires_at` has a month 13",
+            sealed(CLEARED.changed(expires_at="2026-13-01T00:00:00Z"), CLEARED),
+        ),
+        "shipped-at-words": (
+            "`shipped_at` is no time",
+            sealed(FULFILLED.changed(shipped_at="yesterday"), FULFILLED),
+        ),
+        "obligations-missing": (
+            "the clearance has no `obligations`",
+            sealed(CLEARED.changed(obligations=None), CLEARED),
+        ),
         "types-out-of-order": (
             "the clearance stands before the acknowledgment",
             replace(good_one, records={id_: by_id[id_] for id_ in sorted(by_id, reverse=True)}),
@@ -574,6 +719,43 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
                 },
             ),
         ),
+    }
+
+
+def broken_fields() -> dict[str, tuple[str, DossierContents]]:
+    """Disclosures of wrong types, which the records bind."""
+
+    def showing(record: Made, personal: Mapping[str, object], field: str) -> DossierContents:
+        number = int(record.id[-2:])
+        own = {n: v for n, v in record.members.items() if n not in {"nonce", "_sd", "_sd_alg"}}
+        new = made(str(record.members["type"]), number, personal, **own).showing(field)
+        return dossier(*(new if one is record else one for one in ORDER))
+
+    order: dict[str, object] = {
+        "cbid": CBID,
+        "session_id": SESSION,
+        "shipping": {"zip": "94103", "address": None, "product_class": "long_gun"},
+        "verification": CHECK.id,
+    }
+    wrong: dict[str, tuple[str, object]] = {
+        "clearance-cbid": ("cbid", None),
+        "clearance-session-id": ("session_id", 7),
+        "clearance-verification": ("verification", [CHECK.id]),
+        "clearance-shipping": ("shipping", "94103"),
+    }
+    found = {
+        name: (
+            f"`{field}` of the clearance is not of its type",
+            showing(CLEARED, {**order, field: value}, field),
+        )
+        for name, (field, value) in wrong.items()
+    }
+    cbid: dict[str, object] = {"cbid": 7}
+    result: dict[str, object] = {"cbid": CBID, "result": {"status": "verified"}}
+    return {
+        **found,
+        "check-cbid": ("`cbid` of the check is a number", showing(CHECK, cbid, "cbid")),
+        "check-result": ("`result` of the check lacks `reasons`", showing(CHECK, result, "result")),
     }
 
 
@@ -818,12 +1000,23 @@ def generated_files() -> dict[str, bytes]:
     }
     files |= {f"good/{name}.zip": write_dossier(contents) for name, contents in good().items()}
     cases = {f"{name}.zip": case for name, case in broken_files().items()}
-    for step, sets in (("joins", broken_joins()), ("record", broken_records())):
+    joins, fields = broken_joins() | contradictory(), broken_fields()
+    for step, sets in (("joins", joins), ("record", broken_records()), ("disclosures", fields)):
         cases |= {f"{name}.zip": (what, step, write_dossier(c)) for name, (what, c) in sets.items()}
     files |= {f"broken/{name}": data for name, (_, _, data) in cases.items()}
     expected = {name: {"change": what, "step": step} for name, (what, step, _) in cases.items()}
-    text = json.dumps(expected, ensure_ascii=False, indent=2, sort_keys=True)
-    return {**files, "broken/expected.json": text.encode() + b"\n"}
+    files["broken/expected.json"] = _pretty(expected)
+    for name, (_, _, contents) in odd().items():
+        files[f"good/{name}.zip"] = write_dossier(contents)
+    named = {
+        f"{name}.zip": {"odd": found, "missing": missing}
+        for name, (found, missing, _) in odd().items()
+    }
+    return {**files, "good/named.json": _pretty(named)}
+
+
+def _pretty(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True).encode() + b"\n"
 
 
 def main() -> None:

@@ -317,8 +317,11 @@ def generated_files() -> dict[str, bytes]:
         for name, (_, step, data) in ml_dsa(log, at["acknowledgment"]).items()
         if not step
     }
+    named = odd(log, at["acknowledgment"])
+    good |= {name: data for name, (_, data) in named.items()}
     for name, data in good.items():
         files[f"good/{name}"] = data
+    files["good/named.json"] = _pretty({name: words for name, (words, _) in named.items()})
     for type_, index in at.items():
         files[f"good/{type_}.tlog-proof"] = format_proof(log.proof(index))
     for own in (with_parties(), with_approvals()):
@@ -329,13 +332,17 @@ def generated_files() -> dict[str, bytes]:
     )
     cases = broken(log, at["acknowledgment"]) | odd_and_broken(log, at["acknowledgment"])
     cases |= hosted_and_broken(log, at["acknowledgment"])
+    cases |= contradictory(log, at["acknowledgment"])
     cases |= parties_and_broken(log, at["acknowledgment"])
     cases |= {name: case for name, case in ml_dsa(log, at["acknowledgment"]).items() if case[1]}
     for name, (_, _, data) in cases.items():
         files[f"broken/{name}"] = data
     expected = {name: {"change": what, "step": step} for name, (what, step, _) in cases.items()}
-    text = json.dumps(expected, ensure_ascii=False, indent=2, sort_keys=True)
-    return {**files, "broken/expected.json": text.encode() + b"\n"}
+    return {**files, "broken/expected.json": _pretty(expected)}
+
+
+def _pretty(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True).encode() + b"\n"
 
 
 def ml_dsa(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
@@ -583,6 +590,138 @@ def unchecked(log: Log, index: int) -> tuple[bytes, bytes]:
             write_bundle(replace(good, proof=proof, policy=lines.format(new.vkey).encode()))
         )
     return made[0], made[1]
+
+
+ODD_ID = "ack_01m7xdxbmvex7t29vh2x05yyyq"
+
+
+def odd(log: Log, index: int) -> dict[str, tuple[list[str], bytes]]:
+    """Bundles that verify, and what a reader has to name in each; the words are of this release."""
+    hosted_record = json.loads((HOSTED / "record.json").read_bytes())
+    hosted_shown = json.loads((HOSTED / "disclosures.json").read_bytes())
+    hosted_id, later = hosted_record["id"], "after its acceptance"
+    unknown, earlier = "that this reader does not know", "2026-01-02T21:31:00.123Z"
+    apart, next_ms = -322 * 86_400_000, "2026-11-20T21:31:00.124Z"
+    notice = json.loads(bundle(log, index).notice)
+    by_key = canonical_json({**hosted_record, "credential": "secret_key"})
+    clocked = {**hosted_record, "test_clock": "2026-11-20T21:00:00.000Z"}
+
+    def initials(*typed: str) -> bytes:
+        disclosed = canonical_json(["c2FsdA", "initials_per_line", list(typed)])
+        return write_bundle(disclosing(log, index, disclosed))
+
+    def shown(name: str, value: Json) -> bytes:
+        return write_bundle(disclosing(log, index, canonical_json(["c2FsdA", name, value])))
+
+    ip: dict[str, Json] = dict.fromkeys(("ip", "source", "peer_ip", "forwarded"))
+    return {
+        "initials-to-be-seen.zip": (
+            [],
+            initials("J\u0301", "\U0001f44b\U0001f3fb", "J" * 32, " \u200b-"),
+        ),
+        "accepted-at-elsewhere.zip": (
+            [f"accepted_at of {ODD_ID} is {earlier}, {apart} ms from the time in its identifier"],
+            write_bundle(changed(log, index, accepted_at=earlier)),
+        ),
+        "accepted-at-one-millisecond.zip": (
+            [
+                f"accepted_at of {ODD_ID} is {next_ms}, 1 ms from the time in its identifier",
+            ],
+            write_bundle(changed(log, index, accepted_at=next_ms)),
+        ),
+        "unknown-members.zip": (
+            [f"{ODD_ID} has a member {unknown}: {name}" for name in ("10", "2", "more")],
+            write_bundle(changed(log, index, more=[{"v": 1}], **{"10": 1, "2": 1})),
+        ),
+        "unknown-disclosure.zip": (
+            [f"{ODD_ID} has a disclosure {unknown}: favourite"],
+            shown("favourite", {"colour": "red"}),
+        ),
+        "unknown-inside.zip": (
+            [f"{ODD_ID} has a member {unknown}: ip.port"],
+            shown("ip", {**ip, "truncated": False, "port": 443}),
+        ),
+        "unknown-of-notice.zip": (
+            [
+                f"the notice has a member {unknown}: bullets.more",
+                f"the notice has a member {unknown}: extra",
+            ],
+            write_bundle(
+                about(
+                    log,
+                    index,
+                    {
+                        **notice,
+                        "bullets": [{**one, "more": 1} for one in notice["bullets"]],
+                        "extra": None,
+                    },
+                )
+            ),
+        ),
+        "hosted-by-secret-key.zip": (
+            [f"{hosted_id} is captured by hosted, with a secret_key"],
+            hosted(log, index, by_key, hosted_shown),
+        ),
+        "process-after-acceptance.zip": (
+            [f"{hosted_id} has a time in its process that is {later}"],
+            hosted(log, index, canonical_json(clocked), hosted_shown),
+        ),
+        "process-by-vendor.zip": (
+            [f"{hosted_id} is captured by vendor_api, and has a process"],
+            hosted(
+                log,
+                index,
+                canonical_json(
+                    {**hosted_record, "capture": "vendor_api", "credential": "secret_key"}
+                ),
+                hosted_shown,
+            ),
+        ),
+    }
+
+
+def contradictory(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
+    """Words and times that there are not, and values of wrong types; as `broken`."""
+    records: dict[str, tuple[str, dict[str, Json]]] = {
+        "capture-unknown": ("captured in a way that there is not", {"capture": "attested"}),
+        "credential-unknown": ("a credential that there is not", {"credential": "passport"}),
+        "accepted-at-month-13": ("a month 13", {"accepted_at": "2026-13-01T00:00:00.000Z"}),
+        "accepted-at-february-30": (
+            "a 30th of February",
+            {"accepted_at": "2026-02-30T00:00:00.000Z"},
+        ),
+        "accepted-at-february-29": (
+            "a 29th of February in a year without",
+            {"accepted_at": "2100-02-29T00:00:00.000Z"},
+        ),
+        "accepted-at-second-60": ("a second 60", {"accepted_at": "2026-06-30T23:59:60.000Z"}),
+        "accepted-at-hour-24": ("an hour 24", {"accepted_at": "2026-06-30T24:00:00.000Z"}),
+        "test-clock-form": ("a test clock that is no time", {"test_clock": "tomorrow"}),
+    }
+    address: Json = {"ip": None, "source": None, "peer_ip": None, "forwarded": None}
+    values: dict[str, tuple[str, str, Json]] = {
+        "cbid-number": ("a number as the buyer", "cbid", 7),
+        "session-id-array": ("an array as the session", "session_id", ["sess_8c1f"]),
+        "ip-text": ("a string as all about the address", "ip", "203.0.113.7"),
+        "ip-lacks-truncated": ("the address without a member", "ip", address),
+        "user-agent-null": ("null as all about the user agent", "user_agent", None),
+    }
+    found = {
+        f"{name}.zip": (what, "record", write_bundle(changed(log, index, **members)))
+        for name, (what, members) in records.items()
+    }
+    for name, (what, field, value) in values.items():
+        text = canonical_json(["c2FsdA", field, value])
+        found[f"{name}.zip"] = (
+            what,
+            "disclosures",
+            write_bundle(disclosing(log, index, text)),
+        )
+    for path in sorted((RECORDS / "broken").glob("initials-*.json")):
+        case = json.loads(path.read_bytes())
+        data = hosted(log, index, b64decode(case["record_base64"]), case["disclosures"])
+        found[f"{path.stem}.zip"] = (case["change"], "notice", data)
+    return found
 
 
 def odd_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:

@@ -174,6 +174,8 @@ def _say(verdict: Verdict, warnings: list[str]) -> None:
         say(f"warning: {warning}")
     for line in _words(verdict):
         say(_printable(line))
+    for remark in verdict.remarks:
+        say(_printable(f"odd, and no failure: {remark}"))
     for cosigned in verdict.facts.get("cosigned", ()):
         at = cosigned_at(cosigned["time"])
         when = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is not a valid date"

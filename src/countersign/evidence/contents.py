@@ -1,7 +1,8 @@
 """What is said inside a bundle: record, disclosures and notice, and that they go together."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, Final
 
@@ -11,8 +12,9 @@ from countersign.evidence.canonical import checked_canonical_json
 from countersign.evidence.disclosure import b64url, read_disclosure
 from countersign.evidence.entry import origin_mode
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.process import PROCESS, check_process
+from countersign.evidence.process import PROCESS
 from countersign.evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION, VERIFICATION, VERSION
+from countersign.offline import verify as rules
 
 RECORD_TYPES: Final = frozenset(
     {
@@ -34,11 +36,9 @@ RECORD_TYPES: Final = frozenset(
 BINDING_TYPES: Final = frozenset({ACKNOWLEDGMENT, VERIFICATION, "clearance", "fulfilment"})
 """Those that have version 2, too: they bind the records of their parties."""
 _ID: Final = re.compile(r"[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)
-_INSTANT: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\Z", re.ASCII
-)
 _SAID: Final = (
     "account",
+    "accepted_at",
     "capture",
     "credential",
     "notice_digest",
@@ -49,6 +49,15 @@ _SAID: Final = (
 """What the record of an acknowledgment needs besides, for its words to be shown: strings."""
 _WORDS: Final = ("id", "version", "title", "heading", "attestation_text")
 INITIALS: Final = "initials_per_line"
+
+
+@contextmanager
+def by_the_rules() -> Iterator[None]:
+    """What the rules that `verify.py` has too say of evidence, as this room's error."""
+    try:
+        yield
+    except rules.Bad as error:
+        raise EvidenceError(str(error)) from error
 
 
 def check_record(record: bytes, origin: str) -> dict[str, Any]:
@@ -80,9 +89,8 @@ def check_record(record: bytes, origin: str) -> dict[str, Any]:
 def _check_acknowledgment(record: Mapping[str, Any]) -> None:
     if not _strings([record.get(name) for name in _SAID]):
         raise EvidenceError("the record lacks members that every acknowledgment has")
-    at = record.get("accepted_at")
-    if not isinstance(at, str) or _INSTANT.match(at) is None:
-        raise EvidenceError("the record has no valid time of acceptance")
+    with by_the_rules():
+        rules.check_words(record)
 
 
 _CAPTURE_PROCESS: Final = "capture_process"
@@ -152,10 +160,8 @@ def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) ->
         if name in shown:
             raise EvidenceError(f"{name} is disclosed twice")
         shown[name] = value
-    if not _strings(shown.get(INITIALS, [])):
-        raise EvidenceError("the initials are not a list of strings")
-    if PROCESS in shown:
-        check_process(shown[PROCESS])
+    with by_the_rules():
+        rules.check_fields(record["type"], shown)
     return shown
 
 
@@ -197,6 +203,8 @@ def check_notice(
         raise EvidenceError(
             f"there are {len(shown[INITIALS])} entries of initials for {len(bullets)} lines"
         )
+    with by_the_rules():
+        rules.check_initials(shown.get(INITIALS, []), [bullet.id for bullet in bullets])
     if PROCESS in shown and len(shown[PROCESS]["lines"]) != len(bullets):
         raise EvidenceError("the process does not have one entry for each line")
     return found

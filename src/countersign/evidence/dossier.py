@@ -88,6 +88,8 @@ class Dossier:
     """In words: which record belongs to which, and by what."""
     missing: tuple[str, ...]
     """In words: what an order can have, and this dossier does not show."""
+    remarks: tuple[str, ...]
+    """In words: what is odd in it, and no failure."""
     origin: str
     size: int
     root: bytes

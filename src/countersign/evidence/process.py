@@ -6,11 +6,9 @@ check the same types; the words that a member may have are the writer's duty.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
-
-from countersign.evidence.errors import EvidenceError
 
 PROCESS: Final = "process"
 """The name of the disclosure."""
@@ -123,11 +121,3 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         Sequence[Claim],
         msgspec.Meta(description="What the browser claims; the service did not observe it."),
     ]
-
-
-def check_process(value: Any) -> None:  # noqa: ANN401 - any JSON
-    """Check that a disclosed value has the members of a process, each of its type."""
-    try:
-        msgspec.convert(value, Process)
-    except msgspec.ValidationError as error:
-        raise EvidenceError(f"the process is malformed: {error}") from error

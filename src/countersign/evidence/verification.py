@@ -41,6 +41,7 @@ from countersign.evidence.proof import FIRST_LINE, Proof, parse_proof
 from countersign.evidence.record import ACKNOWLEDGMENT, VERIFICATION
 from countersign.evidence.timestamp import as_der, read_timestamp, subjects
 from countersign.evidence.tree import leaf_hash, verify_inclusion
+from countersign.offline import verify as rules
 
 STEPS: Final = (
     "container",
@@ -91,8 +92,8 @@ class Verdict:
 
     `step` and `name` are those of the step that failed or could not be checked, None if all went
     well. `facts` are what was established up to there, for people; `shown` the disclosed fields by
-    name; `record` and `notice` what these say; `dossier` all of that if it is one. These words are
-    what was checked, and no others in the file are.
+    name; `record` and `notice` what these say; `remarks` what is odd in them, and no failure;
+    `dossier` all of that if it is one. These words are what was checked, and no others in the file.
     """
 
     outcome: Conclusion
@@ -103,6 +104,7 @@ class Verdict:
     shown: Mapping[str, Any] = field(default_factory=dict)
     record: Mapping[str, Any] = field(default_factory=dict)
     notice: Mapping[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
     dossier: Dossier | None = None
 
     @property
@@ -130,6 +132,7 @@ class _Steps:
     record: dict[str, Any] = field(default_factory=dict)
     notice: dict[str, Any] = field(default_factory=dict)
     dossier: Dossier | None = None
+    remarks: tuple[str, ...] = ()
     stamps: tuple[str, ...] = ()
     unchecked: _Failure | None = None
 
@@ -168,6 +171,7 @@ def verify_file(
         shown=steps.shown,
         record=steps.record,
         notice=steps.notice,
+        remarks=steps.remarks,
         dossier=steps.dossier,
     )
 
@@ -197,12 +201,16 @@ def _verify_bundle(
         steps.shown = check_disclosures(contents.disclosures, steps.record)
     with _step("notice"):
         steps.notice = check_notice(contents.notice, steps.record, steps.shown)
+        steps.remarks = (
+            *rules.remarks_of(steps.record, steps.shown),
+            *rules.remarks_of_notice(steps.notice),
+        )
     _check_timestamps(steps, contents.timestamps, proof.checkpoint, check_timestamp)
     with _step("files"):
         if sums({n: d for n, d in files.items() if n != SUMS}) != listed:
             raise EvidenceError(f"{SUMS} does not match the files")
     names = ", ".join(steps.shown) or "nothing personal"
-    return f"{_sealed_where(steps)}; shown: {names}; {_rests_on(steps)}"
+    return f"{_sealed_where(steps)}; shown: {names}{_odd(steps)}; {_rests_on(steps)}"
 
 
 def _verify_dossier(
@@ -255,7 +263,8 @@ def _verify_dossier(
         for id_, record in members.items()
     )
     with _step("joins"):
-        joined = check_joins(records)
+        joined = check_joins(records, notice or {})
+    steps.remarks = joined.remarks
     steps.record = dict(next(r.record for r in records if r.type in {ACKNOWLEDGMENT, CLEARANCE}))
     steps.notice = notice or {}
     _check_timestamps(steps, contents.timestamps, first.checkpoint, check_timestamp)
@@ -269,6 +278,7 @@ def _verify_dossier(
         notice=notice,
         joins=joined.joins,
         missing=joined.missing,
+        remarks=joined.remarks,
         origin=origin,
         size=checked.checkpoint.size,
         root=checked.checkpoint.root,
@@ -282,7 +292,7 @@ def _verify_dossier(
     where = f"{steps.facts['log']}, checkpoint of size {steps.facts['size']}{_trust(steps.facts)}"
     what = ", ".join(record.id for record in records)
     lacks = f"; missing: {'; '.join(joined.missing)}" if joined.missing else ""
-    return f"one order, {what}, sealed in {where}{lacks}; {_rests_on(steps)}"
+    return f"one order, {what}, sealed in {where}{lacks}{_odd(steps)}; {_rests_on(steps)}"
 
 
 def dossier_of(data: bytes) -> Dossier:
@@ -348,7 +358,8 @@ def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
     with _step("record"):
         steps.record = check_record(record, checked.checkpoint.origin)
     _included(steps, record, proof, checked)
-    return f"{_sealed_where(steps)}; {_rests_on(steps)}"
+    steps.remarks = (*rules.remarks_of(steps.record, {}),)
+    return f"{_sealed_where(steps)}{_odd(steps)}; {_rests_on(steps)}"
 
 
 def _signed(steps: _Steps, proof: Proof, policy: Policy) -> CheckedCheckpoint:
@@ -425,6 +436,10 @@ def _sealed_where(steps: _Steps) -> str:
         f"{record['id']}{known} sealed in {facts['log']} as entry {facts['index']}, "
         f"checkpoint of size {facts['size']}{_trust(facts)}"
     )
+
+
+def _odd(steps: _Steps) -> str:
+    return f"; remarks: {len(steps.remarks)}" if steps.remarks else ""
 
 
 def _trust(facts: Mapping[str, Any]) -> str:

@@ -44,8 +44,10 @@ import json
 import re
 import struct
 import zlib
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -896,6 +898,7 @@ class Report:
         self.record: dict[str, Any] = {}
         self.notice: dict[str, Any] = {}
         self.shown: dict[str, Any] = {}
+        self.remarks: list[str] = []  # what is odd, and no failure
 
     @property
     def failed(self) -> Step | None:
@@ -962,6 +965,8 @@ class Report:
             text += f"; missing: {'; '.join(self.order.missing)}"
         if facts["kind"] not in {"proof", "dossier"}:
             text += f"; shown: {', '.join(self.shown) or 'nothing personal'}"
+        if self.remarks:
+            text += f"; remarks: {len(self.remarks)}"
         return f"{text}; {self.rests_on()}"
 
     def rests_on(self) -> str:
@@ -1054,6 +1059,7 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         say.append(f"entry {proof.position} of {checkpoint.size}")
 
     if kind == "proof":
+        report.remarks = list(remarks_of(record, {}))
         return
     with report.step("disclosures") as say:
         report.shown = check_disclosures(disclosures, record)
@@ -1063,6 +1069,7 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
     with report.step("notice") as say:
         report.notice = check_notice(files["notice.json"], record, report.shown)
         say.append(f"{record['notice_id']} {record['notice_version']}")
+        report.remarks = [*remarks_of(record, report.shown), *remarks_of_notice(report.notice)]
 
     _stamped_step(report, proof.note, {name: files[name] for name in stamps})
     with report.step("files"):
@@ -1248,8 +1255,7 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
     if record["type"] == "acknowledgment":
         if not are_texts([record.get(name) for name in SAID]):
             raise Bad("the record lacks members that every acknowledgment has")
-        if INSTANT.fullmatch(record["accepted_at"]) is None:
-            raise Bad("the record has no valid time of acceptance")
+        check_words(record)
     check_parties(record)
     return record
 
@@ -1302,7 +1308,69 @@ SAID = ["account", "accepted_at", "capture", "credential", "notice_digest", "not
 SAID += ["notice_version", "notice_version_source"]
 WORDS = ["id", "version", "title", "heading", "attestation_text"]
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
-INITIALS = "initials_per_line"
+LAST = 0x10FFFF
+MIDNIGHT = "2026-01-01T00:00:00.000Z"
+INITIALS, INITIALS_MAX = "initials_per_line", 32
+CAPTURES = {"vendor_api", "hosted"}
+CREDENTIALS = {"secret_key", "restricted_key", "checkout_session"}
+
+
+# Code points of which nothing is seen by itself (evidence-format, section 6): white space, control
+# and format characters, default-ignorable ones, private use, noncharacters, combining marks, emoji
+# modifiers, and three more. A fixed list: no version of Unicode changes a verdict.
+BLANK = """
+0-20 7f-a0 ad 300-36f 483-489 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 600-605 610-61a 61c 64b-65f 670
+6d6-6dd 6df-6e4 6e7-6e8 6ea-6ed 70f 711 730-74a 7a6-7b0 7eb-7f3 7fd 816-819 81b-823 825-827
+829-82d 859-85b 890-891 898-89f 8ca-903 93a-93c 93e-94f 951-957 962-963 981-983 9bc 9be-9c4
+9c7-9c8 9cb-9cd 9d7 9e2-9e3 9fe a01-a03 a3c a3e-a42 a47-a48 a4b-a4d a51 a70-a71 a75 a81-a83 abc
+abe-ac5 ac7-ac9 acb-acd ae2-ae3 afa-aff b01-b03 b3c b3e-b44 b47-b48 b4b-b4d b55-b57 b62-b63 b82
+bbe-bc2 bc6-bc8 bca-bcd bd7 c00-c04 c3c c3e-c44 c46-c48 c4a-c4d c55-c56 c62-c63 c81-c83 cbc
+cbe-cc4 cc6-cc8 cca-ccd cd5-cd6 ce2-ce3 d00-d03 d3b-d3c d3e-d44 d46-d48 d4a-d4d d57 d62-d63
+d81-d83 dca dcf-dd4 dd6 dd8-ddf df2-df3 e31 e34-e3a e47-e4e eb1 eb4-ebc ec8-ecd f18-f19 f35 f37
+f39 f3e-f3f f71-f84 f86-f87 f8d-f97 f99-fbc fc6 102b-103e 1056-1059 105e-1060 1062-1064
+1067-106d 1071-1074 1082-108d 108f 109a-109d 115f-1160 135d-135f 1680 1712-1715 1732-1734
+1752-1753 1772-1773 17b4-17d3 17dd 180b-180f 1885-1886 18a9 1920-192b 1930-193b 1a17-1a1b
+1a55-1a5e 1a60-1a7c 1a7f 1ab0-1ace 1b00-1b04 1b34-1b44 1b6b-1b73 1b80-1b82 1ba1-1bad 1be6-1bf3
+1c24-1c37 1cd0-1cd2 1cd4-1ce8 1ced 1cf4 1cf7-1cf9 1dc0-1dff 2000-200f 2028-202f 205f-206f
+20d0-20f0 2800 2cef-2cf1 2d7f 2de0-2dff 3000 302a-302f 3099-309a 3164 a66f-a672 a674-a67d
+a69e-a69f a6f0-a6f1 a802 a806 a80b a823-a827 a82c a880-a881 a8b4-a8c5 a8e0-a8f1 a8ff a926-a92d
+a947-a953 a980-a983 a9b3-a9c0 a9e5 aa29-aa36 aa43 aa4c-aa4d aa7b-aa7d aab0 aab2-aab4 aab7-aab8
+aabe-aabf aac1 aaeb-aaef aaf5-aaf6 abe3-abea abec-abed e000-f8ff fb1e fdd0-fdef fe00-fe0f
+fe20-fe2f feff ffa0 fff0-fffc fffe-ffff 101fd 102e0 10376-1037a 10a01-10a03 10a05-10a06
+10a0c-10a0f 10a38-10a3a 10a3f 10ae5-10ae6 10d24-10d27 10eab-10eac 10f46-10f50 10f82-10f85
+11000-11002 11038-11046 11070 11073-11074 1107f-11082 110b0-110ba 110bd 110c2 110cd 11100-11102
+11127-11134 11145-11146 11173 11180-11182 111b3-111c0 111c9-111cc 111ce-111cf 1122c-11237 1123e
+112df-112ea 11300-11303 1133b-1133c 1133e-11344 11347-11348 1134b-1134d 11357 11362-11363
+11366-1136c 11370-11374 11435-11446 1145e 114b0-114c3 115af-115b5 115b8-115c0 115dc-115dd
+11630-11640 116ab-116b7 1171d-1172b 1182c-1183a 11930-11935 11937-11938 1193b-1193e 11940
+11942-11943 119d1-119d7 119da-119e0 119e4 11a01-11a0a 11a33-11a39 11a3b-11a3e 11a47 11a51-11a5b
+11a8a-11a99 11c2f-11c36 11c38-11c3f 11c92-11ca7 11ca9-11cb6 11d31-11d36 11d3a 11d3c-11d3d
+11d3f-11d45 11d47 11d8a-11d8e 11d90-11d91 11d93-11d97 11ef3-11ef6 13430-13438 16af0-16af4
+16b30-16b36 16f4f 16f51-16f87 16f8f-16f92 16fe4 16ff0-16ff1 1bc9d-1bc9e 1bca0-1bca3 1cf00-1cf2d
+1cf30-1cf46 1d159 1d165-1d169 1d16d-1d182 1d185-1d18b 1d1aa-1d1ad 1d242-1d244 1da00-1da36
+1da3b-1da6c 1da75 1da84 1da9b-1da9f 1daa1-1daaf 1e000-1e006 1e008-1e018 1e01b-1e021 1e023-1e024
+1e026-1e02a 1e130-1e136 1e2ae 1e2ec-1e2ef 1e8d0-1e8d6 1e944-1e94a 1f3fb-1f3ff 1fffe-1ffff
+2fffe-2ffff 3fffe-3ffff 4fffe-4ffff 5fffe-5ffff 6fffe-6ffff 7fffe-7ffff 8fffe-8ffff 9fffe-9ffff
+afffe-affff bfffe-bffff cfffe-cffff dfffe-e0fff efffe-10ffff
+"""
+
+
+BLANKS = [[int(end, 16) for end in one.split("-")] for one in BLANK.split()]
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen."""
+    return all(ord(c) <= BLANKS[bisect(BLANKS, [ord(c), LAST]) - 1][-1] for c in text)
+
+
+def check_words(record: Mapping[str, Any]) -> None:
+    """An acknowledgment says in words of the format how it came, and at times that there are."""
+    if record["capture"] not in CAPTURES:
+        raise Bad(f"captured in a way that the format does not know: {record['capture'][:40]}")
+    if record["credential"] not in CREDENTIALS:
+        raise Bad(f"a credential that the format does not know: {record['credential'][:40]}")
+    if not is_time(record["accepted_at"]) or not is_time(record.get("test_clock", MIDNIGHT)):
+        raise Bad("the record has no valid time of acceptance")
 
 
 def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> dict[str, Any]:
@@ -1323,14 +1391,51 @@ def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> 
         canonical(found[:2])
         canonical(found[2])
         shown[found[1]] = found[2]
+    check_fields(record["type"], shown)
+    return shown
+
+
+def check_fields(kind: str, shown: Mapping[str, Any]) -> None:
+    """What the disclosures of a record of this type show has the right types."""
     if not are_texts(shown.get(INITIALS, [])):
         raise Bad("the initials are not a list of texts")
     if PROCESS in shown and not is_process(shown[PROCESS]):
         raise Bad("the process is malformed")
-    return shown
+    fields = FIELDS.get(kind, {})
+    for name, value in shown.items():
+        if name in fields and not fields[name](value):
+            raise Bad(f"{name} is malformed")
 
 
 Check = Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Within:
+    """A check of a value that has members, or of one around such values: null, or an array."""
+
+    check: Check
+    members: Mapping[str, Check]
+
+    def __call__(self, value: object) -> bool:
+        """Whether the value passes."""
+        return self.check(value)
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """The check of a member that may be missing."""
+
+    check: Check
+
+    def __call__(self, value: object) -> bool:
+        """Whether the value passes, if it is there."""
+        return self.check(value)
+
+
+def is_anything(_: object) -> bool:
+    """Whatever it is: checked elsewhere, or not at all."""
+    return True
 
 
 def is_text(value: object) -> bool:
@@ -1339,8 +1444,23 @@ def is_text(value: object) -> bool:
 
 
 def is_time(value: object) -> bool:
-    """A time in the form of `accepted_at`."""
-    return isinstance(value, str) and INSTANT.fullmatch(value) is not None
+    """A time in the form of `accepted_at`, which a calendar and a clock have."""
+    if not isinstance(value, str) or INSTANT.fullmatch(value) is None:
+        return False
+    with suppress(ValueError):  # no 30 February, no second 60, no year 0
+        datetime(*map(int, re.split("[^0-9]", value)[:6]), tzinfo=UTC)  # type: ignore[arg-type, misc]
+        return True
+    return False
+
+
+def is_second(value: object) -> bool:
+    """The same to the second, such as `2026-11-21T21:31:05Z`."""
+    return isinstance(value, str) and value.endswith("Z") and is_time(in_full(value))
+
+
+def in_full(second: str) -> str:
+    """A time to the second, to the millisecond."""
+    return second.removesuffix("Z") + ".000Z"
 
 
 def is_count(value: object) -> bool:
@@ -1348,22 +1468,36 @@ def is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def is_true_or_false(value: object) -> bool:
+    """A boolean."""
+    return isinstance(value, bool)
+
+
+def members_of(check: Check) -> Mapping[str, Check]:
+    """What a value that passes this check can have inside; nothing if no one looks there."""
+    return check.members if isinstance(check, Within) else {}
+
+
 def or_null(check: Check) -> Check:
     """Null, or what this check accepts."""
-    return lambda value: value is None or check(value)
+    return Within(lambda value: value is None or check(value), members_of(check))
 
 
 def each(check: Check) -> Check:
     """An array, of elements that this check accepts."""
-    return lambda value: isinstance(value, list) and all(map(check, value))
+    return Within(lambda v: isinstance(v, list) and all(map(check, v)), members_of(check))
 
 
-def having(**checks: Check) -> Check:
-    """An object with these members; others are ignored."""
-    return lambda value: (
-        isinstance(value, dict)
-        and all(name in value and check(value[name]) for name, check in checks.items())
-    )
+def having(**checks: Check) -> Within:
+    """An object with these members; others are no failure."""
+
+    def check_members(value: object) -> bool:
+        return isinstance(value, dict) and all(
+            check(value[name]) if name in value else isinstance(check, Maybe)
+            for name, check in checks.items()
+        )
+
+    return Within(check_members, checks)
 
 
 # How a hosted acknowledgment was made.
@@ -1383,12 +1517,47 @@ is_process = having(
     reviewed_at=or_null(is_time),
     agreement=is_text,
     consent=is_text,
-    script=or_null(lambda value: isinstance(value, bool)),
+    script=or_null(is_true_or_false),
     viewport=or_null(having(width=is_count, height=is_count)),
     binding=is_text,
     verification=or_null(is_text),
     claimed=each(having(line=or_null(is_count), event=is_text, at=is_time)),
 )
+# The disclosures of each type of record.
+FIELDS: dict[str, Mapping[str, Check]] = {
+    "acknowledgment": {
+        INITIALS: each(is_text),
+        "session_id": or_null(is_text),
+        "cbid": or_null(is_text),
+        "ip": having(
+            ip=or_null(is_text),
+            source=or_null(is_text),
+            peer_ip=or_null(is_text),
+            forwarded=or_null(is_text),
+            truncated=is_true_or_false,
+        ),
+        "user_agent": having(
+            user_agent=or_null(is_text), source=or_null(is_text), truncated=is_true_or_false
+        ),
+        PROCESS: is_process,
+    },
+    "verification": {
+        "cbid": or_null(is_text),
+        "provider_identity_session_id": or_null(is_text),
+        "result": having(status=is_text, reasons=each(is_text)),
+        "evidence_sha256": or_null(is_text),
+        "override": having(
+            verification=is_text, document=is_text, reason=is_text, operator=is_text
+        ),
+    },
+    "clearance": {
+        "cbid": is_text,
+        "session_id": is_text,
+        "shipping": having(zip=is_text, address=or_null(having()), product_class=or_null(is_text)),
+        "verification": or_null(is_text),
+    },
+    "fulfilment": {"carrier": or_null(is_text), "tracking_number": or_null(is_text)},
+}
 
 
 def check_notice(
@@ -1419,9 +1588,19 @@ def check_notice(
         raise Bad("the notice has another id or version than the record says")
     if len(shown.get(INITIALS, lines)) != len(lines):
         raise Bad(f"there are {len(shown[INITIALS])} entries of initials for {len(lines)} lines")
+    check_initials(shown.get(INITIALS, []), [line["id"] for line in lines])
     if PROCESS in shown and len(shown[PROCESS]["lines"]) != len(lines):
         raise Bad("the process does not have one entry for each line")
     return notice
+
+
+def check_initials(typed: Sequence[str], ids: Sequence[str]) -> None:
+    """The initials of each line, if they are shown, can be seen, and are not too long."""
+    for initials, id_ in zip(typed, ids, strict=False):
+        if is_blank(initials):
+            raise Bad(f"the initials of line {id_} are blank")
+        if len(initials) > INITIALS_MAX:
+            raise Bad(f"the initials of line {id_} have more than {INITIALS_MAX} characters")
 
 
 def own_lines(note: bytes, origin: str) -> bytes:
@@ -1550,7 +1729,7 @@ def _dossier_steps(report: Report, read: Read, policy: Policy | None) -> None:
     with report.step("joins") as say:
         order = Order(records, report.notice)
         say.extend(order.joins)
-        report.order = order
+        report.order, report.remarks = order, order.remarks
         report.record, report.shown = order.first.record, order.first.shown
 
     _stamped_step(report, note, {name: files[name] for name in stamps})
@@ -1576,41 +1755,80 @@ class Placed(NamedTuple):
         return value if isinstance(value, str) else None
 
 
-def is_true_or_false(value: object) -> bool:
-    """A boolean."""
-    return isinstance(value, bool)
+# What each record can have (evidence-format, sections 4 and 7). An acknowledgment, the parties and
+# the digests of parties are checked elsewhere, and some types are in no dossier.
+EVERY = dict.fromkeys(["v", "type", "id", "mode", "nonce", "_sd", "_sd_alg"], is_anything)
+NAMING = dict.fromkeys(["operator_record", "account_record"], Maybe(is_anything))
 
 
-# What the words about a record rest on; an acknowledgment and the parties have more (part 5).
-MEMBERS: dict[str, Check] = {
-    "acknowledgment": having(),
-    "operator": having(at=is_time),
-    "account": having(at=is_time),
-    "capture_process": having(at=is_time),
-    "notice_event": having(
+def record_of(*elsewhere: str, **checks: Check) -> Within:
+    """The members of a record: these, those of every record, and those checked elsewhere."""
+    others = dict.fromkeys(elsewhere, Maybe(is_anything))
+    return having(**EVERY, **others, **checks)
+
+
+RECORDS: dict[str, Within] = {
+    "acknowledgment": record_of(*SAID, *NAMING, "bullets", "test_clock", "capture_process"),
+    "operator": record_of(*PARTY["operator"][1], "previous", at=is_time),
+    "account": record_of("account", "name", *PARTY["account"][1], "previous", at=is_time),
+    "capture_process": record_of("account", "statement", "version", "previous", at=is_time),
+    "notice_event": record_of(
         at=is_time, event=is_text, notice_id=is_text, notice_version=is_text, notice_digest=is_text
     ),
-    "verification": having(
-        at=is_time, account=is_text, provider=is_text, simulated=is_true_or_false
+    "verification": record_of(
+        *NAMING,
+        at=is_time,
+        account=is_text,
+        provider=is_text,
+        simulated=is_true_or_false,
+        binding=Maybe(is_text),
+        endpoint=Maybe(is_text),
+        override=Maybe(is_text),
+        test_helper=Maybe(is_true_or_false),
+        test_clock=Maybe(is_time),
     ),
-    "clearance": having(
+    "clearance": record_of(
+        *NAMING,
         at=is_time,
         account=is_text,
         ack_id=or_null(is_text),
         cleared=is_true_or_false,
         reasons=each(is_text),
-        expires_at=or_null(is_text),
+        obligations=each(is_anything),
+        expires_at=or_null(is_second),
+        test_clock=Maybe(is_time),
     ),
-    "fulfilment": having(
+    "fulfilment": record_of(
+        *NAMING,
         at=is_time,
         account=is_text,
         clearance_id=is_text,
         adult_signature_obtained=or_null(is_true_or_false),
-        shipped_at=or_null(is_text),
-        delivered_at=or_null(is_text),
+        shipped_at=or_null(is_second),
+        delivered_at=or_null(is_second),
     ),
-    "erasure": having(at=is_time, account=is_text, erased=each(is_text), reason=is_text),
+    "erasure": record_of(at=is_time, account=is_text, erased=each(is_text), reason=is_text),
+    "key_rotation": record_of(
+        *("at", "log", "old_key", "new_key", "old_key_retires_at", "old_ml_dsa_key"),
+        *("new_ml_dsa_key", "threshold", "approval"),
+    ),
+    "approvers": record_of("at", "log", "new_threshold", "approvers", "threshold", "approval"),
+    "epoch": record_of(
+        *("at", "previous_log", "previous_size", "previous_root", "previous_published", "reason")
+    ),
+    "recovery": record_of("at", "log", "published", "kept", "overruled", "reason"),
 }
+NOTICE = having(
+    **dict.fromkeys(
+        [
+            *WORDS,
+            *("source_law", "source_bill", "source_url", "jurisdiction", "language"),
+            *("effective_from", "obligations", "retention_years", "editorial", "text_gaps"),
+        ],
+        is_anything,
+    ),
+    bullets=each(having(id=is_text, text=is_text)),
+)
 
 
 def check_members(id_: str, record: Mapping[str, Any]) -> None:
@@ -1620,8 +1838,90 @@ def check_members(id_: str, record: Mapping[str, Any]) -> None:
         raise Bad(f"a dossier has no record of the type {kind}")
     if record["id"] != id_ or id_[:3] != PREFIXES[kind]:
         raise Bad(f"{id_} is not the identifier of the record in this file")
-    if not MEMBERS[kind](record):
+    if not RECORDS[kind](record):
         raise Bad(f"{id_} lacks members that every {kind} has")
+
+
+def check_decision(id_: str, record: Mapping[str, Any]) -> None:
+    """A clearance was granted for no reason against it, for a time; or refused."""
+    cleared, until = record["cleared"], record["expires_at"]
+    if cleared and record["reasons"]:
+        raise Bad(f"{id_} is cleared, with reasons against it")
+    if not cleared and (until is not None or record["obligations"]):
+        raise Bad(f"{id_} is refused, with obligations or an end of its validity")
+    if cleared and (until is None or in_full(until) <= record.get("test_clock", record["at"])):
+        raise Bad(f"{id_} is cleared until no time after its decision")
+
+
+def time_in(id_: str) -> int:
+    """The Unix milliseconds in an identifier (UUIDv7, RFC 9562)."""
+    number = 0
+    for character in id_[4:]:
+        number = number * 32 + "0123456789abcdefghjkmnpqrstvwxyz".index(character)
+    return number >> 80
+
+
+def remarks_of(record: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[str]:
+    """What is odd in a record and its disclosures, and no failure."""
+    id_, kind = record["id"], record["type"]
+    name = "accepted_at" if kind == "acknowledgment" else "at"
+    if is_time(record.get(name)):
+        made, epoch = time_in(id_), datetime(1970, 1, 1, tzinfo=UTC)
+        apart = (datetime.fromisoformat(record[name]) - epoch) // timedelta(milliseconds=1) - made
+        # Only of an acknowledgment both always come from one reading of the clock.
+        if abs(apart) >= (1 if kind == "acknowledgment" else 60_000):
+            yield f"{name} of {id_} is {record[name]}, {apart} ms from the time in its identifier"
+    unknown = [("member", one) for one in unknown_in(record, RECORDS[kind])]
+    fields = FIELDS.get(kind, {})
+    for field, value in shown.items():
+        if field not in fields:
+            unknown.append(("disclosure", field))
+        else:
+            unknown += [("member", one) for one in unknown_in(value, fields[field], f"{field}.")]
+    for what, one in dict.fromkeys(unknown):
+        yield f"{id_} has a {what} that this reader does not know: {one}"
+    if record.get("cleared") is False and record.get("reasons") == []:
+        yield f"{id_} is refused, and gives no reason"
+    if kind == "acknowledgment":
+        yield from _remarks_of_capture(record, shown.get(PROCESS))
+
+
+def _remarks_of_capture(
+    record: Mapping[str, Any], process: Mapping[str, Any] | None
+) -> Iterator[str]:
+    id_, hosted = record["id"], record["capture"] == "hosted"
+    if hosted != (record["credential"] == "checkout_session"):
+        yield f"{id_} is captured by {record['capture']}, with a {record['credential']}"
+    if process is None:
+        return
+    if not hosted:
+        yield f"{id_} is captured by {record['capture']}, and has a process"
+    times = [process["opened_at"], process["reviewed_at"]]
+    times += [line[name] for line in process["lines"] for name in ("shown_at", "initialed_at")]
+    times += [line["changed_at"] for line in process["lines"]]
+    times += [claim["at"] for claim in process["claimed"]]
+    if max(time for time in times if time) > record.get("test_clock", record["accepted_at"]):
+        yield f"{id_} has a time in its process that is after its acceptance"
+
+
+def unknown_in(value: object, check: Check, within: str = "") -> Iterator[str]:
+    """The names of the members of a value that are none of the format's."""
+    known = members_of(check.check if isinstance(check, Maybe) else check)
+    if isinstance(value, list):
+        for item in value:
+            yield from unknown_in(item, check, within)
+    elif isinstance(value, dict) and known:
+        for name in sorted(value):
+            if name in known:
+                yield from unknown_in(value[name], known[name], f"{within}{name}.")
+            else:
+                yield f"{within}{name}"
+
+
+def remarks_of_notice(notice: Mapping[str, Any]) -> Iterator[str]:
+    """What is odd in a notice, and no failure."""
+    for name in dict.fromkeys(unknown_in(notice, NOTICE)):
+        yield f"the notice has a member that this reader does not know: {name}"
 
 
 def named_by(one: Placed) -> list[tuple[str, str | None]]:
@@ -1653,6 +1953,7 @@ class Order:
         self.named = {pair for one in records for pair in named_by(one)}
         self.joins = list(self._joins())
         self.missing = list(self._missing())
+        self.remarks = list(self._remarks())
 
     def _joins(self) -> Iterator[str]:
         account = self.first.record["account"]
@@ -1665,6 +1966,8 @@ class Order:
                 raise Bad(f"{clearance.id} is not about {ack.id}")
             yield f"{clearance.id} names {ack.id} as its acknowledgment"
             yield from self._same(ack, clearance)
+        if clearance:
+            check_decision(clearance.id, clearance.record)
         for one in self.records:
             if one.type not in {"acknowledgment", "clearance"}:
                 yield f"{one.id} ({one.type}) {self._by(one)}"
@@ -1726,6 +2029,9 @@ class Order:
             yield "a clearance"
         if "verification" not in kinds:
             yield f"an identity check{self._why_no_check()}"
+        elif self._named_check():
+            named = self._named_check()
+            yield f"the identity check {named}, on which the clearance relied: another one is here"
         if clearance and clearance.record["cleared"] and "fulfilment" not in kinds:
             yield "a report of fulfilment"
         if ack and "notice_event" not in kinds:
@@ -1747,6 +2053,30 @@ class Order:
             if hidden:
                 why = "erased" if one.id in erased and not one.shown else "withheld or erased"
                 yield f"personal fields of {one.id}: {hidden} {why}"
+
+    def _remarks(self) -> Iterator[str]:
+        """What is odd, and no failure."""
+        for one in self.records:
+            yield from remarks_of(one.record, one.shown)
+        yield from remarks_of_notice(self.notice)
+        ack = self.acknowledgment
+        of_notice = ("notice_id", "notice_version")
+        for one in self.records:
+            for other in (self.clearance, ack) if one.type == "verification" else ():
+                buyers = {one.field("cbid"), other.field("cbid") if other else None} - {None}
+                if other and len(buyers) > 1:
+                    yield f"{one.id} and {other.id} have a DIFFERENT cbid"
+            if ack and one.type == "notice_event":
+                named, meant = (
+                    " ".join(by.record[name] for name in of_notice) for by in (one, ack)
+                )
+                if named != meant:
+                    yield f"{one.id} names the notice {named}, and {ack.id} {meant}"
+
+    def _named_check(self) -> str | None:
+        """The check that the clearance names, if it is not here."""
+        named = self.clearance and self.clearance.field("verification")
+        return named if all(one.id != named for one in self.records) else None
 
     def _why_no_check(self) -> str:
         clearance = self.clearance
@@ -1811,6 +2141,7 @@ def outcome(report: Report) -> dict[str, Any]:
         "notice": report.notice if report.ok else {},
         "shown": report.shown if report.ok else {},
         "order": report.order.as_json() if report.ok and report.order else None,
+        "remarks": report.remarks if report.ok else [],
     }
 
 
@@ -1830,6 +2161,10 @@ def explain(report: Report) -> Iterator[str]:
         yield ""
     elif report.ok and report.notice:
         yield from explain_contents(report.record, report.notice, report.shown)
+        yield ""
+    if report.ok and report.remarks:
+        yield "Odd, and no failure:"
+        yield from (f"  {remark}" for remark in report.remarks)
         yield ""
     if report.ok:
         yield "This shows that the record was not changed after the log signed the checkpoint."
