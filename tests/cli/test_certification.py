@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -92,13 +93,116 @@ def test_a_draft_shows_no_personal_field(acknowledged: tuple[Deployment, str]) -
 def test_the_digest_of_an_exhibit_is_filled_in(
     acknowledged: tuple[Deployment, str], tmp_path: Path
 ) -> None:
+    """Of a bundle, with that of its record, once the bundle was verified."""
     made, ack_id = acknowledged
     exhibit = tmp_path / "exhibit.zip"
     made.run("acknowledgments", "bundle", ack_id, "--output", str(exhibit))
-    done = made.run("certification", ack_id, "--for", "902-14", "--exhibit", str(exhibit))
-    assert sha256(exhibit.read_bytes()).hexdigest() in done.stdout
+    view = made.read("certification", ack_id, "--for", "902-14", "--exhibit", str(exhibit))
+    assert sha256(exhibit.read_bytes()).hexdigest() in view["text"]
+    digest = view["facts"]["record_sha256"]
+    assert view["exhibit_records"] == [{"id": ack_id, "type": "acknowledgment", "digest": digest}]
+    assert view["facts"]["exhibit_verified"].startswith(f"OK  {ack_id}")
     gone = made.run("certification", ack_id, "--for", "902-14", "--exhibit", "none", check=False)
     assert gone.returncode == 1
+
+
+def _order(made: Deployment, session: str) -> tuple[str, str]:
+    """An order that is cleared and shipped in two steps; gives acknowledgment and clearance."""
+    with running_server(made) as server, server.client(made.key(_account(made))) as client:
+        ack_id = acknowledge(client, session_id=session)
+        buyer = {"test_mode": True, "shipping_zip": "94110"}
+        cbid = client.post("/v1/buyers/verify", json=buyer).json()["cbid"]
+        order = {"ack_id": ack_id, "cbid": cbid, "session_id": session, "shipping_zip": "94110"}
+        clearance_id: str = client.post("/v1/clearances", json=order).json()["clearance_id"]
+        for step in ({"carrier": "UPS"}, {"delivered_at": "2026-11-22T16:05:00Z"}):
+            path = f"/v1/clearances/{clearance_id}/fulfilment"
+            assert client.post(path, json=step).status_code == 200
+    return ack_id, clearance_id
+
+
+def _account(made: Deployment) -> str:
+    account: str = made.read("accounts", "list")[0]["account_id"]
+    return account
+
+
+@pytest.fixture(scope="module")
+def ordered(acknowledged: tuple[Deployment, str]) -> tuple[Deployment, str, str]:
+    """Give the same deployment with an order."""
+    return acknowledged[0], *_order(acknowledged[0], "an-order")
+
+
+@pytest.mark.parametrize("named", ["acknowledgment", "clearance"])
+def test_every_record_of_a_dossier_is_listed_with_its_digest(
+    ordered: tuple[Deployment, str, str], tmp_path: Path, named: str
+) -> None:
+    """The certification is about all of them, and its subject is either half of the order."""
+    made, *ids = ordered
+    exhibit, id_ = tmp_path / "dossier.zip", ids[named == "clearance"]
+    made.run("dossier", id_, "--output", str(exhibit))
+    view = made.read("certification", id_, "--for", "902-14", "--exhibit", str(exhibit))
+    with zipfile.ZipFile(exhibit) as archive:
+        held = {
+            name.removeprefix("records/").removesuffix(".json"): sha256(archive.read(name))
+            for name in archive.namelist()
+            if name.startswith("records/") and name.count(".") == 1 and name.endswith(".json")
+        }
+    assert {one["id"]: one["digest"] for one in view["exhibit_records"]} == {
+        id_: digest.hexdigest() for id_, digest in held.items()
+    }
+    types = {one["type"] for one in view["exhibit_records"]}
+    assert types >= {"acknowledgment", "verification", "clearance", "fulfilment", "operator"}
+    rows = re.findall(r"^\| \S+ \| \S+ \| `[0-9a-f]{64}` \|$", view["text"], re.MULTILINE)
+    assert len(rows) == len(held)
+    assert view["facts"][named] == id_
+    assert view["facts"]["record_sha256"] == held[id_].hexdigest()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_clearance_has_a_draft_of_its_own(
+    ordered: tuple[Deployment, str, str], kind: str
+) -> None:
+    made, ack_id, clearance_id = ordered
+    view = made.read("certification", clearance_id, "--for", kind)
+    assert view["facts"]["acknowledgment"] == ack_id
+    assert view["facts"]["cleared"] == "yes"
+    assert "Evidence \\*Example\\* Inc." in view["text"]
+    assert "$" not in view["text"]
+
+
+def test_an_exhibit_of_another_order_is_refused(
+    ordered: tuple[Deployment, str, str], acknowledged: tuple[Deployment, str], tmp_path: Path
+) -> None:
+    """And so is a file that was changed, and one that is no evidence at all."""
+    made, ack_id, clearance_id = ordered
+    other = tmp_path / "other.zip"
+    made.run("dossier", acknowledged[1], "--output", str(other))
+    changed, text = tmp_path / "changed.zip", tmp_path / "text.pdf"
+    changed.write_bytes(other.read_bytes().replace(b'"mode":"test"', b'"mode":"live"'))
+    text.write_bytes(b"%PDF-1.7")
+    for id_ in (ack_id, clearance_id):
+        done = made.run(
+            "certification", id_, "--for", "902-14", "--exhibit", str(other), check=False
+        )
+        assert done.returncode == 1
+        assert f"does not hold {id_}" in done.stderr.replace("\n", " ")
+    for file in (changed, text):
+        done = made.run(
+            "certification", acknowledged[1], "--for", "902-14", "--exhibit", str(file), check=False
+        )
+        assert done.returncode == 1
+        assert "is no evidence that can be offered" in done.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["hosted", "full"])
+def test_no_draft_says_that_a_browser_sent_anything(kind: str, name: str) -> None:
+    """The service saw a client with the session's token; who that was, it cannot know."""
+    text = draft(kind, _facts(name, mode="live"), None).text
+    assert "buyer's browser" not in text
+    assert "a browser sent" not in text
+    if name == "hosted":
+        assert "a client that had the session's token" in text
+        assert "cannot distinguish" in text
 
 
 def test_an_unknown_acknowledgment_has_no_draft(acknowledged: tuple[Deployment, str]) -> None:
@@ -172,6 +276,6 @@ def _headings(text: str) -> int:
 
 
 def test_an_exhibit_is_named_by_its_digest() -> None:
-    made = draft("902-14", _facts("full"), Exhibit("a|b.zip", "1" * 64, 5))
+    made = draft("902-14", _facts("full"), Exhibit("a|b.zip", "1" * 64, 5, "OK", ()))
     assert "a\\|b.zip, 5 bytes" in made.text
     assert made.facts["exhibit_sha256"] == "1" * 64

@@ -1,4 +1,4 @@
-"""Drafts of certifications: what a deployment knows of one acknowledgment, for a person to certify.
+"""Drafts of certifications: what a deployment knows of one record, for a person to certify.
 
 The templates are `certifications/*.md`. A draft asserts nothing: what only a person can state is a
 blank, and it is never signed. No text of a law is in it that `docs/certifications.md` does not name
@@ -8,7 +8,7 @@ a source of.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib import resources
 from string import Template
@@ -21,6 +21,7 @@ from countersign.acknowledgments.certificate_facts import CertificateFacts
 from countersign.acknowledgments.certificate_parties import party
 from countersign.cli.support import printable
 from countersign.evidence.contents import BOUND
+from countersign.evidence.record import ACKNOWLEDGMENT
 from countersign.instant import rfc3339, rfc3339_ms
 
 KINDS: Final = ("902-11", "902-13", "902-14", "ca-1552", "ca-1553", "ca-1561")
@@ -51,17 +52,34 @@ _SIGNATURE: Final = """\
 _CAPTURES: Final = {
     "vendor_api": "vendor_api: the vendor's server reported the initials, and asserts what the "
     "buyer did",
-    "hosted": "hosted: a browser sent the initials to the service, in a checkout session that the "
-    "vendor had opened",
+    "hosted": "hosted: a client that had the session's token sent the initials to the service, in "
+    "a checkout session that the vendor had opened",
+}
+_NOT_DISTINGUISHED: Final = {
+    "vendor_api": "the service received the vendor's report alone: it observed neither the buyer "
+    "nor a page",
+    "hosted": "the service cannot distinguish a person with a browser from a program that had the "
+    "session's token; which page or component was shown is a claim of that client",
 }
 
 
+class ExhibitRecord(NamedTuple):
+    """A record in an exhibit: its identifier and type, the hex SHA-256 of its bytes."""
+
+    id: str
+    type: str
+    digest: str
+
+
 class Exhibit(NamedTuple):
-    """A file that is to be offered with the certification."""
+    """A file that is to be offered with the certification, verified."""
 
     name: str
     digest: str
     size: int
+    verdict: str
+    """What verifying it came to, in one line."""
+    records: Sequence[ExhibitRecord]
 
 
 class CertificationDraft(NamedTuple):
@@ -81,11 +99,12 @@ def draft(kind: str, facts: CertificateFacts, exhibit: Exhibit | None) -> Certif
             "exhibit": exhibit.name,
             "exhibit_sha256": exhibit.digest,
             "exhibit_bytes": str(exhibit.size),
+            "exhibit_verified": exhibit.verdict,
         }
     template = Template((resources.files(__package__) / f"certifications/{kind}.md").read_text())
     text = template.substitute(
         notice=_NOTICE + (_TEST if record["mode"] == "test" else ""),
-        facts=_section(known, _processes(record, facts)),
+        facts=_section(known, exhibit, _processes(record, facts)),
         person="`[FILL IN: full name]`",
         operator=_operator(record, facts),
         system=f"version {known['system_description_version']}, SHA-256 "
@@ -103,14 +122,10 @@ def _facts(record: Mapping[str, Any], facts: CertificateFacts) -> Iterator[tuple
     from countersign.server.guides import packaged  # noqa: PLC0415 - it is slow to load
 
     description = packaged(DESCRIPTION).read_bytes()
-    yield "acknowledgment", record["id"]
-    yield "accepted_at", f"{record['accepted_at']} by the clock of the service"
+    yield record["type"], record["id"]
     yield "account", record["account"]
     yield "mode", record["mode"]
-    yield "notice", f"{record['notice_id']} {record['notice_version']}"
-    yield "notice_sha256", record["notice_digest"]
-    yield "capture", _CAPTURES.get(record["capture"], record["capture"])
-    yield "credential", record["credential"]
+    yield from _acknowledged(record) if record["type"] == ACKNOWLEDGMENT else _decided(record)
     yield "record_version", str(record["v"])
     yield "record_sha256", sha256(facts.record).hexdigest()
     for member, words in BOUND.items():
@@ -133,9 +148,30 @@ def _facts(record: Mapping[str, Any], facts: CertificateFacts) -> Iterator[tuple
     yield "system_description_sha256", sha256(description).hexdigest()
 
 
-def _section(known: Mapping[str, str], processes: str) -> str:
+def _acknowledged(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    capture = record["capture"]
+    yield "accepted_at", f"{record['accepted_at']} by the clock of the service"
+    yield "notice", f"{record['notice_id']} {record['notice_version']}"
+    yield "notice_sha256", record["notice_digest"]
+    yield "capture", _CAPTURES.get(capture, capture)
+    if capture in _NOT_DISTINGUISHED:
+        yield "not_distinguished", _NOT_DISTINGUISHED[capture]
+    yield "credential", record["credential"]
+
+
+def _decided(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "decided_at", f"{record['at']} by the clock of the service"
+    yield "acknowledgment", record["ack_id"] or "none: the vendor sent no valid identifier"
+    yield "cleared", "yes" if record["cleared"] else f"no: {', '.join(record['reasons'])}"
+
+
+def _section(known: Mapping[str, str], exhibit: Exhibit | None, processes: str) -> str:
     rows = [f"| {name.replace('_', ' ')} | {_plain(value)} |" for name, value in known.items()]
     lines = ["## What the deployment recorded", "", "| Fact | Value |", "| --- | --- |", *rows]
+    if exhibit is not None:
+        lines += ["", "### The records in the exhibit", ""]
+        lines += ["| Type | Record | SHA-256 |", "| --- | --- | --- |"]
+        lines += [f"| {_plain(r.type)} | {_plain(r.id)} | `{r.digest}` |" for r in exhibit.records]
     return "\n".join(lines) + processes
 
 

@@ -4,54 +4,71 @@ from __future__ import annotations
 
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 import click
 
 from countersign.access.audit import AuditAction
-from countersign.acknowledgments.commands import operator_of
-from countersign.acknowledgments.find import find_owner
+from countersign.access.key import Principal
+from countersign.acknowledgments.certificate_facts import CertificateFacts
+from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of
 from countersign.acknowledgments.proof import facts_of
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.cli.support import command, say, show, with_room
+from countersign.dossiers.dossier import dossier
+from countersign.dossiers.orders_sql import find_order_owner
+from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import InvalidArgument, UnknownSubject
-from countersign.evidence.bundle import BUNDLE_BYTES_MAX
-from countersign.server.certification import KINDS, Exhibit, draft
+from countersign.evidence.bundle import BUNDLE_BYTES_MAX, contents_of, read_container
+from countersign.evidence.checkpoint import cosigned_at
+from countersign.evidence.dossier import ACCOUNT, CAPTURE_PROCESS, OPERATOR
+from countersign.evidence.proof import parse_proof
+from countersign.evidence.verification import Verdict, dossier_of, verify_file
+from countersign.ids import ACKNOWLEDGMENT, is_id
+from countersign.instant import parse_rfc3339
+from countersign.log import logs_sql
+from countersign.mode import Mode
+from countersign.server.certification import KINDS, Exhibit, ExhibitRecord, draft
 
-_SEALING_SECONDS = 10.0
+_PARTIES: Final = (OPERATOR, ACCOUNT, CAPTURE_PROCESS)
 
 
 @click.command()
-@click.argument("ack_id")
+@click.argument("id_", metavar="ID")
 @click.option("--for", "kind", required=True, type=click.Choice(KINDS), help="The provision.")
 @click.option(
     "--exhibit",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file that is offered, such as the bundle: its SHA-256 is filled in.",
+    help="The bundle or dossier that is offered. It is verified, and has to hold the record; the "
+    "SHA-256 of the file and of each record in it are filled in.",
 )
 @command
 @with_room(Acknowledgments)
 async def certification(
-    room: Acknowledgments, ack_id: str, *, kind: str, file: Path | None, as_json: bool
+    room: Acknowledgments, id_: str, *, kind: str, file: Path | None, as_json: bool
 ) -> None:
-    """Print a draft certification of one acknowledgment, for counsel's review.
+    """Print a draft certification of one record, for counsel's review.
 
-    It is Markdown, filled in from this deployment. It is never signed, asserts nothing for a
-    person, and shows no personal field.
+    ID is an acknowledgment or a clearance. The draft is Markdown, filled in from this deployment.
+    It is never signed, asserts nothing for a person, and shows no personal field.
     """
-    exhibit = None if file is None else _exhibit(file)
     await room.log.seal.settle()
-    found = await room.log.database.read(find_owner, ack_id)
+    found = await room.log.database.read(find_order_owner, id_)
     if found is None:
-        raise UnknownSubject(f"The acknowledgment {ack_id!r} does not exist.")
-    facts = await facts_of(room, operator_of(*found), ack_id, _SEALING_SECONDS)
+        raise UnknownSubject(f"The acknowledgment or clearance {id_!r} does not exist.")
+    account_id, mode = found
+    exhibit = None if file is None else await _exhibit(room, mode, id_, file)
+    facts_about = facts_of if is_id(ACKNOWLEDGMENT, id_) else _facts_of_clearance
+    facts = await facts_about(room, operator_of(account_id, mode), id_, SEALING_SECONDS)
     made = draft(kind, facts, exhibit)
-    await room.log.access.audit.note(AuditAction.CERTIFICATION_DRAFTED, ack_id, provision=kind)
+    await room.log.access.audit.note(AuditAction.CERTIFICATION_DRAFTED, id_, provision=kind)
     view = {
-        "ack_id": ack_id,
+        "id": id_,
         "for": kind,
         "status": "draft for counsel's review, not signed",
         "facts": dict(made.facts),
+        "exhibit_records": [one._asdict() for one in exhibit.records] if exhibit else [],
         "blanks": list(made.blanks),
         "text": made.text,
     }
@@ -59,7 +76,24 @@ async def certification(
     show(view, made.text.rstrip("\n"), as_json=as_json)
 
 
-def _exhibit(file: Path) -> Exhibit:
+async def _exhibit(room: Acknowledgments, mode: Mode, id_: str, file: Path) -> Exhibit:
+    """The file, if this deployment's keys verify it and it holds the record."""
+    data = _read(file)
+    # By the keys alone: the quorum of today may be later than the exhibit.
+    verdict = verify_file(data, await room.log.policy.without_quorum(mode))
+    if not verdict.ok:
+        raise InvalidArgument(
+            f"{file} is no evidence that can be offered for {id_}. {verdict.line()}. Give the "
+            "bundle or the dossier that this deployment wrote."
+        )
+    records = _records(data, verdict)
+    if id_ not in {one.id for one in records}:
+        held = ", ".join(one.id for one in records)
+        raise InvalidArgument(f"{file} does not hold {id_}, but {held}.")
+    return Exhibit(file.name, sha256(data).hexdigest(), len(data), verdict.line(), records)
+
+
+def _read(file: Path) -> bytes:
     try:
         with file.open("rb") as opened:
             data = opened.read(BUNDLE_BYTES_MAX + 1)
@@ -67,4 +101,45 @@ def _exhibit(file: Path) -> Exhibit:
         raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from None
     if len(data) > BUNDLE_BYTES_MAX:
         raise InvalidArgument(f"{file} has more than {BUNDLE_BYTES_MAX:,} bytes.")
-    return Exhibit(file.name, sha256(data).hexdigest(), len(data))
+    return data
+
+
+def _records(data: bytes, verdict: Verdict) -> list[ExhibitRecord]:
+    """Every record in evidence that was verified."""
+    if verdict.dossier is not None:
+        return [ExhibitRecord(one.id, one.type, one.digest) for one in verdict.dossier.records]
+    is_bundle = data[:2] == b"PK"
+    body = contents_of(read_container(data))[0].record if is_bundle else parse_proof(data).extra
+    record = verdict.record
+    return [ExhibitRecord(record["id"], record["type"], sha256(body or b"").hexdigest())]
+
+
+async def _facts_of_clearance(
+    room: Acknowledgments, who: Principal, clearance_id: str, wait: float
+) -> CertificateFacts:
+    """The same of a clearance, from its dossier, which is verified as its reader would."""
+    made = dossier_of(await dossier(room, who, clearance_id, DossierQuery(disclose="none"), wait))
+    (record,) = [one for one in made.records if one.id == clearance_id]
+    database = room.log.database
+    log = next(one for one in await database.read(logs_sql.all_logs) if one.origin == made.origin)
+    checkpoint = await database.read(logs_sql.of_size, log.id, made.size)
+    assert checkpoint is not None  # noqa: S101 - the dossier is proved by it
+    return CertificateFacts(
+        record=record.body,
+        parties=tuple(one.body for kind in _PARTIES for one in made.of(kind)),
+        shown=(),
+        erased_at=None,
+        notice=b"",
+        review=None,
+        account_name=None,
+        proof=b"",
+        origin=made.origin,
+        index=record.index,
+        size=made.size,
+        root=made.root,
+        checkpoint_at=checkpoint.at,
+        key_fingerprint=made.key_fingerprint,
+        witnesses=tuple((name, cosigned_at(at)) for name, at in made.cosigned),
+        timestamps=tuple((one.name, parse_rfc3339(one.at)) for one in made.timestamps),
+        verify_url="",
+    )
