@@ -214,6 +214,23 @@ def test_the_dispatch_ships_and_reports(oscar: Oscar, guest: Customer, staff: Cu
     assert reported.tracking_number == "1Z999"
 
 
+def test_an_order_that_is_changed_while_it_waits_begins_again(
+    oscar: Oscar, guest: Customer
+) -> None:
+    """What is finished by the old link pays nothing."""
+    guest.check_out("handguard")
+    first = oscar.last()
+    oscar.set_zip_code(first["order_id"], "90210")
+    assert guest.open(f"/orders/{first['number']}/").heading == "Identity check"
+    now = oscar.last()
+    assert (now["status"], now["paid"], now["shipping_zip"]) == ("Waiting", 0, "90210")
+    old = oscar.client.checkout_sessions.retrieve(first["checkout_session_id"])
+    assert (old.status, now["checkout_session_id"] == old.checkout_session_id) == (
+        "cancelled",
+        False,
+    )
+
+
 def test_a_refunded_order_does_not_leave(oscar: Oscar, guest: Customer, staff: Customer) -> None:
     guest.buy()
     oscar.is_now("Released")

@@ -108,7 +108,7 @@ def shop(running: Shop) -> Iterator[Shop]:
         assert order.gateway_works, "the gateway fails"
         if order.state == State.CLEARED:
             order.captured += 1
-        elif order.state not in {State.OPEN, State.CLEARED}:
+        elif order.state not in {State.NONE, State.OPEN}:
             order.voided += 1
         order.save(update_fields=["captured", "voided"])
 

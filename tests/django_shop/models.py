@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 
 from countersign_django.models import CountersignOrder
@@ -17,3 +19,8 @@ class Order(CountersignOrder):
 
     class Meta:
         app_label = "django_shop"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's own
+        """Remember how it was, as orders of many shops do."""
+        super().__init__(*args, **kwargs)
+        self.was = (self.captured, self.voided)

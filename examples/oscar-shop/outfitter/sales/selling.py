@@ -89,7 +89,7 @@ def ship(purchase: Purchase, *, carrier: str, tracking_number: str, signed: bool
 
     Raises CountersignError: then it may not, for now.
     """
-    if not _as_decided(purchase):
+    if not as_decided(purchase):
         return ["its goods or its address were changed"]
     if purchase.state != State.NONE and orders.decide(purchase) != State.CLEARED:
         return [*purchase.reasons]
@@ -110,7 +110,7 @@ def ship(purchase: Purchase, *, carrier: str, tracking_number: str, signed: bool
     return []
 
 
-def _as_decided(purchase: Purchase) -> bool:
+def as_decided(purchase: Purchase) -> bool:
     """Whether goods and address are those of the decision: staff can change both."""
     order, address = purchase.order, purchase.order.shipping_address
     if purchase.state != State.NONE:
@@ -131,6 +131,9 @@ def follow(order: Purchase, **_: object) -> None:
         case State.NONE | State.OPEN | State.UNDECIDED:
             return
         case State.CLEARED:
+            if not as_decided(order):
+                # Staff changed it meanwhile: its page begins again.
+                return
             release(order.order)
             if customer is not None:
                 KnownBuyer.objects.update_or_create(user=customer, defaults={"cbid": order.cbid})

@@ -41,7 +41,8 @@ class OrderView(CheckoutMixin, View):
         ):
             raise Http404
         try:
-            if purchase.state == State.NONE and order.status == "Waiting":
+            begun = purchase.state != State.NONE
+            if order.status == "Waiting" and not (begun and selling.as_decided(purchase)):
                 return self._begin(purchase)
             return self.come_back(purchase)
         except CountersignError:
@@ -69,6 +70,8 @@ class OrderView(CheckoutMixin, View):
         return self._page(order)
 
     def order_cleared(self, order: CountersignOrder) -> HttpResponse:
+        # If it waits still: it was changed, and changed back.
+        selling.release(order.order)
         return self._page(order)
 
     def order_not_cleared(self, order: CountersignOrder) -> HttpResponse:

@@ -12,7 +12,7 @@ class State(StrEnum):
     """Where an order is. Only `CLEARED` is a yes."""
 
     NONE = "none"
-    """Nothing was begun."""
+    """Nothing was begun, or what was begun was about another address or class."""
     OPEN = "open"
     """It waits for the buyer."""
     CLEARED = "cleared"
@@ -77,7 +77,7 @@ class CountersignOrder(models.Model):
     @property
     def state(self) -> State:
         """Where the order is."""
-        if not self.checkout_session_id:
+        if not self.session_status:
             return State.NONE
         if self.session_status != "completed":
             return State(self.session_status)

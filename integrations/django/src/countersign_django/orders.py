@@ -117,8 +117,12 @@ def begin(
     `cbid` is that of the customer's record, if there is one: only the notice is shown then.
     `origin` is the scheme, host and port of your page, if it has the component in it. An order that
     was not cleared can be begun again. While a session is open its link is returned, and for a
-    cleared order `return_url`.
+    cleared order `return_url`; but if `needed` is for another ZIP code or class than before, the
+    open session is cancelled, a clearance no longer counts, and another session is created.
     """
+    # Whatever became of a session of another address, nothing may be paid by it: it is not read.
+    if _is_about_another(order, needed):
+        _drop(order)
     match refresh(order):
         case State.OPEN:
             return order.notice_url
@@ -130,7 +134,10 @@ def begin(
         # Two requests at once agree on one.
         rows = type(order)._base_manager.filter(pk=order.pk, reference="")  # noqa: SLF001 - as below
         rows.update(reference=f"cs_{secrets.token_hex(16)}")
-        order.refresh_from_db(fields=["reference"])
+        # Alone: with `fields` Django would make an order without the rest, and one that reads
+        # itself in `__init__` would read all of it in the same way, without end.
+        values = type(order)._base_manager.values_list("reference", flat=True)  # noqa: SLF001
+        order.reference = values.get(pk=order.pk)
     kinds: Sequence[str] = ["acknowledgment"]
     if needed.identity and not cbid:
         kinds = ["identity", "acknowledgment"]
@@ -196,12 +203,16 @@ def refresh(order: CountersignOrder) -> State:
 
 
 @_logged()
-def decide(order: CountersignOrder) -> State:
+def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
     """Ask whether the order may ship, and store the decision: the last one counts.
 
-    Call it before the parcel leaves. An order that was reported as shipped is not decided again,
-    and one whose buyer is not done not yet.
+    Call it before the parcel leaves, with what `needs` says of the order as it is now: if that is
+    for another ZIP code or class than what was begun, the state becomes `none`, and the order has
+    to be begun again. Without `needed` the order is taken to be as it was. An order that was
+    reported as shipped is not decided again, and one whose buyer is not done not yet.
     """
+    if needed is not None and _is_about_another(order, needed):
+        _drop(order)
     if order.shipped_at is not None or order.session_status != "completed":
         return order.state
     decision = client().clearances.create(
@@ -261,6 +272,46 @@ def cancel(order: CountersignOrder) -> State:
                 raise
         refresh(order)
     return order.state
+
+
+def _is_about_another(order: CountersignOrder, needed: Needed) -> bool:
+    """Whether what waits, or was cleared, is not what is needed now. What has left stays."""
+    if order.shipped_at is not None or order.state not in {
+        State.OPEN,
+        State.UNDECIDED,
+        State.CLEARED,
+    }:
+        return False
+    before = (order.product_class, order.shipping_zip)
+    return before != (needed.product_class, needed.shipping_zip)
+
+
+def _drop(order: CountersignOrder) -> None:
+    """Give up what was begun: nothing is cleared, and the link collects nothing more.
+
+    The ids stay: the next session has another key by them, and the receipt can be collected.
+    """
+    before = (order.state, order.checkout_session_id)
+    if order.state == State.OPEN:
+        try:
+            client().checkout_sessions.cancel(order.checkout_session_id)
+        except CountersignError as error:
+            # It has ended: how does not matter.
+            if error.code != "checkout_session_closed":
+                raise
+    _store(
+        order,
+        only_if=before,
+        session_status="",
+        notice_url="",
+        client_token="",
+        clearance_id="",
+        cleared=None,
+        reasons=[],
+        obligations=[],
+        clearance_token="",
+        cleared_until=None,
+    )
 
 
 def _store(
