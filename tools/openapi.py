@@ -58,6 +58,7 @@ _WITH_A_TOKEN: Final = (
     InvalidRequest,
     InvalidClientToken,
     OriginNotAllowed,
+    RateLimited,
     Overloaded,
     StorageUnavailable,
 )

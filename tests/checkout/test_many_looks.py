@@ -126,7 +126,7 @@ def test_claims_at_once_take_turns(own_shop: Shop, own: Operator, writes: Writes
 def test_a_flood_of_changes_of_one_session_is_refused_and_bounded(
     own_shop: Shop, own: Operator, writes: Writes
 ) -> None:
-    """Those beyond the line are told to come back, and everything else goes on."""
+    """Those beyond the line can come back, and everything else goes on."""
     path, page, component = entered(own_shop)
     claims = 100
 

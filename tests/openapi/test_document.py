@@ -184,7 +184,7 @@ def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
     if with_a_key:
         expected |= {"unauthorized", "invalid_api_key", "forbidden", "rate_limited"}
     elif operation.definition["security"]:
-        expected |= {"invalid_client_token", "origin_not_allowed"}
+        expected |= {"invalid_client_token", "origin_not_allowed", "rate_limited"}
     if "requestBody" in operation.definition:
         expected |= {"payload_too_large", "unsupported_media_type"}
         if with_a_key:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.config import Rate
+from countersign.errors import RateLimited
 from countersign.http.reply import Header
 from countersign.server import limits
-from countersign.server.limits import RateLimiter
+from countersign.server.limits import RateLimiter, Visits
 from tests.unit.support import HandClock
 
 
@@ -121,9 +123,39 @@ def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
     limiter.admit("d")
     assert not admitted(limiter, "c")
     clock.advance(2)
-    limiter.admit("e")
-    assert set(limiter._arrivals._times) == {"d", "e"}
+    # Not with each new key: where most are in use, that would be all the work.
+    for key in ("e", "f", "g"):
+        limiter.admit(key)
+    assert set(limiter._arrivals._times) == {"d", "e", "f", "g"}
     assert not admitted(limiter, "d")
+
+
+def test_a_session_has_a_hundredth_of_its_account_and_that_twenty_times_a_key() -> None:
+    """What a session is refused is not counted for its account."""
+    clock = HandClock()
+    visits = Visits(Rate(6000, 60), clock)
+
+    def passed(session: str) -> int:
+        number = 0
+        with suppress(RateLimited):
+            while True:
+                visits.count(session, "account")
+                number += 1
+        return number
+
+    assert [passed(f"session {n}") for n in range(102)] == [1200] * 100 + [0, 0]
+    with pytest.raises(RateLimited) as refused:
+        visits.count("another session", "account")
+    assert refused.value.retry_after == 1
+    visits.count("a session", "another account")
+
+
+@pytest.mark.parametrize("rate", [Rate(10, 60), Rate(100, 3600), Rate(1, 1)])
+def test_a_session_has_never_less_than_sixty_in_a_minute(rate: Rate) -> None:
+    """However little a key may ask: a buyer goes through a few pages."""
+    visits = Visits(rate, HandClock())
+    passed = [visits._sessions.admit("session")[0] == 0 for _ in range(61)]
+    assert passed == [True] * 60 + [False]
 
 
 @given(

@@ -34,7 +34,9 @@ def parent(opened: list[socket.socket]) -> Iterator[_Parent]:
         opened.append(socket.create_server(("127.0.0.1", 0)))
         return opened[-1]
 
-    shared = Shared(turns=SharedTurns(2), arrivals=SharedArrivals(), boards=Boards(2))
+    shared = Shared(
+        turns=SharedTurns(2), arrivals=SharedArrivals(), visits=SharedArrivals(), boards=Boards(2)
+    )
     made = _Parent(2, shared, listen, lambda: None)
     yield made
     for end in (made._woken, made._waker, made._selector):

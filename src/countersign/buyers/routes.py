@@ -146,9 +146,13 @@ async def provider_webhook(room: Buyers, call: Call) -> Reply:
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
     integrations = await webhook_integrations(room, provider, account_id)
     assert call.read_body is not None  # noqa: S101 - the route table says so
-    await take_webhook(room, integrations, headers, await call.read_body())
+    body = await call.read_body(_MESSAGE_BYTES_MAX, (account_id,))
+    await take_webhook(room, integrations, headers, body)
     return Reply(b"{}")
 
+
+_MESSAGE_BYTES_MAX: Final = 256 * 1024
+"""Persona sends the whole inquiry with all that belongs to it; the others a few KiB."""
 
 ROUTES: Final = grouped(
     "Buyers",
@@ -186,7 +190,6 @@ ROUTES: Final = grouped(
     Route(
         address="POST /v1/provider_webhooks/{path*}",
         handler=provider_webhook,
-        # Persona sends the whole inquiry with all that belongs to it; the others a few KiB.
-        raw_body_max=256 * 1024,
+        raw_body_max=_MESSAGE_BYTES_MAX,
     ),
 )

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.resources import files
-from typing import Final
+from typing import Final, TypeVar
 
 from countersign.acknowledgments.origin import Origin, resolve_browser
 from countersign.checkout import buyer, model, schemas, sessions, store
 from countersign.checkout.model import Collected, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import words_of
+from countersign.checkout.visits import count, owners_of
 from countersign.errors import (
     CheckoutSessionClosed,
     EmptyInitials,
@@ -27,15 +28,18 @@ from countersign.errors import (
     NoticeVersionMismatch,
     OriginNotAllowed,
     Unauthorized,
+    UnsupportedMediaType,
 )
 from countersign.evidence.process import Surface
-from countersign.http.body import parse_body
-from countersign.http.headers import bearer
+from countersign.http.body import BODY_BYTES_MAX, parse_body
+from countersign.http.headers import bearer, is_plain_json
 from countersign.http.reply import Call, Reply, encode, etag_of, tagged
 from countersign.http.route import Route, grouped
 from countersign.ids import VERIFICATION_SESSION
 from countersign.mode import Mode
 from countersign.notices.model import NoticeEdition
+
+T = TypeVar("T")
 
 _PREFLIGHT: Final = (
     (b"access-control-allow-methods", b"GET, POST"),
@@ -87,7 +91,7 @@ async def get_current(room: Checkout, call: Call) -> Reply:
 async def claim_events(room: Checkout, call: Call) -> Reply:
     """Keep what the browser says that the buyer did. The record marks it as claimed."""
     session = await _session(room, call)
-    body = parse_body(call.body, schemas.ClaimsRequest)
+    body = await _body(call, session, schemas.ClaimsRequest)
     events = [(one.line, one.event) for one in body.events]
     await buyer.claim(room, session, events, body.viewport)
     return Reply(encode(schemas.Nothing()))
@@ -99,7 +103,7 @@ async def acknowledge_current(room: Checkout, call: Call) -> Reply:
     Sent again with the same initials, it returns the same.
     """
     session = await _session(room, call)
-    body = parse_body(call.body, schemas.CurrentAcknowledgmentRequest)
+    body = await _body(call, session, schemas.CurrentAcknowledgmentRequest)
     for name in ("agreement", "consent"):
         if not getattr(body, name):
             raise InvalidRequest(f"Expected true: without it nothing is recorded - at `$.{name}`.")
@@ -107,7 +111,7 @@ async def acknowledge_current(room: Checkout, call: Call) -> Reply:
         ended = await _acknowledged(room, call, session, body)
     except CheckoutSessionClosed:
         # Sent again, perhaps while the same request was running: that was the one.
-        ended = await _session(room, call)
+        ended = await sessions.session_of_token(room, bearer(call))
         if not await buyer.repeated(room, ended, body.initials_per_line):
             raise
     return await _reply(room, ended)
@@ -132,7 +136,7 @@ async def _acknowledged(
 async def decline_current(room: Checkout, call: Call) -> Reply:
     """End the session because the buyer declines."""
     session = await _session(room, call)
-    parse_body(call.body, schemas.Cancellation)
+    await _body(call, session, schemas.Cancellation)
     return await _reply(room, await buyer.decline(room, session))
 
 
@@ -169,7 +173,17 @@ async def _session(room: Checkout, call: Call) -> Session:
     if origin is not None and (content is None or origin.decode("latin-1") != content.origin):
         call.also = ()
         raise OriginNotAllowed("The checkout session was not created for this origin.")
+    count(call, session)
     return session
+
+
+async def _body(call: Call, session: Session, schema: type[T]) -> T:
+    """The body, which counts for this session while it is here."""
+    assert call.read_body is not None  # noqa: S101 - the route takes no key
+    body = await call.read_body(BODY_BYTES_MAX, owners_of(session))
+    if not is_plain_json(call):
+        raise UnsupportedMediaType
+    return parse_body(body, schema)
 
 
 async def _reply(room: Checkout, session: Session, notice: NoticeEdition | None = None) -> Reply:

@@ -28,7 +28,7 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
-from countersign.checkout.visits import Visit, VisitHandler, visit_of
+from countersign.checkout.visits import Visit, VisitHandler, count, visit_of
 from countersign.errors import (
     CheckoutSessionClosed,
     InvalidRequest,
@@ -266,6 +266,8 @@ async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Re
         session = await store.find_by_id(room, session_id) if is_seen else None
         if session is not None and session.content is not None:
             attempt = identity.returned_from(room, session, key)
+            if attempt:
+                count(call, session)
             await identity.came_back(room, session, attempt, "")
         locale = preferred(call.headers.get(b"accept-language", b""))
         words = words_of(locale)

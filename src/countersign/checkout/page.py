@@ -38,7 +38,7 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, words_of
 from countersign.checkout.sessions import principal_of, return_url, session_of_token
-from countersign.checkout.visits import FIELDS_MAX, Visit, VisitHandler, visit_of, with_form
+from countersign.checkout.visits import FIELDS_MAX, Visit, VisitHandler, count, visit_of, with_form
 from countersign.checkout.words import LOCALES
 from countersign.errors import (
     CheckoutSessionClosed,
@@ -51,12 +51,14 @@ from countersign.errors import (
 )
 from countersign.evidence.process import Surface, Viewport
 from countersign.evidence.record import CBID_FIELD
-from countersign.http.body import BODY_BYTES_MAX
+from countersign.http.body import BODY_BYTES_MAX, FORM_BYTES_MAX, PASSKEY_FORM_BYTES_MAX
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, grouped
 from countersign.notices.model import NoticeEdition
 from countersign.notices.visible_text import is_blank
 
+_FIELD_BYTES_MAX: Final = 512
+"""Of the initials of one line, encoded as a browser does it."""
 _CERTIFICATE_SECONDS: Final = 5.0
 """How long a certificate waits for the record to be sealed."""
 _SHOWN_FIELDS: Final = ",".join(field for field in HOSTED_FIELDS if field != CBID_FIELD)
@@ -83,7 +85,18 @@ async def post_form(room: Checkout, call: Call) -> Reply:
     """A form of a page, from the browser that the page was served to."""
     name, _, what = call.parameter.partition("/")
     visit = await visit_of(room, call, name)
-    return await _handled(_POSTS, what, await with_form(visit))
+    if what not in _POSTS:
+        raise NotFound  # before anything is read
+    return await _handled(_POSTS, what, await with_form(visit, _form_bytes(visit, what)))
+
+
+def _form_bytes(visit: Visit, what: str) -> int:
+    """How large a form can be: initials have a field for each line."""
+    if what in _OF_PASSKEYS:
+        return PASSKEY_FORM_BYTES_MAX
+    reading = visit.session.asked.reading
+    lines = 0 if reading is None else len(reading.lines)
+    return min(FORM_BYTES_MAX + lines * _FIELD_BYTES_MAX, BODY_BYTES_MAX)
 
 
 async def get_logo(room: Checkout, call: Call) -> Reply:
@@ -129,6 +142,7 @@ async def _enter(room: Checkout, call: Call, token: str) -> Reply:
         # how it ended, and nothing of the buyer.
         visit = await visit_of(room, call, session.id, code(room, session, COPY))
         return await _ended(visit, with_copy=False)
+    count(call, session)
     return lead(f"/c/{session.id}", set_cookie(room, session, now, call))
 
 
@@ -420,6 +434,8 @@ _POSTS: Final[Mapping[str, VisitHandler]] = {
     "arrive": remembered_page.arrive,
     "remember": remembered_page.keep,
 }
+
+_OF_PASSKEYS: Final = frozenset({"remembered", "remember"})
 
 ROUTES: Final = grouped(
     "",

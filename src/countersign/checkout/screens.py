@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from countersign.checkout.brand import Brand
 from countersign.checkout.words import LOCALES, WORDS
-from countersign.errors import NotFound, Refusal, Retryable
+from countersign.errors import NotFound, RateLimited, Refusal, Retryable
 from countersign.http.reply import NO_STORE, Header, Reply
 
 if TYPE_CHECKING:
@@ -84,13 +84,15 @@ def screen(
     return Reply(page.encode(), (*safe, *headers), status)
 
 
-def failed(error: Refusal, accepted: bytes) -> Reply:
-    """The page of an error; `accepted` is the header Accept-Language.
+def failed(error: Refusal, accepted: bytes, known: str = "") -> Reply:
+    """The page of an error; `accepted` is the header Accept-Language, `known` a better language.
 
     Whether there is a session that the visitor may not see, it does not say.
     """
-    locale = preferred(accepted)
+    locale = known or preferred(accepted)
     name = "unknown" if isinstance(error, NotFound) else "failed"
+    if isinstance(error, RateLimited):
+        name = "limited"
     words = words_of(locale)
     retry: tuple[Header, ...] = ()
     if isinstance(error, Retryable):

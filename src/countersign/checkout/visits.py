@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hmac import compare_digest
@@ -82,6 +82,8 @@ async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None 
     browser = browser_of(room, session, call) if key is None else ""
     if not (browser if key is None else is_code(room, session, COPY, key)):
         raise NotFound
+    call.locale = session.content.locale
+    count(call, session)
     visit = Visit(
         room=room,
         call=call,
@@ -100,27 +102,43 @@ async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None 
     return replace(visit, form=flat, locale=_locale(visit, flat))
 
 
+def count(call: Call, session: Session) -> None:
+    """Count a request of one who was given this session's link or token.
+
+    Only then: an identifier that anybody can write takes nothing from the buyer.
+
+    Raises:
+        RateLimited: there were too many.
+    """
+    call.count_visit(*owners_of(session))
+
+
+def owners_of(session: Session) -> tuple[str, str]:
+    """Who a request about a session is counted for: the session, and its account and mode."""
+    return (session.id, f"{session.account_id} {session.mode}")
+
+
 def _locale(visit: Visit, values: Mapping[str, str]) -> str:
     wanted = values.get("lang")
     return wanted if wanted in LOCALES else visit.locale
 
 
-async def with_form(visit: Visit) -> Visit:
-    """The same visit with the form that it sends, which is one of ours.
+async def with_form(visit: Visit, most: int) -> Visit:
+    """The same visit with the form that it sends, which is one of ours, of at most so many bytes.
 
     Raises:
         OriginNotAllowed: another site sends it, or it lacks the code of our forms.
     """
     refuse_foreign(visit.room, visit.call)
-    form = await read_form(visit.call)
+    form = await read_form(visit.call, most, owners_of(visit.session))
     served = form_code(visit.room, visit.session, visit.browser)
     if not compare_digest(served.encode(), form.get("csrf", "").encode()):
         raise OriginNotAllowed
     return replace(visit, form=form, locale=_locale(visit, form))
 
 
-async def read_form(call: Call) -> Mapping[str, str]:
-    """The fields of a form.
+async def read_form(call: Call, most: int, owners: Sequence[str]) -> Mapping[str, str]:
+    """The fields of a form of at most `most` bytes, which count for these owners.
 
     Raises:
         UnsupportedMediaType: the body is no form.
@@ -131,7 +149,7 @@ async def read_form(call: Call) -> Mapping[str, str]:
         raise UnsupportedMediaType
     try:
         fields = parse_qsl(
-            (await call.read_body()).decode("ascii"),
+            (await call.read_body(most, owners)).decode("ascii"),
             keep_blank_values=True,
             strict_parsing=True,
             errors="strict",

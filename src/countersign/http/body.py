@@ -24,6 +24,10 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 BODY_BYTES_MAX: Final = 64 * 1024
 _DRAINED_BYTES_MAX: Final = 1024 * 1024
+FORM_BYTES_MAX: Final = 8 * 1024
+"""Of a form that has a few short fields."""
+PASSKEY_FORM_BYTES_MAX: Final = 32 * 1024
+"""Of one that brings what a passkey has signed."""
 _BODY_SECONDS_MAX: Final = 20
 _DRAIN_SECONDS_MAX: Final = 1
 
@@ -40,8 +44,11 @@ class Incoming:
         declared: bytes,
         most: int = BODY_BYTES_MAX,
         take: Callable[[int], None] | None = None,
+        seconds: float = _BODY_SECONDS_MAX,
     ) -> bytes:
         """The whole body; `declared` is its Content-Length, `take` counts what arrives.
+
+        It has so many seconds to arrive.
 
         Raises:
             PayloadTooLarge: it is larger than `most` bytes.
@@ -54,7 +61,7 @@ class Incoming:
         parts: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(_BODY_SECONDS_MAX):
+            async with asyncio.timeout(seconds):
                 while self._more:
                     part = await self._next()
                     size += len(part)
@@ -65,7 +72,7 @@ class Incoming:
                     parts.append(part)
         except TimeoutError:
             self._more = False
-            msg = f"The body did not arrive within {_BODY_SECONDS_MAX} seconds."
+            msg = f"The body did not arrive within {seconds} seconds."
             raise InvalidRequest(msg) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -23,6 +23,9 @@ REPLAYED: Final[Header] = (b"idempotent-replayed", b"true")
 LIVE_WOULD_REFUSE: Final = b"countersign-live-would-refuse"
 """The header that names, in test mode, the reasons that only a live key would get."""
 
+ReadBody: TypeAlias = Callable[[int, Sequence[str]], Awaitable[bytes]]
+"""Reads at most so many bytes, which are counted for these owners, the narrowest one first."""
+
 encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
 
 
@@ -52,8 +55,15 @@ class Call:
     also: Sequence[Header] = ()
     """Headers of the response, also of a refusal."""
     body: bytes = b""
-    read_body: Callable[[], Awaitable[bytes]] | None = None
+    read_body: ReadBody | None = None
     """Reads a body that is not read before the handler, which first checks whom it is for."""
+    count_visit: Callable[[str, str], None] = field(default=lambda *_: None)
+    """Counts a request of one who has no key: for this session, and for all of this account.
+
+    Raises RateLimited where there were too many.
+    """
+    locale: str = ""
+    """The language for who asks, as soon as something says more than Accept-Language."""
     entry: Remember[bytes] = None
     """Makes the kept response from its body; None without an Idempotency-Key."""
     query: Any = None

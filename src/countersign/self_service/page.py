@@ -13,12 +13,13 @@ from sqlalchemy import Connection
 
 from countersign.checkout.brand import brand_of
 from countersign.checkout.cookies import refuse_foreign
+from countersign.checkout.current_routes import browser
 from countersign.checkout.remembered_cookies import PASSKEY, REMEMBERED, cookie_header
 from countersign.checkout.screens import lead, screen, words_of
 from countersign.checkout.visits import read_form
 from countersign.checkout.words import LOCALES
 from countersign.errors import OriginNotAllowed
-from countersign.http.body import BODY_BYTES_MAX
+from countersign.http.body import PASSKEY_FORM_BYTES_MAX
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, grouped
 from countersign.instant import from_ms, to_ms
@@ -44,7 +45,7 @@ async def post_form(room: SelfService, call: Call) -> Reply:
     """A form of the page, from the browser that the page was served to."""
     refuse_foreign(room.checkout, call)
     visit = await visit_of(room, call)
-    form = await read_form(call)
+    form = await read_form(call, PASSKEY_FORM_BYTES_MAX, (browser(room.checkout, call).ip or "",))
     if not visit.is_form(form.get("csrf", "")):
         raise OriginNotAllowed
     locale = form["lang"] if form.get("lang") in LOCALES else visit.locale
@@ -182,5 +183,5 @@ ROUTES: Final[tuple[Route[Any], ...]] = grouped(
     "",
     SelfService,
     Route(address="GET /buyer", handler=get_page),
-    Route(address="POST /buyer", handler=post_form, raw_body_max=BODY_BYTES_MAX),
+    Route(address="POST /buyer", handler=post_form, raw_body_max=PASSKEY_FORM_BYTES_MAX),
 )

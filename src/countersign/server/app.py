@@ -7,7 +7,8 @@ docs/decisions/0002, and 0038 for why not against RSGI.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -28,7 +29,7 @@ from countersign.errors import (
     UnsupportedMediaType,
 )
 from countersign.http import headers
-from countersign.http.body import Incoming, Receive, read_query
+from countersign.http.body import BODY_BYTES_MAX, Incoming, Receive, read_query
 from countersign.http.errors import error_reply
 from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply
 from countersign.http.route import Route, Router
@@ -36,16 +37,21 @@ from countersign.ids import ALPHABET, LENGTH
 from countersign.loops import without_values
 from countersign.mode import Mode
 from countersign.server.extension import Around
-from countersign.server.limits import Arrivals, Held, RateLimiter
+from countersign.server.limits import Arrivals, Held, RateLimiter, Visits
 from countersign.server.metrics import Metrics
 from countersign.server.routes import PAGES, ROUTES
 from countersign.server.streams import Send, Streams
 
 AsgiScope: TypeAlias = MutableMapping[str, Any]
 
-_UNAUTHENTICATED_BYTES_MAX: Final = 16 * 1024 * 1024
-_UNAUTHENTICATED_BYTES_EACH: Final = 1024 * 1024
-"""Of bodies held in memory before their signature is checked: in all, and for each account."""
+_HELD_BODIES_MAX: Final = 64
+"""Of the largest size that a route takes from those without a key: so many in memory at once."""
+_HELD_EACH_MAX: Final = (4, 8)
+"""Of these, for one session (or for the messages of providers for one account), and for all of one
+account.
+"""
+_STRANGERS_SECONDS_MAX: Final = 10
+"""A slow sender gives its place back then."""
 _LOG_SECONDS: Final = 1.0
 _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
@@ -71,6 +77,7 @@ class App:
         deployment: Deployment,
         around_test_mode: Around | None = None,
         arrivals: Arrivals | None = None,
+        visits: Arrivals | None = None,
     ) -> None:
         self._around_test_mode = around_test_mode
         routes = route_table()
@@ -80,7 +87,8 @@ class App:
         self._clock = deployment.clock
         rate = deployment.settings.rate_limit
         self._limiter = RateLimiter(rate, deployment.clock, arrivals) if rate else None
-        self._unauthenticated = Held(_UNAUTHENTICATED_BYTES_MAX, _UNAUTHENTICATED_BYTES_EACH)
+        self._visits = Visits(rate, deployment.clock, visits) if rate else None
+        self._held = {route.address: _held(route) for route in routes if _is_from_strangers(route)}
         self._help = f"{deployment.settings.public_url}/docs/errors"
         self._request_ids = _request_ids(deployment.entropy)
         self._logged: dict[str, tuple[float, int]] = {}
@@ -157,20 +165,39 @@ class App:
                     raise RateLimited(retry_after=wait)
         if route.scope is not None or route.client_token or route.query is not None:
             call.query = read_query(call.query_string, route.query)
-        length = call.headers.get(b"content-length", b"")
-        if route.raw_body_max:
-            with self._unauthenticated.share(call.parameter) as take:
-                call.read_body = partial(incoming.read, length, route.raw_body_max, take)
-                return await route.handler(room, call)
+        if route.scope is None:
+            return await self._admit_stranger(call, incoming, route)
         if route.request is None:
             return await route.handler(room, call)
-        call.body = await incoming.read(length)
+        call.body = await incoming.read(call.headers.get(b"content-length", b""))
         if not headers.is_plain_json(call):
             raise UnsupportedMediaType
         key = headers.idempotency_key(call)
-        if key is None or route.scope is None:
+        if key is None:
             return await route.handler(room, call)
         return await self._once(partial(route.handler, room, call), route, call, key)
+
+    async def _admit_stranger(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
+        """Let the handler say whom one without a key comes for, before anything of it is read."""
+        if self._visits:
+            call.count_visit = self._visits.count
+        with ExitStack() as until_done:
+            call.read_body = partial(self._read_held, route, until_done, call, incoming)
+            return await route.handler(self._rooms[route.address], call)
+
+    async def _read_held(  # noqa: PLR0917 - all but the last two are known to the gates
+        self,
+        route: Route[Any],
+        until_done: ExitStack,
+        call: Call,
+        incoming: Incoming,
+        most: int,
+        owners: Sequence[str],
+    ) -> bytes:
+        """Read the body of one without a key; it counts for its owners until the reply is made."""
+        take = until_done.enter_context(self._held[route.address].share(owners))
+        declared = call.headers.get(b"content-length", b"")
+        return await incoming.read(declared, most, take, _STRANGERS_SECONDS_MAX)
 
     async def _once(
         self, act: Callable[[], Awaitable[Reply]], route: Route[Any], call: Call, key: str
@@ -206,7 +233,7 @@ class App:
 
     def _refused(self, refusal: Refusal, call: Call) -> Reply:
         if call.path.startswith("/c/") or call.path == "/buyer":
-            return failed(refusal, call.headers.get(b"accept-language", b""))
+            return failed(refusal, call.headers.get(b"accept-language", b""), call.locale)
         return error_reply(refusal, self._help)
 
     def _log_refusal(self, code: str, request_id: str, method: str, status: int) -> None:
@@ -223,6 +250,17 @@ class App:
         _log.warning(
             "refused", request_id=request_id, code=code, status=status, method=method, unsaid=unsaid
         )
+
+
+def _is_from_strangers(route: Route[Any]) -> bool:
+    """Whether its body comes from one without a key."""
+    return route.scope is None and (route.raw_body_max > 0 or route.request is not None)
+
+
+def _held(route: Route[Any]) -> Held:
+    """What holds the bodies of a route: each has its own, so that none takes another's places."""
+    size = route.raw_body_max or BODY_BYTES_MAX
+    return Held(size * _HELD_BODIES_MAX, *(size * number for number in _HELD_EACH_MAX))
 
 
 def _request_ids(entropy: Entropy) -> Iterator[str]:

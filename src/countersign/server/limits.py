@@ -1,19 +1,22 @@
-"""Limits: requests by key, bytes by account."""
+"""Limits: requests by key, visits by session and account, bytes by their owners."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from countersign.clock import Clock
 from countersign.config import Rate
-from countersign.errors import Overloaded
+from countersign.errors import Overloaded, RateLimited
 from countersign.http.reply import Header
 
 _KEYS_MAX: Final = 10_000
+_ACCOUNT_TIMES: Final = 20
+_SESSIONS: Final = 100
+_SESSION_MIN: Final = Rate(60, 60)
 _ROUNDING: Final = 1e-3
 """Of the time of one request, at most of a second: what sums of its time may be wrong by."""
 
@@ -23,13 +26,16 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._times: dict[str, float] = {}
+        self._tidy_at = _KEYS_MAX
 
     def add(self, key_id: str, now: float, interval: float, most: float) -> float:
         """When it is after one request more, which counts if that is at most `most` from now."""
         arrival = max(self._times.get(key_id, now), now) + interval
         if arrival - now <= most:
-            if len(self._times) >= _KEYS_MAX:
+            if len(self._times) >= self._tidy_at:
                 self._times = {k: a for k, a in self._times.items() if a > now}
+                # Where most are in use, not again with the next one.
+                self._tidy_at = max(_KEYS_MAX, 2 * len(self._times))
             self._times[key_id] = arrival
         return arrival
 
@@ -73,21 +79,52 @@ class RateLimiter:
         return b"ratelimit", f'"default";r={left};t={seconds}'.encode()
 
 
+class Visits:
+    """How often pages and client tokens may be used: by session, and by account and mode.
+
+    An account has twenty times as much as a key, and a session at most a hundredth of that, but
+    never less than once a second: one link takes no account's pages away.
+    """
+
+    def __init__(self, rate: Rate, clock: Clock, arrivals: Arrivals | None = None) -> None:
+        """`rate` is that of a key; `arrivals` are shared as those of RateLimiter."""
+        arrivals = arrivals or Arrivals()
+        of_account = Rate(rate.requests * _ACCOUNT_TIMES, rate.seconds)
+        of_session = Rate(of_account.requests // _SESSIONS, rate.seconds)
+        if of_session.requests < of_session.seconds:
+            of_session = _SESSION_MIN
+        self._sessions = RateLimiter(of_session, clock, arrivals)
+        self._accounts = RateLimiter(of_account, clock, arrivals)
+
+    def count(self, session: str, account: str) -> None:
+        """Count one request; what its session may not ask is not counted for its account.
+
+        Raises:
+            RateLimited: there were too many.
+        """
+        for limiter, name in ((self._sessions, session), (self._accounts, account)):
+            wait, _ = limiter.admit(name)
+            if wait:
+                raise RateLimited(retry_after=wait)
+
+
 class Held:
     """Bytes of bodies that are in memory before anything in them is authenticated.
 
-    Bounded in all, so that strangers cannot fill the memory; and for each owner, so that those who
-    know of one account keep out the messages of no other.
+    Bounded in all, so that strangers cannot fill the memory; and for each owner, such as a session
+    and its account, so that those who know of one keep out nothing for another.
     """
 
-    def __init__(self, most: int, each: int) -> None:
+    def __init__(self, most: int, *each: int) -> None:
+        """`most` is for all, `each` for an owner: the first for the narrowest, and so on."""
         self._most = most
         self._each = each
+        self._all = 0
         self._sizes: Counter[str] = Counter()
 
     @contextmanager
-    def share(self, owner: str) -> Iterator[Callable[[int], None]]:
-        """Give what counts bytes for this owner; they are counted until the block ends.
+    def share(self, owners: Sequence[str]) -> Iterator[Callable[[int], None]]:
+        """Give what counts bytes for these owners; they are counted until the block ends.
 
         What it gives raises Overloaded beyond a bound.
         """
@@ -95,14 +132,18 @@ class Held:
 
         def take(size: int) -> None:
             nonlocal held
-            if self._sizes[owner] + size > self._each or self._sizes.total() + size > self._most:
+            full = any(
+                self._sizes[owner] + size > each
+                for owner, each in zip(owners, self._each, strict=False)
+            )
+            if full or self._all + size > self._most:
                 raise Overloaded
             held += size
-            self._sizes[owner] += size
+            self._all += size
+            self._sizes.update(dict.fromkeys(owners, size))
 
         try:
             yield take
         finally:
-            self._sizes[owner] -= held
-            if not self._sizes[owner]:
-                del self._sizes[owner]
+            self._all -= held
+            self._sizes -= Counter(dict.fromkeys(owners, held))  # without those at zero

@@ -77,6 +77,7 @@ async def serve(
         deployment,
         None if extension is None else extension.around,
         None if worker is None else worker.shared.arrivals,
+        None if worker is None else worker.shared.visits,
     )
     _calm_the_collector()
     loops = _loops(deployment, extension, worker)

@@ -43,6 +43,8 @@ class Shared:
 
     turns: SharedTurns
     arrivals: SharedArrivals
+    visits: SharedArrivals
+    """Apart from them: many sessions of buyers make no key forgotten."""
     boards: Boards
 
 
@@ -126,6 +128,7 @@ def fork_workers(number: int, host: str, port: int, ready: Callable[[], None]) -
     shared = Shared(
         turns=SharedTurns(number),
         arrivals=SharedArrivals(),
+        visits=SharedArrivals(),
         boards=Boards(number),
     )
     gc.collect()
@@ -256,6 +259,7 @@ class _Parent:
         if self._ready is not None and place.number == 1 and not place.was_ready:
             raise SystemExit(_shell(status))
         self._shared.arrivals.recover()
+        self._shared.visits.recover()
         lived = time.monotonic() - place.begun
         place.failures = 1 if lived >= _STEADY_SECONDS else place.failures + 1
         # The first time at once, then after 1, 2, 4, … seconds.
