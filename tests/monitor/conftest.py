@@ -11,11 +11,15 @@ import pytest
 
 from countersign.evidence.check_alarm import Judged, check_alarm
 from countersign.evidence.policy import parse_policy
+from countersign.monitor.again import WEEKLY, Again
 from countersign.monitor.round import Watch
 from countersign.monitor.source import open_source
 from countersign.monitor.state import State
 from countersign.monitor.watch import Patience, Seen, look
 from tests.monitor.liar import Served, StoppedClock
+
+NOT_AGAIN = Again(whole=timedelta(days=10_000), sample=0)
+"""Nothing that was read before is read again."""
 
 
 @dataclass(kw_only=True)
@@ -34,6 +38,7 @@ class Monitor:
         patience: Patience = Patience(silence=timedelta(days=1)),  # noqa: B008 - it is frozen
         seconds: float = 60.0,
         receipts: Path | None = None,
+        again: Again = WEEKLY,
     ) -> Seen:
         """Look once."""
         keys = policy or self.policy(site)
@@ -45,6 +50,7 @@ class Monitor:
                 clock=self.clock,
                 progress=lambda *of: self.progress.append(of),
                 receipts=receipts,
+                again=again,
             )
             async with open_source(site.at(), pause=self.clock.pause, seconds=seconds) as source:
                 return await look(watch, source, patience)

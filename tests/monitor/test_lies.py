@@ -22,7 +22,7 @@ from countersign.evidence.key_history import KeyHistory, KeyRange, sign_history
 from countersign.evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
 from countersign.evidence.policy import parse_policy
 from countersign.monitor.watch import LookStatus, Patience
-from tests.monitor.conftest import Monitor
+from tests.monitor.conftest import NOT_AGAIN, Monitor
 from tests.monitor.liar import OTHER_SEED, Act, Handler, Log, Served, entry, served
 
 MANY = 256 * 256 + 300
@@ -95,15 +95,15 @@ def test_an_honest_log_that_grows_is_consistent(monitor: Monitor, sizes: tuple[i
 
 
 def test_only_what_is_new_is_read(monitor: Monitor) -> None:
-    """A look at a log that has not grown takes one request, and the search for a next log."""
+    """A look at a log that has not grown takes one request, and what is to be read again."""
     log = log_of(3000)
     with served(log) as site:
         consistent(monitor, site)
         log.asked.clear()
-        consistent(monitor, site)
+        consistent(monitor, site, again=NOT_AGAIN)
         assert log.asked == ["checkpoint"]
         log.grow(1)
-        consistent(monitor, site)
+        consistent(monitor, site, again=NOT_AGAIN)
     assert not [path for path in log.asked if path.startswith("tile/entries/00")]
 
 

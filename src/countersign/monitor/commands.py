@@ -22,6 +22,7 @@ from countersign.evidence.alarm import ALARM_BYTES_MAX
 from countersign.evidence.check_alarm import Shown, check_alarm
 from countersign.evidence.policy import TEST_ORIGIN, Policy
 from countersign.lock import locked
+from countersign.monitor.again import Again
 from countersign.monitor.against import write_alarm
 from countersign.monitor.mirror import Copy, mirror
 from countersign.monitor.round import AlarmFound, Look, Unchecked, Watch
@@ -32,6 +33,14 @@ from countersign.monitor.watch import LookStatus, Patience, Seen, follow, look
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 _SHOWN: Final = {Shown.PROVED: 0, Shown.FAILED: 1, Shown.UNCHECKED: 2, Shown.OBSERVED: 3}
+
+_AGAIN: Final = click.option(
+    "--again",
+    type=Duration(),
+    default="7d",
+    show_default=True,
+    help="Time in which everything that was read before is read again.",
+)
 
 T = TypeVar("T")
 
@@ -61,6 +70,7 @@ T = TypeVar("T")
     help="Alarm if the log could not be checked for longer.",
 )
 @click.option("--frozen", type=Duration(), help="Alarm if the log has not grown for longer.")
+@_AGAIN
 @command
 def monitor(
     url: str,
@@ -72,6 +82,7 @@ def monitor(
     every: timedelta,
     silence: timedelta,
     frozen: timedelta | None,
+    again: timedelta,
     as_json: bool,
 ) -> None:
     """Watch a log from outside: every checkpoint, signature, tile and entry.
@@ -86,7 +97,14 @@ def monitor(
 
     async def run() -> Seen:
         state = State(folder)
-        watch = Watch(policy=policy, clock=time, state=state, progress=_progress, receipts=receipts)
+        watch = Watch(
+            policy=policy,
+            clock=time,
+            state=state,
+            progress=_progress,
+            receipts=receipts,
+            again=Again(whole=again),
+        )
         async with open_source(url) as source:
             if once:
                 return await look(watch, source, patience)
@@ -105,8 +123,11 @@ def monitor(
 @click.option(
     "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
 )
+@_AGAIN
 @command
-def mirror_log(url: str, folder: Path, policy_file: Path, *, as_json: bool) -> None:
+def mirror_log(
+    url: str, folder: Path, policy_file: Path, *, again: timedelta, as_json: bool
+) -> None:
     """Copy a log into a directory of files that any web server can serve.
 
     Everything is checked before it is written. Running it again continues, also after it was
@@ -117,7 +138,8 @@ def mirror_log(url: str, folder: Path, policy_file: Path, *, as_json: bool) -> N
 
     async def run() -> None:
         async with open_source(url) as source:
-            head = await mirror(Look(policy=policy, clock=time), source, Copy(folder), _progress)
+            looking = Look(policy=policy, clock=time)
+            head = await mirror(looking, source, Copy(folder), _progress, Again(whole=again))
         show(
             {"log": head.origin, "size": head.size},
             f"{head.origin}: {head.size} entries are in {folder}",

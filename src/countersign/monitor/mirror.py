@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,6 +16,7 @@ from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tiles import WIDTH, GrowingTree, parse_tile_path, tiles_at
 from countersign.evidence.tree import HASH_BYTES, leaf_hash
+from countersign.monitor.again import WEEKLY, Again
 from countersign.monitor.reading import Reader, Wrong
 from countersign.monitor.round import (
     SAVED_EVERY,
@@ -26,6 +28,7 @@ from countersign.monitor.round import (
     continues,
     learn_keys,
     not_smaller,
+    read_again,
     signed_checkpoint,
 )
 from countersign.monitor.source import LogSource, Missing
@@ -58,6 +61,18 @@ class Copy:
             new.chmod(_FILE_MODE)
             new.replace(file)
         sync(file.parent)
+
+    def keep(self, path: str, body: bytes) -> None:
+        """Write a tile or a bundle of entries that was found right, unless it is there."""
+        self.write(f"tile/{path}", body)
+
+    def read_again_at(self) -> int:
+        """Up to when what the copy has was read again from the log, in Unix seconds."""
+        return int((self.folder / CHECKPOINT).stat().st_mtime)
+
+    def note_read_again(self, at: int) -> None:
+        """Keep that time as the one of the checkpoint's file: a copy has no other files."""
+        os.utime(self.folder / CHECKPOINT, (at, at))
 
     def drop_drafts(self) -> None:
         """Delete what a run that was killed has left half-written."""
@@ -104,13 +119,19 @@ class Copy:
             folder.chmod(_FOLDER_MODE)
 
 
-async def mirror(look: Look, source: LogSource, copy: Copy, progress: OnProgress) -> Checkpoint:
+async def mirror(
+    look: Look, source: LogSource, copy: Copy, progress: OnProgress, again: Again = WEEKLY
+) -> Checkpoint:
     """Bring the copy up to what the log publishes; gives the checkpoint that it now has.
+
+    A part of what the copy has is read again from the log, and written again if the copy's file is
+    another.
 
     Raises AlarmFound, Unchecked, Unreachable, or OSError. The copy then is as good as before.
     """
     copy.drop_drafts()
     tree, old = copy.tree()
+    before, began = tree.size, look.now
     if old is not None:
         look.histories[said_by(old).origin] = copy.read(KEY_HISTORY)
     note, head = await signed_checkpoint(look, source)
@@ -126,11 +147,15 @@ async def mirror(look: Look, source: LogSource, copy: Copy, progress: OnProgress
             # Perhaps a file of the copy, from a run that did not come to its end.
             tree, _ = copy.tree()
             complete = await _read(source, copy, tree, head, progress, is_trusting=False)
+        if old is not None:
+            due = again.due(before, head.size, copy.read_again_at(), began)
+            await read_again(source, Reader(source.get, head, copy.keep), due)
     except Wrong as wrong:
         raise AlarmFound(alarm_of(look, source, wrong, note)) from wrong
     await _copy_beginning(source, copy, head)
     await _copy_keys(look, source, copy, head)
     copy.write(CHECKPOINT, note)
+    copy.note_read_again(began)
     for path in complete:  # not before: who is stopped goes on from the edge of the old checkpoint
         copy.drop_partial(path)
     return head
@@ -174,7 +199,7 @@ async def _read(
         return await source.get(path, most) if kept is None else kept
 
     def keep(path: str, body: bytes) -> None:
-        copy.write(f"tile/{path}", body)
+        copy.keep(path, body)
         if parse_tile_path(path)[2] == WIDTH:
             complete.append(f"tile/{path}")
 

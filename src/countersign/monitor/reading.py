@@ -27,7 +27,7 @@ from countersign.evidence.tiles import (
     tile_path,
     tiles_at,
 )
-from countersign.evidence.tree import HASH_BYTES, Node, inclusion_path, leaf_hash
+from countersign.evidence.tree import HASH_BYTES, Node, inclusion_path, leaf_hash, verify_inclusion
 from countersign.monitor.source import CONNECTIONS, Missing, Unreachable
 
 Read = Callable[[str, int], Awaitable[bytes]]
@@ -141,6 +141,28 @@ class Reader:
         """The leaf hash of an entry, from the entry itself."""
         number = index >> HEIGHT
         return (await self._leaves(await self._bundle(number), number))[index % WIDTH]
+
+    async def again(self, numbers: Sequence[int]) -> None:
+        """Read these bundles of entries once more, with all tiles between them and the root.
+
+        Raises Wrong if what is served is not in the signed tree.
+        """
+        for first in range(0, len(numbers), CONNECTIONS):
+            await asyncio.gather(*map(self._again, numbers[first : first + CONNECTIONS]))
+
+    async def _again(self, number: int) -> None:
+        bundle, index = await self._bundle(number), number << HEIGHT
+        leaves = await self._leaves(bundle, number)
+        # From one leaf to the root, every hash of every tile on the way counts.
+        path = await self.path(index)
+        try:
+            size, root = self._checkpoint.size, self._checkpoint.root
+            verify_inclusion(index, size, leaves[0], path, root)
+        except EvidenceError as error:
+            message = f"tile/{bundle.tile_path} does not lead to the signed root"
+            raise await self._wrong(message, bundle.served, number) from error
+        self._keep(bundle.path, bundle.entries)
+        self._keep(bundle.tile_path, bundle.tile)
 
     async def wrong_edge(self) -> Exception:
         """What is wrong where the tiles do not lead to the signed root."""

@@ -29,6 +29,7 @@ from countersign.evidence.policy import (
 )
 from countersign.evidence.tree import subtrees
 from countersign.instant import from_ns, rfc3339
+from countersign.monitor.again import WEEKLY, Again
 from countersign.monitor.reading import Keep, Reader, Wrong, nothing
 from countersign.monitor.source import PAUSE_SECONDS, TRIES, LogSource, Missing, Unreachable
 from countersign.monitor.state import Kept, ReadTree, State
@@ -98,6 +99,8 @@ class Watch(Look):
     progress: OnProgress
     receipts: Path | None = None
     """A folder with receipts, whose promises are checked."""
+    again: Again = WEEKLY
+    """Which of the entries that were read before are read again."""
     seen: Callable[[str], Keep] = lambda _origin: nothing
     """Gets the tiles of a log as they are read; called again if the reading begins again."""
 
@@ -119,8 +122,13 @@ async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> K
     if kept.note is not None:
         note, served = await not_smaller(watch, source, kept.note.encode(), note)
         await continues(watch, source, kept.note.encode(), note)
+    began = watch.now
     try:
         tree = await _read_up_to(watch, source, kept, served)
+        if kept.note is not None:  # at the first look all of it is new
+            since = kept.again_at or kept.checked_at
+            due = watch.again.due(kept.tree.size, served.size, since, began)
+            await read_again(source, Reader(source.get, served), due)
     except Wrong as wrong:
         raise AlarmFound(alarm_of(watch, source, wrong, note)) from wrong
     now, grown = watch.now, tree.size > kept.tree.size
@@ -134,6 +142,7 @@ async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> K
         # The whole look decides later whether all was right: from here on it may only fail.
         checked_at=now if kept.note is None else kept.checked_at,
         grown_at=now if grown else kept.grown_at,
+        again_at=began,
     )
     if grown:
         watch.state.keep_head(kept.origin, note, from_ns(watch.clock.time_ns()))
@@ -277,6 +286,15 @@ async def _read_up_to(watch: Watch, source: LogSource, kept: Kept, served: Check
         # It may have been a file that was being written, or what was read in an earlier run.
         await source.pause(PAUSE_SECONDS)
         return await _grow(watch, source, kept, kept.tree, served)
+
+
+async def read_again(source: LogSource, reader: Reader, due: Sequence[int]) -> None:
+    """Read these bundles once more. Raises Wrong, if one of them is so twice."""
+    try:
+        await reader.again(due)
+    except Wrong:
+        await source.pause(PAUSE_SECONDS)
+        await reader.again(due)
 
 
 async def _grow(

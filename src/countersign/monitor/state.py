@@ -56,6 +56,8 @@ class Kept:
     checked_at: int = 0
     """When a look last found all right: this log, those read with it, and the receipts."""
     grown_at: int = 0
+    again_at: int = 0
+    """Up to when of the clock what was read before was read again; 0: not yet."""
     alarms: int = 0
 
     @property
