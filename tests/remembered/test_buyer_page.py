@@ -13,6 +13,7 @@ from countersign.operations.housekeeping import delete_outdated
 from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, USES_KEPT
 from tests.checkout.surfer import Form, Page
 from tests.http.backstage import Operator
+from tests.http.calls import verify
 from tests.remembered.conftest import (
     Person,
     Shop,
@@ -189,11 +190,32 @@ def test_a_hold_is_respected_and_said(
     assert len(operator.rows("SELECT * FROM verifications")) == 1
     assert run("retention", "run", "--yes").returncode == 0
     assert len(operator.rows("SELECT * FROM erasure_requests")) == 1
-    run("holds", "release", hold)
-    done = operator.deployment.read("retention", "run", "--yes")
+    done = operator.deployment.read("holds", "release", hold)
     assert done["requested"] == [{"cbid": cbid, "outcome": "erased"}]
     assert operator.rows("SELECT * FROM verifications") == []
     assert operator.rows("SELECT * FROM erasure_requests") == []
+
+
+def test_a_hold_on_an_order_is_named_and_the_rest_is_erased(
+    person: Person, shop: Shop, operator: Operator
+) -> None:
+    """The check that the order rests on stays until the hold has ended, as the page says."""
+    vendor = shop.vendor
+    cbid = str(verify(vendor.test, shipping_zip="94110").json()["cbid"])
+    body = {"initials_per_line": ["AB"] * 4, "session_id": "cart-9", "cbid": cbid}
+    ack_id = vendor.test.post("/v1/notices/ab1263/acknowledge", json=body).json()["ack_id"]
+    remembered(operator, person, cbid, Mode.TEST)
+    run = operator.deployment.run
+    hold = run("holds", "place", ack_id, "--reason", "a case").stdout.strip()
+    page = person.send(_act(person.open("/buyer"), "erase"), sure="yes")
+    assert EN["remembered_says_kept"] in page.text
+    assert vendor.test.get(f"/v1/buyers/{cbid}/status").status_code == 404
+    shown = "SELECT d.record_id FROM disclosures d JOIN records r ON r.id = d.record_id"
+    [check] = operator.rows(f"{shown} WHERE r.type = 'verification'")
+    done = operator.deployment.read("holds", "release", hold)
+    assert done["erased"] == [check["record_id"]]
+    assert operator.rows(f"{shown} WHERE r.type = 'verification'") == []
+    assert vendor.test.get(f"/v1/acknowledgments/{ack_id}").json()["cbid"] == cbid
 
 
 def test_an_operator_who_erases_a_buyer_erases_what_is_remembered(

@@ -34,6 +34,7 @@ from countersign.mode import Mode
 from countersign.privacy import holds
 from countersign.privacy.erase import carry_out
 from countersign.privacy.erase_sql import find_buyer
+from countersign.privacy.held import KeptRecords, find_held
 from countersign.privacy.model import ErasableBuyer, Hold, RecordErasure
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -105,9 +106,12 @@ class World:
         """As `privacy.erase` does: with what the buyer's verifications show."""
         found = self.find(cbid)
         assert found is not None
-        left = [[v.record_id] for v in found.verifications if v.erased_at is None]
-        parts = [RecordErasure(ids, items.fact(self.accounts[0])) for ids in left or [[]]]
-        self.run(self.database.write(carry_out, SECRET, items.JOURNAL, parts, cbid=cbid))
+        left = [v.record_id for v in found.verifications if v.erased_at is None]
+        held, _ = self.run(self.database.scan(find_held, SECRET, left, {}))
+        going = [[id_] for id_ in left if id_ not in held]
+        parts = [RecordErasure(ids, items.fact(self.accounts[0])) for ids in going or [[]]]
+        kept = KeptRecords(held, {})
+        self.run(self.database.write(carry_out, SECRET, items.JOURNAL, parts, cbid=cbid, kept=kept))
 
     def erase_record(self, record_id: str) -> None:
         parts = [RecordErasure([record_id], items.fact(self.accounts[0]))]
@@ -206,10 +210,9 @@ class HoldsAndErasures(RuleBasedStateMachine):
         """What each hold is on."""
 
     def is_on_hold(self, cbid: str) -> bool:
-        """Whether something keeps the person with this identifier, or anything of it."""
+        """Whether something keeps the person with this identifier, and so all of it."""
         own = [item for item in self.verified.items() if item[1][1] in self.person[cbid]]
-        kept = {record_id for record_id, _ in own} - self.erased
-        kept |= self.person[cbid] | {account for _, (account, _) in own}
+        kept = self.person[cbid] | {account for _, (account, _) in own}
         return not kept.isdisjoint(self.held.values())
 
     def is_record_on_hold(self, record_id: str) -> bool:
@@ -259,7 +262,9 @@ class HoldsAndErasures(RuleBasedStateMachine):
             return
         self.world.erase(cbid)
         gone = self.person[cbid]
-        self.erased |= {id_ for id_, (_, own) in self.verified.items() if own in gone}
+        own = {id_ for id_, (_, one) in self.verified.items() if one in gone}
+        # A hold on a record keeps that record, and nothing else of the buyer.
+        self.erased |= {id_ for id_ in own if not self.is_record_on_hold(id_)}
         for identifier in gone:
             del self.person[identifier]
 

@@ -47,7 +47,13 @@ def everything_in(engine: Engine) -> dict[str, Any]:
     assert triggers
 
     def listed(parts: list[Any]) -> list[str]:
-        return sorted(repr(sorted((k, str(v)) for k, v in part.items())) for part in parts)
+        return sorted(repr(sorted((k, in_words(v)) for k, v in part.items())) for part in parts)
+
+    def in_words(value: object) -> str:
+        # The condition of an index is an object, which is equal to no other.
+        if isinstance(value, dict):
+            value = {key: in_words(inner) for key, inner in value.items()}
+        return str(value)
 
     return {"triggers": triggers} | {
         table: {

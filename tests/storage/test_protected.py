@@ -168,12 +168,13 @@ def test_the_refusal_holds_for_a_replicating_session_too(execute: Execute, table
 def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     erasable = {"disclosures", "shred_keys", "buyers", "verifications", "zip_attempts"}
     erasable |= {"verification_evidence", "buyer_documents", "provider_sessions"}
+    erasable |= {"buyer_references"}
     changing = {"log_heads", "log_keys", "log_pending", "legal_holds", "data_keys"}
     # What they say is evidence stands in records; here it is looked up.
     changing |= {"clearances", "acknowledgment_uses", "fulfilments", "clearance_keys"}
     passing = {"idempotency_keys", "pending_sessions", "provider_messages", "events"}
     passing |= {"test_clocks", "test_faults", "checkout_sessions", "started_checks"}
-    passing |= {"remembered", "remembered_uses", "erasure_requests"}
+    passing |= {"remembered", "remembered_uses", "erasure_requests", "waiting_erasures"}
     own = {
         "accounts",
         "account_brands",

@@ -244,7 +244,10 @@ def test_of_an_erased_buyer_it_is_said_that_it_was_erased(desk: Desk) -> None:
         error = json.loads(desk.bench.refused("buyers", *words, "--json"))["error"]
         assert error["code"] == "unknown_subject"
         assert "erased" not in desk.bench.refused("buyers", words[0], UNKNOWN, *words[2:])
-    assert desk.acts(cbid) == [("evidence_shown", "case 7")]
+    assert desk.acts(cbid) == []
+    listed = desk.bench.run("audit").stdout
+    assert "evidence_shown  erased buyer" in listed
+    assert cbid not in listed
 
 
 def test_of_a_revoked_buyer_that_was_erased_only_the_revocation_is_left(desk: Desk) -> None:

@@ -525,10 +525,10 @@ export interface Event {
   created_at: string;
   /**
    * Identifiers: `cbid`, `ack_id`, `clearance_id`, `checkout_session_id`, or those of a notice.
-   * `buyer.failed` and `buyer.requires_input` also have `reasons` for the account that made the
-   * attempt, with the codes of the verify response.
+   * `cbid` is null once the buyer is erased. `buyer.failed` and `buyer.requires_input` also have
+   * `reasons` for the account that made the attempt, with the codes of the verify response.
    */
-  data: Record<string, string | Reason[]>;
+  data: Record<string, string | Reason[] | null>;
   /** True: a test key requested the event; nothing has happened. */
   triggered?: boolean;
 }

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, insert, select
 
+from countersign.access.references import named, refer, references_of
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.db.tables import audit_log
@@ -90,20 +91,32 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
     """Write an entry in the transaction of its act; None: the act is no operator's."""
     if entry is not None:
-        row = msgspec.structs.asdict(entry) | {"details": _encode(entry.details).decode()}
+        # Nothing erases this row: it names a buyer by what can be erased.
+        written = refer(connection, entry.id, entry.subject, _encode(entry.details).decode())
+        row = msgspec.structs.asdict(entry) | dict(
+            zip(("subject", "details"), written, strict=True)
+        )
         connection.execute(insert(audit_log), row)
 
 
 def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEntry]:
-    """The entries about one subject or all, oldest first."""
+    """The entries about one subject or all, oldest first; a buyer who is gone is not named."""
     query = select(audit_log).order_by(audit_log.c.id)
     if subject is not None:
-        query = query.where(audit_log.c.subject == subject)
+        subjects = [subject, *references_of(connection, subject)]
+        query = query.where(audit_log.c.subject.in_(subjects))
+    rows = connection.execute(query).mappings().all()
+    shown = named(connection, [(row["subject"], row["details"]) for row in rows])
     return [
         AuditEntry(
-            **{**row, "action": AuditAction(row["action"]), "details": _decode(row["details"])}
+            **{
+                **row,
+                "action": AuditAction(row["action"]),
+                "subject": about,
+                "details": _decode(details),
+            }
         )
-        for row in connection.execute(query).mappings()
+        for row, (about, details) in zip(rows, shown, strict=True)
     ]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from hmac import compare_digest
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
@@ -23,11 +24,17 @@ T = TypeVar("T")
 LIFETIME: Final = timedelta(hours=24)
 KEY_LENGTH_MAX: Final = 255
 _LIFETIME_MS: Final = LIFETIME // timedelta(milliseconds=1)
+_ERASABLE: Final = (b"cbid_", b"clr_", b"chk_", b"vfs_")
+# What is erased with the first of these is erased with those that follow.
+_NAMED: Final = tuple(
+    re.compile(rb"(?:%b)_[0-7][0-9a-hjkmnp-tv-z]{25}" % prefix)
+    for prefix in (b"chk|vfs", b"clr", b"cbid_test|cbid")
+)
 _NS_PER_DAY: Final = 86_400 * 10**9
 _NONCE_BYTES: Final = 12
 _INSERT: Final = BulkInsert(
     idempotency_keys,
-    *("slot", "account_id", "mode", "fingerprint", "response", "created_at", "expires_at"),
+    *("slot", "account_id", "mode", "fingerprint", "response", "created_at", "expires_at", "about"),
 )
 _SELECT: Final = select(idempotency_keys).where(
     idempotency_keys.c.slot.in_(bindparam("slots", expanding=True))
@@ -42,7 +49,7 @@ class IdempotencyEntry(NamedTuple):
 
     `slot` is the keyed hash of account, mode, method, path and key; `fingerprint` that of the
     request body; `response` the encrypted bytes of the response's body. Times are Unix
-    milliseconds.
+    milliseconds. `about`: the buyer, clearance or session with whose erasure it goes; "": several.
     """
 
     slot: bytes
@@ -52,6 +59,7 @@ class IdempotencyEntry(NamedTuple):
     response: bytes
     created_at: int
     expires_at: int
+    about: str | None = None
 
 
 Remember: TypeAlias = Callable[[T], IdempotencyEntry] | None
@@ -74,7 +82,7 @@ def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) ->
 def kept_entries(connection: Connection, slots: Sequence[bytes]) -> list[IdempotencyEntry | None]:
     """An act for `read_batched`: what is kept in each of these slots, expired or not."""
     rows = connection.execute(_SELECT, {"slots": list(set(slots))})
-    found = {row[0]: IdempotencyEntry(*row[:5], *map(to_ms, row[5:])) for row in rows}
+    found = {row[0]: IdempotencyEntry(*row[:5], *map(to_ms, row[5:7])) for row in rows}
     return [found.get(slot) for slot in slots]
 
 
@@ -162,4 +170,27 @@ class Idempotency:
             sealed,
             now,
             now + _LIFETIME_MS,
+            _about(answer),
         )
+
+
+def forget_answers(connection: Connection, secret: DeploymentSecret, erased: Sequence[str]) -> None:
+    """Delete the kept responses that name any of these: a request sent again is judged again."""
+    kept = idempotency_keys.c
+    connection.execute(delete(idempotency_keys).where(kept.about.in_(erased)))
+    unread = select(kept.slot, kept.response).where(kept.about == "")
+    own = [one.encode() for one in erased]
+    for slot, response in connection.execute(unread).all():
+        answer = secret.open_answer(response, slot)
+        if any(one in answer for one in own):
+            connection.execute(delete(idempotency_keys).where(kept.slot == slot))
+
+
+def _about(answer: bytes) -> str | None:
+    """What the response names that can be erased; the receipts of acknowledgments name nothing."""
+    if not any(prefix in answer for prefix in _ERASABLE):
+        return None
+    for named in _NAMED:
+        if found := {one.decode() for one in named.findall(answer)}:
+            return found.pop() if len(found) == 1 else ""
+    return None

@@ -25,7 +25,7 @@ from countersign.private_file import write_key_file
 SECRET_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _FORMAT: Final = b"\x01"
-_INDEX_BYTES: Final = 16
+INDEX_BYTES: Final = 16
 
 
 class HmacSha256:
@@ -100,7 +100,7 @@ class DeploymentSecret:
     def blind_index(self, account_id: str, field: str, value: str) -> bytes:
         """16 bytes by which rows with this value can be found, and by no one without the key."""
         message = b"\x00".join((account_id.encode(), field.encode(), value.encode()))
-        return self._index_key(message)[:_INDEX_BYTES]
+        return self._index_key(message)[:INDEX_BYTES]
 
     def document_fingerprint(self, issuer: str, type_: str, number: str) -> bytes:
         """The keyed hash of an identity document, 32 bytes: the same document, the same buyer."""

@@ -33,7 +33,7 @@ from countersign.log.record import NewRecord, SealedDisclosures
 from countersign.parties.model import Bound
 from countersign.parties.sql import PartiesInForce
 
-_NOT_KEPT: Final = (None,) * 7
+_NOT_KEPT: Final = (None,) * 8
 _NOT_PLACED: Final = (None,) * 3
 
 
@@ -171,7 +171,7 @@ def _leave(connection: Connection, late: Late, journal: Journal, new: Sequence[M
         placed = journal.place(connection, mode, [made.record for made in own])
         (log_id, index, sealed_at), mode_text = placed or _NOT_PLACED, mode.value
         for _, record, hidden, _, kept, *_ in own:
-            slot, _, _, fingerprint, response, kept_at, expires_at = kept or _NOT_KEPT
+            slot, _, _, fingerprint, response, kept_at, expires_at, _ = kept or _NOT_KEPT
             row = (
                 record.id,
                 record.account_id,

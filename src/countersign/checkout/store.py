@@ -7,6 +7,7 @@ many of them cost as much as they are, and not the square of it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,6 +17,7 @@ import msgspec
 from sqlalchemy import Connection, Row, Select, delete, select, update
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.access.secrets import INDEX_BYTES
 from countersign.checkout.model import Content, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.db.bulk import BulkInsert
@@ -290,8 +292,10 @@ def _stopped(session: Session) -> tuple[Reason, ...]:
 def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
     """Destroy what is personal in these sessions; the rows say that they were."""
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
-    bare = {"content": None, "cbid_index": None, "revision": _c.revision + 1}
-    connection.execute(update(checkout_sessions).where(_c.id.in_(ids)).values(bare))
+    for id_ in ids:
+        bare = {"content": None, "cbid_index": None, "session_index": os.urandom(INDEX_BYTES)}
+        changed = update(checkout_sessions).where(_c.id == id_)
+        connection.execute(changed.values(bare | {"revision": _c.revision + 1}))
 
 
 def delete_ended(connection: Connection, before: datetime, limit: int) -> int:

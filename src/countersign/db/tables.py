@@ -25,6 +25,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
+    text,
 )
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator
@@ -48,6 +49,9 @@ PROTECTED: Final = (
     "audit_log",
     "parties",
 )
+
+EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
+"""In SQL, that an event is about a buyer; with exactly this, the buyer's own are found."""
 
 metadata: Final = MetaData(
     naming_convention={
@@ -263,7 +267,16 @@ idempotency_keys: Final = _table(
     Column("response", LargeBinary, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
+    # The buyer, clearance or session that the response names and that can be erased. NULL: none;
+    # empty: not known, the response has to be read.
+    Column("about", String(40)),
     Index(None, "expires_at"),
+    Index(
+        None,
+        "about",
+        sqlite_where=text("about IS NOT NULL"),
+        postgresql_where=text("about IS NOT NULL"),
+    ),
 )
 
 deployment_records: Final = _table(
@@ -317,10 +330,27 @@ erasures: Final = _table(
     Column("erasure_id", String(40), nullable=False),
 )
 
+# What `audit_log` and `legal_holds` name a buyer by: random identifiers, whose meaning goes with
+# the buyer while those rows stay.
+buyer_references: Final = _table(
+    "buyer_references",
+    Column("reference", String(40), primary_key=True),
+    Column("cbid", String(40), nullable=False),
+    Index(None, "cbid"),
+)
+
+# Records that were to be erased and that a hold keeps: they are erased when it has ended.
+waiting_erasures: Final = _table(
+    "waiting_erasures",
+    Column("record_id", String(40), primary_key=True),
+    Column("reason", String(20), nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
 legal_holds: Final = _table(
     "legal_holds",
     Column("id", String(40), primary_key=True),
-    # What must not be erased: an acknowledgment, a buyer or a whole account.
+    # What must not be erased: a record, a buyer (its reference) or a whole account.
     Column("subject", String(80), nullable=False),
     Column("reason", Text, nullable=False),
     Column("placed_at", Instant, nullable=False),
@@ -591,6 +621,7 @@ events: Final = _table(
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("type", String(30), nullable=False),
+    # Empty: the buyer that it was about is erased.
     Column("object_id", String(64), nullable=False),
     Column("version", String(64)),
     Column("at", Instant, nullable=False),
@@ -600,6 +631,13 @@ events: Final = _table(
     Column("reasons", Text),
     Index(None, "account_id", "mode", "tx", "seq"),
     Index(None, "account_id", "mode", "at"),
+    # For erasing: the events of one buyer.
+    Index(
+        "ix_events_of_buyers",
+        "object_id",
+        sqlite_where=text(EVENT_OF_BUYER),
+        postgresql_where=text(EVENT_OF_BUYER),
+    ),
 )
 
 webhook_endpoints: Final = _table(
@@ -684,7 +722,7 @@ acknowledgment_uses: Final = _table(
     Column("ack_id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
     _mode(),
-    # NULL once the buyer is erased; the keyed hash stays.
+    # NULL once the buyer or the acknowledgment is erased; the keyed hashes then are random bytes.
     Column("cbid", String(40)),
     Column("cbid_index", LargeBinary, nullable=False),
     # The keyed hash of the order that consumed it; NULL until one is cleared.

@@ -154,7 +154,8 @@ async def _checks(
     if not found and (clearance is None or _version(clearance) == 1):
         cbids = [one.value(CBID_FIELD) for one in (acknowledgment, clearance) if one]
         for cbid in filter(None, cbids):
-            found = found or await database.read(orders_sql.find_check_of, within, cbid)
+            index = room.log.access.secret.blind_index(within.who.account_id, CBID_FIELD, cbid)
+            found = found or await database.read(orders_sql.find_check_of, within, cbid, index)
         shown = await _opened(room, within.who, found, fields)
         return [one for one in shown if one.value(CBID_FIELD) in cbids]
     return await _opened(room, within.who, found, fields)

@@ -117,15 +117,22 @@ def find_checks(connection: Connection, within: Within, ids: Collection[str]) ->
     return [row for row in _read(connection, within, ids) if row.type == RecordType.VERIFICATION]
 
 
-def find_check_of(connection: Connection, within: Within, cbid: str) -> list[Stored]:
-    """The newest check of a buyer by this account."""
+def find_check_of(
+    connection: Connection, within: Within, cbid: str, cbid_index: bytes
+) -> list[Stored]:
+    """The newest check of a buyer by this account; `cbid_index` finds one that a hold keeps."""
     own = verifications.c.account_id == within.who.account_id
-    newest = (
+    check = select(records.c.id).where(records.c.type == RecordType.VERIFICATION)
+    ids = set[str]()
+    for newest in (
         select(verifications.c.id)
         .where(own, verifications.c.cbid == cbid)
-        .order_by(verifications.c.id.desc())
-    )
-    ids = connection.execute(newest.limit(_EVENTS_MAX)).scalars().all()
+        .order_by(verifications.c.id.desc()),
+        check.join(disclosures, disclosures.c.record_id == records.c.id)
+        .where(disclosures.c.cbid_index == cbid_index)
+        .order_by(records.c.id.desc()),
+    ):
+        ids |= set(connection.execute(newest.limit(_EVENTS_MAX)).scalars())
     found = sorted(_read(connection, within, ids), key=lambda row: row.id)
     return found[-1:]
 

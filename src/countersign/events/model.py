@@ -100,6 +100,7 @@ class RecordedEvent:
     mode: Mode
     type: EventType
     object_id: str
+    """Empty: a buyer, who was erased since."""
     version: str | None
     created_at: datetime
     """To the millisecond."""
@@ -124,10 +125,13 @@ class RecordedEvent:
         )
 
     @property
-    def data(self) -> dict[str, str | list[Reason]]:
-        """The identifiers of its object, and codes of reasons; nothing personal."""
-        data: dict[str, str | list[Reason]] = {
-            _IDENTIFIER[self.type.partition(".")[0]]: self.object_id
+    def data(self) -> dict[str, str | list[Reason] | None]:
+        """The identifiers of its object, and codes of reasons; nothing personal.
+
+        The identifier of a buyer who was erased is None.
+        """
+        data: dict[str, str | list[Reason] | None] = {
+            _IDENTIFIER[self.type.partition(".")[0]]: self.object_id or None
         }
         if self.version is not None:
             data["notice_version"] = self.version

@@ -29,11 +29,11 @@ class Event(Struct, frozen=True, kw_only=True):
     livemode: bool
     created_at: Timestamp
     data: Annotated[
-        dict[str, str | list[Reason]],
+        dict[str, str | list[Reason] | None],
         Meta(
             description="Identifiers: `cbid`, `ack_id`, `clearance_id`, `checkout_session_id`, "
-            "or those of a notice. `buyer.failed` and `buyer.requires_input` also have `reasons` "
-            "for the account "
+            "or those of a notice. `cbid` is null once the buyer is erased. `buyer.failed` and "
+            "`buyer.requires_input` also have `reasons` for the account "
             "that made the attempt, with the codes of the verify response."
         ),
     ]

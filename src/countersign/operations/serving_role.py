@@ -15,7 +15,7 @@ from countersign.errors import DatabasePermissionDenied, InvalidConfiguration
 _GRANTED: Final = {
     "SELECT": "alembic_version deployment notice_versions notice_events erasures legal_holds logs "
     "log_keys verification_settings further_providers clearance_keys clearance_settings "
-    "account_origins account_brands parties",
+    "account_origins account_brands parties buyer_references",
     # Of a column that it never changes: that is what locking a row takes.
     "SELECT, UPDATE (name)": "accounts",
     "SELECT, UPDATE (last_used_at)": "api_keys",
@@ -31,7 +31,7 @@ _GRANTED: Final = {
     "webhook_deliveries webhook_attempts checkout_sessions started_checks remembered "
     "remembered_uses erasure_requests test_clocks test_faults",
     "INSERT": "verification_evidence",
-    "": "audit_log log_rosters log_proposals log_approvals",
+    "": "audit_log log_rosters log_proposals log_approvals waiting_erasures",
 }
 RIGHTS: Final[Mapping[str, str]] = {
     table: rights for rights, tables in _GRANTED.items() for table in tables.split()

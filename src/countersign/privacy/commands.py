@@ -13,9 +13,15 @@ from countersign.config import load_settings
 from countersign.errors import OnHold
 from countersign.instant import rfc3339
 from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
+from countersign.privacy.held import HeldRecords, kept_of
 from countersign.privacy.holds import list_holds, place_hold, release_hold
 from countersign.privacy.model import Due, ErasureReason, Hold, Plan
-from countersign.privacy.requests import carry_out_request, requested
+from countersign.privacy.requests import (
+    ErasureOutcome,
+    carry_out_request,
+    carry_out_waiting,
+    requested,
+)
 from countersign.privacy.retention import list_due
 from countersign.privacy.room import Privacy
 
@@ -54,9 +60,7 @@ def erase(
     """
     plan = with_room(Privacy)(plan_erasure)(subject, with_acknowledgments=with_acknowledgments)
     ids = [record.record_id for record in plan.records]
-    what = f"{subject}: the disclosures of {len(ids)} record{'' if len(ids) == 1 else 's'}"
-    if plan.buyer:
-        what += ", and the buyer itself"
+    what = _what(subject, ids, buyer=plan.buyer is not None)
     result: dict[str, Any] = {"id": subject, "records": ids}
     if not ids and not plan.buyer:
         say(f"{subject} was already erased.")
@@ -65,15 +69,39 @@ def erase(
     if plan.kept_until is not None:
         say(f"warning: the retention period ends at {rfc3339(plan.kept_until)}.")
     if dry_run:
+        held = _held(ids)
         say(f"Would be erased: {what}.")
-        show(result | {"erased": False}, "\n".join(ids), as_json=as_json)
+        if held:
+            say(_kept_sentence(held))
+        views = [{"id": id_, "hold_id": hold} for id_, (hold, _) in sorted(held.items())]
+        show(result | {"erased": False, "kept": views}, "\n".join(ids), as_json=as_json)
         return
     confirm(f"Erase {what}? This cannot be undone.", yes=yes)
-    remain = not _erase(plan, ErasureReason(reason))
-    say(f"ErasureOutcome: {what}.")
-    _say_what_can_bring_it_back(remain=remain)
-    result |= {"erased": True, "copies_remain": remain}
-    show(result, "\n".join(ids), as_json=as_json)
+    kept, destroyed = _erase(plan, ErasureReason(reason))
+    erased = [id_ for id_ in ids if id_ not in kept]
+    say(f"Erased: {_what(subject, erased, buyer=plan.buyer is not None)}.")
+    if kept:
+        say(_kept_sentence(kept))
+    _say_what_can_bring_it_back(remain=not destroyed)
+    views = [{"id": id_, "hold_id": hold} for id_, (hold, _) in sorted(kept.items())]
+    result |= {"records": erased, "erased": True, "kept": views, "copies_remain": not destroyed}
+    show(result, "\n".join(erased), as_json=as_json)
+
+
+def _what(subject: str, ids: Sequence[str], *, buyer: bool) -> str:
+    """What is erased, as it can stand in a letter."""
+    records = f"{len(ids)} record{'' if len(ids) == 1 else 's'}"
+    if not buyer:
+        return f"the personal data of {subject} ({records})"
+    return f"the buyer {subject}, with all its identifiers, and the personal data of {records}"
+
+
+def _kept_sentence(kept: HeldRecords) -> str:
+    holds = sorted({hold for hold, _ in kept.values()})
+    return (
+        f"Kept by legal hold ({', '.join(holds)}): the personal data of {', '.join(sorted(kept))}, "
+        "which orders on hold need. It is erased when the hold is released."
+    )
 
 
 def _say_what_can_bring_it_back(*, remain: bool) -> None:
@@ -106,7 +134,16 @@ def holds() -> None:
 @click.option("--reason", required=True, help="Why, such as the number of a case.")
 @command
 def place(subject: str, reason: str, *, as_json: bool) -> None:
-    """Prevent the erasure of an acknowledgment, a buyer or a whole account."""
+    """Prevent the erasure of an order, a buyer or a whole account.
+
+    ID is any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an account
+    (acct_…). On a record, the hold keeps what the whole order needs: its acknowledgment, its
+    clearances, the reports of its fulfilment, and the identity check that it rests on, with the
+    buyer identifier that joins them. Everything else of the buyer can be erased: to keep all of it,
+    place the hold on the buyer. On a buyer, the hold also keeps the orders that name the buyer, of
+    every account. On an account, it keeps all orders of the account, and the buyers that it has
+    verified.
+    """
     hold = with_room(Privacy)(place_hold)(subject, reason)
     say(f"{subject} is on hold until `countersign holds release {hold.id}`.")
     show(_view(hold), hold.id, as_json=as_json)
@@ -116,10 +153,20 @@ def place(subject: str, reason: str, *, as_json: bool) -> None:
 @click.argument("hold_id")
 @command
 def release(hold_id: str, *, as_json: bool) -> None:
-    """End a hold. This erases nothing."""
-    with_room(Privacy)(release_hold)(hold_id)
+    """End a hold, and erase what was to be erased and waited for its end.
+
+    Nothing else is erased. What another hold still keeps goes on waiting.
+    """
+    erased, outcomes = _release(hold_id)
     say(f"The hold {hold_id} has ended.")
-    show({"hold_id": hold_id}, hold_id, as_json=as_json)
+    if erased:
+        say(f"Erased, as was asked before: the personal data of {', '.join(erased)}.")
+    for cbid, outcome in outcomes.items():
+        if outcome in {ErasureOutcome.ERASED, ErasureOutcome.KEPT}:
+            say(f"Erased, as the buyer had asked: the buyer {cbid}.")
+    requests = [{"cbid": cbid, "outcome": outcome} for cbid, outcome in outcomes.items()]
+    result = {"hold_id": hold_id, "erased": erased, "requested": requests}
+    show(result, hold_id, as_json=as_json)
 
 
 @holds.command("list")
@@ -166,6 +213,9 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     if asked:
         say(f"{len(asked)} buyers have asked to be erased.")
     erased, outcomes = list[str](), dict[str, str]()
+    waited = [] if dry_run else _erase_waiting()
+    if waited:
+        say(f"Erased, as was asked before: the personal data of {', '.join(waited)}.")
     if (free or asked) and not dry_run:
         what = f"the disclosures of {len(free)} records, and {len(asked)} buyers"
         confirm(f"Erase {what}? This cannot be undone.", yes=yes)
@@ -182,7 +232,7 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
         for d in found
     ]
     requests = [{"cbid": cbid, "outcome": outcomes.get(cbid)} for cbid in asked]
-    result = {"due": views, "erased": erased, "requested": requests}
+    result = {"due": views, "erased": [*waited, *erased], "requested": requests}
     show(result, "\n".join(lines), as_json=as_json)
 
 
@@ -192,14 +242,32 @@ async def _requested(privacy: Privacy) -> Sequence[str]:
 
 
 @with_room(Privacy)
+async def _erase_waiting(privacy: Privacy) -> list[str]:
+    return await carry_out_waiting(privacy)
+
+
+@with_room(Privacy)
 async def _carry_out(privacy: Privacy, asked: Sequence[str]) -> dict[str, str]:
     return {cbid: (await carry_out_request(privacy, cbid)).value for cbid in asked}
 
 
 @with_room(Privacy)
-async def _erase(privacy: Privacy, plan: Plan, reason: ErasureReason) -> bool:
-    await erase_planned(privacy, plan, reason)
-    return await destroy_copies(privacy.access.database)
+async def _erase(privacy: Privacy, plan: Plan, reason: ErasureReason) -> tuple[HeldRecords, bool]:
+    kept = await erase_planned(privacy, plan, reason)
+    return kept, await destroy_copies(privacy.access.database)
+
+
+@with_room(Privacy)
+async def _held(privacy: Privacy, ids: Sequence[str]) -> HeldRecords:
+    return (await kept_of(privacy, ids)).held
+
+
+@with_room(Privacy)
+async def _release(privacy: Privacy, hold_id: str) -> tuple[list[str], dict[str, str]]:
+    await release_hold(privacy, hold_id)
+    asked = await privacy.access.database.read(requested)
+    outcomes = {cbid: (await carry_out_request(privacy, cbid)).value for cbid in asked}
+    return await carry_out_waiting(privacy), outcomes
 
 
 @with_room(Privacy)

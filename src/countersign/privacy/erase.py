@@ -30,7 +30,8 @@ from countersign.log.journal import Journal
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy import erase_sql as sql
-from countersign.privacy.holds import active_holds, find_holding, take_turn
+from countersign.privacy.held import NOTHING_KEPT, HeldRecords, KeptRecords, find_held, kept_of
+from countersign.privacy.holds import active_holds, take_turn
 from countersign.privacy.model import Erasable, ErasureReason, Outdated, Plan, RecordErasure
 from countersign.privacy.person_sql import forget_checks, lock_person
 from countersign.privacy.room import Privacy
@@ -97,8 +98,11 @@ def _naming(
 
 async def erase_planned(
     privacy: Privacy, plan: Plan, reason: ErasureReason, **details: object
-) -> None:
+) -> HeldRecords:
     """Destroy it permanently, and write that down; `details` are for the audit.
+
+    Gives what legal holds keep of a buyer's records: whatever the orders on hold need. All else
+    goes, and what is kept is erased when the holds have ended: `carry_out_waiting`.
 
     The records themselves, their entries in the log and every proof stay valid. Each erasure has a
     record of its own, and they are in random order: one that listed all records of a buyer would
@@ -106,28 +110,43 @@ async def erase_planned(
 
     What was written of the buyer since the plan goes, too.
 
-    Raises OnHold if a legal hold keeps part of it; nothing was destroyed.
+    Raises OnHold if a legal hold keeps the buyer itself, or part of what is no buyer's; nothing was
+    destroyed.
     """
-    while (outdated := await _erase_as_planned(privacy, plan, reason, details)) is not None:
+    while True:
+        kept = await kept_of(privacy, [record.record_id for record in plan.records])
+        outdated = await _erase_as_planned(privacy, plan, reason, kept, details)
+        if outdated is None:
+            return kept.held
         plan = replace(plan, records=(*plan.records, *outdated.found))
 
 
 async def _erase_as_planned(
-    privacy: Privacy, plan: Plan, reason: ErasureReason, details: Mapping[str, object]
+    privacy: Privacy,
+    plan: Plan,
+    reason: ErasureReason,
+    kept: KeptRecords,
+    details: Mapping[str, object] | None,
 ) -> Outdated | None:
     access = privacy.access
+    # Without a buyer it is all or nothing: the transaction refuses.
+    going = [r for r in plan.records if plan.buyer is None or r.record_id not in kept.held]
     parts = [
         await make_erasure(privacy, record.account_id, record.mode, [record.record_id], reason)
-        for record in sorted(plan.records, key=lambda _: access.entropy(8))
+        for record in sorted(going, key=lambda _: access.entropy(8))
     ]
-    if plan.buyer and plan.buyer not in {(r.account_id, r.mode) for r in plan.records}:
+    if plan.buyer and plan.buyer not in {(r.account_id, r.mode) for r in going}:
         parts.append(await make_erasure(privacy, *plan.buyer, [], reason))
     if parts:
-        subject, number = plan.subject, len(plan.records)
-        audit = access.audit.entry(
-            AuditAction.ERASED, subject, reason=reason.value, records=number, **details
-        )
-        return await _write_erasure(privacy, parts, subject if plan.buyer else None, audit)
+        subject, audit = plan.subject, None
+        if details is not None:
+            if kept.held:
+                details = {"kept": len(kept.held), **details}
+            audit = access.audit.entry(
+                AuditAction.ERASED, subject, reason=reason.value, records=len(going), **details
+            )
+        cbid = subject if plan.buyer else None
+        return await _write_erasure(privacy, parts, kept, reason=reason, cbid=cbid, audit=audit)
     return None
 
 
@@ -149,12 +168,22 @@ async def make_erasure(
 async def _write_erasure(
     privacy: Privacy,
     parts: Sequence[RecordErasure],
+    kept: KeptRecords,
+    *,
+    reason: ErasureReason,
     cbid: str | None = None,
     audit: AuditEntry | None = None,
 ) -> Outdated | None:
     access, journal = privacy.access, privacy.log.journal
     return await access.database.write(
-        carry_out, access.secret, journal, parts, cbid=cbid, audit=audit
+        carry_out,
+        access.secret,
+        journal,
+        parts,
+        cbid=cbid,
+        audit=audit,
+        kept=kept,
+        reason=reason,
     )
 
 
@@ -166,49 +195,53 @@ def carry_out(
     *,
     cbid: str | None = None,
     audit: AuditEntry | None = None,
+    kept: KeptRecords = NOTHING_KEPT,
+    reason: ErasureReason = ErasureReason.OTHER,
 ) -> OnHold | Outdated | None:
     """Destroy the disclosures of these records, and what is known of the buyer: all or nothing.
 
-    Nothing, too, if something of the buyer is not in the plan that `parts` were made from.
+    `kept` are the buyer's records that stay, since a hold keeps them. Nothing is destroyed, too, if
+    that is not what holds keep now, or if something of the buyer is not in the plan that `parts`
+    were made from.
     """
     take_turn(connection)
     person = None if cbid is None else lock_person(connection, secret, cbid)
     if cbid is not None and person is None:
         return Outdated(())
-    refusal = _refusal(connection, secret, parts, cbid)
+    going = [id_ for part in parts for id_ in part.record_ids]
+    held, sealed = find_held(connection, secret, [*going, *kept.held], kept.rests)
+    refusal = _refusal(connection, held, cbid)
     if refusal is not None:
         return refusal
-    planned = {id_ for part in parts for id_ in part.record_ids}
+    planned = {*going, *kept.held}
     known = sql.find_verifications(connection, person.cbids) if person else []
     found = [one for one in known if one.erased_at is None and one.record_id not in planned]
-    if found:
+    if found or sealed or held.keys() != kept.held.keys():
         return Outdated(found)
     for part in parts:
         sql.destroy_disclosures(connection, part)
         sql.forget_sessions(connection, secret, part.record_ids, [])
     sql.note_copies(connection, parts[0].erasure.id)
     if person is not None:
-        sql.remember_erased(connection, secret, person.cbids, parts[0].erasure.at)
+        sql.remember_erased(connection, secret, person.cbids)
         forget_checks(connection, person)
-        sql.forget_buyer(connection, person.cbids)
+        sql.forget_buyer(connection, secret, person.cbids, [*held])
         sql.forget_sessions(connection, secret, [], person.cbids)
+        sql.wait_for_holds(connection, [*held], reason, parts[0].erasure.at)
     journal.write(connection, [part.erasure for part in parts])
     write_audit(connection, audit)
     return None
 
 
-def _refusal(
-    connection: Connection,
-    secret: DeploymentSecret,
-    parts: Sequence[RecordErasure],
-    cbid: str | None,
-) -> OnHold | None:
-    """The refusal, if a hold keeps any part of this: what is erased together is held together."""
-    active = active_holds(connection)
-    subjects = [] if cbid is None else [cbid, *sql.find_accounts_of(connection, cbid)]
-    found = [(active[subject], subject) for subject in subjects if subject in active]
-    ids = [id_ for part in parts for id_ in part.record_ids]
-    found += find_holding(connection, secret, active, ids).values()
+def _refusal(connection: Connection, held: HeldRecords, cbid: str | None) -> OnHold | None:
+    """The refusal, if a hold keeps the buyer, or any of these records where there is no buyer."""
+    found = list[tuple[str, str]]()
+    if cbid is None:
+        found += held.values()
+    else:
+        active = active_holds(connection)
+        subjects = [cbid, *sql.find_accounts_of(connection, cbid)]
+        found += [(active[subject], subject) for subject in subjects if subject in active]
     if not found:
         return None
     hold, subject = found[0]
@@ -246,9 +279,10 @@ async def finish_restore(privacy: Privacy) -> int:
     while page := await database.scan(_find_keyless, after):
         for after, account_id, mode in page:
             part = await make_erasure(privacy, account_id, Mode(mode), [after], reason)
+            kept = await kept_of(privacy, [after])
             # Ciphertext that a hold keeps stays, although nothing can decrypt it.
             with suppress(OnHold):
-                await _write_erasure(privacy, [part])
+                await _write_erasure(privacy, [part], kept, reason=reason)
                 total += 1
     held = await _erase_buyers(privacy)
     await database.write(_finish_restore, buyers_too=not held)
@@ -262,13 +296,12 @@ async def _erase_buyers(privacy: Privacy) -> int:
         buyer = await database.scan(sql.find_buyer, privacy.access.secret, cbid)
         if buyer is None:
             continue  # erased with another identifier of the same buyer
-        left = [[v.record_id] for v in buyer.verifications if v.erased_at is None]
-        parts = [
-            await make_erasure(privacy, buyer.account_id, buyer.mode, ids, ErasureReason.OTHER)
-            for ids in left or [[]]
-        ]
+        left = tuple(one for one in buyer.verifications if one.erased_at is None)
+        owner = (buyer.account_id, buyer.mode)
+        plan = Plan(subject=cbid, buyer=owner, records=left, kept_until=None)
+        kept = await kept_of(privacy, [one.record_id for one in left])
         try:
-            if await _write_erasure(privacy, parts, cbid) is not None:
+            if await _erase_as_planned(privacy, plan, ErasureReason.OTHER, kept, None) is not None:
                 raise AssertionError("no server writes during a restore")
         except OnHold as error:
             # The hold was released before the erasure, and the backup is older than both.

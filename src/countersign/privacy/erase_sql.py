@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, union, update
+from msgspec.structs import replace
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Row,
+    delete,
+    insert,
+    literal_column,
+    select,
+    union,
+    update,
+)
 
-from countersign.access.secrets import DeploymentSecret
+from countersign.access.idempotency import forget_answers
+from countersign.access.references import forget_references
+from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sql import erased_name
+from countersign.buyers.sql import buyers_by_cbid, erased_name, write_buyer
 from countersign.checkout.store import erase_contents
 from countersign.db.tables import (
+    EVENT_OF_BUYER,
+    accounts,
     acknowledgment_uses,
     buyer_documents,
     buyers,
@@ -34,13 +51,20 @@ from countersign.db.tables import (
     shred_keys,
     verification_evidence,
     verifications,
+    waiting_erasures,
     zip_attempts,
 )
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import to_ms
 from countersign.log.record import RecordType
 from countersign.mode import Mode
-from countersign.privacy.model import Erasable, ErasableBuyer, RecordErasure, years_after
+from countersign.privacy.model import (
+    Erasable,
+    ErasableBuyer,
+    ErasureReason,
+    RecordErasure,
+    years_after,
+)
 from countersign.privacy.person_sql import cbid_indexes, find_person, identifiers_of
 from countersign.vault.data_keys_sql import COPIES_REMAIN
 
@@ -155,25 +179,72 @@ def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
         ]
         if new:
             connection.execute(insert(erasures), new)
+        connection.execute(delete(waiting_erasures).where(waiting_erasures.c.record_id.in_(chunk)))
+        _forget_uses(connection, acknowledgment_uses.c.ack_id.in_(chunk))
+        _forget_zips(connection, chunk, part.erasure.at)
         # Last: PostgreSQL lets the key of a record go only once its erasure is written.
         connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))
 
 
+def _forget_uses(connection: Connection, named: ColumnElement[bool]) -> None:
+    """Overwrite by what buyer and order could be found; the acknowledgments stay used."""
+    uses = acknowledgment_uses.c
+    rows = connection.execute(select(uses.ack_id, uses.order_index).where(named)).all()
+    for row in rows:
+        order_index = row.order_index and os.urandom(INDEX_BYTES)
+        random = {"cbid": None, "cbid_index": os.urandom(INDEX_BYTES), "order_index": order_index}
+        own = update(acknowledgment_uses).where(uses.ack_id == row.ack_id)
+        connection.execute(own.values(random))
+
+
+def _forget_zips(connection: Connection, ids: Sequence[str], at: datetime) -> None:
+    """Destroy the keyed hashes of ZIP codes of these verifications, but for what still counts.
+
+    A buyer who stays is verified for the ZIP codes that were proved, until that has expired. What
+    the sandbox made up counts as long as its buyer is there.
+    """
+    v = verifications.c
+    live = (v.id.in_(ids), v.mode == Mode.LIVE)
+    rows = connection.execute(select(v.cbid, v.session_index).where(*live)).all()
+    connection.execute(update(verifications).where(*live).values(zip_index=None))
+    sessions = {row.session_index.hex() for row in rows if row.session_index}
+    for before in buyers_by_cbid(connection, [row.cbid for row in rows], to_change=True).values():
+        proofs = tuple(
+            replace(proof, zips=())
+            if proof.session in sessions and proof.expires_at <= to_ms(at)
+            else proof
+            for proof in before.proofs
+        )
+        write_buyer(connection, before, replace(before, proofs=proofs))
+
+
 def forget_sessions(
-    connection: Connection, secret: DeploymentSecret, ack_ids: Sequence[str], cbids: Sequence[str]
+    connection: Connection, secret: DeploymentSecret, ids: Sequence[str], cbids: Sequence[str]
 ) -> None:
-    """Destroy what checkout sessions hold of these acknowledgments, or of this buyer anywhere."""
+    """Destroy what checkout sessions hold of these records, or of this buyer anywhere.
+
+    The responses that are kept for retries and name any of them go, too.
+    """
     indexes = cbid_indexes(connection, secret, cbids)
-    ids = select(checkout_sessions.c.id).where(checkout_sessions.c.content.is_not(None))
+    sessions = select(checkout_sessions.c.id).where(checkout_sessions.c.content.is_not(None))
+    erased = [*ids, *cbids]
     for named in (
-        *(checkout_sessions.c.ack_id.in_(chunk) for chunk in chunks(ack_ids)),
+        *(checkout_sessions.c.ack_id.in_(chunk) for chunk in chunks(ids)),
         *([checkout_sessions.c.cbid_index.in_(indexes)] if indexes else []),
     ):
-        erase_contents(connection, connection.execute(ids.where(named)).scalars().all())
+        found = connection.execute(sessions.where(named)).scalars().all()
+        erase_contents(connection, found)
+        erased += found
+    for chunk in chunks(erased):
+        forget_answers(connection, secret, chunk)
 
 
-def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
+def forget_buyer(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], kept: Sequence[str]
+) -> None:
     """Destroy what is known of a buyer that is not a record, under all its identifiers.
+
+    `kept`: the records that a hold keeps, with what they show.
 
     A revocation stays, or erasing would be a way around it: then the identifiers, and the keyed
     hashes of documents and sessions, stay, and nothing else.
@@ -183,21 +254,29 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
     verified = verifications.c.cbid.in_(cbids)
     own = select(verifications.c.id).where(verified)
     guesses = select(verifications.c.subject_index).where(verified)
-    askers = select(verifications.c.account_id).where(verified)
+    asked = [
+        secret.blind_index(account_id, "buyer", cbid)
+        for account_id in connection.execute(select(accounts.c.id)).scalars()
+        for cbid in cbids
+    ]
+    evidence, keys, tries = verification_evidence.c, shred_keys.c, zip_attempts.c
+    _forget_uses(connection, acknowledgment_uses.c.cbid.in_(cbids))
     for statement in (
-        # The events stay as long as others do, without the reasons.
+        # The events stay in their place as long as others do, and name no one.
         update(events)
-        .where(events.c.account_id.in_(askers), events.c.object_id.in_(cbids))
-        .values(reasons=None),
-        delete(verification_evidence).where(verification_evidence.c.record_id.in_(own)),
-        delete(shred_keys).where(shred_keys.c.record_id.in_(own)),
-        delete(zip_attempts).where(zip_attempts.c.subject_index.in_(guesses)),
+        .where(literal_column(EVENT_OF_BUYER, Boolean()), events.c.object_id.in_(cbids))
+        .values(reasons=None, object_id=""),
+        delete(verification_evidence).where(
+            evidence.record_id.in_(own), evidence.record_id.not_in(kept)
+        ),
+        delete(shred_keys).where(keys.record_id.in_(own), keys.record_id.not_in(kept)),
+        delete(zip_attempts).where(
+            tries.subject_index.in_(guesses) | tries.subject_index.in_(asked)
+        ),
         delete(verifications).where(verified),
         delete(remembered).where(remembered.c.cbid.in_(cbids)),
         delete(erasure_requests).where(erasure_requests.c.cbid.in_(cbids)),
         delete(remembered_uses).where(remembered_uses.c.cbid.in_(cbids)),
-        # What an acknowledgment was used for stays: it must not be used again.
-        update(acknowledgment_uses).where(acknowledgment_uses.c.cbid.in_(cbids)).values(cbid=None),
     ):
         connection.execute(statement)
     if revoked:
@@ -205,31 +284,40 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
         bare |= dict.fromkeys(("attempted_by", "verified_at", "expires_at"))
         connection.execute(update(buyers).where(buyers.c.cbid.in_(cbids)).values(bare))
         return
+    forget_references(connection, cbids)
     for table in (buyer_documents, provider_sessions, buyers):
         connection.execute(delete(table).where(table.c.cbid.in_(cbids)))
 
 
-def remember_erased(
-    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], at: datetime
+def wait_for_holds(
+    connection: Connection, kept: Sequence[str], reason: ErasureReason, at: datetime
 ) -> None:
+    """Note these records, which a hold keeps, to be erased when it has ended."""
+    for chunk in chunks(kept):
+        connection.execute(delete(waiting_erasures).where(waiting_erasures.c.record_id.in_(chunk)))
+        rows = [{"record_id": id_, "reason": reason, "at": at} for id_ in chunk]
+        connection.execute(insert(waiting_erasures), rows)
+
+
+def remember_erased(connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]) -> None:
     """Remember the erasure of a buyer with these identifiers, so that no backup undoes it.
 
     A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
-    value is the time.
+    value is another one each time. It is random: a time would lead to the records of the erasure.
     """
     for name in {erased_name(secret, cbid) for cbid in cbids}:
-        _note(connection, name, str(to_ms(at)))
+        _note(connection, name, os.urandom(INDEX_BYTES))
 
 
 def note_copies(connection: Connection, erasure_id: str) -> None:
     """Note that the write-ahead log of the embedded database may hold copies of what was erased."""
     if connection.dialect.name == "sqlite":
-        _note(connection, COPIES_REMAIN, erasure_id)
+        _note(connection, COPIES_REMAIN, erasure_id.encode())
 
 
-def _note(connection: Connection, name: str, value: str) -> None:
+def _note(connection: Connection, name: str, value: bytes) -> None:
     connection.execute(delete(deployment).where(deployment.c.name == name))
-    connection.execute(insert(deployment), {"name": name, "value": value.encode()})
+    connection.execute(insert(deployment), {"name": name, "value": value})
 
 
 def delete_noted_copies(connection: Connection, noted: bytes) -> None:

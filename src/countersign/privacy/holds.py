@@ -10,6 +10,7 @@ from typing import Final
 from sqlalchemy import Connection, insert, select, text, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.references import named, refer
 from countersign.access.secrets import DeploymentSecret
 from countersign.db.tables import accounts, buyers, disclosures, legal_holds, records, verifications
 from countersign.errors import InvalidArgument, UnknownSubject
@@ -25,9 +26,11 @@ _HOLDS_LOCK: Final = 0x636F756E68
 
 
 async def place_hold(privacy: Privacy, subject: str, reason: str) -> Hold:
-    """Prevent the erasure of an acknowledgment, or of all data of a buyer or an account.
+    """Prevent the erasure of an order, or of all data of a buyer or an account.
 
-    On a buyer, it also keeps the acknowledgments that name the buyer, of every account.
+    On any record of an order, it keeps what the order needs: acknowledgment, clearances, reports
+    of its fulfilment, and the identity check that it rests on. On a buyer, it also keeps the
+    orders that name the buyer, of every account.
 
     Raises:
         UnknownSubject: there is nothing with this identifier.
@@ -58,10 +61,11 @@ def place(connection: Connection, hold: Hold, audit: AuditEntry) -> UnknownSubje
         for column in (records.c.id, buyers.c.cbid, accounts.c.id)
     ):
         return UnknownSubject(
-            f"The acknowledgment, buyer or account {hold.subject!r} does not exist: give its "
-            "identifier."
+            f"The record, buyer or account {hold.subject!r} does not exist: give its identifier."
         )
-    connection.execute(insert(legal_holds), asdict(hold))
+    subject, reason = refer(connection, hold.id, hold.subject, hold.reason)
+    row = asdict(hold) | {"subject": subject, "reason": reason}
+    connection.execute(insert(legal_holds), row)
     write_audit(connection, audit)
     return None
 
@@ -104,9 +108,13 @@ def end_hold(connection: Connection, hold_id: str, at: datetime) -> bool:
 
 
 def list_holds(connection: Connection) -> Sequence[Hold]:
-    """Every hold, oldest first, including ended ones."""
-    rows = connection.execute(select(legal_holds).order_by(legal_holds.c.id))
-    return [Hold(**row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's public name
+    """Every hold, oldest first, including ended ones; a buyer who is gone is not named."""
+    rows = connection.execute(select(legal_holds).order_by(legal_holds.c.id)).mappings().all()
+    shown = named(connection, [(row["subject"], row["reason"]) for row in rows])
+    return [
+        Hold(**{**row, "subject": subject, "reason": reason})
+        for row, (subject, reason) in zip(rows, shown, strict=True)
+    ]
 
 
 def active_holds(connection: Connection) -> dict[str, str]:
@@ -115,8 +123,9 @@ def active_holds(connection: Connection) -> dict[str, str]:
         select(legal_holds.c.subject, legal_holds.c.id)
         .where(legal_holds.c.released_at.is_(None))
         .order_by(legal_holds.c.id.desc())
-    )
-    active = {row.subject: row.id for row in rows}
+    ).all()
+    subjects = named(connection, [[row.subject] for row in rows])
+    active = {subject: row.id for row, [subject] in zip(rows, subjects, strict=True)}
     for subject in [subject for subject in active if subject.startswith(f"{BUYER}_")]:
         # A person may be known by several identifiers.
         for other in identifiers_of(connection, subject):
@@ -130,7 +139,7 @@ def find_holding(
     active: Mapping[str, str],
     record_ids: Sequence[str],
 ) -> dict[str, tuple[str, str]]:
-    """Of those of these records that one of the active holds keeps: its id, and its subject.
+    """Of those of these records that one of the active holds is on: its id, and its subject.
 
     A hold on a record, on its account, or on the buyer that it names. That name is encrypted, so
     it is found by its blind index, which differs from account to account.
@@ -152,8 +161,8 @@ def find_holding(
                 indexes[account_id] = {
                     secret.blind_index(account_id, CBID_FIELD, held): held for held in held_buyers
                 }
-            named = index and indexes[account_id].get(bytes(index))
-            subject = next((s for s in (id_, account_id, cbid, named) if s in active), None)
+            buyer = index and indexes[account_id].get(bytes(index))
+            subject = next((s for s in (id_, account_id, cbid, buyer) if s in active), None)
             if subject is not None:
                 found[id_] = (active[subject], subject)
     return found

@@ -69,7 +69,7 @@ class RecordErasure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """A legal hold on an acknowledgment, a buyer or a whole account."""
+    """A legal hold on a record of an order, a buyer or a whole account."""
 
     id: str
     subject: str

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.db.tables import erasure_requests, remembered
+from countersign.db.tables import erasure_requests, records, remembered, waiting_erasures
 from countersign.errors import DatabasePermissionDenied, OnHold, UnknownSubject
 from countersign.instant import from_ns
 from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.privacy.erase_sql import find_records
+from countersign.privacy.model import ErasureReason, Plan
 from countersign.privacy.person_sql import identifiers_of
 from countersign.privacy.room import Privacy
 
@@ -21,6 +23,8 @@ class ErasureOutcome(StrEnum):
     """What came of a request."""
 
     ERASED = "erased"
+    KEPT = "kept"
+    """Erased but for what orders on hold need; that is erased when the hold has ended."""
     ON_HOLD = "on_hold"
     """A legal hold keeps it; it is erased when the hold has ended."""
     REQUESTED = "requested"
@@ -41,7 +45,7 @@ async def carry_out_request(privacy: Privacy, cbid: str) -> ErasureOutcome:
     """Try to erase this buyer, who has asked for it."""
     try:
         plan = await plan_erasure(privacy, cbid)
-        await erase_planned(privacy, plan, ErasureReason.REQUEST, by="buyer")
+        kept = await erase_planned(privacy, plan, ErasureReason.REQUEST, by="buyer")
     except UnknownSubject:
         await privacy.access.database.write(_settle, cbid)
     except OnHold:
@@ -50,7 +54,32 @@ async def carry_out_request(privacy: Privacy, cbid: str) -> ErasureOutcome:
         return ErasureOutcome.REQUESTED
     else:
         await destroy_copies(privacy.access.database)
+        return ErasureOutcome.KEPT if kept else ErasureOutcome.ERASED
     return ErasureOutcome.ERASED
+
+
+async def carry_out_waiting(privacy: Privacy) -> list[str]:
+    """Erase the records that waited for the end of a hold, but for those that one still keeps.
+
+    Gives those that were erased.
+    """
+    waiting, erased = await privacy.access.database.read(_waiting), list[str]()
+    for record_id, reason in waiting:
+        found = await privacy.access.database.read(find_records, records.c.id == record_id)
+        left = tuple(record for record in found if record.erased_at is None)
+        plan = Plan(subject=record_id, buyer=None, records=left, kept_until=None)
+        with suppress(OnHold):
+            await erase_planned(privacy, plan, ErasureReason(reason))
+            erased.append(record_id)
+    if erased:
+        await destroy_copies(privacy.access.database)
+    return erased
+
+
+def _waiting(connection: Connection) -> Sequence[tuple[str, str]]:
+    w = waiting_erasures.c
+    rows = connection.execute(select(w.record_id, w.reason).order_by(w.record_id))
+    return [(row.record_id, row.reason) for row in rows]
 
 
 def requested(connection: Connection) -> Sequence[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
@@ -14,7 +15,7 @@ from countersign.ids import ACKNOWLEDGMENT, earliest_id
 from countersign.instant import from_ns, to_ms
 from countersign.log.record import RecordType
 from countersign.privacy import erase_sql as sql
-from countersign.privacy.holds import active_holds, find_holding
+from countersign.privacy.held import kept_of
 from countersign.privacy.model import Due, Erasable, years_after
 from countersign.privacy.room import Privacy
 
@@ -36,8 +37,9 @@ async def list_due(privacy: Privacy) -> AsyncIterator[Due]:
         after: str | None = ""
         while after is not None:
             found, after = await privacy.access.database.scan(_due, privacy, pages, now, after)
+            held = (await kept_of(privacy, [due.record_id for due in found])).held
             for due in found:
-                yield due
+                yield replace(due, hold=held.get(due.record_id, (None, ""))[0])
 
 
 def _due(
@@ -45,11 +47,7 @@ def _due(
 ) -> tuple[list[Due], str | None]:
     page = pages(connection, privacy, now, after)
     ended = {record.record_id: end for record, end in page if end is not None and end <= now}
-    held = find_holding(connection, privacy.access.secret, active_holds(connection), [*ended])
-    due = [
-        Due(record_id=id_, retention_ended_at=end, hold=held.get(id_, (None, ""))[0])
-        for id_, end in ended.items()
-    ]
+    due = [Due(record_id=id_, retention_ended_at=end, hold=None) for id_, end in ended.items()]
     return due, page[-1][0].record_id if len(page) == _PAGE else None
 
 

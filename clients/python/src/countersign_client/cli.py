@@ -237,8 +237,9 @@ def _show_session(session: types.CheckoutSession, *, as_json: bool) -> None:
     _show(session, "  ".join(parts), as_json=as_json)
 
 
-def _word(value: str | Iterable[str]) -> str:
-    return value if isinstance(value, str) else ",".join(value)
+def _word(value: str | Iterable[str] | None) -> str:
+    """A value of an event; None is what was erased."""
+    return value if isinstance(value, str) else ",".join(value or ["-"])
 
 
 def _show(result: object, line: str, *, as_json: bool) -> None:

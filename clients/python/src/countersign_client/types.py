@@ -679,10 +679,10 @@ class Event(Result, frozen=True, kw_only=True):
 
     created_at: datetime
 
-    data: dict[str, Any]
+    data: dict[str, Any | None]
     """Identifiers: `cbid`, `ack_id`, `clearance_id`, `checkout_session_id`, or those of a notice.
-    `buyer.failed` and `buyer.requires_input` also have `reasons` for the account that made the
-    attempt, with the codes of the verify response.
+    `cbid` is null once the buyer is erased. `buyer.failed` and `buyer.requires_input` also have
+    `reasons` for the account that made the attempt, with the codes of the verify response.
     """
 
     triggered: bool | None = None

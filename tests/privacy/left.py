@@ -1,0 +1,151 @@
+"""What is left in a database: every value, and what the keys make of identifiers."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from countersign import bootstrap
+from countersign.access.secrets import DeploymentSecret
+from countersign.buyers.zips import proved_zip_index
+from countersign.db.tables import accounts, idempotency_keys, metadata
+from countersign.evidence.canonical import canonical_json
+from countersign.identity.model import FactSource
+from tests.http.backstage import Operator
+
+ALL_ZIPS = [f"{number:05}" for number in range(100_000)]
+
+
+class Value(NamedTuple):
+    """One value, and where it stands."""
+
+    table: str
+    column: str
+    row: str
+    data: bytes
+
+
+def values(connection: Connection, secret: DeploymentSecret) -> Iterator[Value]:
+    """Every value of every table; what the secret alone opens is opened."""
+    for table in metadata.sorted_tables:
+        for row in connection.execute(select(table)).mappings():
+            name = str(next(iter(row.values())))
+            for column, value in row.items():
+                if value is not None:
+                    data = (
+                        bytes(value)
+                        if isinstance(value, bytes | memoryview)
+                        else str(value).encode()
+                    )
+                    yield Value(table.name, column, name, data)
+            if table is idempotency_keys:
+                answer = secret.open_answer(bytes(row["response"]), bytes(row["slot"]))
+                yield Value(table.name, "response, opened", name, answer)
+
+
+def everything(operator: Operator) -> tuple[list[Value], DeploymentSecret, list[str]]:
+    """All values, the secret, and the accounts."""
+
+    async def work(opened: bootstrap.Deployment) -> DeploymentSecret:
+        return opened.access.secret
+
+    secret = operator.act(work)
+    with operator.transaction() as connection:
+        found = [*values(connection, secret)]
+        return found, secret, [*connection.execute(select(accounts.c.id)).scalars()]
+
+
+def forms(identifier: str) -> list[bytes]:
+    """How an identifier could stand in a value."""
+    data = identifier.encode()
+    found = [data, data.upper(), data.hex().encode(), data.hex().upper().encode()]
+    found.append(identifier.encode("utf-16-le"))
+    for shift in range(3):
+        encoded = b64encode(b"\x00" * shift + data)
+        # Without the characters that depend on what stands before and after.
+        found.append(encoded[(shift * 8 + 5) // 6 : len(encoded) - 4])
+    return [*found, *(form.replace(b"+", b"-").replace(b"/", b"_") for form in found)]
+
+
+def naming(found: Sequence[Value], identifiers: Sequence[str]) -> set[tuple[str, str, str]]:
+    """The columns that name any of these identifiers, in whatever form."""
+    wanted = [(one, form) for one in identifiers for form in forms(one)]
+    return {
+        (value.table, value.column, one)
+        for value in found
+        for one, form in wanted
+        if form in value.data
+    }
+
+
+def keyed(
+    found: Sequence[Value], secret: DeploymentSecret, scopes: Sequence[str], names: Sequence[str]
+) -> set[tuple[str, str]]:
+    """The columns that have a keyed hash of any of these, under any field that there is."""
+    fields = [
+        *("cbid", "session_id", "checkout_session.session_id", "buyer"),
+        *("user_handle", "remembered_buyer", "cookie", "passkey"),
+    ]
+    hashes = {
+        secret.blind_index(scope, field, name)
+        for scope, field, name in product(scopes, fields, names)
+    }
+    return _having(found, hashes)
+
+
+def guessed_zips(
+    found: Sequence[Value],
+    secret: DeploymentSecret,
+    account_ids: Sequence[str],
+    cbids: Sequence[str],
+    orders: Sequence[Sequence[Any]],
+) -> set[tuple[str, str]]:
+    """The columns from which a ZIP code can be found by trying all, with the keys in hand.
+
+    `orders`: acknowledgment, session, class and address of each.
+    """
+    hashes = set[bytes]()
+    for zip_ in ALL_ZIPS:
+        hashes |= {secret.blind_index(account_id, "zip", zip_) for account_id in account_ids}
+        hashes |= {
+            bytes.fromhex(proved_zip_index(secret, cbid, zip_, source, country_assumed=assumed))
+            for cbid in cbids
+            for source, assumed in (
+                (FactSource.DOCUMENT, False),
+                (FactSource.DATABASE, False),
+                (FactSource.DOCUMENT, True),
+            )
+        }
+        for account_id, (ack_id, session_id, class_, address) in product(account_ids, orders):
+            whole = canonical_json([ack_id, session_id, zip_, class_, address]).decode()
+            hashes.add(secret.blind_index(account_id, "order", whole))
+    return _having(found, hashes)
+
+
+def _having(found: Sequence[Value], hashes: set[bytes]) -> set[tuple[str, str]]:
+    size = 16
+    return {
+        (value.table, value.column)
+        for value in found
+        for piece in _pieces(value.data, size)
+        if piece in hashes
+    }
+
+
+def _pieces(data: bytes, size: int) -> Iterator[bytes]:
+    """What could be a keyed hash in a value: its bytes, or hexadecimal digits in its text."""
+    if len(data) == size:
+        yield data
+    text = data.decode("ascii", "replace")
+    word = ""
+    for character in text + " ":
+        if character in "0123456789abcdef":
+            word += character
+            continue
+        if len(word) == 2 * size:
+            yield bytes.fromhex(word)
+        word = ""

@@ -1,0 +1,297 @@
+"""After each kind of erasure, nothing that stays leads to what was erased."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+from sqlalchemy import Connection, insert
+
+from countersign import bootstrap
+from countersign.access.audit import find_audit
+from countersign.access.references import ERASED_BUYER
+from countersign.buyers import admin
+from countersign.buyers.sql import erased_name
+from countersign.db.tables import deployment
+from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
+from countersign.privacy.erase_sql import destroy_disclosures
+from countersign.privacy.holds import list_holds, place_hold, release_hold
+from countersign.privacy.model import ErasureReason, RecordErasure
+from countersign.privacy.requests import request_erasure
+from countersign_simulators.base import Session
+from tests.http.backstage import Operator, notice_file
+from tests.privacy.left import everything, guessed_zips, keyed, naming
+from tests.remembered.conftest import Person, Shop, remembered
+from tests.storage import items
+
+pytestmark = pytest.mark.long
+
+MakeShop = Callable[..., Shop]
+IP, AGENT, ADDRESS = "203.0.113.77", "Planted/7.7", None
+
+
+@dataclass(frozen=True)
+class Bought:
+    """A buyer, and an order at each of two shops."""
+
+    person: Session
+    cbid: str
+    sessions: tuple[str, ...]
+    ack_ids: tuple[str, ...]
+    verifications: tuple[str, ...]
+
+    @property
+    def orders(self) -> list[list[Any]]:
+        pairs = zip(self.ack_ids, self.sessions, strict=True)
+        return [[ack_id, session, "accessory", ADDRESS] for ack_id, session in pairs]
+
+
+def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: int = 0) -> Bought:
+    """A live buyer with everything that can be known of one, and an order at each shop."""
+    played = shops[0].vendor.part("verified", number)
+    cbid, zip_ = shops[0].vendor.verified(played), played.shipping_zip
+    again = {"Idempotency-Key": f"verify-{number}"}
+    assert shops[0].vendor.verify(played, headers=again).json()["cbid"] == cbid
+    sessions, ack_ids = list[str](), list[str]()
+    for shop in shops:
+        session = f"planted-order-{len(sessions)}-{number}"
+        made = shop.client.post(
+            "/v1/checkout_sessions",
+            json={
+                "return_url": "https://shop.example/back",
+                "session_id": session,
+                "collect": ["identity"],
+                "cbid": cbid,
+                "shipping_zip": zip_,
+            },
+            headers={"Idempotency-Key": f"session-{session}"},
+        )
+        assert made.status_code == 200, made.text
+        ack_id = shop.client.post(
+            "/v1/notices/law/acknowledge",
+            json={
+                "initials_per_line": ["ZQ"] * 3,
+                "session_id": session,
+                "cbid": cbid,
+                "ip": IP,
+                "user_agent": AGENT,
+            },
+            headers={"Idempotency-Key": f"ack-{session}"},
+        ).json()["ack_id"]
+        order = {
+            "ack_id": ack_id,
+            "cbid": cbid,
+            "session_id": session,
+            "product_class": "accessory",
+        }
+        wrong = shop.client.post("/v1/clearances", json=order | {"shipping_zip": "00501"})
+        assert wrong.json()["reasons"] == ["zip_mismatch"], wrong.text
+        cleared = shop.client.post(
+            "/v1/clearances",
+            json=order | {"shipping_zip": zip_},
+            headers={"Idempotency-Key": f"clearance-{session}"},
+        ).json()
+        assert cleared["cleared"], cleared
+        report = {"carrier": "UPS", "tracking_number": f"1Z{session}"}
+        path = f"/v1/clearances/{cleared['clearance_id']}/fulfilment"
+        assert shop.client.post(path, json=report).status_code == 200
+        sessions.append(session)
+        ack_ids.append(ack_id)
+    remembered(operator, person, cbid)
+    for act in (admin.revoke, admin.reinstate, admin.evidence):
+        operator.act(lambda opened, act=act: act(opened.buyers, cbid, f"a letter about {cbid}"))  # type: ignore[misc]
+    rows = operator.rows("SELECT id FROM verifications WHERE cbid = :cbid", cbid=cbid)
+    checks = tuple(row["id"] for row in rows)
+    return Bought(played, cbid, tuple(sessions), tuple(ack_ids), checks)
+
+
+def hold_and_release(operator: Operator, subject: str) -> None:
+    """A hold that was placed and released; its reason names the buyer."""
+
+    async def work(opened: bootstrap.Deployment) -> None:
+        hold = await place_hold(opened.privacy, subject, f"case about {subject}")
+        await release_hold(opened.privacy, hold.id)
+
+    operator.act(work)
+
+
+def erase(operator: Operator, subject: str, *, naming: bool = False) -> None:
+    """As `countersign erase` does."""
+
+    async def work(opened: bootstrap.Deployment) -> None:
+        plan = await plan_erasure(opened.privacy, subject, with_acknowledgments=naming)
+        await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)
+
+    operator.act(work)
+
+
+def restore(operator: Operator, cbid: str) -> None:
+    """What a restore does where the buyer was erased since the backup."""
+
+    def due(connection: Connection, name: str) -> None:
+        connection.execute(insert(deployment), {"name": name, "value": ERASURE_DUE})
+
+    async def work(opened: bootstrap.Deployment) -> None:
+        await opened.database.write(due, erased_name(opened.access.secret, cbid))
+        await finish_restore(opened.privacy)
+
+    operator.act(work)
+
+
+WHOLE: Mapping[str, Callable[[Operator, str], object]] = {
+    "the buyer": erase,
+    "the buyer with acknowledgments": partial(erase, naming=True),
+    "by the buyer": lambda operator, cbid: operator.act(
+        lambda opened: request_erasure(opened.privacy, cbid)
+    ),
+    "after a restore": restore,
+}
+
+
+@pytest.fixture
+def shops(operator: Operator, live_shop: MakeShop) -> tuple[Shop, Shop]:
+    operator.publish(notice_file("law", "1"))
+    return live_shop(), live_shop()
+
+
+@pytest.mark.parametrize("how", WHOLE)
+def test_nothing_leads_to_an_erased_buyer(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person, how: str
+) -> None:
+    """No identifier, no keyed hash of one, and no ZIP code, with all keys in hand.
+
+    Also after holds, whose reasons name the buyer. Acknowledgments that stay are found by what they
+    show themselves, and their orders by nothing.
+    """
+    bought = buy(operator, shops, person)
+    hold_and_release(operator, bought.cbid)
+    hold_and_release(operator, bought.ack_ids[0])
+    before, secret, account_ids = everything(operator)
+    guessing = (secret, account_ids, [bought.cbid], bought.orders)
+    found = {column for _, column in guessed_zips(before, *guessing)}
+    assert found >= {"zip_index", "order_index", "proofs"}, "the test finds what is there"
+    assert ("events", "object_id", bought.cbid) in naming(before, [bought.cbid])
+    WHOLE[how](operator, bought.cbid)
+    left, *_ = everything(operator)
+    gone = [bought.cbid, bought.person.session_id]
+    stay = {("disclosures", "cbid_index")}
+    if how == "the buyer with acknowledgments":
+        gone += [*bought.sessions, IP, AGENT]
+        stay = set()
+    assert naming(left, gone) == set()
+    scopes = [*account_ids, "remembered", "remembered live"]
+    assert keyed(left, secret, scopes, [bought.cbid]) == stay
+    assert guessed_zips(left, *guessing) == set()
+    if not stay:
+        assert keyed(left, secret, scopes, bought.sessions) == set()
+    entries = operator.act(lambda opened: opened.database.read(find_audit, None))
+    about = [entry for entry in entries if entry.action in {"hold_placed", "evidence_shown"}]
+    assert {entry.subject for entry in about} == {ERASED_BUYER, bought.ack_ids[0]}
+    assert [hold.subject for hold in operator.act(lambda o: o.database.read(list_holds))] == [
+        ERASED_BUYER,
+        bought.ack_ids[0],
+    ]
+
+
+def test_the_audit_names_the_buyer_until_the_erasure(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person
+) -> None:
+    """By the buyer it is found, in the reasons too; the rows themselves never name one."""
+    bought = buy(operator, shops, person)
+    entries = operator.act(lambda opened: opened.database.read(find_audit, bought.cbid))
+    assert [entry.action.value for entry in entries] == [
+        "buyer_revoked",
+        "buyer_reinstated",
+        "evidence_shown",
+    ]
+    assert {entry.subject for entry in entries} == {bought.cbid}
+    assert {entry.details["reason"] for entry in entries} == {f"a letter about {bought.cbid}"}
+    rows = operator.rows("SELECT * FROM audit_log")
+    assert bought.cbid not in str(rows)
+    references = [row["subject"] for row in rows if row["subject"].startswith("ref_")]
+    assert len(set(references)) == len(references) == 3
+
+
+def test_nothing_leads_to_what_an_erased_acknowledgment_was_about(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person
+) -> None:
+    """The buyer stays; the order, its session and its ZIP code cannot be found by trying."""
+    bought = buy(operator, shops, person)
+    hold_and_release(operator, bought.ack_ids[0])
+    ack_id, session = bought.ack_ids[0], bought.sessions[0]
+    erase(operator, ack_id)
+    left, secret, account_ids = everything(operator)
+    assert naming(left, [session]) == {("idempotency_keys", "response, opened", session)}
+    own = [value for value in left if value.table != "idempotency_keys"]
+    # What the vendor asked of its other session of this order is no part of the acknowledgment.
+    assert keyed(own, secret, account_ids, [session]) == {("checkout_sessions", "session_index")}
+    assert guessed_zips(left, secret, [], [], bought.orders[:1]) == set()
+    uses = {v.column for v in left if v.table == "acknowledgment_uses" and v.row == ack_id}
+    assert uses >= {"clearance_id", "cbid_index", "order_index"}
+    assert "cbid" not in uses
+    mine = [v for v in left if v.table == "acknowledgment_uses" and v.row == ack_id]
+    assert keyed(mine, secret, account_ids, [bought.cbid]) == set()
+
+
+def test_an_erased_verification_leaves_no_zip_of_its_own(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person
+) -> None:
+    """The buyer stays verified for the ZIP code that was proved, until that has expired."""
+    bought = buy(operator, shops, person)
+    [check, *_] = bought.verifications
+    erase(operator, check)
+    left, secret, account_ids = everything(operator)
+    orders: list[list[Any]] = []
+    guessing = (secret, account_ids, [bought.cbid], orders)
+    of_checks = [value for value in left if value.table == "verifications"]
+    assert guessed_zips(of_checks, *guessing) == set()
+    order = {"cbid": bought.cbid, "shipping_zip": bought.person.shipping_zip}
+    assert shops[0].vendor.status(bought.cbid)["status"] == "verified", order
+    # As retention meets it: expired long ago.
+    rows = operator.rows("SELECT proofs FROM buyers WHERE cbid = :cbid", cbid=bought.cbid)
+    proofs = msgspec.json.decode(rows[0]["proofs"])
+    past = [proof | {"expires_at": 0} for proof in proofs]
+    change = "UPDATE buyers SET proofs = :proofs WHERE cbid = :cbid"
+    operator.execute(change, proofs=msgspec.json.encode(past).decode(), cbid=bought.cbid)
+
+    def forget(connection: Connection) -> None:
+        destroy_disclosures(connection, RecordErasure([check], items.fact(items.account())))
+
+    operator.act(lambda opened: opened.database.write(forget))
+    left, *_ = everything(operator)
+    of_buyers = [value for value in left if value.table == "buyers"]
+    assert guessed_zips(of_buyers, *guessing) == set()
+
+
+def test_a_request_sent_again_after_the_erasure_is_judged_again(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person
+) -> None:
+    """What was kept to be repeated named the buyer, and is gone with the buyer."""
+    bought = buy(operator, shops, person)
+    verify, again = shops[0].vendor.verify, {"Idempotency-Key": "verify-0"}
+    assert verify(bought.person, headers=again).headers["idempotent-replayed"] == "true"
+    erase(operator, bought.cbid)
+    answer = verify(bought.person, headers=again)
+    assert "idempotent-replayed" not in answer.headers
+    assert answer.json()["cbid"] != bought.cbid
+
+
+def test_events_of_an_erased_buyer_stay_in_their_place(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person
+) -> None:
+    """A reader that pages through them loses none, and learns no identifier."""
+    bought = buy(operator, shops, person)
+    other = buy(operator, shops, person, 1)
+    client = shops[0].client
+    before = client.get("/v1/events", params={"limit": 100}).json()["data"]
+    erase(operator, bought.cbid)
+    after = client.get("/v1/events", params={"limit": 100}).json()["data"]
+    assert [e["id"] for e in after] == [e["id"] for e in before]
+    named = [e["data"]["cbid"] for e in after if e["type"].startswith("buyer.")]
+    assert None in named
+    assert bought.cbid not in named
+    assert other.cbid in named

@@ -1,0 +1,364 @@
+"""A hold on any record of an order keeps what the order needs, and nothing else of its buyer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from sqlalchemy import Connection, insert
+
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sql import erased_name
+from countersign.clearances.clear import clear_order
+from countersign.clearances.fulfil import fulfil_order
+from countersign.clearances.schemas import FulfilmentRequest
+from countersign.db.tables import deployment
+from countersign.dossiers.dossier import dossier
+from countersign.dossiers.schemas import DossierQuery
+from countersign.errors import OnHold
+from countersign.evidence.verification import dossier_of
+from countersign.mode import Mode
+from countersign.notices import publish as publishing
+from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
+from countersign.privacy.holds import place_hold, release_hold
+from countersign.privacy.model import ErasureReason
+from countersign.privacy.requests import (
+    ErasureOutcome,
+    carry_out_request,
+    carry_out_waiting,
+    request_erasure,
+    requested,
+)
+from tests.clearances.desk import NOBODY, order
+from tests.http.backstage import another_deployment, notice_file
+from tests.support.engines import ENGINES, engine_server
+from tests.verification.inside import Insider, Stage, staged
+
+pytestmark = pytest.mark.long
+
+ATTEMPTS_MAX: Final = 3
+
+
+@dataclass
+class Check:
+    """An identity check, as the oracle knows it."""
+
+    account: int
+    verified: bool
+
+
+@dataclass
+class Order:
+    """The records of an order, and the check that it rests on."""
+
+    account: int
+    ack_id: str
+    clearance_id: str
+    rests_on: str | None
+    reports: list[str] = field(default_factory=list)
+
+    @property
+    def own(self) -> set[str]:
+        return {self.ack_id, self.clearance_id, *self.reports}
+
+    @property
+    def needs(self) -> set[str]:
+        return self.own | ({self.rests_on} if self.rests_on else set())
+
+
+class World:
+    """A buyer, who is somebody new after each erasure, at two shops."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        first = stage.insider()
+        self.shops: list[Insider] = [first, stage.insider(first.playing)]
+        self.person = first.part("verified")
+        notices = stage.opened.notices
+        content = stage.do(
+            publishing.publish(notices, notice_file("law", "1").encode(), "")
+        ).content
+        against = "https://law.example/text"
+        stage.do(publishing.review(notices, content.id, content.version, "A. Reader", against))
+        stage.do(notices.registry.notices(fresh=True))
+        self._numbers = count(1)
+
+    def verify(self, account: int, zip_: str | None = None) -> tuple[str, str, bool]:
+        """Verify the person: the identifiers of buyer and check, and whether it was verified."""
+        result = self.shops[account].verify(self.person, zip_)
+        own = self.shops[account].account_id
+        rows = self.stage.rows(
+            "SELECT id, status FROM verifications WHERE account_id = :own ORDER BY id", own=own
+        )
+        return result.cbid, rows[-1]["id"], rows[-1]["status"] == BuyerStatus.VERIFIED
+
+    def buy(self, account: int, cbid: str) -> tuple[str, str]:
+        who, rooms = self.shops[account].principal, self.stage.opened
+        session = f"order-{next(self._numbers)}"
+        notice = self.stage.do(rooms.notices.registry.in_force("law", Mode.LIVE))
+        submission = Submission(
+            initials_per_line=["JD"] * 3,
+            session_id=session,
+            cbid=cbid,
+            notice_version=None,
+            origin=NOBODY,
+        )
+        made = self.stage.do(acknowledge(rooms.acknowledgments, who, notice, submission))
+        asked = order(made.ack_id, cbid, session, self.person.shipping_zip)
+        decision = self.stage.do(clear_order(rooms.clearances, who, asked)).decision
+        return made.ack_id, decision.clearance_id
+
+    def fulfil(self, account: int, clearance_id: str) -> str:
+        who, report = self.shops[account].principal, FulfilmentRequest(carrier="UPS")
+        room = self.stage.opened.clearances
+        return self.stage.do(fulfil_order(room, who, clearance_id, report)).fulfilment_id
+
+    def dossier(self, one: Order) -> bytes:
+        room, who = self.stage.opened.acknowledgments, self.shops[one.account].principal
+        self.stage.do(self.stage.opened.log.seal.settle())
+        return self.stage.do(dossier(room, who, one.ack_id, DossierQuery()))
+
+    def hold(self, subject: str) -> str:
+        return self.stage.do(place_hold(self.stage.opened.privacy, subject, "case 7")).id
+
+    def release(self, hold: str) -> None:
+        """As `countersign holds release` does."""
+        privacy = self.stage.opened.privacy
+        self.stage.do(release_hold(privacy, hold))
+        for cbid in self.stage.do(privacy.access.database.read(requested)):
+            self.stage.do(carry_out_request(privacy, cbid))
+        self.stage.do(carry_out_waiting(privacy))
+
+    def erase(self, subject: str, *, naming: bool = False) -> set[str]:
+        """As `countersign erase` does; gives what a hold has kept."""
+        privacy = self.stage.opened.privacy
+        plan = self.stage.do(plan_erasure(privacy, subject, with_acknowledgments=naming))
+        return set(self.stage.do(erase_planned(privacy, plan, ErasureReason.REQUEST)))
+
+    def request(self, cbid: str) -> ErasureOutcome:
+        return self.stage.do(request_erasure(self.stage.opened.privacy, cbid))
+
+    def restore(self, cbid: str) -> None:
+        """What a restore does where this buyer was erased since the backup."""
+        privacy = self.stage.opened.privacy
+        name = erased_name(privacy.access.secret, cbid)
+
+        def due(connection: Connection) -> None:
+            connection.execute(deployment.delete().where(deployment.c.name == name))
+            connection.execute(insert(deployment), {"name": name, "value": ERASURE_DUE})
+
+        self.stage.do(privacy.access.database.write(due))
+        self.stage.do(finish_restore(privacy))
+
+    def shown(self) -> set[str]:
+        """The records that still show what is personal in them."""
+        rows = self.stage.rows(
+            "SELECT d.record_id FROM disclosures d JOIN shred_keys k ON k.record_id = d.record_id"
+        )
+        return {row["record_id"] for row in rows}
+
+
+class HoldsOnOrders(RuleBasedStateMachine):
+    """Purchases, holds and erasures in any order, with what must be true, in sets."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.cbid: str | None = None
+        self.checks: dict[str, Check] = {}
+        self.orders: list[Order] = []
+        self.of_buyer: set[str] = set()
+        """The checks of the buyer who is there now; the orders that name the buyer."""
+        self.erased: set[str] = set()
+        self.waiting: set[str] = set()
+        self.asked = False
+        self.held: dict[str, str] = {}
+        self.accounts = [shop.account_id for shop in world.shops]
+
+    def teardown(self) -> None:
+        for hold in [*self.held]:
+            self.release_one(hold)
+        if self.cbid is not None:
+            self.world.erase(self.cbid)
+
+    # The oracle.
+
+    def on_it(self, record: str) -> bool:
+        """Whether a hold is on this very record, its account or its buyer."""
+        of_orders = [one.account for one in self.orders if record in one.own]
+        account = of_orders[0] if of_orders else self.checks[record].account
+        subjects = {record, self.accounts[account]}
+        if record in self.of_buyer and self.cbid is not None:
+            subjects.add(self.cbid)
+        return not subjects.isdisjoint(self.held.values())
+
+    def is_held(self, record: str) -> bool:
+        return self.on_it(record) or any(
+            record in one.needs and any(self.on_it(other) for other in one.needs)
+            for one in self.orders
+        )
+
+    def is_buyer_held(self) -> bool:
+        own = {self.accounts[c.account] for id_, c in self.checks.items() if id_ in self.of_buyer}
+        return not {self.cbid, *own}.isdisjoint(self.held.values())
+
+    def take_away(self, planned: set[str]) -> set[str]:
+        """Erase the buyer with these; gives what holds keep."""
+        planned -= self.erased
+        kept = {record for record in planned if self.is_held(record)}
+        self.erased |= planned - kept
+        self.waiting |= kept
+        self.cbid, self.asked, self.of_buyer = None, False, set()
+        return kept
+
+    def own_checks(self) -> set[str]:
+        return {id_ for id_ in self.checks if id_ in self.of_buyer}
+
+    # What happens.
+
+    @rule(account=st.integers(0, 1))
+    def verify(self, account: int) -> None:
+        self._verify(account, None)
+
+    @rule(account=st.integers(0, 1))
+    def attempt(self, account: int) -> None:
+        """Another ZIP code: a check that no order rests on."""
+        if sum(not check.verified for check in self.checks.values()) < ATTEMPTS_MAX and self.cbid:
+            self._verify(account, "00501")
+
+    def _verify(self, account: int, zip_: str | None) -> None:
+        cbid, check, verified = self.world.verify(account, zip_)
+        if cbid != self.cbid:
+            assert self.cbid is None
+            self.cbid = cbid
+        if check not in self.checks:
+            self.checks[check] = Check(account, verified)
+            self.of_buyer.add(check)
+
+    @rule(account=st.integers(0, 1), fulfilled=st.booleans())
+    def buy(self, account: int, fulfilled: bool) -> None:
+        if self.cbid is None:
+            return
+        ack_id, clearance_id = self.world.buy(account, self.cbid)
+        own = [
+            (c.verified, id_)
+            for id_, c in self.checks.items()
+            if c.account == account and id_ in self.of_buyer
+        ]
+        one = Order(account, ack_id, clearance_id, max(own)[1] if own else None)
+        if fulfilled:
+            one.reports.append(self.world.fulfil(account, clearance_id))
+        self.orders.append(one)
+        self.of_buyer |= one.own
+
+    @rule(data=st.data())
+    def hold(self, data: st.DataObject) -> None:
+        subjects = [record for one in self.orders for record in sorted(one.own)]
+        subjects += [*self.checks, *self.accounts, *([self.cbid] if self.cbid else [])]
+        subject = data.draw(st.sampled_from(subjects))
+        self.held[self.world.hold(subject)] = subject
+
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        if self.held:
+            self.release_one(data.draw(st.sampled_from(sorted(self.held))))
+
+    def release_one(self, hold: str) -> None:
+        self.world.release(hold)
+        del self.held[hold]
+        if self.asked and not self.is_buyer_held():
+            self.take_away(self.own_checks())
+        gone = {record for record in self.waiting if not self.is_held(record)}
+        self.erased |= gone
+        self.waiting -= gone
+
+    @rule(how=st.sampled_from(["command", "naming", "buyer", "restore"]))
+    def erase(self, how: str) -> None:
+        if self.cbid is None:
+            return
+        if self.is_buyer_held():
+            if how == "buyer":
+                assert self.world.request(self.cbid) is ErasureOutcome.ON_HOLD
+                self.asked = True
+            elif how != "restore":
+                with pytest.raises(OnHold):
+                    self.world.erase(self.cbid, naming=how == "naming")
+            return
+        cbid, planned = self.cbid, self.own_checks()
+        if how == "naming":
+            planned |= {r for one in self.orders for r in one.own if r in self.of_buyer}
+        kept = self.take_away(planned)
+        if how == "buyer":
+            outcome = ErasureOutcome.KEPT if kept else ErasureOutcome.ERASED
+            assert self.world.request(cbid) is outcome
+        elif how == "restore":
+            self.world.restore(cbid)
+        else:
+            assert self.world.erase(cbid, naming=how == "naming") == kept
+
+    @rule(data=st.data())
+    def erase_order(self, data: st.DataObject) -> None:
+        left = [one for one in self.orders if one.own - self.erased]
+        if not left:
+            return
+        one = data.draw(st.sampled_from(left))
+        if any(self.is_held(record) for record in one.own - self.erased):
+            with pytest.raises(OnHold):
+                self.world.erase(one.ack_id)
+            return
+        self.world.erase(one.ack_id)
+        self.erased |= one.own
+        self.waiting -= one.own
+
+    @invariant()
+    def what_is_not_erased_is_shown(self) -> None:
+        known = {r for one in self.orders for r in one.own} | self.checks.keys()
+        assert self.world.shown() & known == known - self.erased
+
+
+@pytest.fixture(params=ENGINES)
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+    """Open a deployment of this test alone, on each engine."""
+    with staged(another_deployment(tmp_path / "data", engine_server(request))) as made:
+        yield made
+
+
+def test_a_hold_on_an_order_keeps_what_it_needs_whatever_happens(stage: Stage) -> None:
+    """For holds on any record, erasures in every way, and purchases before and after."""
+    world = World(stage)
+    run_state_machine_as_test(
+        lambda: HoldsOnOrders(world),  # type: ignore[arg-type]  # a factory will do
+        settings=settings(max_examples=12, stateful_step_count=16, deadline=None),
+    )
+
+
+@pytest.mark.parametrize("on", ["acknowledgment", "clearance", "fulfilment", "check"])
+def test_a_held_order_keeps_its_dossier_when_its_buyer_is_erased(stage: Stage, on: str) -> None:
+    """Initials, decision, report, and the check that they rest on; no other check of the buyer."""
+    world = World(stage)
+    cbid, check, _ = world.verify(0)
+    other = world.verify(1)[1]
+    one = Order(0, *world.buy(0, cbid), check)
+    one.reports.append(world.fulfil(0, one.clearance_id))
+    before = world.dossier(one)
+    subjects = {"acknowledgment": one.ack_id, "clearance": one.clearance_id, "check": check}
+    hold = world.hold(subjects.get(on, one.reports[0]))
+    assert world.request(cbid) is ErasureOutcome.KEPT
+    assert other not in world.shown()
+    assert one.needs <= world.shown()
+    shown = dossier_of(world.dossier(one))
+    assert {r.id: r.shown for r in shown.records} == {
+        r.id: r.shown for r in dossier_of(before).records
+    }
+    world.release(hold)
+    assert check not in world.shown()
+    assert one.own <= world.shown()
