@@ -116,7 +116,10 @@ export async function check(order) {
     if (session.status === "open") order.reasons = session.reasons;
     else if (session.status !== "completed") stop(order, [session.status]);
     // An id that does not exist is not cleared either.
-    else Object.assign(order, { ack_id: session.ack_id ?? "none", cbid: session.cbid ?? "none" });
+    else {
+      const { ack_id, cbid, receipt } = session;
+      Object.assign(order, { ack_id: ack_id ?? "none", cbid: cbid ?? "none", receipt: receipt ?? "" });
+    }
     save();
     if (!order.ack_id) return;
   }
@@ -138,28 +141,42 @@ export async function check(order) {
   save();
 }
 
+/** Orders of which a parcel is being reported. @type {Set<string>} */
+const leaving = new Set();
+
 /**
- * Decide once more, and report the parcel if it may leave. Look at `order.shipped` afterwards.
+ * Decide once more, and report the parcel if it may leave: once, however often the button is pressed.
  *
  * @param {Order} order
  * @param {string} tracking_number
+ * @returns {Promise<string>} Why it may not leave, as a word for the page; empty if it may.
  */
 export async function ship(order, tracking_number) {
-  await check(order);
-  if (payment(order) !== "captured" || order.shipped) return;
-  if (order.clearance_id) {
-    await client.clearances.fulfil(order.clearance_id, { carrier: "UPS", tracking_number });
+  if (order.shipped) return "reported_already";
+  if (leaving.has(order.id)) return "being_reported";
+  leaving.add(order.id);
+  try {
+    await check(order);
+    if (order.shipped) return "reported_already";
+    if (payment(order) !== "captured") return "not_paid";
+    if (order.clearance_id) {
+      await client.clearances.fulfil(order.clearance_id, { carrier: "UPS", tracking_number });
+    }
+    order.shipped = tracking_number;
+    save();
+    return "";
+  } finally {
+    leaving.delete(order.id);
   }
-  order.shipped = tracking_number;
-  save();
 }
 
-/** Report the signature of an adult, which some orders need. @param {Order} order */
+/** Report the signature of an adult, which some orders need. @param {Order} order @returns {Promise<string>} As `ship`. */
 export async function sign(order) {
-  if (!order.clearance_id || !order.shipped || order.signed) return;
+  if (!order.clearance_id || !order.shipped || order.signed) return "";
   await client.clearances.fulfil(order.clearance_id, { adult_signature_obtained: true });
   order.signed = true;
   save();
+  return "";
 }
 
 /**

@@ -83,6 +83,17 @@ ${waiting && html`${order.needs === "unknown" && html`<p>It is not known whether
 ${order.shipped && html`<p>Shipped: ${order.shipped}</p>`}${order.ack_id && html`<p>Proof of your initials: ${order.ack_id}</p>`}`);
 }
 
+/** @type {Record<string, string>} */
+const NOT_SHIPPED = {
+  being_reported: "This parcel is being reported by another request at this moment. Look at the parcels again before you hand it over.",
+  reported_already: "This parcel was reported before. Nothing was reported again: is there a second one with the same order?",
+  not_paid: "The payment of this order is not captured.",
+};
+
+/** @param {Order} order @param {string} refused */
+export const notShipped = (order, refused) => page("Do not ship", html`<p>${NOT_SHIPPED[refused]}</p>${why(order)}
+<p><a href="/dispatch">Parcels</a></p>`);
+
 /** @param {Record<string, unknown>} obligation */
 function duty({ type, text, what }) {
   if (type === "package_label") return html`<p>Print on the parcel: <q>${text}</q></p>`;

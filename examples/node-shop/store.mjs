@@ -13,6 +13,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
  * @property {string} [session] The checkout session; `link` is the buyer's way to it.
  * @property {string} [link]
  * @property {string} [ack_id]
+ * @property {string} [receipt] The log's promise to have the record: `receipts.mjs` collects them.
  * @property {string} [cbid]
  * @property {string} [clearance_id]
  * @property {string[]} reasons Why it is not cleared.

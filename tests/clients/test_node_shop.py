@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -249,6 +250,62 @@ def test_a_revoked_buyer_stops_the_parcel(shop: Shop, customer: Customer) -> Non
     refused = customer.client.post(parcel, data={"tracking_number": "1Z9"}, headers=headers)
     assert (refused.status_code, "withdrawn" in refused.text) == (409, True)
     assert order["id"] not in page.response.text
+
+
+def test_parcels_that_are_reported_at_once_are_reported_once(
+    shop: Shop, customer: Customer
+) -> None:
+    """The others read that this one is under way, or was reported."""
+    customer.buy()
+    shop.is_now("authorised", "captured")
+    customer.client.auth = STAFF
+    parcel = f"{shop.url}/dispatch/{shop.last()['id']}"
+
+    def report(number: int) -> httpx2.Response:
+        data, headers = {"tracking_number": f"1Z{number}"}, {"Origin": shop.url}
+        return httpx2.post(parcel, data=data, headers=headers, auth=STAFF, timeout=30, verify=False)
+
+    with ThreadPoolExecutor(5) as pool:
+        answers = [*pool.map(report, range(5))]
+    assert sorted(answer.status_code for answer in answers) == [303, 409, 409, 409, 409]
+    refused = [answer.text for answer in answers if answer.status_code == 409]
+    assert all("is being reported" in text or "was reported before" in text for text in refused)
+    (fulfilment,) = shop.client.clearances.retrieve(shop.last()["clearance_id"]).fulfilments
+    assert fulfilment.tracking_number == shop.last()["shipped"]
+
+
+def test_the_receipts_of_all_orders_are_collected(
+    shop: Shop, customer: Customer, tmp_path: Path
+) -> None:
+    """Byte for byte as the service gave them, each once, while the shop runs."""
+    customer.buy()
+    shop.is_now("authorised", "captured")
+    order, folder = shop.last(), tmp_path / "receipts"
+    receipt = shop.client.checkout_sessions.retrieve(order["session"]).receipt
+    command = ["node", "receipts.mjs", str(folder)]
+    for _ in range(2):
+        done = subprocess.run(
+            command, cwd=shop.folder, env=shop.environment, capture_output=True, check=True
+        )
+    assert done.stdout == b"0 receipts were new.\n"
+    assert (folder / f"{order['ack_id']}.txt").read_text("utf-8") == receipt
+    assert [*tmp_path.iterdir()] == [folder]
+
+
+def test_a_shop_with_a_live_key_has_a_password_of_its_own(closed: Shop) -> None:
+    """It does not start with the one that everyone knows."""
+    environment = closed.environment | {"COUNTERSIGN_API_KEY": "csign_sk_live_" + "a" * 43}
+    for password in ({}, {"SHOP_PASSWORD": ""}):
+        done = subprocess.run(
+            ["node", "shop.mjs"],
+            cwd=closed.folder,
+            env=environment | password,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, "Set SHOP_PASSWORD" in done.stderr) == (1, True)
 
 
 def test_the_shop_has_the_types_of_the_client(closed: Shop) -> None:
