@@ -5,7 +5,9 @@ Needs a running Countersign and Python, and no package:
     COUNTERSIGN_API_KEY=csign_sk_test_… python3 examples/storefront/shop.py
 
 `make demo` starts both. COUNTERSIGN_BASE_URL is where Countersign is, SHOP_PORT where the shop is,
-and SHOP_WEBHOOK_SECRET the secret of a webhook endpoint for /webhooks, if there is one.
+and SHOP_WEBHOOK_SECRET the secret of a webhook endpoint for /webhooks, if there is one. Orders are
+in memory, so their receipts are written at once, into the directory SHOP_RECEIPTS_DIR, if it is
+set: for `countersign log monitor --receipts`.
 """
 
 from __future__ import annotations
@@ -45,9 +47,10 @@ class Visit:
 class Shop:
     """Carts and orders, in memory: a restart forgets them."""
 
-    def __init__(self, service: Countersign, url: str) -> None:
+    def __init__(self, service: Countersign, url: str, receipts: Path | None = None) -> None:
         self.service = service
         self.url = url
+        self._receipts = receipts
         self._visits: dict[str, Visit] = {}
         self._orders: dict[str, Order] = {}
         self._lock = Lock()
@@ -136,6 +139,16 @@ class Shop:
             if order.session is not None and order.state in {"released", "not_cleared"}:
                 # Someone who was not cleared is verified again with the next order.
                 visit.cbid = order.session["cbid"] if order.paid else None
+            if order.session is not None and order.session.get("receipt"):
+                self._keep(order.session["ack_id"], order.session["receipt"])
+
+    def _keep(self, ack_id: str, receipt: str) -> None:
+        """Keep what the log has promised: without it no one can show that a record is missing."""
+        if self._receipts is not None:
+            # The monitor reads each file of the directory, so the unfinished one is beside it.
+            unfinished = self._receipts.parent / f".{self._receipts.name}.{ack_id}"
+            unfinished.write_text(receipt, encoding="utf-8", newline="")
+            unfinished.replace(self._receipts / f"{ack_id}.txt")
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> bool:
         """Take a webhook: a buyer who never comes back has ordered, too."""
@@ -300,7 +313,10 @@ def main() -> int:
         print(f"The shop cannot use port {port}: {error.strerror}.", file=sys.stderr)
         return 1
     # Another name than the service's, so that browsers keep their cookies apart.
-    Handler.shop = Shop(service, f"http://localhost:{port}")
+    receipts = Path(kept).resolve() if (kept := os.environ.get("SHOP_RECEIPTS_DIR")) else None
+    if receipts is not None:
+        receipts.mkdir(parents=True, exist_ok=True)
+    Handler.shop = Shop(service, f"http://localhost:{port}", receipts)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     print(f"The shop is open: {Handler.shop.url}", flush=True)
     with server:

@@ -133,8 +133,11 @@ def test_a_website_of_plain_html_takes_a_cleared_order(website: tuple[str, Path]
         declined = shopper.come_back(shopper.send(decline, decline.form))
         assert declined.heading == "We cannot send your order"
         assert shopper.open("/order.php?order=cs_unknown").status == 404
-    (listed,) = run(bash(PLAIN_HTML)[1:], [], folder, {})
+    listed, _ = run(bash(PLAIN_HTML)[1:], [], folder, {})
     (shipped,) = listed.split()
     kept = json.loads((folder / shipped).read_text())
     assert kept["zip"] == "94105"
     assert kept["evidence"].startswith("ack_")
+    assert (folder / "receipts" / f"{kept['evidence']}.txt").read_text("utf-8") == kept["receipt"]
+    assert len([*folder.glob("receipts/*")]) == 1
+    assert "/receipt/v1" in kept["receipt"].partition("\n")[0]

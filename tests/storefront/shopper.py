@@ -37,6 +37,7 @@ class Storefront:
     key: str
     process: subprocess.Popen[bytes]
     log: Path
+    receipts: Path
 
     def shopper(self) -> Shopper:
         return Shopper(self.url)
@@ -51,12 +52,14 @@ def running_shop(service: str, key: str, directory: Path) -> Iterator[Storefront
         "COUNTERSIGN_API_KEY": key,
         "SHOP_WEBHOOK_SECRET": SECRET,
         "SHOP_PORT": str(port),
+        "SHOP_RECEIPTS_DIR": str(directory / "kept" / "receipts"),
     }
     command = [sys.executable, "-S", "-E", str(ROOT / "examples" / "storefront" / "shop.py")]
     log = directory / f"shop-{port}.log"
     with running(command, environment, log) as process:
         wait_for(process, log, "The shop is open")
-        yield Storefront(f"http://localhost:{port}", key, process, log)
+        receipts = directory / "kept" / "receipts"
+        yield Storefront(f"http://localhost:{port}", key, process, log, receipts)
         process.terminate()
         assert process.wait(20) == 0
 

@@ -60,6 +60,17 @@ def test_a_purchase_is_released_after_identity_and_initials(
     assert acknowledgment["capture"] == "hosted"
 
 
+def test_the_receipt_of_an_order_is_kept(
+    shopper: Shopper, storefront: Storefront, vendor: httpx2.Client
+) -> None:
+    """Byte for byte, in a directory that a monitor reads."""
+    assert buy(shopper, "mill") == "Paid and released"
+    ack_id = newest(vendor)["ack_id"]
+    session = vendor.get(f"/v1/checkout_sessions/{newest(vendor)['checkout_session_id']}").json()
+    assert (storefront.receipts / f"{ack_id}.txt").read_text("utf-8") == session["receipt"]
+    assert [*storefront.receipts.parent.iterdir()] == [storefront.receipts]
+
+
 @pytest.mark.parametrize(
     ("product", "address"),
     [("apron", {}), ("handguard", {"state": "NV", "zip": "89101"})],

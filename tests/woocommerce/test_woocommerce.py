@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from countersign_client.testing import webhook_message
 from tests.cli.serving import wait_until
+from tests.docs.markdown import ROOT, read
 from tests.woocommerce.conftest import Browser, Order, Shop, nonce_in
 
 pytestmark = [pytest.mark.wordpress, pytest.mark.long, pytest.mark.one_engine]
@@ -55,6 +57,25 @@ def test_a_webhook_is_enough_if_the_buyer_never_comes_back(shop: Shop, browser: 
     order = shop.cleared(browser, returns=False)
     wait_until(lambda: order.state == "cleared", "the webhook")
     assert "Thank you" in browser.pay(order.url)
+
+
+def test_the_receipts_of_all_orders_are_collected(
+    shop: Shop, browser: Browser, tmp_path: Path
+) -> None:
+    """As the guide has it: byte for byte, each once."""
+    order = shop.cleared(browser)
+    folder = tmp_path / "receipts"
+    (command,) = (
+        block.text
+        for block in read(ROOT / "docs" / "woocommerce.md").blocks
+        if "collect" in block.text
+    )
+    code = command.partition("'")[2].rpartition("'")[0].replace("/var/lib/receipts", str(folder))
+    said = [shop.wp.command(code) for _ in range(2)]
+    assert said[0] != said[1] == "0 receipts were new.\n"
+    session = shop.client.checkout_sessions.retrieve(order.data["session"])
+    assert (folder / f"{session.ack_id}.txt").read_text("utf-8") == session.receipt
+    assert [*tmp_path.iterdir()] == [folder]
 
 
 def test_goods_without_a_class_are_sold_as_ever(shop: Shop, browser: Browser) -> None:

@@ -86,6 +86,18 @@ class WordPress:
         assert response.status_code == 200, response.text
         return response.json()["returned"]
 
+    def command(self, code: str) -> str:
+        """Run `php -r CODE` in the folder of WordPress; gives what it prints."""
+        own = {"PATH": os.environ["PATH"], "BACKSTAGE": self.secret}
+        host = {"SHOP_HOST": self.url.removeprefix("http://")}
+        # The program itself is elsewhere, by links.
+        command = [_command("php"), "-r", f"require 'prepend.php'; {code}"]
+        done = subprocess.run(
+            command, env=own | host, cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def complaints(self) -> list[str]:
         """What PHP and WordPress had to say, but for WordPress's own deprecated code."""
         log = self.folder / "debug.log"

@@ -40,6 +40,8 @@ final class Orders {
 		// Of the session, or not_needed.
 		'status'      => '',
 		'ack'         => '',
+		// Of each acknowledgment of the order, also of one for another address: see Receipts.
+		'receipts'    => array(),
 		'buyer'       => '',
 		'clearance'   => '',
 		// true, false, or null: not decided.
@@ -312,12 +314,18 @@ final class Orders {
 		if ( 'open' === $data['status'] ) {
 			$session = Client::get( '/v1/checkout_sessions/' . rawurlencode( $data['session'] ) );
 			if ( 'open' !== ( $session['status'] ?? 'open' ) ) {
+				$ack      = (string) ( $session['ack_id'] ?? '' );
+				$receipts = $data['receipts'];
+				if ( '' !== $ack && is_string( $session['receipt'] ?? null ) ) {
+					$receipts[ $ack ] = $session['receipt'];
+				}
 				self::note(
 					$order,
 					array(
-						'status' => (string) $session['status'],
-						'ack'    => (string) ( $session['ack_id'] ?? '' ),
-						'buyer'  => (string) ( $session['cbid'] ?? '' ),
+						'status'   => (string) $session['status'],
+						'ack'      => $ack,
+						'receipts' => $receipts,
+						'buyer'    => (string) ( $session['cbid'] ?? '' ),
 					)
 				);
 			}

@@ -252,7 +252,7 @@ function wc_get_order( $order = false ) {
 
 /** The same file, and WC_Order_Query: `meta_key` and `meta_value` are passed on to WP_Query. */
 function wc_get_orders( $args ) {
-	return get_posts( array( 'post_type' => $args['type'], 'numberposts' => $args['limit'], 'fields' => 'ids', 'post_status' => array_keys( wc_get_order_statuses() ), 'meta_key' => $args['meta_key'], 'meta_value' => $args['meta_value'] ) );
+	return get_posts( array( 'post_type' => $args['type'], 'numberposts' => $args['limit'], 'fields' => 'ids', 'post_status' => array_keys( wc_get_order_statuses() ), 'meta_key' => $args['meta_key'] ?? '', 'meta_value' => $args['meta_value'] ?? '' ) );
 }
 
 function wc_get_order_statuses() {
