@@ -10,7 +10,7 @@ let count = 0;
 for (const { ack_id = "", receipt } of orders.values()) {
   const name = `${ack_id}.txt`, file = join(folder, name);
   if (!receipt || !/^ack_[0-9a-z]+$/.test(ack_id) || existsSync(file)) continue;
-  // The monitor reads each file of the directory, so the unfinished one is beside it.
+  // The monitor reads each file of the directory, so the unfinished one is next to it.
   const unfinished = join(dirname(folder), `.${basename(folder)}.${name}`);
   writeFileSync(unfinished, receipt);
   renameSync(unfinished, file);

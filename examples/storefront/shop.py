@@ -145,7 +145,7 @@ class Shop:
     def _keep(self, ack_id: str, receipt: str) -> None:
         """Keep what the log has promised: without it no one can show that a record is missing."""
         if self._receipts is not None:
-            # The monitor reads each file of the directory, so the unfinished one is beside it.
+            # The monitor reads each file of the directory, so the unfinished one is next to it.
             unfinished = self._receipts.parent / f".{self._receipts.name}.{ack_id}"
             unfinished.write_text(receipt, encoding="utf-8", newline="")
             unfinished.replace(self._receipts / f"{ack_id}.txt")

@@ -44,7 +44,7 @@ final class Receipts {
 	}
 
 	/**
-	 * Write one, unless it is there. The monitor reads each file of the directory, so the unfinished one is beside it.
+	 * Write one, unless it is there. The monitor reads each file of the directory, so the unfinished one is next to it.
 	 *
 	 * @param string $directory The directory.
 	 * @param string $ack       The acknowledgment.
