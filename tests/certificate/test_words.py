@@ -229,7 +229,7 @@ def test_the_parties_are_those_whose_records_the_acknowledgment_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capture", "source", "operator", "vendor", "browser"),
+    ("capture", "source", "operator", "vendor", "client"),
     [
         ("vendor_api", "body", "Who the parties are.", "as which buyer. The IP address. The", None),
         ("vendor_api", "connection", "parties are. The IP address.", "as which buyer.", None),
@@ -237,18 +237,18 @@ def test_the_parties_are_those_whose_records_the_acknowledgment_names() -> None:
     ],
 )
 def test_an_address_is_the_word_of_the_party_that_sent_it(
-    capture: str, source: str, operator: str, vendor: str | None, browser: str | None
+    capture: str, source: str, operator: str, vendor: str | None, client: str | None
 ) -> None:
     """What the vendor asserted is not said to be the operator's observation, nor the reverse."""
     fields: dict[str, Any] = {"ip": {"source": source}}
     if source != "connection":
         fields["user_agent"] = {"source": source}
-    said = dict.fromkeys(("The operator", "The vendor", "The browser"), "")
+    said = dict.fromkeys(("The operator", "The vendor", "The client"), "")
     said |= {
         row["label"]: row["value"] for row in said_rows([*said_of({"capture": capture}, fields)])
     }
     assert said["The operator"].endswith(operator)
-    for label, words in (("The vendor", vendor), ("The browser", browser)):
+    for label, words in (("The vendor", vendor), ("The client", client)):
         assert (words or "") in said[label]
         assert bool(words) == bool(said[label])
 
@@ -293,53 +293,89 @@ def hosted_words(subject: Mapping[str, str] = HOSTED, **changed: object) -> str:
 
 
 def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
-    """What the service observed, and each claim of the browser marked as one."""
+    """What the service observed, and each claim of the client marked as one."""
     words = hosted_words()
     for expected in (
         "How the initials were made",
-        "from a browser in a checkout session that the account",
-        "Shown by a page of this service",
+        "from a client that had the token of a checkout session, initials for every line",
+        "Served a page of this service",
         f"{PROCESS_JSON['rendered_digest']} of the page as it was served",
-        "2026-11-20 21:31:00.123 UTC 2026-11-20 13:31:00.123 PST line served 2026-11-20",
-        "21:30:00.123 UTC; initials never changed",
-        "initials changed 2 times, last 2026-11-20 21:32:00.123 UTC",
-        f"Agreement {PROCESS_JSON['agreement']} a box that the browser sent as ticked",
-        f"Consent {PROCESS_JSON['consent']} a box that the browser sent as ticked",
-        "Tied to session by a cookie of the browser, kept after an earlier identity check",
-        "JavaScript ran yes claimed by the browser; not observed by this service",
-        "Window 360 x 740 CSS pixels claimed by the browser",
+        "all lines were received in one request, 2026-11-20 21:31:00.123 UTC",
+        "60.000 s after this service had served them, 2026-11-20 21:30:00.123 UTC",
+        "line 2: other initials 2 times, last 2026-11-20 21:32:00.123 UTC",
+        f"Agreement {PROCESS_JSON['agreement']} a box that the client sent as ticked",
+        f"Consent {PROCESS_JSON['consent']} a box that the client sent as ticked",
+        "Tied to session by a cookie that was set after an earlier identity check",
+        "JavaScript ran yes claimed by the client; not observed by this service",
+        "Window 360 x 740 CSS pixels claimed by the client",
         "Events 2, received from 2026-11-20 21:31:00.123 UTC = 2026-11-20 13:31:00.123 PST to",
-        "PST claimed by the browser; not observed by this service; each is in the disclosure",
+        "PST claimed by the client; not observed by this service; each is in the disclosure",
         "taken from a header that a proxy of this service sent",
-        "taken from a header that the browser sent",
-        "The vendor had the means to open the session's page, too.",
-        "Anything that is marked as claimed by the browser.",
+        "taken from a header that the client sent",
+        "that it was a browser or a person",
+        "The vendor had that token, too.",
+        "Anything that is marked as claimed by the client.",
         "That the buyer read or understood the notice.",
         "submitted with the token of a checkout session of the account",
     ):
         assert expected in words, expected
-    assert "vendor's page left the notice" not in words
+    assert "in the vendor's page" not in words
+    assert "from a browser" not in words
+    assert "never changed" not in words
     assert "the vendor named it" not in words
 
 
-def test_a_component_is_said_to_be_in_the_vendors_page() -> None:
-    """Its digest is its own report, and other programs of that page could change what is shown."""
+def test_lines_that_came_in_several_requests_have_their_own_times() -> None:
+    """Each with how long after it was served it came, and whether others came later."""
+    later = "2026-11-20T21:33:00.123Z"
+    lines = [{**TWO_LINES["lines"][0], "initialed_at": later}, TWO_LINES["lines"][1]]
+    words = hosted_words(lines=lines)
+    assert "in one request" not in words
+    assert "2026-11-20 21:33:00.123 UTC 2026-11-20 13:33:00.123 PST line served" in words
+    assert "the same in every submission" in words
+    assert "other initials 2 times, last" in words
+
+
+def test_what_the_client_says_was_changed_while_typing_is_its_claim() -> None:
+    """The service sees what is sent, and not what was typed before."""
+    lines = [{**line, "changed_at": None, "changes": 0} for line in TWO_LINES["lines"]]
+    claim = {"line": 1, "event": "changed", "at": "2026-11-20T21:30:30.000Z"}
+    words = hosted_words(lines=lines, claimed=[claim, claim, {**claim, "line": 2}])
+    assert "the same in every submission" in words
+    assert "Changed while typing line 1: 2 times; line 2: 1 time claimed by the client" in words
+
+
+@pytest.mark.parametrize("binding", ["identity_session", "passkey", "cookie"])
+def test_a_buyer_that_a_check_found_is_said_to_be_found_by_it(binding: str) -> None:
+    """Only an identifier that a vendor sent was not checked."""
+    check = "ver_01m7xdpk1ref2w6g9w3h0n8t5c"
+    found = f"Buyer identifier {PERSONAL['cbid']} found by the identity check {check}"
+    assert found in hosted_words(binding=binding, verification=check)
+    given = f"Buyer identifier {PERSONAL['cbid']} as given; not checked whether it exists"
+    assert given in hosted_words(binding="link", verification=None)
+    assert given in words_of(make_certificate(made_facts()))
+
+
+def test_a_component_is_the_clients_claim() -> None:
+    """As its digest is, and other programs of that page could change what is shown."""
     words = hosted_words(
         surface="component", origin="https://shop.example", rendered_digest="ab" * 32,
         reviewed_at=None, script=None, viewport=None, claimed=[], binding="{0}",
     )  # fmt: skip
     for expected in (
-        "an element of this service in the vendor's page, https://shop.example",
-        f"{'ab' * 32} claimed by the browser; not observed by this service",
+        "Served the text of the notice, to a client that had the session's token",
+        "Shown by an element of this service in the vendor's page, https://shop.example claimed by",
+        f"{'ab' * 32} claimed by the client; not observed by this service",
         "Review step not served",
         "JavaScript ran not known",
         "Window not known",
         "Events none",
         "Tied to session by {0}",
-        "That the vendor's page left the notice as it was.",
+        "That the notice was shown in the vendor's page, which the client claims, and that the",
+        "left the notice as it was.",
     ):
         assert expected in words, expected
-    assert "Shown by {surface}" in hosted_words(surface="{surface}")
+    assert "Shown by {surface}, of unknown origin claimed by" in hosted_words(surface="{surface}")
 
 
 def test_times_by_the_test_clock_are_said_to_be() -> None:

@@ -87,7 +87,7 @@ def shown_by_the_script(bundle: Path, script: Path) -> str:
 
 
 def check_words(observed: str, claimed: str) -> None:
-    """Check that what was observed and what the browser claims are two lists."""
+    """Check that what was observed and what the client claims are two lists."""
     process = json.loads(INPUT.read_bytes())["process"]
     for expected in (
         process["checkout_session"],
@@ -95,9 +95,9 @@ def check_words(observed: str, claimed: str) -> None:
         process["rendered_digest"],
         process["agreement"],
         process["consent"],
-        "kept after an earlier identity check",
+        "identity check",
         process["verification"],
-        "changed 1 time",
+        "other initials 1 time",
     ):
         assert expected in observed, expected
     for expected in ("JavaScript ran", "360 x 740 CSS pixels"):
@@ -113,16 +113,19 @@ def test_command_and_script_show_what_was_observed_and_what_is_claimed(
     if reader == "command":
         said, withheld = (shown_by_the_command(bundle) for bundle in (HOSTED, WITHHELD))
         lines = said.partition("How the initials were made:\n")[2].splitlines()
-        marked = [line for line in lines if "claimed by the browser" in line]
+        marked = [line for line in lines if "claimed by the client" in line]
         check_words("\n".join(line for line in lines if line not in marked), "\n".join(marked))
-        assert "a browser sent the initials: this does not show who used it" in said
+        assert (
+            "a client that had the session's token sent the initials: this does not show who used"
+            in said
+        )
         assert "the vendor asserts" not in said
     else:
         said, withheld = (shown_by_the_script(bundle, script) for bundle in (HOSTED, WITHHELD))
         how = said.partition("How the initials were made")[2]
-        check_words(*how.split("The browser claims, and the service did not observe:"))
+        check_words(*how.split("The client claims, and the service did not observe:"))
         assert "changed line 2; received at 2026-11-20T21:30:10.640Z" in how
-        assert "not who used the browser" in said.replace("and not", "not")
+        assert "what a client sent that had the session's token, and not who used it" in said
     assert "How the initials were made" not in withheld
     assert json.loads(INPUT.read_bytes())["process"]["agreement"] in said
     assert '"checkout_session"' not in said
@@ -133,7 +136,26 @@ def test_an_unknown_origin_is_said_in_words(script: Path) -> None:
     offline = runpy.run_path(str(script))
     process = PROCESS_JSON | {"surface": "component", "origin": None}
     said = "\n".join(offline["explain_process"](process, ["a"] * len(PROCESS_JSON["lines"])))
-    assert "a component in the vendor's page at an unknown origin\n" in said
+    observed, claimed = said.split("The client claims, and the service did not observe:")
+    assert "a component in the vendor's page at an unknown origin\n" in claimed
+    assert "component" not in observed
+    assert process["rendered_digest"] in claimed
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_lines_of_one_request_are_said_to_be(script: Path, together: bool) -> None:
+    """Equal times are one observation, with the time from serving to receiving."""
+    offline = runpy.run_path(str(script))
+    line = {**PROCESS_JSON["lines"][0], "shown_at": "2026-11-20T21:30:00.000Z"}
+    other = {**line, "initialed_at": "2026-11-20T21:40:00.000Z"}
+    lines = [{**line, "initialed_at": "2026-11-20T21:30:00.042Z"}] * 2
+    said = "\n".join(offline["explain_lines"](lines if together else [line, other], ["A", "B"]))
+    if together:
+        assert "received in one request, at 2026-11-20T21:30:00.042Z,\n  0.042 s after" in said
+        assert "(B) the same in every submission" in said
+    else:
+        assert "one request" not in said
+        assert "received at 2026-11-20T21:40:00.000Z, 600.000 s later" in said
 
 
 @pytest.mark.long
@@ -156,6 +178,6 @@ def test_the_page_shows_what_was_observed_and_what_is_claimed(page_file: Path) -
             said.append(page.locator("#result").inner_text())
         browser.close()
     shown, withheld = (text.partition("How the initials were made")[2] for text in said)
-    check_words(*shown.split("As the browser claims; the service did not observe it:"))
+    check_words(*shown.split("As the client claims; the service did not observe it:"))
     assert withheld.strip().startswith("Withheld or erased.")
-    assert "not who used the browser" in said[0].replace("and not", "not")
+    assert "what a client sent that had the session's token, and not who used it" in said[0]

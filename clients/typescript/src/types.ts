@@ -262,8 +262,8 @@ export type Source = Open<
 /**
  * How the initials were captured, which determines what the record can prove.
  *
- * With `vendor_api` the vendor asserts what the buyer did; with `hosted` the buyer's browser sent
- * the initials directly to this service.
+ * With `vendor_api` the vendor asserts what the buyer did; with `hosted` a client that had the
+ * session's token sent the initials directly to this service.
  */
 export type Capture = Open<
   | "hosted"
@@ -273,16 +273,17 @@ export type Capture = Open<
 /**
  * How a hosted acknowledgment was made.
  *
- * `script`, `viewport` and `claimed` are claims of the browser; the service observed the rest.
+ * `script`, `viewport` and `claimed` are claims of the client, and so are `surface`, `origin` and
+ * `rendered_digest` unless `surface` is `page`; the service observed the rest.
  */
 export interface Process {
   /** The checkout session. */
   checkout_session: string;
-  /** `page`: served by this service. `component`: an element in your page. */
+  /** `page`: served by this service. `component`: an element in your page, as the client claims. */
   surface: string;
-  /** The origin of the page around the component. */
+  /** The origin of the page around the component, as the client claims. */
   origin: string | null;
-  /** Hex SHA-256 of the page as it was served, or of the component's file. */
+  /** Hex SHA-256 of the page as it was served, or of the component's file, as the client claims. */
   rendered_digest: string | null;
   /** The language of the interface. */
   locale: string;
@@ -296,7 +297,7 @@ export interface Process {
   agreement: string;
   /** The sentence of consent to the electronic form. */
   consent: string;
-  /** Whether JavaScript ran, as the browser claims. */
+  /** Whether JavaScript ran, as the client claims. */
   script: boolean | null;
   viewport: Viewport | null;
   /**
@@ -305,7 +306,7 @@ export interface Process {
   binding: string;
   /** The record of the identity check it belongs to. */
   verification: string | null;
-  /** What the browser claims; the service did not observe it. */
+  /** What the client claims; the service did not observe it. */
   claimed: Claim[];
 }
 
@@ -315,19 +316,19 @@ export interface Line {
   shown_at: string;
   /** The first initials. */
   initialed_at: string;
-  /** The last change of the initials, if there was one. */
+  /** When others were last received, if they were. */
   changed_at: string | null;
-  /** How often they were changed. */
+  /** How often others were received. */
   changes: number;
 }
 
-/** The size of the window in CSS pixels, as the browser claims. */
+/** The size of the window in CSS pixels, as the client claims. */
 export interface Viewport {
   width: number;
   height: number;
 }
 
-/** An event that the browser claims, with the time when the service received the claim. */
+/** An event that the client claims, with the time when the service received the claim. */
 export interface Claim {
   /** Counted from 1. */
   line: number | null;

@@ -7,9 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any, Final
 
-from countersign.acknowledgments.certificate_process import SENTENCES, SERVICE_CLOCK, changes
+from countersign.acknowledgments.certificate_process import (
+    SENTENCES,
+    SERVICE_CLOCK,
+    changes,
+    in_one_request,
+    span,
+)
 from countersign.acknowledgments.model import Capture, VersionSource
-from countersign.evidence.process import PROCESS, Surface
+from countersign.evidence.process import PROCESS, Binding, Surface
 from countersign.instant import parse_rfc3339
 from countersign.mode import Mode
 from countersign.paper.text import clocks, code_points, han_font, row, showable, time_text
@@ -24,7 +30,9 @@ _SOURCES: Final = (
     *("acknowledged_words.py", "certificate.toml", "certificate_parties.py"),
     "certificate_process.py",
 )
-_SAYERS: Final = ("operator", "vendor", "browser", "provider")
+_CHECKED: Final = frozenset({Binding.IDENTITY_SESSION, Binding.PASSKEY, Binding.COOKIE})
+"""Bindings of a session in which this service itself found the buyer."""
+_SAYERS: Final = ("operator", "vendor", "client", "provider")
 """Whose word alone there can be, in the order of the table."""
 
 
@@ -49,7 +57,10 @@ def lines_of(
 ) -> list[dict[str, Any]]:
     """The lines with their initials; where letters could be mistaken, with their code points."""
     given = fields.get("initials_per_line") or [None] * len(bullets)
-    timed = fields[PROCESS]["lines"] if fields.get(PROCESS) else [None] * len(bullets)
+    process = fields.get(PROCESS)
+    timed = [None] * len(bullets)
+    if process and not in_one_request(process):
+        timed = process["lines"]
     return [
         showable({"id": line["id"], "text": line["text"]}, keep="\n")
         | {
@@ -71,7 +82,7 @@ def _line_times(line: Mapping[str, Any] | None) -> dict[str, str] | None:
     return {
         "utc": utc,
         "pacific": pacific,
-        "note": showable(f"line served {shown}; {changes(line)}"),
+        "note": showable(f"line served {shown}, {span(line)} before; {changes(line)}"),
     }
 
 
@@ -149,11 +160,19 @@ def recorded_rows(
         row(
             "Buyer identifier",
             given("cbid", cbid),
-            "as given; not checked whether it exists" if cbid else None,
+            _found_by(record, fields) if cbid else None,
         ),
         row("IP address", given("ip", ip.get("ip")), _ip_note(ip, sources)),
         row("User agent", given("user_agent", agent.get("user_agent")), _source(agent, sources)),
     ]
+
+
+def _found_by(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+    """Where the buyer's identifier comes from: a check in the session, or the vendor."""
+    process = fields.get(PROCESS) or {}
+    if is_hosted(record) and process.get("binding") in _CHECKED and process.get("verification"):
+        return f"found by the identity check {process['verification']}"
+    return "as given; not checked whether it exists"
 
 
 def _source(field: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
@@ -164,7 +183,7 @@ def _source(field: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
 
 
 def _ip_note(ip: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
-    # Only a proxy of the service is believed to know the address of a browser.
+    # Only a proxy of the service is believed to know the address of a client.
     parts = [_source(ip, {**sources, "header": sources.get("proxy", sources["header"])})]
     if ip.get("peer_ip"):
         parts.append(f"the request itself came from {ip['peer_ip']}")
@@ -184,14 +203,14 @@ def said_of(record: Mapping[str, Any], fields: Mapping[str, Any]) -> Iterator[tu
         if source := (fields.get(name) or {}).get("source"):
             yield _whose(source, name, hosted=hosted), words[name]
     if PROCESS in fields:
-        yield "browser", words["claimed"]
+        yield "client", words["claimed"]
 
 
 def _whose(source: str, name: str, *, hosted: bool) -> str:
     """Whose word a field is: what the service saw itself, or a header of its proxy, is its own."""
     if source == "connection" or (hosted and name == "ip"):
         return "operator"
-    return "browser" if hosted else "vendor"
+    return "client" if hosted else "vendor"
 
 
 def said_rows(said: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:

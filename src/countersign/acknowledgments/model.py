@@ -29,8 +29,8 @@ NO_FIELD: Final = "none"
 class Capture(StrEnum):
     """How the initials were captured, which determines what the record can prove.
 
-    With `vendor_api` the vendor asserts what the buyer did; with `hosted` the buyer's browser sent
-    the initials directly to this service.
+    With `vendor_api` the vendor asserts what the buyer did; with `hosted` a client that had the
+    session's token sent the initials directly to this service.
     """
 
     VENDOR_API = "vendor_api"

@@ -63,6 +63,8 @@ _IN_ROWS: Final = {
     *("notice_version_source", "notice_digest", "session_id", CBID_FIELD, "ip", "user_agent"),
 }
 """Members of an acknowledgment, and personal fields, that the rows of a certificate show."""
+_NOTES: Final[Mapping[str, str]] = _WORDS["notes"]
+"""What members mean that would not be understood by their names."""
 _ABSENT: Final = "withheld or erased"
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -101,6 +103,7 @@ def _words(dossier: Dossier) -> dict[str, Any]:
         "timeline": timeline(dossier, _WORDS),
         "joins": list(dossier.joins),
         "missing": list(dossier.missing),
+        "remarks": list(dossier.remarks),
         "notice_rows": _notice_rows(dossier, acknowledgment),
         "captured": _captured(acknowledgment),
         "process": _process(acknowledgment),
@@ -239,7 +242,7 @@ def _rows(one: DossierRecord) -> list[dict[str, Any]]:
     if one.type == ACKNOWLEDGMENT:
         apart, known = _TECHNICAL | _IN_ROWS, recorded_rows(one.record, one.shown, _ABSENT)
     opened = [
-        row(_label(name), _value(value), mono=_is_digest(value))
+        row(_label(name), _value(value), _NOTES.get(name), mono=_is_digest(value))
         for name, value in one.record.items()
         if name not in apart
     ]

@@ -61,7 +61,10 @@ _UNKNOWN_KEY = (
 )
 _TEST = "this is test evidence: it proves nothing about a sale"
 _VENDOR = "the vendor asserts that the buyer was shown the notice and typed the initials"
-_HOSTED = "a browser sent the initials: this does not show who used it, or that the notice was read"
+_HOSTED = (
+    "a client that had the session's token sent the initials: this does not show who used it, that "
+    "it was a browser, or that the notice was read"
+)
 _ASSUMED = "the vendor did not say which version was shown: the one in force was assumed"
 _GAPS = "the text of the notice is known to be incomplete"
 _TECHNICAL = {"v", "type", "id", "mode", "nonce", "_sd", "_sd_alg"}

@@ -48,20 +48,20 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     shown_at: Annotated[Time, msgspec.Meta(description="The last time before the initials.")]
     initialed_at: Annotated[Time, msgspec.Meta(description="The first initials.")]
     changed_at: Annotated[
-        Time | None, msgspec.Meta(description="The last change of the initials, if there was one.")
+        Time | None, msgspec.Meta(description="When others were last received, if they were.")
     ]
-    changes: Annotated[Count, msgspec.Meta(description="How often they were changed.")]
+    changes: Annotated[Count, msgspec.Meta(description="How often others were received.")]
 
 
 class Viewport(msgspec.Struct, frozen=True, kw_only=True):
-    """The size of the window in CSS pixels, as the browser claims."""
+    """The size of the window in CSS pixels, as the client claims."""
 
     width: Count
     height: Count
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that the browser claims, with the time when the service received the claim."""
+    """An event that the client claims, with the time when the service received the claim."""
 
     line: Annotated[Count | None, msgspec.Meta(description="Counted from 1.")]
     event: Annotated[str, msgspec.Meta(description="Such as `shown` or `initialed`.")]
@@ -71,23 +71,29 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 class Process(msgspec.Struct, frozen=True, kw_only=True):
     """How a hosted acknowledgment was made.
 
-    `script`, `viewport` and `claimed` are claims of the browser; the service observed the rest.
+    `script`, `viewport` and `claimed` are claims of the client, and so are `surface`, `origin` and
+    `rendered_digest` unless `surface` is `page`; the service observed the rest.
     """
 
     checkout_session: Annotated[str, msgspec.Meta(description="The checkout session.")]
     surface: Annotated[
         str,
         msgspec.Meta(
-            description="`page`: served by this service. `component`: an element in your page."
+            description="`page`: served by this service. `component`: an element in your page, "
+            "as the client claims."
         ),
     ]
     origin: Annotated[
-        str | None, msgspec.Meta(description="The origin of the page around the component.")
+        str | None,
+        msgspec.Meta(
+            description="The origin of the page around the component, as the client claims."
+        ),
     ]
     rendered_digest: Annotated[
         str | None,
         msgspec.Meta(
-            description="Hex SHA-256 of the page as it was served, or of the component's file."
+            description="Hex SHA-256 of the page as it was served, or of the component's file, "
+            "as the client claims."
         ),
     ]
     locale: Annotated[str, msgspec.Meta(description="The language of the interface.")]
@@ -103,7 +109,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         str, msgspec.Meta(description="The sentence of consent to the electronic form.")
     ]
     script: Annotated[
-        bool | None, msgspec.Meta(description="Whether JavaScript ran, as the browser claims.")
+        bool | None, msgspec.Meta(description="Whether JavaScript ran, as the client claims.")
     ]
     viewport: Viewport | None
     binding: Annotated[
@@ -119,5 +125,5 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     ]
     claimed: Annotated[
         Sequence[Claim],
-        msgspec.Meta(description="What the browser claims; the service did not observe it."),
+        msgspec.Meta(description="What the client claims; the service did not observe it."),
     ]

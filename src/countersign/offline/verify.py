@@ -2034,6 +2034,9 @@ class Order:
             yield f"the identity check {named}, on which the clearance relied: another one is here"
         if clearance and clearance.record["cleared"] and "fulfilment" not in kinds:
             yield "a report of fulfilment"
+        reports = [one.record for one in self.records if one.type == "fulfilment"]
+        if reports and all(report["delivered_at"] is None for report in reports):
+            yield "a report of the delivery"
         if ack and "notice_event" not in kinds:
             yield "events of the notice, such as its review"
         here = {one.digest for one in self.records}
@@ -2172,8 +2175,8 @@ def explain(report: Report) -> Iterator[str]:
         if report.record.get("capture") == "vendor_api":
             yield "The vendor asserts that the buyer was shown the notice."
         elif report.record.get("capture") == "hosted":
-            yield "It shows what a browser sent, and not who used the browser, or read the notice."
-            yield "The vendor had the means to open the page, too."
+            yield "It shows what a client sent that had the session's token, and not who used it,"
+            yield "that it was a browser, or that the notice was read. The vendor had that token."
         if report.facts["cosigned"]:
             yield "The times of the witnesses are by their own clocks."
         if report.facts.get("timestamps"):
@@ -2224,29 +2227,30 @@ def explain_contents(
 
 
 def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[str]:
-    """How the initials were made: what the service observed, and what the browser claims."""
+    """How the initials were made: what the service observed, and what the client claims."""
     page = process["surface"] == "page"
+    digest = process["rendered_digest"] or "not known"
     yield "How the initials were made, as the service observed it:"
     yield f"  hosted session: {process['checkout_session']}"
-    where = "a page of the service" if page else f"a {process['surface']} in the vendor's page"
-    yield f"  shown by {where}{'' if page else ' at ' + (process['origin'] or 'an unknown origin')}"
-    reported = "" if page else " (as the browser reported it)"
-    yield f"  SHA-256 of what was shown: {process['rendered_digest'] or 'not known'}{reported}"
+    if page:
+        yield "  served: a page of the service"
+        yield f"  SHA-256 of what was served: {digest}"
+    else:
+        yield "  served: the text of the notice, to a client that had the session's token"
     yield f"  interface in the language {process['locale']}"
     yield f"  notice first served at {process['opened_at']}"
-    for id_, line in zip(ids, process["lines"], strict=True):
-        changed = f", changed {line['changes']} time(s), last at {line['changed_at']}"
-        yield (
-            f"  ({id_}) served at {line['shown_at']}, initials received at {line['initialed_at']}"
-            f"{changed if line['changes'] else ', never changed'}"
-        )
+    yield from explain_lines(process["lines"], ids)
     reviewed = process["reviewed_at"]
     yield f"  review step {f'served at {reviewed}' if reviewed else 'not served by the service'}"
     for name in ("agreement", "consent"):
-        yield f"  {name}, a box that the browser sent as ticked: {process[name]}"
+        yield f"  {name}, a box that the client sent as ticked: {process[name]}"
     yield f"  tied to the session by: {BINDINGS.get(process['binding'], process['binding'])}"
     yield f"  identity check: {process['verification'] or 'none'}"
-    yield "The browser claims, and the service did not observe:"
+    yield "The client claims, and the service did not observe:"
+    if not page:
+        origin = process["origin"] or "an unknown origin"
+        yield f"  shown by a {process['surface']} in the vendor's page at {origin}"
+        yield f"  SHA-256 of what was shown: {digest}"
     ran, size = process["script"], process["viewport"]
     yield f"  JavaScript ran: {'not known' if ran is None else 'yes' if ran else 'no'}"
     window = f"{size['width']} x {size['height']} CSS pixels" if size else "not known"
@@ -2254,6 +2258,27 @@ def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[
     for claim in process["claimed"]:
         line = "" if claim["line"] is None else f" line {claim['line']}"
         yield f"  {claim['event']}{line}; received at {claim['at']}"
+
+
+def explain_lines(lines: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> Iterator[str]:
+    """When lines were served, and initials received; together, if it was one request."""
+    together = len({(line["shown_at"], line["initialed_at"]) for line in lines}) == 1
+    if together:
+        yield f"  all lines were received in one request, at {lines[0]['initialed_at']},"
+        yield f"  {seconds_of(lines[0])} s after they were served, at {lines[0]['shown_at']}"
+    for id_, line in zip(ids, lines, strict=True):
+        times = "" if together else f" served at {line['shown_at']}, initials received at "
+        times += "" if together else f"{line['initialed_at']}, {seconds_of(line)} s later,"
+        changed = "the same in every submission"
+        if line["changes"]:
+            changed = f"other initials {line['changes']} time(s), last at {line['changed_at']}"
+        yield f"  ({id_}){times} {changed}"
+
+
+def seconds_of(line: Mapping[str, Any]) -> str:
+    """The seconds from serving a line to receiving initials for it."""
+    served, received = (datetime.fromisoformat(line[n]) for n in ("shown_at", "initialed_at"))
+    return f"{(received - served).total_seconds():.3f}"
 
 
 BOUND = {
@@ -2264,7 +2289,7 @@ BOUND = {
 BINDINGS = {
     "none": "nothing",
     "link": "the link of the session, which the vendor had, too",
-    "cookie": "a cookie of the browser, kept after an earlier identity check",
+    "cookie": "a cookie that was set after an earlier identity check",
     "passkey": "a passkey",
     "identity_session": "an identity check in the same session",
 }

@@ -53,8 +53,8 @@ Source: TypeAlias = Literal["body", "connection", "header"]
 Capture: TypeAlias = Literal["hosted", "vendor_api"]
 """How the initials were captured, which determines what the record can prove.
 
-With `vendor_api` the vendor asserts what the buyer did; with `hosted` the buyer's browser sent
-the initials directly to this service.
+With `vendor_api` the vendor asserts what the buyer did; with `hosted` a client that had the
+session's token sent the initials directly to this service.
 """
 
 BuyerStatus: TypeAlias = Literal[
@@ -199,7 +199,7 @@ class ExemptionInput(TypedDict):
 
 
 class ViewportInput(TypedDict):
-    """The size of the window in CSS pixels, as the browser claims."""
+    """The size of the window in CSS pixels, as the client claims."""
 
     width: int
 
@@ -472,20 +472,23 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
 class Process(Result, frozen=True, kw_only=True):
     """How a hosted acknowledgment was made.
 
-    `script`, `viewport` and `claimed` are claims of the browser; the service observed the rest.
+    `script`, `viewport` and `claimed` are claims of the client, and so are `surface`, `origin`
+    and `rendered_digest` unless `surface` is `page`; the service observed the rest.
     """
 
     checkout_session: str
     """The checkout session."""
 
     surface: str
-    """`page`: served by this service. `component`: an element in your page."""
+    """`page`: served by this service. `component`: an element in your page, as the client claims.
+    """
 
     origin: str | None
-    """The origin of the page around the component."""
+    """The origin of the page around the component, as the client claims."""
 
     rendered_digest: str | None
-    """Hex SHA-256 of the page as it was served, or of the component's file."""
+    """Hex SHA-256 of the page as it was served, or of the component's file, as the client claims.
+    """
 
     locale: str
     """The language of the interface."""
@@ -506,7 +509,7 @@ class Process(Result, frozen=True, kw_only=True):
     """The sentence of consent to the electronic form."""
 
     script: bool | None
-    """Whether JavaScript ran, as the browser claims."""
+    """Whether JavaScript ran, as the client claims."""
 
     viewport: Viewport | None
 
@@ -518,7 +521,7 @@ class Process(Result, frozen=True, kw_only=True):
     """The record of the identity check it belongs to."""
 
     claimed: tuple[Claim, ...]
-    """What the browser claims; the service did not observe it."""
+    """What the client claims; the service did not observe it."""
 
 
 class Line(Result, frozen=True, kw_only=True):
@@ -531,14 +534,14 @@ class Line(Result, frozen=True, kw_only=True):
     """The first initials."""
 
     changed_at: datetime | None
-    """The last change of the initials, if there was one."""
+    """When others were last received, if they were."""
 
     changes: int
-    """How often they were changed."""
+    """How often others were received."""
 
 
 class Viewport(Result, frozen=True, kw_only=True):
-    """The size of the window in CSS pixels, as the browser claims."""
+    """The size of the window in CSS pixels, as the client claims."""
 
     width: int
 
@@ -546,7 +549,7 @@ class Viewport(Result, frozen=True, kw_only=True):
 
 
 class Claim(Result, frozen=True, kw_only=True):
-    """An event that the browser claims, with the time when the service received the claim."""
+    """An event that the client claims, with the time when the service received the claim."""
 
     line: int | None
     """Counted from 1."""
