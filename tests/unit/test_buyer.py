@@ -264,8 +264,12 @@ def test_stable_codes_stay_what_they_are() -> None:
         "contact_unverified",
         "consent_declined",
         "device_unsupported",
+        "verification_misconfigured",
+        "verification_not_configured",
+        "provider_session_not_found",
         "session_not_bound",
         "test_session",
+        "revoked",
         "age_unknown",
         "age_below_minimum",
         "zip_unknown",
@@ -360,7 +364,7 @@ def test_a_shorter_validity_of_the_asking_account_counts() -> None:
     """From when the provider decided, not from when we were asked."""
     known = real(proof(began=START - 10 * DAY))
     asked = VerificationRules(validity_days=30)
-    ends = START + 20 * DAY
+    ends = (START + 20 * DAY).replace(hour=0, minute=0)
     assert status_view(known, "acct_other", asked, START).expires_at == ends
     assert status_view(known, "acct_other", asked, ends - TICK).status is S.VERIFIED
     assert status_view(known, "acct_other", asked, ends).status is S.EXPIRED
@@ -372,10 +376,10 @@ def test_the_proof_that_lasts_longest_by_the_askers_rules_is_shown() -> None:
     strong, weak = proof("s1", age_over=25), proof("s2", at=START + 9 * DAY, age_over=18)
     known = real(strong, weak)
     asked = VerificationRules(minimum_age=21)
-    assert best_proof(known, asked) == strong
-    assert best_proof(known, PLAIN) == weak
-    assert status_view(known, "x", asked, START).expires_at == START + VALIDITY
-    assert status_view(known, "x", PLAIN, START).expires_at == START + 9 * DAY + VALIDITY
+    assert best_proof(known, asked, "acct_own") == strong
+    assert best_proof(known, PLAIN, "acct_own") == weak
+    assert status_view(known, "acct_own", asked, START).expires_at == START + VALIDITY
+    assert status_view(known, "acct_own", PLAIN, START).expires_at == START + 9 * DAY + VALIDITY
 
 
 def test_the_same_session_again_changes_nothing() -> None:
@@ -389,7 +393,7 @@ def test_the_document_still_ends_when_the_session_is_judged_by_other_rules() -> 
     """Whichever account judges it first; one with a short validity has no use for the day."""
     short, long = proof(days=9), proof(at=START + DAY, document=START.date() + 40 * DAY)
     for known in (real(short, long), real(long, short)):
-        expires_at = status_view(known, "x", PLAIN, START).expires_at
+        expires_at = status_view(known, "acct_own", PLAIN, START).expires_at
         # Midnight in Los Angeles.
         assert expires_at == datetime(2026, 12, 31, 8, tzinfo=UTC)
 

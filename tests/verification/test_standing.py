@@ -14,7 +14,7 @@ import pytest
 from countersign.buyers import admin
 from countersign.buyers import routes as verifying
 from countersign.buyers import settings as verification_settings
-from countersign.buyers.model import BuyerStatus
+from countersign.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.buyers.rules import DocumentExpiry
 from countersign.buyers.schemas import BuyerVerificationRequest
 from countersign.clearances.clear import clear_order
@@ -55,6 +55,16 @@ def same_person(vendor: Insider) -> tuple[Session, Session]:
     return twice[0], twice[1]
 
 
+def to_the_day(view: BuyerStatusView) -> BuyerStatusView:
+    """What other accounts see of it: its times, rounded down to the beginning of the day."""
+    assert view.verified_at is not None
+    assert view.expires_at is not None
+    verified_at, expires_at = (
+        datetime.combine(at.date(), time.min, UTC) for at in (view.verified_at, view.expires_at)
+    )
+    return msgspec.structs.replace(view, verified_at=verified_at, expires_at=expires_at)
+
+
 def document_ending(vendor: Insider, last: date) -> AbstractContextManager[None]:
     """Have the provider name this last day of every document."""
     parts = f'"day":{last.day},"month":{last.month},"year":{last.year}'.encode()
@@ -88,20 +98,21 @@ def test_a_verification_ends_with_its_document_for_each_account_that_asks_for_th
         cbid = verified(ignoring, ignoring.part("verified"))
     own = ignoring.standing(cbid)
     ends = datetime.combine(last + DAY, time.min, ZoneInfo(zone)).astimezone(UTC)
-    until_then = msgspec.structs.replace(own, expires_at=ends)
+    until_then = to_the_day(msgspec.structs.replace(own, expires_at=ends))
+    assert until_then.expires_at is not None
     assert own.expires_at is not None
     assert own.expires_at > ends
-    stage.clock.now = ends - MS
+    stage.clock.now = until_then.expires_at - MS
     for asking in (strict, usual):
         assert asking.standing(cbid) == until_then
         assert "buyer_expired" not in cleared(asking, cbid)
-    for now in (ends, ends + 200 * DAY):
+    for now in (until_then.expires_at, ends, ends + 200 * DAY):
         stage.clock.now = now
         for asking in (strict, usual):
             assert asking.standing(cbid) == msgspec.structs.replace(until_then, status=S.EXPIRED)
             assert "buyer_expired" in cleared(asking, cbid)
+        assert (ignoring.standing(cbid), also_ignoring.standing(cbid)) == (own, to_the_day(own))
         for asking in (ignoring, also_ignoring):
-            assert asking.standing(cbid) == own
             assert "buyer_expired" not in cleared(asking, cbid)
 
 
@@ -117,7 +128,7 @@ def test_a_verification_from_before_the_day_was_kept_counts_as_it_did(stage: Sta
     assert kept in stage.rows("SELECT proofs FROM buyers")[0]["proofs"]
     stage.execute("UPDATE buyers SET proofs = replace(proofs, :kept, '')", kept=kept)
     stage.clock.now += 200 * DAY
-    assert strict.standing(cbid) == ignoring.standing(cbid)
+    assert strict.standing(cbid) == to_the_day(ignoring.standing(cbid))
     assert strict.standing(cbid).status is S.VERIFIED
 
 
@@ -127,7 +138,7 @@ def test_the_end_of_a_document_takes_no_days_from_a_shorter_validity(stage: Stag
     with document_ending(vendor, (stage.clock.now + 40 * DAY).date()):
         cbid = verified(vendor, vendor.part("verified"))
     told = other.standing(cbid)
-    assert told == vendor.standing(cbid)
+    assert told == to_the_day(vendor.standing(cbid))
     assert told.status is S.VERIFIED
     assert told.expires_at is not None
     assert told.expires_at - stage.clock.now < 42 * DAY
@@ -374,7 +385,7 @@ def test_each_account_learns_the_status_by_its_own_rules(stage: Stage) -> None:
     cbid = verified(vendor, vendor.part("verified"))
     own = vendor.standing(cbid)
     plain = stage.insider(vendor.playing)
-    assert plain.standing(cbid) == own
+    assert plain.standing(cbid) == to_the_day(own)
     older = stage.insider(vendor.playing, minimum_age=99)
     told = older.standing(cbid)
     assert (told.status, told.reasons) == (S.REQUIRES_INPUT, (R.AGE_NOT_PROVED,))
@@ -385,7 +396,7 @@ def test_each_account_learns_the_status_by_its_own_rules(stage: Stage) -> None:
     assert own.expires_at is not None
     shown = shorter.standing(cbid).expires_at
     assert shown is not None
-    assert own.expires_at - shown == 364 * DAY
+    assert to_the_day(own).expires_at == shown + 364 * DAY
 
 
 def test_an_account_without_a_provider_is_judged_by_the_deployments_floor(stage: Stage) -> None:
@@ -394,7 +405,31 @@ def test_an_account_without_a_provider_is_judged_by_the_deployments_floor(stage:
     cbid = verified(vendor, vendor.part("verified"))
     bare = stage.insider(vendor.playing)
     stage.do(verification_settings.remove(stage.opened.buyers, bare.account_id))
-    assert bare.standing(cbid) == vendor.standing(cbid)
+    assert bare.standing(cbid) == to_the_day(vendor.standing(cbid))
+
+
+@each_engine
+def test_an_account_sees_the_time_of_day_of_its_own_verifications_alone(stage: Stage) -> None:
+    """Also by the same session of the provider, and also once the buyer is revoked."""
+    vendor = stage.insider()
+    other, never = stage.insider(vendor.playing), stage.insider(vendor.playing)
+    cbid = verified(vendor, vendor.part("verified"))
+    own = vendor.standing(cbid)
+    assert other.standing(cbid) == never.standing(cbid) == to_the_day(own)
+    before = stage.rows("SELECT type FROM events")
+    assert verified(other, vendor.part("verified")) == cbid
+    assert stage.rows("SELECT type FROM events") == before
+    assert other.standing(cbid) == vendor.standing(cbid) == own
+    assert never.standing(cbid) == to_the_day(own)
+    stage.do(admin.revoke(stage.opened.buyers, cbid, "stolen"))
+    revoked = msgspec.structs.replace(own, status=S.REVOKED)
+    assert vendor.standing(cbid) == revoked
+    assert never.standing(cbid) == to_the_day(revoked)
+    answer = never.verify(vendor.part("verified"))
+    assert (answer.view.status, answer.view.expires_at) == (
+        S.REVOKED,
+        to_the_day(own).expires_at,
+    )
 
 
 def test_a_simulated_verification_counts_nowhere_else_and_in_no_other_mode(stage: Stage) -> None:

@@ -6,7 +6,7 @@ to *status* about the buyer.
 """
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from countersign.buyers.rules import Facts, VerificationRules, joined_facts, shortfalls
-from countersign.instant import from_ms
+from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
 
@@ -80,6 +80,9 @@ class ProvedSession(Struct, frozen=True, kw_only=True):
     """Keyed hashes of the proved ZIP codes with the source of each, in hexadecimal digits."""
     document_expires_on: date | None = None
     """The last day of the document if `expires_at` is not before it, or None if it is unknown."""
+    accounts: tuple[str, ...] = ()
+    """The accounts that have verified the buyer by it. Empty as earlier builds wrote it: that was
+    the buyer's first account."""
 
 
 class Buyer(Struct, frozen=True, kw_only=True):
@@ -182,7 +185,8 @@ def _kept(proofs: tuple[ProvedSession, ...]) -> tuple[ProvedSession, ...]:
 
 def _covers(one: ProvedSession, other: ProvedSession) -> bool:
     return (
-        one.expires_at >= other.expires_at
+        {*one.accounts} >= {*other.accounts}
+        and one.expires_at >= other.expires_at
         and _last_day(one) >= _last_day(other)
         and joined_facts(one.facts, other.facts) == one.facts
     )
@@ -206,6 +210,7 @@ def _joined(known: ProvedSession, new: ProvedSession) -> ProvedSession:
         facts=joined_facts(known.facts, new.facts),
         zips=tuple(dict.fromkeys((*known.zips, *new.zips))),
         document_expires_on=max(days, default=None),
+        accounts=tuple(dict.fromkeys((*known.accounts, *new.accounts))),
     )
 
 
@@ -250,24 +255,29 @@ def status_view(
     A simulated verification never counts outside its account: for others the buyer has to
     verify, with the reason. The asking account's `rules` apply to a real one: where they
     want more than was proved, the buyer has to verify again.
+
+    The times of a verification that is not the account's own are rounded down to the beginning of
+    their day, so that shops that compare do not recognise the buyer by them; the rounded end is
+    the one that counts.
     """
     if buyer.simulated and buyer.account_id != asking_account_id:
         return _has_to_verify(Reason.SIMULATED_ELSEWHERE)
     status = status_at(buyer, now)
     if status is BuyerStatus.REVOKED or not buyer.proofs:
+        verified_at, expires_at = times_for(buyer, asking_account_id)
         return BuyerStatusView(
             status=status,
-            verified_at=buyer.verified_at,
-            expires_at=buyer.expires_at,
+            verified_at=verified_at,
+            expires_at=expires_at,
             reasons=reasons_for(buyer, asking_account_id),
         )
-    proof = best_proof(buyer, rules)
+    proof = best_proof(buyer, rules, asking_account_id)
     if proof is None:
         return _has_to_verify(*shortfalls(buyer.proofs[-1].facts, rules))
-    expires_at = _expiry(proof, rules)
+    expires_at = _expiry(buyer, proof, rules, asking_account_id)
     return BuyerStatusView(
         status=BuyerStatus.VERIFIED if now < expires_at else BuyerStatus.EXPIRED,
-        verified_at=from_ms(proof.verified_at),
+        verified_at=_shown(from_ms(proof.verified_at), buyer, proof, asking_account_id),
         expires_at=expires_at,
     )
 
@@ -282,16 +292,39 @@ def simulated_status_view(buyer: Buyer, now: datetime) -> BuyerStatusView:
     )
 
 
-def best_proof(buyer: Buyer, rules: VerificationRules) -> ProvedSession | None:
-    """The proof that satisfies these rules for longest, expired or not; None if none does."""
+def best_proof(buyer: Buyer, rules: VerificationRules, account_id: str) -> ProvedSession | None:
+    """The proof that satisfies these rules of an account for longest, expired or not.
+
+    None: none does.
+    """
     enough = [proof for proof in buyer.proofs if not shortfalls(proof.facts, rules)]
-    return max(enough, key=lambda proof: _expiry(proof, rules), default=None)
+    return max(enough, key=lambda proof: _expiry(buyer, proof, rules, account_id), default=None)
 
 
-def _expiry(proof: ProvedSession, rules: VerificationRules) -> datetime:
+def times_for(buyer: Buyer, account_id: str) -> tuple[datetime | None, datetime | None]:
+    """When the buyer was verified and until when, whatever the status, as this account sees it."""
+    if buyer.verified_at is None or buyer.expires_at is None or not buyer.proofs:
+        return buyer.verified_at, buyer.expires_at
+    own = [p for p in buyer.proofs if p.verified_at == to_ms(buyer.verified_at)]
+    proof = own[0] if own else buyer.proofs[-1]
+    verified_at = _shown(buyer.verified_at, buyer, proof, account_id)
+    return verified_at, _shown(buyer.expires_at, buyer, proof, account_id)
+
+
+def _expiry(
+    buyer: Buyer, proof: ProvedSession, rules: VerificationRules, account_id: str
+) -> datetime:
     validity = timedelta(days=rules.validity_days)
     ends = min(from_ms(proof.expires_at), from_ms(proof.began_at) + validity)
-    return rules.within_document(ends, proof.document_expires_on)
+    ends = rules.within_document(ends, proof.document_expires_on)
+    return _shown(ends, buyer, proof, account_id)
+
+
+def _shown(at: datetime, buyer: Buyer, proof: ProvedSession, account_id: str) -> datetime:
+    """A time of this proof as an account sees it: to the day, if the proof is not its own."""
+    if account_id in (proof.accounts or (buyer.account_id,)):
+        return at
+    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _has_to_verify(*reasons: Reason) -> BuyerStatusView:

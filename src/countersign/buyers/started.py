@@ -340,7 +340,7 @@ def _is_proved(  # noqa: PLR0917 - what is known
     shipping_zip: str,
 ) -> bool:
     if buyer.proofs:
-        proof = best_proof(buyer, rules)
+        proof = best_proof(buyer, rules, account_id)
         secret, cbid = room.access.secret, buyer.cbid
         return proof is not None and proves_zip(
             secret, account_id, cbid, proof, rules, shipping_zip

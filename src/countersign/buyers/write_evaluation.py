@@ -26,6 +26,7 @@ from countersign.buyers.model import (
     VerificationAttempt,
     after_attempt,
     after_revocation,
+    times_for,
 )
 from countersign.buyers.room import Buyers
 from countersign.buyers.schemas import VerifyResult, verify_result
@@ -118,7 +119,7 @@ def write_evaluation(
     verification_id = None
     if buyer != before or not _is_repeated(connection, work, found):
         verification_id = _write_verification(connection, room, work, found)
-    if before is None or buyer != replace(before, attempted_by=buyer.attempted_by):
+    if before is None or _without_accounts(buyer) != _without_accounts(before):
         # The same decision for another account is no news.
         write_status_event(connection, buyer, work.at, shown=now)
     link(connection, work.keys, person, buyer, work.at, now)
@@ -126,15 +127,20 @@ def write_evaluation(
         write_audit(connection, work.override)
     view = decision_view(found.decision, now)
     if buyer.status is BuyerStatus.REVOKED:
-        view = BuyerStatusView(
-            status=buyer.status, verified_at=buyer.verified_at, expires_at=buyer.expires_at
-        )
+        verified_at, expires_at = times_for(buyer, work.account_id)
+        view = BuyerStatusView(status=buyer.status, verified_at=verified_at, expires_at=expires_at)
     _follow(connection, room, work, found, started)
     if started is not None and _is_of(started, room, work):
         _settle(connection, work, started, (buyer.cbid, view.status, view.reasons), verification_id)
     result = verify_result(buyer.cbid, view)
     keep_answer(connection, entry, result.body)
     return result
+
+
+def _without_accounts(buyer: Buyer) -> Buyer:
+    """The buyer, whichever accounts it was that asked."""
+    proofs = tuple([replace(proof, accounts=()) for proof in buyer.proofs])
+    return replace(buyer, proofs=proofs, attempted_by=None)
 
 
 def _is_unsubmitted(started: StoredCheck | None, work: Evaluation) -> TypeGuard[StoredCheck]:
@@ -233,6 +239,7 @@ def _attempt(secret: DeploymentSecret, work: Evaluation, found: _Found) -> Verif
                 ]
             ),
             document_expires_on=decision.document_expires_on,
+            accounts=(work.account_id,),
         )
     return VerificationAttempt(
         status=decision.status,

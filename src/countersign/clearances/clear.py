@@ -229,6 +229,7 @@ def _input(item: _Item, facts: OrderFacts) -> ClearanceInput:
         shown = next((v for v in versions if v.content.version == named), None)
         real = new.clock_at == new.at
         current = item.notices.current(id_, new.mode, new.clock_at, remember=real)
+    proof = best_proof(facts.buyer, rules, new.account_id) if facts.buyer else None
     return ClearanceInput(
         new=new,
         facts=facts,
@@ -237,7 +238,7 @@ def _input(item: _Item, facts: OrderFacts) -> ClearanceInput:
         following=NOTHING if shown is None else shown.following,
         standing=view,
         zip_proved=_zip_proved(item, facts, rules),
-        verification=relied_on(facts, best_proof(facts.buyer, rules) if facts.buyer else None),
+        verification=relied_on(facts, proof),
     )
 
 
@@ -261,7 +262,7 @@ def _zip_proved(item: _Item, facts: OrderFacts, rules: VerificationRules) -> boo
     if buyer.simulated and not buyer.proofs:
         verified = buyer.verified_at is not None
         return new.zip_index in facts.sandbox_zips if verified else None
-    proof = best_proof(buyer, rules)
+    proof = best_proof(buyer, rules, new.account_id)
     if proof is None:
         return None
     secret, zip_ = item.room.access.secret, new.order.shipping_zip
