@@ -155,7 +155,8 @@ CASES: Final = {
                                 "reference-id": REFERENCE,
                                 "redirect-uri": RETURN,
                             }
-                        }
+                        },
+                        "meta": {"auto-create-account": False},
                     },
                 ),
                 (

@@ -155,7 +155,7 @@ def test_the_simulators_credentials_are_accepted_and_hidden(name: str) -> None:
     """What `--credentials` prints is a credentials file; its repr shows nothing."""
     content = json.dumps(credentials_of(name)).encode()
     providers = IdentityProviders(keyed, FixedClock())
-    assert providers.review(name, content) == []
+    assert list(providers.review(name, content)) == []
     provider = providers(name, content, None)
     credentials = msgspec.json.decode(content, type=provider.credentials_type)
     assert repr(credentials) == f"<{type(credentials).__name__}: hidden>"
@@ -163,9 +163,13 @@ def test_the_simulators_credentials_are_accepted_and_hidden(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "other", "warnings"),
-    [("veriff", {"host": "saas-eu.veriff.com"}, 0), ("didit", {"webhook_secrets": []}, 1)],
+    [
+        ("veriff", {"host": "saas-eu.veriff.com"}, 0),
+        ("veriff", {"integration_id": None}, 1),
+        ("didit", {"webhook_secrets": []}, 1),
+    ],
 )
 def test_what_may_be_otherwise_is_accepted(name: str, other: dict[str, Any], warnings: int) -> None:
-    """Another host of the provider; no webhooks, with a warning."""
+    """Another host of the provider; no webhooks or no integration, with a warning."""
     content = json.dumps(credentials_of(name) | other).encode()
     assert len(IdentityProviders(keyed, FixedClock()).review(name, content)) == warnings

@@ -160,7 +160,8 @@ PERSONA_ATTRIBUTES: Final = {
 def test_personas_description_knows_every_attribute_of_our_inquiry() -> None:
     """It refuses others: the language goes into the link."""
     _, (making, _) = start(CASES["persona"])
-    assert asked(making)[1].keys() == {"data"}
+    assert asked(making)[1].keys() == {"data", "meta"}
+    assert asked(making)[1]["meta"] == {"auto-create-account": False}
     assert asked(making)[1]["data"].keys() == {"attributes"}
     assert asked(making)[1]["data"]["attributes"].keys() <= PERSONA_ATTRIBUTES
 

@@ -34,6 +34,7 @@ from tests.identity.asking import (
     single,
     translated,
 )
+from tests.identity.starts import CASES, start
 
 SESSION: Final = "7f1c2a34-0b5d-3e6f-8a90-1234567890ab"
 PARSED: Final = {
@@ -534,3 +535,10 @@ def test_every_field_of_an_answer_is_sorted() -> None:
     assert result.evidence is not None
     answer = json.loads(result.evidence.raw_body)
     assert veriff.Veriff.words.fields.unknown(answer) == 0
+
+
+@pytest.mark.parametrize("integration", ["5117fab1-0000-4000-8000-00000000000b", None])
+def test_a_session_is_started_at_the_integration_that_is_named(integration: str | None) -> None:
+    """As Veriff's flexible API keys need it; the header is not sent without a name."""
+    _, [making] = start(CASES["veriff"], integration_id=integration)
+    assert making.headers.get("vrf-integration-id") == integration

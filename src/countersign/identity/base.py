@@ -74,6 +74,11 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """Whether they can only see sessions of the provider's test mode."""
         return getattr(self, "environment", None) == "sandbox"
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is not checked, or does not work, with these; one sentence or more for each."""
+        return ()
+
     def check(self) -> None:
         """Refuse every mistake that can be detected without a request.
 

@@ -138,7 +138,9 @@ class Persona(IdentityProvider[PersonaCredentials]):
             "redirect-uri": wanted.return_url,
         }
         headers = {**self._headers, "Idempotency-Key": wanted.key}
-        body = {"data": {"attributes": attributes}}
+        # Otherwise each reference, which is one checkout's, becomes a person in Persona's list of
+        # accounts. A link that comes with the inquiry would be the same in a repetition, and spent.
+        body = {"data": {"attributes": attributes}, "meta": {"auto-create-account": False}}
         making = post("/api/v1/inquiries", body, headers, repeatable=True)
         made = await self._make(making, budget)
         inquiry = self._started(*made, wanted.reference)

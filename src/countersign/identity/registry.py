@@ -71,12 +71,12 @@ class IdentityProviders:
                 "for live keys. Give the live credentials."
             )
         if getattr(read, "webhook_secrets", True):
-            return []
+            return read.warnings
         hint = (
             f"the credentials contain no webhook_secrets: every message of {name} is refused, "
             "and undecided sessions are only polled, at longest every 3 hours."
         )
-        return [hint]
+        return (*read.warnings, hint)
 
 
 def _adapter(name: str) -> type[IdentityProvider[Any]]:

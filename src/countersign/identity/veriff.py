@@ -58,8 +58,9 @@ class VeriffCredentials(Credentials, frozen=True, kw_only=True):
     """The first signs our requests; any of them may have signed a response or a webhook, so that
     the secret can be changed without a gap."""
     integration_id: str | None = None
-    """The integration whose sessions count. A response that names another one is not live; API key
-    and secret belong to one integration, so a response that names none is from that one."""
+    """The integration whose sessions are started, and count: a response that names another one is
+    not live. Usually API key and secret belong to one integration; with Veriff's flexible API keys
+    they belong to several, and only this says which."""
     environment: Literal["live", "sandbox"]
     """Whether that is a live or a test integration: Veriff's responses do not say."""
     host: str = HOST
@@ -68,6 +69,17 @@ class VeriffCredentials(Credentials, frozen=True, kw_only=True):
     @property
     def origin(self) -> str:
         return f"https://{self.host}"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        if self.integration_id is not None:
+            return ()
+        missing = (
+            "the credentials contain no integration_id. With Veriff's flexible API keys no session "
+            "can be started without it, and it is not checked that a session is one of this "
+            f"integration: one of your others counts as {self.environment}, too."
+        )
+        return (missing,)
 
     def check(self) -> None:
         if not 1 <= len(self.shared_secrets) <= _SECRETS_MAX:
@@ -119,7 +131,11 @@ class Veriff(IdentityProvider[VeriffCredentials]):
         }
         # What is asked for belongs to the integration. Veriff knows no repetition.
         making = post("/v1/sessions", {"verification": verification}, {}, repeatable=False)
-        signed = {**making.headers, **self._signed(making.body or b"")}
+        ours = self._credentials.integration_id
+        # "Required when the flexible API keys solution is used", says Veriff's page of this call,
+        # and its own JavaScript SDK sends it here. No page was found that wants it elsewhere.
+        named = {} if ours is None else {"vrf-integration-id": ours}
+        signed = {**making.headers, **named, **self._signed(making.body or b"")}
         reply, body = await self._make(replace(making, headers=signed), budget)
         signature = _header(reply, "hmac-signature")
         if signature is not None and not self._is_theirs(reply, signature):
