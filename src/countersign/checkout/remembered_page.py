@@ -13,13 +13,14 @@ from hmac import compare_digest
 from typing import Any, Final
 
 from countersign.access.origins import origin_of
+from countersign.buyers.model import BuyerStatus
 from countersign.checkout import identity, store
 from countersign.checkout.model import Collected, Session, Status, require_open
 from countersign.checkout.remembered_cookies import PASSKEY, REMEMBERED, cookie, cookie_header
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import lead, words_of
 from countersign.checkout.sessions import return_url
-from countersign.checkout.visits import Visit
+from countersign.checkout.visits import NOT_ENOUGH, Visit
 from countersign.errors import CheckoutSessionClosed, RateLimited
 from countersign.evidence.process import Binding
 from countersign.http.reply import Call, Reply
@@ -27,7 +28,7 @@ from countersign.instant import from_ms, from_ns, to_ms
 from countersign.mode import Mode
 from countersign.remembered.cookies import by_cookie, forget_cookie, remember_cookie, use_cookie
 from countersign.remembered.inform import inform
-from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind, KnownBy
+from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind, KnownBy, NotKnown
 from countersign.remembered.passkeys import (
     assert_passkey,
     assertion_options,
@@ -43,6 +44,7 @@ OFFERED: Final = timedelta(minutes=15)
 MEANT_AFTER: Final = timedelta(milliseconds=1200)
 """How long a page was served before a press on it counts: one that comes sooner was not meant for
 it, such as the second one of a double click on the page before."""
+_WHY: Final = {BuyerStatus.EXPIRED: "expired", BuyerStatus.REVOKED: "revoked"}
 _MS_DIGITS_MAX: Final = 14
 _NEAR: Final = frozenset({b"same-origin", b"same-site"})
 _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedframe"})
@@ -83,16 +85,18 @@ async def consent(visit: Visit) -> Reply:
         return visit.go_on()
     if how != Kind.PASSKEY and not _was_meant(visit, asked):
         return _consent(visit, await _by_cookie(visit), too_soon=True)
-    known: KnownBy | None
+    known: KnownBy | NotKnown | None
     if how == Kind.PASSKEY:
         response, asked_at = form.get("credential", ""), from_ms(asked)
         known = await assert_passkey(room.remembered, mode, challenge, response, asked_at)
     else:
         sent = cookie(room, visit.call, REMEMBERED, mode)
         known = await use_cookie(room.remembered, mode, sent)
-    if known is not None:
-        session = await _informed(room, session, known)
-    return _after(visit, session)
+    if known is None:
+        known = NotKnown.UNKNOWN
+    if isinstance(known, NotKnown):
+        return _after(visit, session, known.value)
+    return _after(visit, *await _informed(room, session, known))
 
 
 async def arrive(visit: Visit) -> Reply:
@@ -108,33 +112,36 @@ async def arrive(visit: Visit) -> Reply:
     return _consent(visit, await _by_cookie(visit))
 
 
-def _after(visit: Visit, session: Session) -> Reply:
+def _after(visit: Visit, session: Session, why: str) -> Reply:
     if session.step is Collected.IDENTITY:
-        # The vendor learns no more of it than that there is no buyer yet.
-        return lead(f"{_check_page(visit)}&remembered=no")
+        # This browser alone sees why: the vendor learns no more than that there is no buyer yet.
+        return lead(f"{_check_page(visit)}&remembered={why}")
     if session.status is Status.COMPLETED:
         return lead(return_url(session))
     return visit.go_on()
 
 
-async def _informed(room: Checkout, session: Session, known: KnownBy) -> Session:
-    """The session after its account was informed of the buyer; the same if nothing was said.
+async def _informed(room: Checkout, session: Session, known: KnownBy) -> tuple[Session, str]:
+    """The session after its account was informed of the buyer; the same, and why, if it was not.
 
     Raises CheckoutSessionClosed if the session has ended meanwhile, or collects something else.
     """
     asked = session.asked.shipping_zip
     try:
         informing = await inform(room.remembered, session.account_id, known, asked)
-        return await identity.remembered(room, session, informing, known.kind.binding)
+        why = _WHY.get(informing.check.status, NOT_ENOUGH)
+        if informing.check.cbid is None:
+            why = NotKnown.UNKNOWN.value
+        return await identity.remembered(room, session, informing, known.kind.binding), why
     except RateLimited:
-        return session
+        return session, NOT_ENOUGH
     except CheckoutSessionClosed:
         # The buyer may be no longer verified, or erased: then the session is where it was.
         now = await store.find_by_id(room, session.id)
         if now is None or now.content is None:
             raise
         require_open(now, await store.clock_of(room, now), Collected.IDENTITY)
-        return now
+        return now, NOT_ENOUGH
 
 
 NO_OFFER: Final[Mapping[str, Any]] = {"remembered": None, "remembered_yes": False}

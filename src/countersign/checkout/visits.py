@@ -24,6 +24,18 @@ FIELDS_MAX: Final = 2000
 _FORM_TYPE: Final = b"application/x-www-form-urlencoded"
 
 
+NOT_ENOUGH: Final = "no"
+_NOT_PASSED: Final[Mapping[str, str]] = {
+    NOT_ENOUGH: "remembered_not_enough",
+    "unknown": "remembered_unknown",
+    "refused": "remembered_passkey_failed",
+    "copied": "remembered_copied",
+    "expired": "remembered_expired",
+    "revoked": "remembered_revoked",
+}
+"""By what the address of the page says, the text for a buyer who is remembered, and not passed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """A request of a browser that may see this session."""
@@ -55,7 +67,7 @@ class Visit:
             "lang": self.lang,
             "csrf": form_code(self.room, self.session, self.browser),
             "test_mode": self.session.mode is Mode.TEST,
-            "remembered_no": self.form.get("remembered") == "no",
+            "remembered_no": _NOT_PASSED.get(self.form.get("remembered", "")),
             "remembered_link": self.room.remembered.party is not None
             and not self.session.is_of_known_buyer,
         }

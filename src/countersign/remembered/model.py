@@ -44,6 +44,17 @@ class KnownBy(Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
+class NotKnown(StrEnum):
+    """Why a buyer is not known by what a browser presents; that browser alone learns it."""
+
+    UNKNOWN = "unknown"
+    """Never known here, or removed, erased or expired since."""
+    REFUSED = "refused"
+    """Not what was asked for: signed for another page, in another way, or before."""
+    COPIED = "copied"
+    """There is a copy of the passkey, which was removed therefore."""
+
+
 class Use(Struct, frozen=True, kw_only=True):
     """One time that somebody asked about a remembered buyer, with the buyer's consent."""
 

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Row
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.remembered import sql
-from countersign.remembered.model import PASSKEY_KEPT, Kind, KnownBy, RelyingParty
+from countersign.remembered.model import PASSKEY_KEPT, Kind, KnownBy, NotKnown, RelyingParty
 from countersign.remembered.room import Remembered, new_row
 
 T = TypeVar("T")
@@ -92,40 +92,41 @@ async def assert_passkey(
     challenge: bytes,
     response: str,
     asked_at: datetime | None = None,
-) -> KnownBy | None:
-    """Whose passkey has signed this challenge; None: no one's that is known in this mode.
+) -> KnownBy | NotKnown:
+    """Whose passkey has signed this challenge, of this mode if one is named.
 
     A counter that did not grow means that there is a copy of the passkey (§6.1.1): it is removed.
     `asked_at`, where the challenge itself can be used more than once: a passkey that was used since
     is refused.
     """
     party, access = room.party, room.buyers.access
-    if party is None:
-        return None
     credential_id = _credential_id(response)
-    if credential_id is None:
-        return None
+    if party is None or credential_id is None:
+        return NotKnown.REFUSED
     now = from_ns(access.clock.time_ns())
     row = await access.database.read(
         sql.find, mode, Kind.PASSKEY, _lookup(room, credential_id), now
     )
-    if row is None or (asked_at is not None and asked_at <= row.last_used_at):
-        return None
+    if row is None:
+        return NotKnown.UNKNOWN
+    if asked_at is not None and asked_at <= row.last_used_at:
+        return NotKnown.REFUSED
     count = await _checked(lambda: _asserted(party, row, challenge, response))
     if count is None:
-        return None
+        return NotKnown.REFUSED
     return await access.database.write(_use, row, count, now)
 
 
 def _use(
     connection: Connection, row: Row[*tuple[Any, ...]], count: int, now: datetime
-) -> KnownBy | None:
+) -> KnownBy | NotKnown:
     if (count or row.sign_count) and count <= row.sign_count:
         sql.remove_by(connection, row.lookup)
         _log.warning("passkey_copied", id=row.id)
-        return None
+        return NotKnown.COPIED
     changed = {"sign_count": count, "last_used_at": now, "expires_at": now + PASSKEY_KEPT}
-    return sql.known(row) if sql.used(connection, row.id, row, **changed) else None
+    is_first = sql.used(connection, row.id, row, **changed)
+    return sql.known(row) if is_first else NotKnown.REFUSED
 
 
 class _Made(NamedTuple):

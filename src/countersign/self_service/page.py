@@ -26,7 +26,7 @@ from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
 from countersign.privacy.requests import request_erasure
 from countersign.remembered import sql
-from countersign.remembered.model import COOKIE_KEPT, KnownBy, Use
+from countersign.remembered.model import COOKIE_KEPT, KnownBy, NotKnown, Use
 from countersign.remembered.passkeys import TIMEOUT_MS, assert_passkey, assertion_options
 from countersign.self_service.room import SelfService
 from countersign.self_service.visits import BuyerVisit, is_partial, visit_of
@@ -122,8 +122,8 @@ async def _sign_in(visit: BuyerVisit) -> Reply:
         visit.form.get("credential", ""),
         asked_at,
     )
-    if known is None:
-        return _lead(visit, "refused")
+    if isinstance(known, NotKnown):
+        return _lead(visit, known.value)
     return _lead(visit, "", visit.renewed().header(known))
 
 
