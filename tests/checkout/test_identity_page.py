@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 import segno
@@ -13,10 +14,11 @@ from countersign.checkout.words import WORDS
 from countersign.mode import Mode
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.registry import SIMULATORS
-from tests.checkout.buyer import Shop
+from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.provider import (
     Counter,
     address,
+    arrive,
     begin,
     check,
     come_back,
@@ -101,6 +103,54 @@ def test_a_check_that_fails_says_why_and_can_be_repeated(
     assert len(failed.having(role="alert")) == 1
     assert desk.status(surfer) == "open"
     assert check(surfer, "verified", failed).heading == EN["title"]
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "said"),
+    [
+        ("stripe", None, {"identity_zip_document": "Stripe"}),
+        ("veriff", None, {"identity_zip_document": "Veriff"}),
+        ("onfido", None, {"identity_zip_document": "Onfido"}),
+        ("persona", None, {"identity_zip_database": "Persona"}),
+        ("plaid", None, {"identity_zip_database": "Plaid"}),
+        ("didit", None, {"identity_zip_proof": "Didit"}),
+        (
+            "stripe",
+            "didit",
+            {"identity_zip_document": "Stripe", "identity_zip_elsewhere": "Didit"},
+        ),
+    ],
+)
+def test_another_zip_code_is_explained_by_what_this_provider_can_check(
+    shop: Shop, operator: Operator, name: str, other: str | None, said: dict[str, str]
+) -> None:
+    """The way back to the shop comes first: the same document ends the same way, and is paid."""
+    with ExitStack() as stack:
+        desk = stack.enter_context(counter(shop, operator, name))
+        surfer = desk.buyer()
+        begun = begin(surfer)
+        if other is not None:
+            desk.use(stack.enter_context(playing(other)))
+        page = arrive(surfer, finish(begun, "wrong_zip"))
+        shown = {
+            text: title
+            for text in (one for one in EN if one.startswith("identity_zip_"))
+            for title in ("Stripe", "Veriff", "Onfido", "Persona", "Plaid", "Didit")
+            if EN[text].replace("{provider}", title) in page.text
+        }
+        assert shown == said
+        back = page.response.text.index(f'class="button" href="{SHOP}')
+        assert back < page.response.text.index('name="provider"')
+
+
+def test_the_time_until_when_it_is_waited_is_the_readers_own(desk: Counter) -> None:
+    """A script says it in the zone of the browser; without one, it is that of UTC."""
+    surfer = desk.buyer(collect=["identity"], notice_id=None)
+    deciding = check(surfer, "later")
+    [time] = [have for name, have in deciding.elements if name == "time"]
+    assert time["datetime"] == desk.shop.read(surfer.buyer)["expires_at"]
+    assert "data-local" in time
+    assert " UTC (20" in deciding.text
 
 
 def test_a_check_that_is_decided_later_follows_by_itself(desk: Counter) -> None:

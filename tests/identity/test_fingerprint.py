@@ -8,8 +8,10 @@ from typing import Final
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from countersign.identity.fingerprint import fingerprints, issuer, kind_of, number_of
+from tests.identity import test_didit as didit
 from tests.identity.asking import fingerprint, keyed
 
 STATES: Final = {
@@ -231,3 +233,15 @@ def test_a_simulators_documents_never_meet_real_ones() -> None:
     assert len(set(prints)) == len(places)
     slash = fingerprints(keyed, "http://127.0.0.1:9000/")("US", "CA", "dl", "D1234567")
     assert slash == prints[1]
+
+
+@pytest.mark.parametrize(
+    ("written", "logged"),
+    [("DRIVERS", ["DRIVERS"]), ("Jane D0e, card", ["other"]), ("Driver's License", [])],
+)
+def test_a_kind_of_document_that_is_not_known_is_logged(written: str, logged: list[str]) -> None:
+    """The same licence in this word would be another buyer's; a sentence is not repeated."""
+    with capture_logs() as lines:
+        didit.read(didit.with_document(document_type=written))
+    found = [line["kind"] for line in lines if line["event"] == "document_kind_unknown"]
+    assert found == logged

@@ -418,7 +418,15 @@ export type Reason = Open<
 export interface BuyerStatusAnswer {
   cbid: string;
   status: BuyerStatus;
+  /**
+   * When the buyer was verified. Of a verification that this account did not make, the day:
+   * `T00:00:00Z`.
+   */
   verified_at: string | null;
+  /**
+   * When the status becomes `expired` for this account; of a verification that this account did not
+   * make, `T00:00:00Z` of that day.
+   */
   expires_at: string | null;
   /**
    * Why this account may not rely on the verification. Only the account that made an attempt gets

@@ -61,8 +61,20 @@ class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
 
     cbid: str
     status: BuyerStatus
-    verified_at: Timestamp | None
-    expires_at: Timestamp | None
+    verified_at: Annotated[
+        Timestamp | None,
+        Meta(
+            description="When the buyer was verified. Of a verification that this account did not "
+            "make, the day: `T00:00:00Z`."
+        ),
+    ]
+    expires_at: Annotated[
+        Timestamp | None,
+        Meta(
+            description="When the status becomes `expired` for this account; of a verification "
+            "that this account did not make, `T00:00:00Z` of that day."
+        ),
+    ]
     reasons: Annotated[
         tuple[Reason, ...] | UnsetType,
         Meta(

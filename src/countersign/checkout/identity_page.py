@@ -6,7 +6,7 @@ counts. Nothing is started or asked by looking at a page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
@@ -55,6 +55,12 @@ _GENERAL: Final = frozenset({Reason.IDENTITY_FAILED, Reason.IDENTITY_REQUIRES_IN
 _OTHER: Final = "other"
 _RETRY_SECONDS: Final = 30
 _REVISION_DIGITS_MAX: Final = 9
+_ADDRESS_HELP: Final = {
+    "didit": "identity_zip_proof",
+    "persona": "identity_zip_database",
+    "plaid": "identity_zip_database",
+}
+"""What may help a buyer whose address has another ZIP code, by provider: docs/verification.md."""
 _NOT_STARTED: Final = (ProviderUnavailable, VerificationMisconfigured, VerificationNotConfigured)
 
 
@@ -175,7 +181,8 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
         and (is_for_device or not is_fetched)
         and _qr(url, words_of(visit.locale)["identity_qr"]),
         alone=content.collect == (Collected.IDENTITY,),
-        until=visit.session.expires_at.strftime("%H:%M UTC (%Y-%m-%d)"),
+        until=visit.session.expires_at,
+        zip_help=_zip_help(content, names, words_of(visit.locale)),
         revision=visit.session.revision,
         return_url=return_url(visit.session),
     )
@@ -347,6 +354,19 @@ def _reasons(content: Content) -> tuple[str, ...]:
     # Why the provider decided so says more than what it decided.
     specific = tuple(one for one in known.reasons if one not in _GENERAL)
     return specific or known.reasons or (_OTHER,)
+
+
+def _zip_help(content: Content, names: Sequence[str], words: Mapping[str, str]) -> list[str]:
+    """What a buyer can do about a ZIP code that differs, at this provider and at another."""
+    check, known = content.check, content.identity
+    if check is None or known is None or Reason.ZIP_MISMATCH not in known.reasons:
+        return []
+    own = _ADDRESS_HELP.get(check.provider, "identity_zip_document")
+    said = [words[own].replace("{provider}", _title(check.provider))]
+    others = sorted({*names} & _ADDRESS_HELP.keys() - {check.provider})
+    if own == "identity_zip_document" and others:
+        said.append(words["identity_zip_elsewhere"].replace("{provider}", _title(others[0])))
+    return said
 
 
 def _address(check: StartedCheck | None) -> str | None:

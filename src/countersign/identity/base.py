@@ -18,7 +18,7 @@ import msgspec
 from countersign.clock import Clock
 from countersign.errors import WebhookRefused
 from countersign.identity import json_reader as read
-from countersign.identity.fingerprint import Fingerprint
+from countersign.identity.fingerprint import Fingerprint, is_known_kind
 from countersign.identity.json_reader import Words
 from countersign.identity.model import (
     Address,
@@ -33,7 +33,7 @@ from countersign.identity.model import (
     Tri,
     WebhookHint,
 )
-from countersign.identity.reporting import report
+from countersign.identity.reporting import report, report_kind
 from countersign.identity.same_person import Holder
 from countersign.identity.starting import HOST, NotStarted, is_page, refusal
 from countersign.identity.transport import (
@@ -367,6 +367,8 @@ class IdentityProvider(ABC, Generic[C]):
         """The result with what is proved of a person; `born_by` proves the date of birth."""
         fingerprint = None
         if document is not None:
+            if document.type is not None and not is_known_kind(document.type):
+                report_kind(self.name, document.type)
             issuer = document.issuing_country, document.issuing_region
             fingerprint = self._fingerprint(*issuer, document.type, number)
         return replace(

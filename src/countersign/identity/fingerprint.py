@@ -117,6 +117,11 @@ def kind_of(kind: str | None) -> str:
     return _KINDS.get(word, word)
 
 
+def is_known_kind(kind: str) -> bool:
+    """Whether documents of this kind are one kind at every provider."""
+    return _word(kind) in _KINDS
+
+
 def number_of(number: str) -> str | None:
     """A number as documents are compared, `d 123-4567` as `D1234567`; None if it can be of many.
 

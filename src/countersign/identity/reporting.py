@@ -21,6 +21,7 @@ _LEVELS: Final = {
 }
 """Of what decides nothing: an unavailable provider needs no person to look at it."""
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,128}", re.ASCII)
+_KIND: Final = re.compile(r"[A-Za-z][A-Za-z_' -]{0,39}", re.ASCII)
 _HTTP: Final = re.compile(r"(?:report_)?http_[1-5][0-9]{2}", re.ASCII)
 _REASONS: Final = frozenset(
     listed(
@@ -50,6 +51,15 @@ def reason_word(
     ):
         return reason
     return "other" if status is None else f"http_{status}"
+
+
+def report_kind(provider: str, kind: str) -> None:
+    """Log a kind of document that `documents.json` does not have.
+
+    At another provider, or by another word, the same document would be of another buyer.
+    """
+    word = kind if _KIND.fullmatch(kind) else "other"
+    _log.warning("document_kind_unknown", provider=provider, kind=word)
 
 
 def report(

@@ -600,8 +600,14 @@ class BuyerStatusAnswer(Result, frozen=True, kw_only=True):
     """See `BuyerStatus`."""
 
     verified_at: datetime | None
+    """When the buyer was verified. Of a verification that this account did not make, the day:
+    `T00:00:00Z`.
+    """
 
     expires_at: datetime | None
+    """When the status becomes `expired` for this account; of a verification that this account did
+    not make, `T00:00:00Z` of that day.
+    """
 
     reasons: tuple[str, ...] = ()
     """Why this account may not rely on the verification. Only the account that made an attempt gets

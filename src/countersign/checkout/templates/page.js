@@ -85,3 +85,8 @@ document.querySelectorAll("[data-print]").forEach((button) => {
   button.hidden = false;
   button.addEventListener("click", () => print());
 });
+document.querySelectorAll("time[data-local]").forEach((time) => {
+  const said = { dateStyle: "medium", timeStyle: "short" };
+  const local = new Date(time.dateTime).toLocaleString(document.documentElement.lang, said);
+  time.textContent = `${local} (${time.textContent})`;
+});
