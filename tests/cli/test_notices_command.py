@@ -241,6 +241,75 @@ def test_an_incomplete_text_cannot_be_signed_off(initialised: Bench) -> None:
     assert initialised.read("notices", "list") == [shipped]
 
 
+GAP = "(E) and later items are missing"
+SAME_LINES = "are those of version 2026-01-incomplete, which lacks text"
+
+
+@pytest.fixture
+def incomplete(initialised: Bench, tmp_path: Path) -> Bench:
+    """Give a notice of which an incomplete version is published."""
+    file = write_notice(tmp_path / "gap.toml", version="2026-01-incomplete", text_gaps=[GAP])
+    initialised.run("notices", "publish", str(file))
+    return initialised
+
+
+@pytest.mark.parametrize("lines", [LINES, LINES[:2], (LINES[0], f" {LINES[1].upper()}  ")])
+def test_a_gap_that_was_deleted_without_new_lines_is_not_published(
+    incomplete: Bench, tmp_path: Path, lines: tuple[str, ...]
+) -> None:
+    """The message names the version with the same lines, and what it lacks."""
+    file = write_notice(tmp_path / "filled.toml", version="2026-02", lines=lines)
+    said = incomplete.refused("notices", "publish", str(file)).replace("\n", " ")
+    assert "notice_incomplete" in said
+    assert SAME_LINES in said
+    assert GAP in said
+    assert "--gap-closed REASON" in said
+    more = write_notice(tmp_path / "more.toml", version="2026-02", lines=[*lines, "(E) New."])
+    incomplete.run("notices", "publish", str(more))
+    incomplete.run("notices", "review", "storage-law", "--version", "2026-02", *REVIEW)
+
+
+def test_a_deleted_gap_is_named_by_publisher_and_reviewer(
+    incomplete: Bench, tmp_path: Path
+) -> None:
+    """Each says why nothing is missing; the history shows both reasons."""
+    file = write_notice(tmp_path / "filled.toml", version="2026-02")
+    why = ("--gap-closed", "The bill was cut: (E) was struck.")
+    assert "--gap-closed" in incomplete.refused(
+        "notices", "publish", str(file), "--gap-closed", " "
+    )
+    incomplete.run("notices", "publish", str(file), *why)
+    incomplete.run("notices", "publish", str(file))  # the same words again: harmless
+    review = ("notices", "review", "storage-law", "--version", "2026-02", *REVIEW)
+    assert SAME_LINES in incomplete.refused(*review).replace("\n", " ")
+    incomplete.run(*review, *why)
+    events = incomplete.read("notices", "show", "storage-law", "--version", "2026-02")["events"]
+    assert [event["details"]["gap_closed"] for event in events] == [why[1]] * 2
+    incomplete.run(
+        "notices", "withdraw", "storage-law", "--version", "2026-02", "--reason", "r", "--enjoined",
+        "--yes",
+    )  # fmt: skip
+    incomplete.run("notices", "reinstate", "storage-law", "--version", "2026-02", *REVIEW)
+
+
+@pytest.mark.parametrize(
+    ("address", "warned"),
+    [
+        ("https://leginfo.legislature.ca.gov/", True),
+        ("https://leginfo.legislature.ca.gov", True),
+        ("https://leginfo.legislature.ca.gov/faces/billTextClient.xhtml?bill_id=1", False),
+        ("https://law.example.com/?id=7", False),
+    ],
+)
+def test_a_review_against_a_home_page_is_warned_of(
+    published: Bench, address: str, *, warned: bool
+) -> None:
+    """Others cannot compare with it; the review counts nevertheless."""
+    words = ("--version", "2026-03", "--by", "X", "--against", address)
+    done = published.run("notices", "review", "storage-law", *words)
+    assert ("is the address of a home page" in done.stderr) is warned
+
+
 @pytest.fixture
 def two_versions(published: Bench, tmp_path: Path) -> Bench:
     """Give a notice with two reviewed versions, the second in force."""

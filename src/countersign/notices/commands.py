@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -35,6 +36,11 @@ from countersign.notices.rule import Cart
 from countersign.snapshot import STALENESS_SECONDS
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_GAP_CLOSED: Final = click.option(
+    "--gap-closed",
+    metavar="REASON",
+    help="Why nothing is missing, although the lines are those of a version with text_gaps.",
+)
 
 
 @click.group()
@@ -93,10 +99,14 @@ def diff(notice_id: str, old: str, new: str, *, as_json: bool) -> None:
 
 @notices.command("publish")
 @click.argument("file", type=_FILE)
+@_GAP_CLOSED
 @command
-def publish(file: Path, *, as_json: bool) -> None:
-    """Publish the version in FILE permanently. Live keys get it after its review."""
-    made = _publish(_read(file), str(file.resolve()))
+def publish(file: Path, *, gap_closed: str | None, as_json: bool) -> None:
+    """Publish the version in FILE permanently. Live keys get it after its review.
+
+    A version without text_gaps is refused if its lines are those of a version that has some.
+    """
+    made = _publish(_read(file), str(file.resolve()), gap_closed)
     named = f"{made.content.id} version {made.content.version}"
     say(
         f"{named} is published."
@@ -123,16 +133,28 @@ def publish(file: Path, *, as_json: bool) -> None:
 @click.option("--by", required=True, help="Who compared the text, word for word.")
 @click.option("--against", required=True, help="URL of the official text.")
 @click.option("--rule", help="The version of `applies_to` that was compared with the law, too.")
+@_GAP_CLOSED
 @command
 def review(
-    notice_id: str, version: str, by: str, against: str, rule: str | None, *, as_json: bool
+    notice_id: str,
+    version: str,
+    by: str,
+    against: str,
+    rule: str | None,
+    *,
+    gap_closed: str | None,
+    as_json: bool,
 ) -> None:
     """Record that a person compared a version with the official text, and its rule with the law.
 
-    A version with text_gaps is refused: publish the complete text first. Without --rule, no rule is
+    A version with text_gaps is refused: publish the complete text first; so is one without, whose
+    lines are those of a version that has some. Without --rule, no rule is
     reviewed: live keys never get "not required" from an unreviewed rule.
     """
-    event = with_room(Notices)(publishing.review)(notice_id, version, by, against, rule=rule)
+    _warn_of_home_page(against)
+    event = with_room(Notices)(publishing.review)(
+        notice_id, version, by, against, rule=rule, gap_closed=gap_closed
+    )
     _report(event, as_json=as_json)
 
 
@@ -214,6 +236,7 @@ def reinstate(notice_id: str, version: str, by: str, against: str, *, as_json: b
     The version can be the enjoined one or another one; it must be complete and not withdrawn. Other
     enjoined versions stay out of force.
     """
+    _warn_of_home_page(against)
     event = with_room(Notices)(publishing.reinstate)(notice_id, version, by, against)
     _report(event, as_json=as_json)
 
@@ -246,8 +269,20 @@ def _find(notice_id: str, version: str | None) -> tuple[NoticeContent, dict[str,
 
 
 @with_room(Notices)
-async def _publish(room: Notices, data: bytes, source: str) -> publishing.Publication:
-    return await publishing.publish(room, data, source, room.log.access.audit)
+async def _publish(
+    room: Notices, data: bytes, source: str, gap_closed: str | None
+) -> publishing.Publication:
+    audit = room.log.access.audit
+    return await publishing.publish(room, data, source, audit, gap_closed=gap_closed)
+
+
+def _warn_of_home_page(address: str) -> None:
+    parts = urlsplit(address)
+    if parts.path in {"", "/"} and not parts.query and not parts.fragment:
+        say(
+            f"warning: {address} is the address of a home page. Give the page that has the text, "
+            "so that others can compare it too."
+        )
 
 
 def _report(event: NoticeEvent, *, as_json: bool) -> None:

@@ -27,6 +27,7 @@ from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.log.record import RecordType
 from countersign.mode import Mode
+from countersign.notices.gaps import closing, refuse_dropped_gap
 from countersign.notices.model import (
     LIFTS,
     RULE,
@@ -74,29 +75,37 @@ class Publication:
 
 
 async def publish(
-    room: Notices, file: bytes, source: str, audit: Audit | None = None
+    room: Notices,
+    file: bytes,
+    source: str,
+    audit: Audit | None = None,
+    *,
+    gap_closed: str | None = None,
 ) -> Publication:
     """Publish the version in a notice file; publishing the same words again is harmless.
 
     Every account gets an event of it, in both modes. `source` is where the file is, so that a
     later change to it can be noticed. An operator's act is noted in `audit`, if it did anything.
+    `gap_closed` says why the version has no gap where an earlier one with its lines has one.
     """
-    content = parse_notice_file(file)
-    return await room.log.access.database.write(_publish, room, content, source, audit)
+    content, details = parse_notice_file(file), {_SOURCE: source} | closing(gap_closed)
+    return await room.log.access.database.write(_publish, room, content, details, audit)
 
 
 def _publish(
     connection: Connection,
     room: Notices,
     content: NoticeContent,
-    source: str,
+    details: dict[str, str],
     audit: Audit | None,
 ) -> Publication | CountersignError:
     body = published_bytes(content)
     digest = notice_digest(body)
     known = digest_of(connection, content.id, content.version)
     if known is None:
-        event = _event(room, content, LifecycleEvent.PUBLISHED, {_SOURCE: source})
+        event = _event(room, content, LifecycleEvent.PUBLISHED, details)
+        others = all_versions(connection, room.registry.zone).get(content.id, ())
+        refuse_dropped_gap(content, [other.content for other in others], [event])
         add_version(connection, body, digest, event)
         _record(connection, room, event, digest)
         write_notice_events(connection, content.id, content.version, [*Mode], event.at)
@@ -144,14 +153,21 @@ async def publish_shipped(room: Notices) -> list[Publication]:
 
 
 async def review(
-    room: Notices, notice_id: str, version: str, by: str, against: str, *, rule: str | None = None
+    room: Notices,
+    notice_id: str,
+    version: str,
+    by: str,
+    against: str,
+    *,
+    rule: str | None = None,
+    gap_closed: str | None = None,
 ) -> NoticeEvent:
     """Record that someone compared a version's text with the official one.
 
     `by` says who did, `against` is the address of the official text; `rule` is the version of the
-    rule that was compared with the law, too.
+    rule that was compared with the law, too; `gap_closed` as in `publish`.
     """
-    details = _compared(by, against) | ({} if rule is None else {RULE: rule})
+    details = _compared(by, against) | ({} if rule is None else {RULE: rule}) | closing(gap_closed)
     return await _happen(room, notice_id, version, LifecycleEvent.REVIEWED, details)
 
 
@@ -188,6 +204,11 @@ async def _happen(
         noted = dict(details)
         if kind in {LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED}:
             _refuse_incomplete(found.content)
+            # A reviewer has to say so as well, who may be another person than the publisher.
+            event = _event(room, found.content, kind, noted)
+            reviews = [e for e in found.events if e.type is LifecycleEvent.REVIEWED]
+            before = [v.content for v in versions if v.events[0].at < found.events[0].at]
+            refuse_dropped_gap(found.content, before, [event, *reviews])
         if RULE in noted and noted[RULE] not in {rule.version for rule in found.rules}:
             raise InvalidArgument(
                 f"{notice_id} version {version} has no rule {noted[RULE]!r}; "
