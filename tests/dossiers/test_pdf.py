@@ -200,3 +200,33 @@ def test_hostile_text_in_any_record_breaks_nothing() -> None:
     )
     words = words_of(dossier_pdf(replace(order, records=records)))
     assert '#eval("1") *x* [U+202E]gnp.exe' in words
+
+
+@pytest.mark.parametrize(("version", "reviewed"), [("2026-01-01", True), ("zz", False)])
+def test_a_review_of_another_version_is_no_review(version: str, reviewed: bool) -> None:
+    """The same text can be that of two versions, of which one was reviewed."""
+    order = an_order()
+    event = {"notice_version": version, "at": "2026-11-01T00:00:00.000Z"}
+    records = tuple(
+        replace(one, record={**one.record, **event}) if one.type == "notice_event" else one
+        for one in order.records
+    )
+    words = words_of(dossier_pdf(replace(order, records=records)))
+    assert ("Reviewed marked as reviewed on" in words) is reviewed
+    assert ("no review from before the acknowledgment" in words) is not reviewed
+
+
+def test_a_check_at_another_address_says_that_it_is_not_known_what_answered() -> None:
+    """The member by itself, an address, says nothing to a reader."""
+    order = an_order()
+    records = tuple(
+        replace(one, record={**one.record, "endpoint": "http://127.0.0.1:18433"})
+        if one.type == "verification"
+        else one
+        for one in order.records
+    )
+    words = words_of(dossier_pdf(replace(order, records=records)))
+    assert (
+        "Asked at http://127.0.0.1:18433 asked at another address than the provider's own; what "
+        "answered there is not known"
+    ) in words

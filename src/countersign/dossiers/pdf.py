@@ -171,16 +171,18 @@ def _notice(dossier: Dossier, acknowledgment: DossierRecord | None) -> dict[str,
 def _notice_rows(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
     if acknowledgment is None or dossier.notice is None:
         return []
-    words, until = _WORDS["review"], acknowledgment.record["accepted_at"]
+    words, record = _WORDS["review"], acknowledgment.record
     reviews = [
         one.record["at"]
         for one in dossier.of(NOTICE_EVENT)
-        if one.record["event"] in {"reviewed", "reinstated"} and one.record["at"] <= until
+        if one.record["event"] in {"reviewed", "reinstated"}
+        and one.record["at"] <= record["accepted_at"]
+        and all(one.record[name] == record[name] for name in ("notice_id", "notice_version"))
     ]
     review = (words["none"], None)
     if reviews:
         review = (words["reviewed"].format(at=time_text(max(reviews))), words["source"])
-    return notice_rows(dossier.notice, acknowledgment.record, review)
+    return notice_rows(dossier.notice, record, review)
 
 
 def _parties(dossier: Dossier, first: DossierRecord) -> list[dict[str, Any]]:
