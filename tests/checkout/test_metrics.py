@@ -75,7 +75,7 @@ def test_open_streams_are_in_the_metrics(checks: Checks) -> None:
 
     async def work() -> tuple[int, int]:
         updates = checks.room.updates
-        stream = updates.after(session.id, 99)
+        stream = updates.after(session.id, 99, (session.account_id, session.mode))
         await anext(stream)
         during = updates.open
         await stream.aclose()

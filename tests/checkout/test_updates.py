@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from countersign.bootstrap import Deployment
 from countersign.checkout.updates import STREAMS_EACH_MAX, Updates
-from countersign.errors import Overloaded
+from countersign.mode import Mode
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer, check_headers
 from tests.cli.serving import running, wait_for
@@ -97,21 +99,63 @@ def test_a_session_has_a_few_streams_and_those_who_leave_make_room(surf: Surf) -
     pytest.fail("the streams of a browser that has left are still counted")
 
 
-def test_a_process_has_a_bounded_number_of_streams(own: Operator) -> None:
-    async def open_two(opened: object) -> list[bytes]:
-        updates = Updates(opened.database, 0.001)  # type: ignore[attr-defined]
-        first = updates.after("chk_1", 0, 1)
-        assert await anext(first) == OPENED
-        with pytest.raises(Overloaded):
-            await anext(updates.after("chk_2", 0, 1))
-        # There is no such session any more.
-        heard = [piece async for piece in first]
-        again = updates.after("chk_2", 0, 1)
-        heard.append(await anext(again))
-        await again.aclose()
-        return heard
+Opened = list[AsyncGenerator[bytes, None]]
 
-    assert own.act(open_two) == [CHANGED, OPENED]
+
+async def some(updates: Updates, account: str, mode: Mode, number: int) -> Opened:
+    """Open streams, each of a session of its own."""
+    opened = [updates.after(f"{account}_{mode}_{n}", 0, (account, mode), 16) for n in range(number)]
+    for stream in opened:
+        assert await anext(stream) == OPENED
+    return opened
+
+
+def left(updates: Updates, account: str, mode: Mode) -> list[str]:
+    """The sessions of the streams that an account has."""
+    return [stream.session_id for stream in updates._streams[account, mode]]
+
+
+class Unchanged(Updates):
+    """Sees no session change."""
+
+    async def _look(self) -> None:
+        looked, self._looked = self._looked, asyncio.Event()
+        looked.set()
+
+
+def test_the_newest_stream_of_an_account_ends_its_oldest_and_none_of_another(
+    own: Operator,
+) -> None:
+    """An account has a quarter, and its test mode takes nothing from its live mode."""
+
+    async def fill(opened: Deployment) -> None:
+        updates = Unchanged(opened.database, 0.001)
+        streams = await some(updates, "acct_1", Mode.LIVE, 2)
+        streams += await some(updates, "acct_2", Mode.TEST, 4)
+        first, *others = await some(updates, "acct_2", Mode.LIVE, 6)
+        assert left(updates, "acct_2", Mode.LIVE) == [f"acct_2_live_{n}" for n in range(2, 6)]
+        assert len(left(updates, "acct_2", Mode.TEST)) == 4
+        assert len(left(updates, "acct_1", Mode.LIVE)) == 2
+        assert [piece async for piece in first] == []  # which the page answers by a reload
+        for stream in (*streams, *others):
+            await stream.aclose()
+        assert updates.open == 0
+
+    own.act(fill)
+
+
+def test_where_all_streams_are_taken_the_fullest_account_makes_room(own: Operator) -> None:
+    async def fill(opened: Deployment) -> None:
+        updates = Unchanged(opened.database, 0.001)
+        streams = [s for n in range(4) for s in await some(updates, f"acct_{n}", Mode.LIVE, 4)]
+        streams += await some(updates, "acct_late", Mode.LIVE, 1)
+        counts = [len(left(updates, f"acct_{n}", Mode.LIVE)) for n in range(4)]
+        assert (counts, len(left(updates, "acct_late", Mode.LIVE))) == ([3, 4, 4, 4], 1)
+        for stream in streams:
+            await stream.aclose()
+        assert updates.open == 0
+
+    own.act(fill)
 
 
 def test_a_server_that_stops_ends_its_streams(own_shop: Shop) -> None:

@@ -135,6 +135,8 @@ def test_the_obligations_of_the_guide_are_a_notice_that_can_be_published(
 
 
 def test_the_claims_of_the_guide_are_those_of_a_token(checkout: Checkout) -> None:
-    _, claims = checked(checkout.cleared()["token"], checkout.client.get(JWKS).json())
+    _, claims = checked(
+        checkout.cleared()["token"], checkout.client.get(f"{JWKS}?mode=test").json()
+    )
     rows = GUIDE.rows("## Check a token in the warehouse")
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row[0])} == {*claims}

@@ -21,7 +21,8 @@ from countersign.events.sql import last_before, renumber_restored
 from countersign.mode import Mode
 from countersign.webhooks import deliver as deliver_webhooks
 from countersign.webhooks import deliveries
-from countersign.webhooks.model import RECOVERY_WAIT, DeliveryStatus
+from countersign.webhooks.endpoints import delete_endpoint
+from countersign.webhooks.model import RECOVERIES_MAX, RECOVERY_WAIT, DeliveryStatus
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.webhooks.conftest import Service, assemble
@@ -57,6 +58,30 @@ def test_an_endpoint_has_one_recovery_at_a_time_and_at_most_one_a_minute(
         with pytest.raises(RateLimited) as refused:
             await deliveries.recover(service.room, endpoint, since)
         assert refused.value.retry_after == RECOVERY_WAIT.total_seconds() - 20
+
+    run(scenario())
+
+
+def test_an_account_begins_few_recoveries_however_many_endpoints_it_makes(
+    service: Service, run: Run
+) -> None:
+    """Also where each endpoint is deleted after its recovery; its live mode is another one's."""
+
+    async def scenario() -> None:
+        since = service.now
+        service.clock.advance(1)
+        await service.happen(3)
+        for _ in range(RECOVERIES_MAX):
+            endpoint, _ = await service.endpoint(NOWHERE)
+            await deliveries.recover(service.room, endpoint, since)
+            await delete_endpoint(service.room, endpoint)
+            service.clock.advance(1)
+        endpoint, _ = await service.endpoint(NOWHERE)
+        with pytest.raises(RateLimited) as refused:
+            await deliveries.recover(service.room, endpoint, since)
+        assert refused.value.retry_after == RECOVERY_WAIT.total_seconds() - RECOVERIES_MAX
+        service.clock.advance(refused.value.retry_after)
+        await deliveries.recover(service.room, endpoint, since)
 
     run(scenario())
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from functools import cache
 from hashlib import sha256
 from importlib import metadata, resources
@@ -37,10 +37,11 @@ from countersign.evidence.proof import parse_proof
 from countersign.evidence.timestamp import read_timestamp
 from countersign.evidence.verification import stamps_of
 from countersign.instant import rfc3339
+from countersign.lines import Lines
 from countersign.paper.typeset import OTHER_MAKER, maker, qr_code, typeset
 
 WAITING_MAX: Final = 32
-"""How many of one account may wait while one of its certificates is being made."""
+"""How many of one owner may wait while one of its certificates is being made."""
 _RETRY_SECONDS: Final = 5
 _BY: Final = b"\nMade by "
 _NAMED: Final = b"\nThe record names these records by their digests (SHA-256); here in base64:\n"
@@ -54,14 +55,6 @@ _PROVED: Final = {
 _SOURCES: Final = ("certificate.py", "certificate.typ", "certificate_words.py")
 
 
-@dataclass(slots=True)
-class _Queue:
-    """Those of one account: one at a time stands in the line for the thread."""
-
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    inside: int = 0
-
-
 class Certificates:
     """Makes certificates in a separate thread, for each account in turn.
 
@@ -71,28 +64,23 @@ class Certificates:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="countersign-certificate")
-        self._queues: dict[str, _Queue] = {}
+        self._lines = Lines(WAITING_MAX, _RETRY_SECONDS)
         self._closed = False
 
-    async def make(self, facts: CertificateFacts, account: str) -> bytes:
+    async def make(self, facts: CertificateFacts, owner: Hashable) -> bytes:
         """The PDF of a certificate."""
-        return await self.run(lambda: make_certificate(facts), account)
+        return await self.run(lambda: make_certificate(facts), owner)
 
-    async def run(self, make: Callable[[], bytes], account: str) -> bytes:
-        """Make a PDF; however many an account asks for, another waits for one of them at most."""
-        queue = self._queues.setdefault(account, _Queue())
-        if queue.inside > WAITING_MAX:
-            raise Overloaded(retry_after=_RETRY_SECONDS)
-        queue.inside += 1
-        try:
-            async with queue.turn:
-                if self._closed:
-                    raise Overloaded(retry_after=_RETRY_SECONDS)
-                return await asyncio.get_running_loop().run_in_executor(self._thread, make)
-        finally:
-            queue.inside -= 1
-            if not queue.inside:
-                del self._queues[account]
+    async def run(self, make: Callable[[], bytes], owner: Hashable) -> bytes:
+        """Make a file; however many an owner asks for, another waits for one of them at most.
+
+        Raises:
+            Overloaded: too many of this owner wait.
+        """
+        async with self._lines.turn(owner):
+            if self._closed:
+                raise Overloaded(retry_after=_RETRY_SECONDS)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, make)
 
     async def close(self) -> None:
         """Give up what waits, and return when what is being made is done."""

@@ -7,7 +7,7 @@ the service's back, or that a disk has damaged, must not make it hand out what f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib import resources
@@ -63,12 +63,17 @@ async def proof(room: Acknowledgments, who: Principal, ack_id: str, wait: float 
         return (await _entry(room, found, wait)).proof
 
 
+def line_of(who: Principal) -> Hashable:
+    """Who stand in one line for what is made on paper: an account in a mode, its buyers apart."""
+    return (who.account_id, who.mode, who.credential)
+
+
 async def certificate(
     room: Acknowledgments, who: Principal, ack_id: str, disclose: str | None, wait: float = 0.0
 ) -> bytes:
     """The certificate, a PDF; Overloaded if too many are being made."""
     facts, _ = await _evidence(room, who, ack_id, disclose, wait)
-    return await room.certificates.make(facts, who.account_id)
+    return await room.certificates.make(facts, line_of(who))
 
 
 async def bundle(
@@ -84,7 +89,7 @@ async def bundle(
             proof=facts.proof,
             policy=await room.log.policy.behind(entry.log, entry.checkpoint.note),
             timestamps={name: stamp.body for name, stamp in time_stamps(entry.anchors).items()},
-            certificate=await room.certificates.make(facts, who.account_id),
+            certificate=await room.certificates.make(facts, line_of(who)),
             verify_py=_offline("verify.py"),
             verify_html=_offline("verify.html"),
             readme=readme(facts),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from countersign.access.origins import origin_of
 from countersign.buyers.model import BuyerStatus
@@ -25,6 +25,7 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
+from countersign.checkout.qr_codes import ADDRESS_LENGTH_MAX
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
@@ -40,9 +41,6 @@ from countersign.errors import (
 )
 from countersign.http.reply import Call, Header, Reply
 from countersign.reason import Reason
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 RETURN: Final = "return"
 """In the address at which a provider sends the buyer's browser back."""
@@ -157,6 +155,9 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
     # An address that opens the page once is fetched when the buyer wants to go there.
     is_fetched = check is not None and check.opens_once
     is_for_device = visit.form.get(_DEVICE) == "yes"
+    qr = None
+    if url is not None and (is_for_device or not is_fetched):
+        qr = await visit.room.qr_codes.of(url, words_of(visit.locale)["identity_qr"])
     return visit.show(
         "identity.html",
         ProviderUnavailable.status if is_unavailable else 200,
@@ -177,9 +178,8 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
         fetched=is_fetched,
         leads_back=check is None or check.leads_back,
         device=is_for_device,
-        qr=url
-        and (is_for_device or not is_fetched)
-        and _qr(url, words_of(visit.locale)["identity_qr"]),
+        qr=qr,
+        codeless=url is not None and len(url) > ADDRESS_LENGTH_MAX,
         alone=content.collect == (Collected.IDENTITY,),
         until=visit.session.expires_at,
         zip_help=_zip_help(content, names, words_of(visit.locale)),
@@ -310,7 +310,9 @@ async def updates(visit: Visit) -> Reply:
         raise InvalidRequest("Expected the revision that the page shows.")
     if visit.call.method == "HEAD":
         return Reply(b"", headers)
-    pieces = visit.room.updates.after(visit.session.id, int(shown))
+    session = visit.session
+    owner = (session.account_id, session.mode)
+    pieces = visit.room.updates.after(session.id, int(shown), owner)
     return Reply(await anext(pieces), headers, 200, pieces)
 
 
@@ -376,16 +378,6 @@ def _address(check: StartedCheck | None) -> str | None:
 
 def _title(provider: str) -> str:
     return provider.capitalize()
-
-
-def _qr(url: str, name: str) -> Markup:
-    """A QR code of this address, as an SVG element with this name."""
-    import segno  # noqa: PLC0415 - of no use to most pages
-    from markupsafe import Markup  # noqa: PLC0415 - as above
-
-    made = segno.make(url, error="l", micro=False)
-    svg = made.svg_inline(scale=1, border=4, light="#fff", title=name, svgclass="qr", omitsize=True)
-    return Markup(svg.replace("<svg ", '<svg role="img" ', 1))  # noqa: S704 - segno escapes it
 
 
 GETS: Final[Mapping[str, VisitHandler]] = {"continue": go_to_provider, "updates": updates}

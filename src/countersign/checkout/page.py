@@ -293,7 +293,8 @@ async def _certificate(visit: Visit) -> Reply:
     # Nothing is made for a look, as by a scanner of mail.
     pdf = b""
     if visit.call.method != "HEAD":
-        pdf = await certificate(room, who, ack.ack_id, _SHOWN_FIELDS, _CERTIFICATE_SECONDS)
+        async with visit.room.copies.turn(visit.session.id):
+            pdf = await certificate(room, who, ack.ack_id, _SHOWN_FIELDS, _CERTIFICATE_SECONDS)
     name = f'attachment; filename="{ack.ack_id}.pdf"'.encode()
     kind = (b"content-type", b"application/pdf")
     return Reply(pdf, (kind, (b"content-disposition", name), *PRIVATE, NOTHING))

@@ -10,6 +10,7 @@ from countersign.access.room import Access
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.buyers.room import Buyers
 from countersign.checkout.asking import Asking
+from countersign.checkout.qr_codes import QrCodes
 from countersign.checkout.updates import Updates
 from countersign.clearances.room import Clearances
 from countersign.host import Network
@@ -18,6 +19,7 @@ from countersign.remembered.room import Remembered
 from countersign.vault.vault import Vault
 
 CHANGES_WAITING_MAX: Final = 32
+COPIES_WAITING_MAX: Final = 2
 """Of one session, in one process."""
 
 
@@ -38,5 +40,8 @@ class Checkout:
     trusted_proxies: Sequence[Network]
     changes: Lines = field(default_factory=lambda: Lines(CHANGES_WAITING_MAX))
     """Those who change a session, one after the other: else each would undo the others' work."""
+    copies: Lines = field(default_factory=lambda: Lines(COPIES_WAITING_MAX))
+    """Those who have the certificate of a session made for its buyer."""
+    qr_codes: QrCodes = field(default_factory=QrCodes)
     looks: Looks = field(default_factory=Looks)
     """Those who only look at a session, and leave the time of it."""

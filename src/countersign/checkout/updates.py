@@ -6,9 +6,10 @@ They say that it has, and nothing else: the page then shows how it stands.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncGenerator, Collection
-from typing import Final
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, select
 
@@ -16,15 +17,28 @@ from countersign.db.database import Database
 from countersign.db.tables import checkout_sessions
 from countersign.errors import Overloaded
 from countersign.loops import forever
+from countersign.mode import Mode
 
-STREAMS_MAX: Final = 256
-"""Open at a time in one process; beyond them, the page reloads itself."""
+STREAMS_MAX: Final[Mapping[Mode, int]] = {Mode.LIVE: 256, Mode.TEST: 64}
+"""Open at a time in one process; a page whose stream has ended reloads itself."""
+ACCOUNT_PART: Final = 4
+"""An account has at most this part of them: then its newest stream ends its oldest."""
 STREAMS_EACH_MAX: Final = 4
 """Of these, for one session: its browsers leave room for others."""
 _ALIVE_SECONDS: Final = 15.0
 _LONGEST_SECONDS: Final = 300.0
 _BUSY_SECONDS: Final = 30
 _c: Final = checkout_sessions.c
+
+
+Owner: TypeAlias = tuple[str, Mode]
+"""An account, and a mode of it."""
+
+
+@dataclass(slots=True, eq=False)
+class _Stream:
+    session_id: str
+    is_over: bool = False
 
 
 class Updates:
@@ -35,21 +49,26 @@ class Updates:
         self._database = database
         self._seconds = seconds
         self._watched: Counter[str] = Counter()
+        self._streams: defaultdict[Owner, list[_Stream]] = defaultdict(list)
         self._seen: dict[str, int | None] = {}
         self._looked = asyncio.Event()
         self._looking: asyncio.Task[object] | None = None
 
     async def after(
-        self, session_id: str, revision: int, streams_max: int = STREAMS_MAX
+        self, session_id: str, revision: int, owner: Owner, streams_max: int | None = None
     ) -> AsyncGenerator[bytes, None]:
         """The events of a session that a page shows at this revision: one, as soon as it changed.
 
         A comment keeps the connection open meanwhile, until five minutes are over. Take the first
-        piece before anything is sent: it raises Overloaded where too many streams are open.
+        piece before anything is sent: it raises Overloaded where the session has too many streams.
+        Where its account has, or all accounts of its mode, the oldest of the account ends, or that
+        of the account that has most.
         """
-        each = self._watched[session_id]
-        if self.open >= streams_max or each >= STREAMS_EACH_MAX:
+        if self._watched[session_id] >= STREAMS_EACH_MAX:
             raise Overloaded(retry_after=_BUSY_SECONDS)
+        self._make_room(owner, streams_max or STREAMS_MAX[owner[1]])
+        stream = _Stream(session_id)
+        self._streams[owner].append(stream)
         self._watched[session_id] += 1
         if self._looking is None:
             run = forever("checkout_updates", self._look, self._seconds)
@@ -59,6 +78,8 @@ class Updates:
             alive = max(1, round(_ALIVE_SECONDS / self._seconds))
             for look in range(1, round(_LONGEST_SECONDS / self._seconds)):
                 await self._looked.wait()
+                if stream.is_over:
+                    return
                 seen = self._seen.get(session_id, revision)
                 if seen is None or seen > revision:
                     yield b"event: changed\ndata:\n\n"
@@ -66,7 +87,7 @@ class Updates:
                 if look % alive == 0:
                     yield b":\n\n"
         finally:
-            self._leave(session_id)
+            self._leave(owner, stream)
 
     @property
     def open(self) -> int:
@@ -82,8 +103,26 @@ class Updates:
             looked, self._looked = self._looked, asyncio.Event()
             looked.set()
 
-    def _leave(self, session_id: str) -> None:
-        self._watched -= Counter((session_id,))  # without those at zero
+    def _make_room(self, owner: Owner, most: int) -> None:
+        """End one stream, if the account has its part of them already, or all are taken."""
+        same_mode = [one for one in self._streams if one[1] is owner[1]]
+        fullest = None
+        if len(self._streams.get(owner, ())) >= max(1, most // ACCOUNT_PART):
+            fullest = owner
+        elif sum(len(self._streams[one]) for one in same_mode) >= most:
+            fullest = max(same_mode, key=lambda one: len(self._streams[one]))
+        if fullest is not None:
+            self._leave(fullest, self._streams[fullest][0])
+
+    def _leave(self, owner: Owner, stream: _Stream) -> None:
+        """Take a stream out, unless that was done; it ends with the next look."""
+        if stream.is_over:
+            return
+        stream.is_over = True
+        self._streams[owner].remove(stream)
+        if not self._streams[owner]:
+            del self._streams[owner]
+        self._watched -= Counter((stream.session_id,))  # without those at zero
         if not self._watched and self._looking is not None:
             self._looking.cancel()
             self._looking = None

@@ -15,7 +15,7 @@ import msgspec
 
 from countersign.access.key import Principal
 from countersign.acknowledgments.find import refusing_damage
-from countersign.acknowledgments.proof import fields_to_show
+from countersign.acknowledgments.proof import fields_to_show, line_of
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.clearances.clear import VERIFICATION_FIELD
 from countersign.dossiers import orders_sql
@@ -80,12 +80,16 @@ async def dossier(
         if checkpoint is None:
             checkpoint = await room.checkpoints.over(log, _last(records), deadline)
         draft = await _contents(room, log, checkpoint, records)
-        checked = dossier_of(write_dossier(draft))
-        pdf = await room.certificates.run(lambda: dossier_pdf(checked), who.account_id)
-        made = write_dossier(replace(draft, pdf=pdf))
-        if dossier_of(made) != checked:
-            raise EvidenceError("the dossier says something else once it has its PDF")
-        return made
+        return await room.certificates.run(lambda: _made(draft), line_of(who))
+
+
+def _made(draft: DossierContents) -> bytes:
+    """The file with its PDF: it takes so long that it is no work for the event loop."""
+    checked = dossier_of(write_dossier(draft))
+    made = write_dossier(replace(draft, pdf=dossier_pdf(checked)))
+    if dossier_of(made) != checked:
+        raise EvidenceError("the dossier says something else once it has its PDF")
+    return made
 
 
 async def _log(room: Acknowledgments, who: Principal, id_: str, seconds: float) -> Log:

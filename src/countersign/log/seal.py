@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final, NamedTuple
 
 import structlog
@@ -22,7 +23,7 @@ from countersign.log.head_files import HeadFiles, checkpoint_of
 from countersign.log.keys import LogKeys
 from countersign.log.model import Anchor, Log, LogState, StoredCheckpoint, cosignatures
 from countersign.log.record import Sealed
-from countersign.log.sequencer import Sequencer
+from countersign.log.sequencer import SLICE_SECONDS, Sequencer
 from countersign.loops import forever
 from countersign.mode import Mode
 from countersign.snapshot import SharedQuestion
@@ -54,12 +55,16 @@ class SealLog:
         heads: HeadFiles,
         keys: LogKeys,
         clock: Clock,
+        *,
+        pause: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
+        """`pause` comes after each slice of sealing where more waits; by default, as long as it."""
         self._database = database
         self._sequencer = sequencer
         self._heads = heads
         self._keys = keys
         self._clock = clock
+        self._pause = pause or partial(asyncio.sleep, SLICE_SECONDS)
         self._keys_read_at = clock.monotonic()
         self._published: dict[Mode, Released] = {}
         self._unkept: dict[Mode, str] = {}
@@ -100,9 +105,14 @@ class SealLog:
         return total
 
     async def _settle(self, mode: Mode) -> int:
-        total = 0
+        total, batch = 0, self._sequencer.batch
         while sealed := await self._database.sequence(self._sequencer.seal_queue, mode):
             total += sealed
+            size, waiting = self.gauges.get(mode, (0, 0))
+            self.gauges = {**self.gauges, mode: (size + sealed, max(waiting - sealed, 0))}
+            if sealed >= batch:
+                await self._pause()  # more may wait: acts have their turn first
+            batch = self._sequencer.batch
         return total
 
     async def states(self) -> Sequence[LogState]:
@@ -262,9 +272,14 @@ class SealLog:
         if self._clock.monotonic() - self._keys_read_at > _KEYS_SECONDS:
             await self._keys.load()
             self._keys_read_at = self._clock.monotonic()
+        if not self.gauges:
+            await self._measure()
         await self.settle()
-        self.gauges = {s.log.mode: (s.log.size, s.waiting) for s in await self.states()}
+        await self._measure()
         await self.publish()
+
+    async def _measure(self) -> None:
+        self.gauges = {s.log.mode: (s.log.size, s.waiting) for s in await self.states()}
 
     async def _places(self, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
         return await self._database.read(tree_sql.sealed, record_ids)

@@ -36,6 +36,9 @@ from countersign.log.tree_sql import tile_roots
 from countersign.mode import Mode
 
 BATCH_MAX: Final = 10_000
+BATCH_MIN: Final = 64
+SLICE_SECONDS: Final = 0.02
+"""How long one transaction of sealing may take, roughly: acts wait for it meanwhile."""
 _CLOCK_TOLERANCE_MS: Final = 1000
 _NUMBER: Final = re.compile(r"[0-9]+")
 _DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
@@ -58,8 +61,8 @@ _RELEASE: Final = DriverStatement("RELEASE sealing")
 _TRY_LOCK: Final = DriverStatement("SELECT pg_try_advisory_xact_lock(?)")
 _LOCK: Final = DriverStatement("SELECT pg_advisory_xact_lock(?)")
 _TAKE: Final = DriverStatement(
-    "DELETE FROM log_pending WHERE record_id IN"  # noqa: S608 - a number
-    f" (SELECT record_id FROM log_pending WHERE mode = ? ORDER BY record_id LIMIT {BATCH_MAX})"
+    "DELETE FROM log_pending WHERE record_id IN"
+    " (SELECT record_id FROM log_pending WHERE mode = ? ORDER BY record_id LIMIT ?)"
     " RETURNING record_id, digest"
 )
 _insert_entries: Final = BulkInsert(log_entries, "log_id", "leaf_index", "record_id", "digest")
@@ -114,8 +117,13 @@ class _Edge:
 class Sequencer:
     """Seals the records of both modes; one object a process."""
 
-    def __init__(self, clock: Clock, heads: HeadFiles) -> None:
+    def __init__(
+        self, clock: Clock, heads: HeadFiles, slice_seconds: float = SLICE_SECONDS
+    ) -> None:
         self._clock = clock
+        self._slice_seconds = slice_seconds
+        self.batch = BATCH_MIN
+        """How many queued records are sealed at a time: as many as fit into a slice."""
         self._heads = heads
         self._edges: dict[Mode, _Edge] = {}
         self._signers: dict[tuple[int, int], tuple[Signer, ...]] = {}
@@ -183,19 +191,21 @@ class Sequencer:
         return placed
 
     def seal_queue(self, connection: Connection, mode: Mode) -> int:
-        """Seal what is queued, at most BATCH_MAX; the number of records that got an entry.
+        """Seal what is queued, at most `batch`; the number of records that got an entry.
 
         On PostgreSQL nothing is done while another process seals.
         """
         postgres = connection.dialect.name == "postgresql"
         if postgres and not _TRY_LOCK(connection, _ADVISORY_LOCK[mode]).fetchone()[0]:
             return 0
-        sealed = 0
+        sealed, began = 0, self._clock.monotonic()
 
         def take() -> _Waiting:
             nonlocal sealed
             # What is sealed is exactly what this statement took from the queue.
-            rows = sorted((row[0], bytes(row[1])) for row in _TAKE(connection, mode.value))
+            rows = sorted(
+                (row[0], bytes(row[1])) for row in _TAKE(connection, mode.value, self.batch)
+            )
             sealed = len(rows)
             return [Unsealed(record_id, mode, digest) for record_id, digest in rows]
 
@@ -203,7 +213,14 @@ class Sequencer:
             if self._seal(connection, mode, take) is None:
                 savepoint.rollback()
                 return 0
+        if sealed == self.batch:
+            self.batch = self._fitting(sealed, self._clock.monotonic() - began)
         return sealed
+
+    def _fitting(self, sealed: int, seconds: float) -> int:
+        """How many fit into a slice, where so many took this long; at most twice as many."""
+        fit = int(sealed * self._slice_seconds / max(seconds, self._slice_seconds / 2))
+        return min(max(fit, BATCH_MIN), BATCH_MAX)
 
     def _seal(
         self, connection: Connection, mode: Mode, take: _Take, *, entries: bool = True

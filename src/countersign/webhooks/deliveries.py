@@ -29,7 +29,13 @@ from sqlalchemy import (
 
 from countersign.access.idempotency import Remember, keep_answer
 from countersign.db.bulk import BulkInsert
-from countersign.db.tables import events, webhook_attempts, webhook_deliveries, webhook_endpoints
+from countersign.db.tables import (
+    accounts,
+    events,
+    webhook_attempts,
+    webhook_deliveries,
+    webhook_endpoints,
+)
 from countersign.errors import InvalidRequest, NotFound, RateLimited, WebhookEndpointDisabled
 from countersign.events.model import EventType, EventView, Position
 from countersign.events.read_events import get_event
@@ -52,6 +58,7 @@ from countersign.webhooks.endpoints import (
 )
 from countersign.webhooks.model import (
     LOG_KEPT,
+    RECOVERIES_MAX,
     RECOVERY_WAIT,
     SCHEDULE,
     ClaimedDelivery,
@@ -67,6 +74,7 @@ from countersign.webhooks.schemas import (
     render_endpoint,
 )
 
+_FEW_RECOVERIES: Final = "An account can begin at most four recoveries per minute."
 _ONE_RECOVERY: Final = "An endpoint can have one recovery at a time, and at most one per minute."
 PENDING_MAX: Final = 20_000
 """Waiting deliveries of one endpoint; later events wait until there is room."""
@@ -267,6 +275,9 @@ async def recover(
         raise WebhookEndpointDisabled  # here already: raised in a batch it costs others
 
     def begin(connection: Connection) -> RateLimited | None:
+        wait = _wait_of_account(connection, endpoint, now)
+        if wait > timedelta(0):
+            return RateLimited(_FEW_RECOVERIES, retry_after=math.ceil(wait.total_seconds()))
         row = lock_endpoint(connection, endpoint, to_send=True)
         wait = _wait_to_recover(connection, row, now)
         if wait > timedelta(0):
@@ -279,6 +290,20 @@ async def recover(
         return None
 
     await webhooks.access.database.write(begin)
+
+
+def _wait_of_account(connection: Connection, endpoint: Endpoint, now: datetime) -> timedelta:
+    """How long until the account may recover another endpoint: a new one costs nothing."""
+    # Until the commit no other transaction begins one.
+    owner = select(accounts.c.id).where(accounts.c.id == endpoint.account_id)
+    connection.execute(owner.with_for_update())
+    of_account = and_(_e.account_id == endpoint.account_id, _e.mode == endpoint.mode)
+    lately = select(_e.recovered_at).where(of_account, _e.recovered_at > now - RECOVERY_WAIT)
+    times = sorted(connection.execute(lately.where(_e.id != endpoint.id)).scalars())
+    if len(times) < RECOVERIES_MAX:
+        return timedelta(0)
+    wait: timedelta = times[-RECOVERIES_MAX] + RECOVERY_WAIT - now
+    return wait
 
 
 def _wait_to_recover(

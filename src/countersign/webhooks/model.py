@@ -29,6 +29,8 @@ AGE_MAX: Final = timedelta(days=4)
 """No delivery is attempted for longer than this, however few attempts there were."""
 RECOVERY_WAIT: Final = timedelta(seconds=60)
 """How long after the last recovery of an endpoint the next may begin, at the earliest."""
+RECOVERIES_MAX: Final = 4
+"""Of an account and mode in that time, also of endpoints that were deleted since."""
 RETRY_AFTER_MAX: Final = timedelta(hours=24)
 JITTER: Final = 0.2
 """A wait is up to this part longer than the schedule says."""

@@ -1,0 +1,65 @@
+"""QR codes: made once for each address, and never for an address that has none."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+import segno
+
+from countersign.checkout import qr_codes
+from countersign.checkout.qr_codes import ADDRESS_LENGTH_MAX, QrCodes
+
+ADDRESS = "https://provider.example/"
+
+
+def of_length(length: int) -> str:
+    return ADDRESS.ljust(length, "x")
+
+
+def test_a_code_is_made_once_however_many_look_and_by_another_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The event loop serves others meanwhile, and a reload costs nothing."""
+    made: list[bool] = []
+    original = segno.make
+
+    def counted(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - as what it wraps
+        made.append(threading.current_thread() is threading.main_thread())
+        return original(*args, **options)
+
+    monkeypatch.setattr(segno, "make", counted)
+
+    async def look() -> set[str]:
+        codes = QrCodes()
+        at_once = await asyncio.gather(*(codes.of(ADDRESS, "code") for _ in range(64)))
+        return {str(code) for code in [*at_once, await codes.of(ADDRESS, "code")]}
+
+    [svg] = asyncio.run(look())
+    assert svg.startswith('<svg role="img"')
+    assert made == [False]
+
+
+@pytest.mark.parametrize("length", [ADDRESS_LENGTH_MAX + 1, 2_953, 2_954, 4_096])
+def test_a_long_address_has_no_code(length: int) -> None:
+    """No camera reads it, and beyond 2,953 bytes there is none."""
+    assert asyncio.run(QrCodes().of(of_length(length), "code")) is None
+
+
+def test_the_longest_address_has_one() -> None:
+    assert asyncio.run(QrCodes().of(of_length(ADDRESS_LENGTH_MAX), "code"))
+
+
+def test_only_some_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were asked for last."""
+    monkeypatch.setattr(qr_codes, "KEPT_MAX", 2)
+
+    async def look() -> list[str]:
+        codes = QrCodes()
+        for address in ("a", "b", "a", "c"):
+            await codes.of(address, "code")
+        return [url for url, _ in codes._kept]
+
+    assert asyncio.run(look()) == ["a", "c"]

@@ -1,0 +1,80 @@
+"""Catching up: what waits is sealed in slices, and acts have their turn between them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, func, insert, select
+
+from countersign.db.tables import log_pending
+from countersign.log.head_files import HeadFiles
+from countersign.log.sequencer import BATCH_MAX, BATCH_MIN, SLICE_SECONDS, Sequencer
+from countersign.mode import Mode
+from tests.sealing.acts import NOTICE
+from tests.sealing.inside import acknowledge_inside, opened
+from tests.support.service import Deployment
+from tests.unit.support import HandClock
+
+SLICES = 10
+
+
+def queue(connection: Connection) -> None:
+    """Queue records for many slices, as after a long suspension."""
+    rows = [
+        {"record_id": f"ack_{n:026d}", "mode": "test", "digest": n.to_bytes(32)}
+        for n in range(SLICES * BATCH_MIN)
+    ]
+    connection.execute(insert(log_pending), rows)
+
+
+def waiting(connection: Connection) -> int:
+    return connection.execute(select(func.count()).select_from(log_pending)).scalar_one()
+
+
+@pytest.mark.both_engines
+def test_acts_are_done_between_the_slices_of_catching_up(
+    own: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much waits, an acknowledgment waits for one slice; the metrics show the progress."""
+    account = own.account("vendor")
+
+    async def act() -> None:
+        async with opened(own) as service:
+            seal, database = service.log.seal, service.database
+            await database.write(queue)
+            monkeypatch.setattr(seal._sequencer, "_fitting", lambda *_: BATCH_MIN)
+            left: list[int] = []
+            shown: list[int] = []
+
+            async def pause() -> None:
+                await acknowledge_inside(service, account, NOTICE, Mode.TEST)
+                left.append(await database.read(waiting))
+                shown.append(seal.gauges[Mode.TEST][1])
+
+            monkeypatch.setattr(seal, "_pause", pause)
+            await seal._seal()
+            assert len(left) >= SLICES
+            assert [number > 0 for number in left[: SLICES - 1]] == [True] * (SLICES - 1)
+            assert shown[:SLICES] == [BATCH_MIN * n for n in reversed(range(SLICES))]
+            assert await database.read(waiting) == 0
+            assert seal.suspended == {}
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "fit"),
+    [
+        (SLICE_SECONDS, 1_000),
+        (SLICE_SECONDS * 4, 250),
+        (SLICE_SECONDS / 1000, 2_000),
+        (SLICE_SECONDS * 1000, BATCH_MIN),
+    ],
+)
+def test_a_slice_is_as_large_as_its_time_allows(tmp_path: Path, seconds: float, fit: int) -> None:
+    """A slow machine takes fewer records at a time; from one slice to the next it is twice."""
+    sequencer = Sequencer(HandClock(), HeadFiles(tmp_path))
+    assert sequencer._fitting(1_000, seconds) == fit
+    assert sequencer._fitting(BATCH_MAX, seconds) <= BATCH_MAX
