@@ -188,6 +188,9 @@ def test_nothing_leads_to_an_erased_buyer(
     assert guessed_zips(left, *guessing) == set()
     if not stay:
         assert keyed(left, secret, scopes, bought.sessions) == set()
+    # Nor does what remembers the erasure lead to its records, by their time.
+    [when, *_] = operator.rows("SELECT at FROM erasures ORDER BY at DESC")
+    assert not [v for v in left if v.table == "deployment" and str(when["at"]).encode() in v.data]
     entries = operator.act(lambda opened: opened.database.read(find_audit, None))
     about = [entry for entry in entries if entry.action in {"hold_placed", "evidence_shown"}]
     assert {entry.subject for entry in about} == {ERASED_BUYER, bought.ack_ids[0]}

@@ -10,7 +10,9 @@ from typing import Any, Final
 import httpx2
 import pytest
 from sqlalchemy import URL, Boolean, Connection, MetaData, text
+from sqlalchemy.exc import DBAPIError
 
+from countersign.access.secrets import DeploymentSecret
 from countersign.db import schema
 from countersign.db.engine import Purpose, is_embedded
 from countersign.errors import SchemaMismatch
@@ -121,3 +123,66 @@ def test_a_migration_that_does_not_fit_is_refused_in_words(
         connection.execute(text("ALTER TABLE records RENAME COLUMN notice_id TO notice"))
     with pytest.raises(SchemaMismatch, match=r"notice_id.*empty data directory"):
         schema.upgrade(empty_url)
+
+
+def test_what_an_earlier_erasure_left_in_the_first_migrations_rows_is_gone(
+    filled: Deployment, empty_url: URL
+) -> None:
+    """Buyers who are there are still named by audit and holds; the rows are protected again."""
+    there = "cbid_test_2wgqspn0fr19z36g2hnjt8h956"
+    gone = "cbid_test_41qzj54b87yy8r4ama2swkg8wa"
+    used = "ack_01m84tw536eg5rcd6y8nx4yx4v"
+    with schema.connected(empty_url, Purpose.WRITE) as connection, connection.begin():
+        # As the first release erased a buyer: its events, and what operators wrote, were left.
+        connection.execute(text("DELETE FROM verifications WHERE cbid = :gone"), {"gone": gone})
+        connection.execute(text("DELETE FROM buyers WHERE cbid = :gone"), {"gone": gone})
+        for number, cbid in enumerate((there, gone)):
+            row = {"id": f"aud_{number:026}", "cbid": cbid, "d": f'{{"reason":"of {cbid}"}}'}
+            new = "VALUES (:id, 1795458893690, 'root', 'evidence_shown', :cbid, :d)"
+            connection.execute(text(f"INSERT INTO audit_log {new}"), row)
+        before = events_of(connection)
+        assert gone in {object_id for _, object_id in before}
+        (index,) = connection.execute(text("SELECT order_index FROM acknowledgment_uses")).one()
+    filled.run("init")
+    with schema.connected(empty_url, Purpose.WRITE) as connection:
+        tables = MetaData()
+        tables.reflect(connection)
+        all_rows = {t.name: connection.execute(t.select()).all() for t in tables.sorted_tables}
+        left = {name: str(rows) for name, rows in all_rows.items()}
+        assert [table for table, rows in left.items() if gone in rows] == []
+        assert there not in left["audit_log"] + left["legal_holds"]
+        after = [(seq, "" if object_id == gone else object_id) for seq, object_id in before]
+        assert events_of(connection) == after
+        query = "SELECT cbid, order_index FROM acknowledgment_uses WHERE ack_id = :used"
+        cbid, overwritten = connection.execute(text(query), {"used": used}).one()
+        assert cbid is None
+        assert bytes(overwritten) != bytes(index)
+    with (
+        pytest.raises(DBAPIError, match="append-only"),
+        schema.connected(empty_url, Purpose.WRITE) as connection,
+    ):
+        connection.execute(text("UPDATE audit_log SET actor = 'me'"))
+    assert f"of {there}" in {one["details"]["reason"] for one in filled.read("audit", there)}
+    assert "erased buyer" in {one["subject"] for one in filled.read("audit")}
+    (hold,) = (one for one in filled.read("holds", "list") if one["released_at"] is None)
+    assert hold["subject"] == there
+    filled.run("holds", "release", hold["hold_id"])
+    assert kept_answers(filled, empty_url, there) > 0
+    filled.run("erase", there, "--yes")
+    assert kept_answers(filled, empty_url, there) == 0
+
+
+def events_of(connection: Connection) -> list[tuple[int, str]]:
+    """The numbers and objects of all events."""
+    rows = connection.execute(text("SELECT seq, object_id FROM events ORDER BY seq"))
+    return [(row.seq, row.object_id) for row in rows]
+
+
+def kept_answers(filled: Deployment, url: URL, cbid: str) -> int:
+    """How many of the responses that are kept for retries name this buyer."""
+    key = (filled.data_dir / "secret.key").read_text(encoding="ascii")
+    secret = DeploymentSecret.from_text(key)
+    with schema.connected(url, Purpose.READ) as connection:
+        rows = connection.execute(text("SELECT slot, response FROM idempotency_keys")).all()
+    answers = [secret.open_answer(bytes(row.response), bytes(row.slot)) for row in rows]
+    return sum(cbid.encode() in answer for answer in answers)
