@@ -8,6 +8,7 @@ everything ran.
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -52,7 +53,12 @@ def _missing_vectors() -> str | None:
 
 
 def find_chromium() -> str | None:
-    """The path of a Chromium of the system; the one without a window needs half of the time."""
+    """The Chromium that COUNTERSIGN_TESTS_CHROMIUM names (a program or its path), or the system's.
+
+    The one without a window needs half of the time.
+    """
+    if wanted := os.environ.get("COUNTERSIGN_TESTS_CHROMIUM"):
+        return shutil.which(wanted)
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
 
@@ -107,6 +113,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the engines, and look at everything that is emitted for personal data."""
+    # A shell without job control ignores Ctrl-C for what it starts in the background, and each
+    # program that a test starts would ignore it too: `listen` and the demonstrations end by it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(privacy.Privacy(), "countersign-privacy")
     run_all = REQUIRE_ALL or bool(config.getoption(engines.OPTION))
     config.pluginmanager.register(engines.Engines(run_all=run_all), "countersign-engines")

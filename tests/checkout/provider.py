@@ -114,10 +114,12 @@ def check(surfer: Surfer, outcome: str, page: Page | None = None) -> Page:
 
 
 def arrive(surfer: Surfer, location: str | None) -> Page:
-    """Be led back, or go back and say to be done."""
+    """Be led back, or go back and say to be done, unless the provider's message came first."""
     if location is not None:
         return come_back(surfer, location)
-    return send(surfer, surfer.open(surfer.root), "check")
+    page = surfer.open(surfer.root)
+    forms = [form for form in page.forms if form.action.endswith("/check")]
+    return surfer.send(forms[0]) if forms else page
 
 
 def send(surfer: Surfer, page: Page, what: str) -> Page:
