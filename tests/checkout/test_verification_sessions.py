@@ -48,6 +48,14 @@ def test_a_new_session_is_open_and_has_a_link_and_the_providers_session(shop: Sh
     assert read(shop.client, session) == session | {"url": None}
 
 
+def test_a_session_shows_the_buyer_that_it_was_given(shop: Shop) -> None:
+    """In the response that creates it and later, as a checkout session does."""
+    cbid = "cbid_test_5d0kz9mq3v7w1xj2r8t4y6n0pa"
+    session = made(shop.client, cbid=cbid)
+    assert session["cbid"] == cbid
+    assert read(shop.client, session)["cbid"] == cbid
+
+
 def test_a_repeated_creation_gets_the_same_link(shop: Shop) -> None:
     headers = {"Idempotency-Key": "cart-7"}
     body = {"return_url": f"{SHOP}/back", "session_id": "cart-7", "shipping_zip": "94111"}

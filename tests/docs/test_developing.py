@@ -10,17 +10,20 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import httpx2
 import pytest
 
+from tests.cli.serving import running, wait_for
 from tests.docs.markdown import ROOT, read
+from tests.support.service import free_port
 from tests.unit.imports import FLOORS
 
 PAGE: Final = read(ROOT / "docs" / "developing.md")
 FILES_MAX: Final = {
-    "## A field of the acknowledgment": (4, 4),
+    "## A field of the acknowledgment": (7, 4),
     "## An endpoint with storage": (4, 5),
     "## An identity provider": (2, 3),
-    "## An event type": (2, 2),
+    "## An event type": (2, 3),
 }
 """Of each change, the most files of the service that it may touch, and the most others."""
 GENERATED: Final = {"docs/cli.md", "spec/openapi.json"}
@@ -36,6 +39,9 @@ from tools.openapi import openapi_text
 rows = read(Path("docs/webhooks.md")).rows("## Which events there are")
 if [row[0].strip("`") for row in rows] != [type_.value for type_ in EventType]:
     print("docs/webhooks.md")
+loop = Path("docs/testing.md").read_text(encoding="utf-8").partition("for TYPE in ")[2]
+if sorted(loop.partition("\\ndo")[0].replace("\\\\", " ").split()) != sorted(EventType):
+    print("docs/testing.md")
 if Path("spec/openapi.json").read_text(encoding="utf-8") != openapi_text(ROUTES):
     print("spec/openapi.json")
 if CLI.read_text(encoding="utf-8") != cli_page():
@@ -75,7 +81,7 @@ def tree(tmp_path: Path) -> Path:
     skipped = shutil.ignore_patterns("__pycache__")
     for folder in ("src", "tools"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=skipped)
-    compared = ("docs/cli.md", "docs/webhooks.md", "spec/openapi.json")
+    compared = ("docs/cli.md", "docs/testing.md", "docs/webhooks.md", "spec/openapi.json")
     readers = ("__init__.py", "docs/__init__.py", "docs/generated.py", "docs/markdown.py")
     for name in (*compared, *(f"tests/{reader}" for reader in readers)):
         target = tmp_path / name
@@ -113,15 +119,93 @@ def test_the_files_of_a_change_exist(section: str) -> None:
 
 def test_an_event_type_needs_only_the_files_that_the_page_names(tree: Path) -> None:
     """Made in a copy: first the code, then what no longer agrees with it."""
-    model, page, *_ = [f for f in named("## An event type") if f.endswith(("model.py", ".md"))]
+    model, _, page, loop, _ = named("## An event type")
     assert stale_files(tree) == set()
     closed = '    CLEARANCE_CLOSED = "clearance.closed"\n'
     insert_after(tree / model, closed, '    CLEARANCE_EXPIRED = "clearance.expired"\n')
-    assert stale_files(tree) == {page} | GENERATED
+    assert stale_files(tree) == {page, loop} | GENERATED
     (row,) = [
         line
         for line in (tree / page).read_text(encoding="utf-8").splitlines(keepends=True)
         if line.startswith("| `clearance.closed` |")
     ]
     insert_after(tree / page, row, "| `clearance.expired` | it expired | `clearance_id` |\n")
+    insert_after(tree / loop, "clearance.created clearance.closed ", "clearance.expired ")
     assert stale_files(tree) == GENERATED
+
+
+# In each file of the table: after which line stands what, and in the place of what.
+FIELD: Final = {
+    "src/countersign/acknowledgments/schemas.py": [
+        (
+            'Opaque | None, Meta(description="The buyer identifier.")] = None\n',
+            "    shown_in: Annotated[Opaque | None, Meta(description='Its language.')] = None\n",
+        ),
+        ("    cbid: str | None\n", "    shown_in: str | None\n"),
+        ('    "user_agent_truncated": False,\n', '    "shown_in": "es",\n'),
+    ],
+    "src/countersign/acknowledgments/model.py": [
+        ("    notice_version: str | None\n    origin: Origin\n", "    shown_in: str | None\n"),
+        ('CBID_FIELD, "ip", "user_agent"', ', "shown_in"'),
+    ],
+    "src/countersign/acknowledgments/acknowledge.py": [
+        ("submission.session_id, submission.cbid, ip, agent", ", submission.shown_in"),
+    ],
+    "src/countersign/checkout/buyer.py": [
+        ("            notice_version=reading.notice_version,\n", "            shown_in=None,\n"),
+    ],
+    "src/countersign/acknowledgments/find.py": [
+        (
+            "            cbid=shown.get(CBID_FIELD),\n",
+            "            shown_in=shown.get('shown_in'),\n",
+        ),
+    ],
+    "src/countersign/offline/verify.py": [
+        (
+            '"acknowledgment": {\n        INITIALS: each(is_text),\n',
+            '        "shown_in": or_null(is_text),\n',
+        ),
+    ],
+}
+
+
+def test_a_field_of_the_acknowledgment_needs_only_the_files_that_the_page_names(
+    tree: Path,
+) -> None:
+    """Made in a copy: a server takes it, stores and returns it, and the verifier knows it."""
+    assert {*FIELD} < {*named("## A field of the acknowledgment")}
+    for file, lines in FIELD.items():
+        for line, new in lines:
+            insert_after(tree / file, line, new)
+    settings = {"COUNTERSIGN_DATA_DIR": str(tree / "data"), "PYTHONPATH": str(tree / "src")}
+    environment = os.environ | settings | {"COUNTERSIGN_PORT": str(port := free_port())}
+
+    def run(*words: str) -> str:
+        command = [sys.executable, "-m", "countersign", *words]
+        return subprocess.run(
+            command, cwd=tree, env=environment, check=True, capture_output=True, text=True
+        ).stdout
+
+    run("init")
+    run("accounts", "create", "vendor")
+    key = run("keys", "create", "--account", "vendor", "--mode", "test").strip()
+    log, url = tree / "log", f"http://127.0.0.1:{port}"
+    serve = [sys.executable, "-m", "countersign", "serve"]
+    with (
+        running(serve, environment, log, tree) as process,
+        httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}) as client,
+    ):
+        wait_for(process, log, "Countersign serves")
+        body = {"initials_per_line": ["JD"] * 4, "shown_in": "es"}
+        made = client.post("/v1/notices/ab1263/acknowledge", json=body)
+        assert made.status_code == httpx2.codes.OK, made.text
+        ack_id = made.json()["ack_id"]
+        assert client.get(f"/v1/acknowledgments/{ack_id}").json()["shown_in"] == "es"
+    run("acknowledgments", "bundle", ack_id, "--output", str(tree / "bundle.zip"))
+    reader = [sys.executable, str(tree / "src/countersign/offline/verify.py")]
+    done = subprocess.run(
+        [*reader, str(tree / "bundle.zip")], check=False, capture_output=True, text=True
+    )
+    said = done.stdout + done.stderr
+    assert "shown_in" in said
+    assert "does not know" not in said

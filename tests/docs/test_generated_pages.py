@@ -129,6 +129,7 @@ def test_a_documented_setting_exists() -> None:
         # Of the plugin for WooCommerce, in wp-config.php.
         "COUNTERSIGN_WEBHOOK_SECRET",
         "COUNTERSIGN_TESTS_REQUIRE_ALL",
+        "COUNTERSIGN_TESTS_CHROMIUM",
         "COUNTERSIGN_PROT",
         "COUNTERSIGN_SERVICE_HOST",
     }

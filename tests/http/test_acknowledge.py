@@ -8,6 +8,9 @@ import httpx2
 import pytest
 
 from countersign.access.key import Scope
+from countersign.acknowledgments.origin import Origin
+from countersign.acknowledgments.routes import _submission
+from countersign.acknowledgments.schemas import AcknowledgmentRequest
 from tests.http.backstage import Vendor, make_client, notice_file
 from tests.http.calls import (
     SHIPPED_NOTICE,
@@ -269,3 +272,23 @@ def _send(client: httpx2.Client, request: dict[str, object]) -> httpx2.Response:
         headers=headers,
         content=body,
     )
+
+
+def test_no_member_of_the_request_is_dropped_silently() -> None:
+    """A member that nothing takes over is an error of the first request that is made."""
+
+    class Longer(AcknowledgmentRequest, frozen=True, kw_only=True):
+        channel: str = "app"
+
+    origin = Origin(
+        ip=None,
+        ip_source=None,
+        peer_ip=None,
+        forwarded=None,
+        forwarded_truncated=False,
+        user_agent=None,
+        user_agent_source=None,
+        user_agent_truncated=False,
+    )
+    with pytest.raises(TypeError, match="channel"):
+        _submission(Longer(initials_per_line=["JD"]), origin)

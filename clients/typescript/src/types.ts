@@ -688,7 +688,7 @@ export interface Resending {
 
 /** The events to deliver again. */
 export interface Recovery {
-  /** RFC 3339. Events since this time that were not delivered are sent again. */
+  /** Events since this time that were not delivered are sent again. */
   since: string;
 }
 

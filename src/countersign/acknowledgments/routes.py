@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from countersign.access.key import Scope
 from countersign.acknowledgments import acknowledge as acknowledging
@@ -46,13 +46,7 @@ async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
     clock = await room.notices.log.access.test_clocks.of(who.account_id, who.mode)
     notice = await room.notices.registry.in_force(call.parameter, who.mode, clock)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
-    submission = Submission(
-        initials_per_line=body.initials_per_line,
-        session_id=body.session_id,
-        cbid=body.cbid,
-        notice_version=body.notice_version,
-        origin=_origin(room, call, body),
-    )
+    submission = _submission(body, _origin(room, call, body))
     receipt = await acknowledging.acknowledge(
         room, who, notice, submission, clock=clock, entry=call.entry
     )
@@ -72,6 +66,14 @@ async def list_acknowledgments(room: Acknowledgments, call: Call) -> Reply:
         return Reply(encode(Page(data=[], next_cursor=None)))
     found, cursor = await find_many(room, call.principal, search)
     return Reply(encode(Page(data=[*map(_view, found)], next_cursor=cursor)))
+
+
+def _submission(body: schemas.AcknowledgmentRequest, origin: Origin) -> Submission:
+    """All of a body: a member that a submission does not have is an error, and never dropped."""
+    given = asdict(body)
+    # Both are in the origin, with where they come from.
+    del given["ip"], given["user_agent"]
+    return Submission(**given, origin=origin)
 
 
 def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentRequest) -> Origin:

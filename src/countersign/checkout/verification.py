@@ -116,15 +116,13 @@ def view(
     content, status = session.content, session.status_at(now)
     check = content.check if content else None
     ended_at = session.expires_at if status is Status.EXPIRED else session.ended_at
-    identity = content.identity if content else None
-    found = identity.cbid if identity and identity.verified else None
     return VerificationSession(
         verification_session_id=session.id,
         livemode=session.mode is Mode.LIVE,
         session_id=content.session_id if content else None,
         provider_identity_session_id=check.provider_session if check else None,
         status=_status(content, status),
-        cbid=found,
+        cbid=session.cbid,
         reasons=_reasons(content, status),
         url=link_of(room, token),
         return_url=content.return_url if content else None,

@@ -21,7 +21,6 @@ from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import Request
 from countersign.ids import WEBHOOK_ENDPOINT
-from countersign.instant import parse_rfc3339
 from countersign.webhooks import deliveries, endpoints, schemas
 from countersign.webhooks.deliver import send_example as send
 from countersign.webhooks.model import OVERLAP, Endpoint
@@ -98,14 +97,8 @@ async def rotate_secret(room: Webhooks, call: Call) -> Reply:
 async def recover(room: Webhooks, call: Call) -> Reply:
     """Deliver all events since a time that were not delivered."""
     body = parse_body(call.body, schemas.Recovery)
-    try:
-        since = parse_rfc3339(body.since)
-    except ValueError:
-        raise InvalidRequest(
-            "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
-        ) from None
     endpoint = await _named(room, call)
-    await deliveries.recover(room, endpoint, since, call.entry)
+    await deliveries.recover(room, endpoint, body.since, call.entry)
     return Reply(render_endpoint(endpoint))
 
 

@@ -116,12 +116,8 @@ class Recovery(Request, frozen=True, kw_only=True):
     """The events to deliver again."""
 
     since: Annotated[
-        str,
-        Meta(
-            max_length=40,
-            description="RFC 3339. Events since this time that were not delivered are sent again.",
-            extra_json_schema={"format": "date-time"},
-        ),
+        Timestamp,
+        Meta(description="Events since this time that were not delivered are sent again."),
     ]
 
 

@@ -1206,7 +1206,7 @@ class WebhookEndpoints(Resource[S]):
 
         Needs the scope `webhooks:manage`.
 
-        - `since`: RFC 3339. Events since this time that were not delivered are sent again.
+        - `since`: Events since this time that were not delivered are sent again.
         """
         return Call(
             method="POST",
