@@ -151,10 +151,10 @@ def review(
     lines are those of a version that has some. Without --rule, no rule is
     reviewed: live keys never get "not required" from an unreviewed rule.
     """
-    _warn_of_home_page(against)
     event = with_room(Notices)(publishing.review)(
         notice_id, version, by, against, rule=rule, gap_closed=gap_closed
     )
+    _warn_of_home_page(against)
     _report(event, as_json=as_json)
 
 
@@ -236,8 +236,8 @@ def reinstate(notice_id: str, version: str, by: str, against: str, *, as_json: b
     The version can be the enjoined one or another one; it must be complete and not withdrawn. Other
     enjoined versions stay out of force.
     """
-    _warn_of_home_page(against)
     event = with_room(Notices)(publishing.reinstate)(notice_id, version, by, against)
+    _warn_of_home_page(against)
     _report(event, as_json=as_json)
 
 
