@@ -224,6 +224,7 @@ def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
     )
     _store(
         order,
+        decided=order.checkout_session_id,
         clearance_id=decision.clearance_id,
         cleared=decision.cleared,
         reasons=list(decision.reasons),
@@ -315,17 +316,24 @@ def _drop(order: CountersignOrder) -> None:
 
 
 def _store(
-    order: CountersignOrder, *, only_if: tuple[State, str] | None = None, **values: object
+    order: CountersignOrder,
+    *,
+    only_if: tuple[State, str] | None = None,
+    decided: str | None = None,
+    **values: object,
 ) -> None:
     """Store values, and report another state: once, however many requests see it.
 
-    With `only_if` a state and a session: only if they are still the order's.
+    With `only_if` a state and a session: only if they are still the order's. With `decided` only
+    if this session is, and it is completed: not after the order was changed meanwhile.
     """
     model = type(order)
     with transaction.atomic():
         locked = model._base_manager.select_for_update().get(pk=order.pk)  # noqa: SLF001 - the manager that Django has for this
         before = locked.state
-        if only_if is None or only_if == (before, locked.checkout_session_id):
+        is_same = only_if is None or only_if == (before, locked.checkout_session_id)
+        now = (locked.checkout_session_id, locked.session_status)
+        if is_same and (decided is None or now == (decided, "completed")):
             for name, value in values.items():
                 setattr(locked, name, value)
             locked.save(update_fields=list(values))
