@@ -171,6 +171,7 @@ def fill_and_order(walk: Walk, zip_code: str) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.timeout(300)  # two orders, from the product to the end
 def test_a_customer_buys_and_then_orders_to_another_address(oscar: Oscar, windows: Windows) -> None:
     """The first order is paid when it is cleared, the second is not: its ZIP code is another."""
     # A Chromium with a window has advice for the form of another project.
