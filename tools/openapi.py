@@ -25,6 +25,7 @@ from countersign.errors import (
     InvalidRequest,
     MethodNotAllowed,
     OriginNotAllowed,
+    OutcomeUnknown,
     Overloaded,
     PayloadTooLarge,
     RateLimited,
@@ -221,6 +222,8 @@ def refusals_of(route: Route[Any]) -> Iterable[type[Refusal]]:
         found += _WITH_A_KEY
     if route.client_token:
         found += _WITH_A_TOKEN
+    if route.method != "GET" and (route.scope is not None or route.client_token):
+        found.append(OutcomeUnknown)
     if route.request is not None:
         found += _WITH_A_BODY if route.scope is not None else _WITH_A_BODY[:2]
     return dict.fromkeys([*found, *route.refusals, InternalError])

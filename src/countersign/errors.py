@@ -243,6 +243,10 @@ class StorageUnavailable(Retryable, code="storage_unavailable", status=503):
     """The database did not respond."""
 
 
+class OutcomeUnknown(Retryable, code="outcome_unknown", status=503):
+    """The database did not confirm the change: it may have been stored."""
+
+
 class InternalError(Refusal, code="internal_error", status=500):
     """Something went wrong inside the service."""
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from countersign.clock import Clock
+from countersign.patience import detached, patiently
 
 STALENESS_SECONDS: Final = 0.25
 """How long after a change a running server may still use the value before it."""
@@ -30,21 +31,21 @@ class Snapshot(Generic[T]):
         """The value as of at most STALENESS_SECONDS before this call."""
         asked = self._clock.monotonic()
         while self._kept is None or asked - self._kept[0] >= STALENESS_SECONDS:
-            await asyncio.shield(self._under_way() or self._begin())
+            await patiently(asyncio.shield(self._under_way() or self._begin()))
         return self._kept[1]
 
     async def fresh(self) -> T:
         """The value as a reading finds it that began after this call."""
         early = self._under_way()
         if early is not None:
-            await asyncio.wait((early,))
-        return await asyncio.shield(self._under_way() or self._begin())
+            await patiently(asyncio.wait((early,)))
+        return await patiently(asyncio.shield(self._under_way() or self._begin()))
 
     def _under_way(self) -> asyncio.Task[T] | None:
         return None if self._reading is None or self._reading.done() else self._reading
 
     def _begin(self) -> asyncio.Task[T]:
-        self._reading = asyncio.create_task(self._take())
+        self._reading = detached(self._take())
         return self._reading
 
     async def _take(self) -> T:
@@ -74,7 +75,7 @@ class SharedQuestion(Generic[K, V]):
         """What the next turn finds about this key; None: nothing yet."""
         self._keys[key] = None
         if self._turn is None:
-            self._turn = asyncio.create_task(self._next_turn())
+            self._turn = detached(self._next_turn())
         return (await asyncio.shield(self._turn)).get(key)
 
     async def _next_turn(self) -> Mapping[K, V]:

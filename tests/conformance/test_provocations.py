@@ -153,7 +153,7 @@ def test_a_client_that_outwaits_a_withheld_answer_has_to_ask_again(
     """The answer does not say whether it was stored; it was."""
     with under_a_run(operator, vendor.account_id, Provocation.ANSWER_WITHHELD):
         answer = acknowledge(vendor.test, headers={"Idempotency-Key": "one"})
-        assert refusal(answer) == (503, "storage_unavailable")
+        assert refusal(answer) == (503, "outcome_unknown")
         assert answer.headers["retry-after"] == "1"
         assert len(vendor.test.get("/v1/acknowledgments").json()["data"]) == 1
 

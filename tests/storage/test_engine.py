@@ -280,7 +280,7 @@ def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run)
 
     async def write() -> None:
         async with Database(url) as database:
-            event.listen(database._writing, "commit", slow_disk)
+            event.listen(database._held[2].engine, "commit", slow_disk)
             await database.write(add_account, owner)
             for n in range(3):
                 entry = items.idempotency_entry(owner)

@@ -41,6 +41,18 @@ class PostgresServer:
         host = quote(str(self.socket_directory))
         return f"postgresql+psycopg://postgres@/{database}?host={host}&port=5432"
 
+    @property
+    def processes(self) -> list[int]:
+        """The main process, and all that it has started."""
+        started = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
+        return [self.pid, *map(int, started.split())]
+
+    def send(self, number: int) -> None:
+        """Send every process of the server a signal, such as SIGSTOP."""
+        for process in self.processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+
     def connect(self, database: str = "postgres") -> psycopg.Connection:
         """Open a connection for the administration of databases, outside any transaction."""
         return psycopg.connect(
@@ -65,8 +77,9 @@ def find_installation() -> Path | None:
 @contextlib.contextmanager
 def running_postgres(
     settings: Mapping[str, str] = FAST_AND_FORGETFUL,
+    standby_of: PostgresServer | None = None,
 ) -> Iterator[PostgresServer]:
-    """Run a server of its own for the length of the block.
+    """Run a server of its own for the length of the block; it may follow another as its standby.
 
     It ends with this process, however that ends, and no signal to this
     process's group reaches it: tests may kill what they start.
@@ -75,6 +88,8 @@ def running_postgres(
     if installation is None:
         raise RuntimeError("PostgreSQL is missing: install requirements-dev.txt")
     words = [f"--setting={name}={value}" for name, value in settings.items()]
+    if standby_of is not None:
+        words.append(f"--standby-of={standby_of.socket_directory}")
     guard = subprocess.Popen(
         [sys.executable, "-I", str(_GUARD), "--installation", str(installation), *words],
         stdin=subprocess.PIPE,

@@ -39,6 +39,7 @@ PARENT = "/tmp"  # noqa: S108  (mkdtemp makes a directory that no one else can n
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--installation", type=Path, required=True)
+    parser.add_argument("--standby-of", metavar="SOCKET_DIRECTORY")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
 
@@ -47,7 +48,7 @@ def main() -> None:
     signal.signal(signal.SIGHUP, _exit)
     home = Path(tempfile.mkdtemp(prefix="countersign-pg-", dir=PARENT))
     try:
-        _run(home, arguments.installation, arguments.setting)
+        _run(home, arguments.installation, arguments.setting, arguments.standby_of)
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         _report({"error": _explain(error, home)})
         raise SystemExit(1) from error
@@ -55,7 +56,7 @@ def main() -> None:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _run(home: Path, installation: Path, settings: list[str]) -> None:
+def _run(home: Path, installation: Path, settings: list[str], primary: str | None) -> None:
     identity: dict[str, Any] = {}
     if os.geteuid() == 0:
         identity = {"user": UNPRIVILEGED_ACCOUNT, "group": _group(), "extra_groups": []}
@@ -69,14 +70,21 @@ def _run(home: Path, installation: Path, settings: list[str]) -> None:
         "TZ": "UTC",
     }
     data = home / "data"
+    make: list[str | Path] = [
+        installation / "bin" / "initdb",
+        *("--pgdata", data, "--username", "postgres", "--auth", "trust", "--no-sync"),
+        # The same order of text everywhere, whatever this machine's locale is.
+        *("--encoding", "UTF8", "--locale", "C"),
+        *("--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
+    ]
+    if primary is not None:
+        make = [
+            installation / "bin" / "pg_basebackup",
+            *("--pgdata", data, "--username", "postgres", "--host", primary, "--port", str(PORT)),
+            *("--no-sync", "--checkpoint", "fast", "--write-recovery-conf"),
+        ]
     subprocess.run(
-        [
-            installation / "bin" / "initdb",
-            *("--pgdata", data, "--username", "postgres", "--auth", "trust", "--no-sync"),
-            # The same order of text everywhere, whatever this machine's locale is.
-            *("--encoding", "UTF8", "--locale", "C"),
-            *("--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
-        ],
+        make,
         check=True,
         capture_output=True,
         cwd=home,

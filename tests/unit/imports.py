@@ -38,7 +38,7 @@ FLOORS = (
     "db",
     "config",
     "snapshot",
-    "lines loops reason lock private_file",
+    "lines loops reason lock private_file patience seldom",
     "evidence",
     "paper",
     "instant host mode clock",

@@ -44,9 +44,14 @@ class World:
     def __init__(self) -> None:
         self.clock = HandClock()
         self.kept = Kept()
+        self.covers = 0
         self.service = Idempotency(
-            self.kept.get, DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
+            self.kept.get, self.covered, DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
         )
+
+    async def covered(self) -> None:
+        """What the database does before it lets a young answer out."""
+        self.covers += 1
 
     def slot(
         self,
@@ -76,6 +81,16 @@ def test_the_first_answer_is_given_again_byte_for_byte(world: World) -> None:
     answer = b'{"ack_id": "ack_1"}\x00\xff'
     world.remember(world.slot(), answer)
     assert world.answer(world.slot()) == answer
+
+
+def test_a_young_answer_is_given_only_once_it_would_survive(world: World) -> None:
+    """What was committed a moment ago may be in one database server alone."""
+    world.remember(world.slot(), b"first")
+    world.answer(world.slot())
+    assert world.covers == 1
+    world.clock.advance(61)
+    world.answer(world.slot())
+    assert world.covers == 1
 
 
 def test_without_an_answer_there_is_nothing_to_give(world: World) -> None:

@@ -77,6 +77,9 @@ export class OriginNotAllowed extends CountersignError {}
 /** The origin is not registered for this account. */
 export class OriginNotRegistered extends CountersignError {}
 
+/** The database did not confirm the change: it may have been stored. */
+export class OutcomeUnknown extends CountersignError {}
+
 /** The service is overloaded at the moment. */
 export class Overloaded extends CountersignError {}
 
@@ -146,6 +149,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   notice_version_mismatch: NoticeVersionMismatch,
   origin_not_allowed: OriginNotAllowed,
   origin_not_registered: OriginNotRegistered,
+  outcome_unknown: OutcomeUnknown,
   overloaded: Overloaded,
   payload_too_large: PayloadTooLarge,
   provider_session_not_bound: ProviderSessionNotBound,

@@ -24,6 +24,7 @@ from countersign.db.tables import api_keys
 from countersign.errors import CountersignError, InvalidApiKey
 from countersign.instant import from_ns, to_ms
 from countersign.mode import Mode
+from countersign.patience import detached
 
 KEY_CACHE_SECONDS: Final = 3.0
 _LAST_USED_GRAIN: Final = timedelta(hours=1)
@@ -110,7 +111,7 @@ class Authenticate:
             with suppress(CountersignError):
                 await self._note_use(key_id, now)
 
-        task = asyncio.create_task(note())
+        task = detached(note())
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
 

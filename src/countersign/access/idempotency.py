@@ -30,6 +30,8 @@ _NAMED: Final = tuple(
     re.compile(rb"(?:%b)_[0-7][0-9a-hjkmnp-tv-z]{25}" % prefix)
     for prefix in (b"chk|vfs", b"clr", b"cbid_test|cbid")
 )
+_YOUNG_MS: Final = 60_000
+"""The commit of what is younger may not have come to its end elsewhere, see `Database.covered`."""
 _NS_PER_DAY: Final = 86_400 * 10**9
 _NONCE_BYTES: Final = 12
 _INSERT: Final = BulkInsert(
@@ -104,12 +106,14 @@ class Idempotency:
     def __init__(
         self,
         find: Callable[[bytes], Awaitable[IdempotencyEntry | None]],
+        covered: Callable[[], Awaitable[object]],
         secret: DeploymentSecret,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
-        """`find` looks up what is kept in a slot."""
+        """`find` looks up what is kept in a slot; `covered` ends when what was found lasts."""
         self._find = find
+        self._covered = covered
         self._secret = secret
         self._clock = clock
         self._entropy = entropy
@@ -144,16 +148,20 @@ class Idempotency:
     async def kept(self, slot: Slot) -> bytes | None:
         """The body of the first 2xx response, if there was one within 24 hours.
 
-        Raises IdempotencyKeyReused if it was the response to a different body.
+        Raises:
+            IdempotencyKeyReused: it was the response to a different body.
+            OutcomeUnknown: it is not certain that it would survive the database server.
         """
-        principal = slot.principal
+        principal, now = slot.principal, self._clock.time_ns() // 1_000_000
         entry = await self._find(slot.place)
-        if entry is None or entry.expires_at <= self._clock.time_ns() // 1_000_000:
+        if entry is None or entry.expires_at <= now:
             return None
         if (entry.account_id, entry.mode) != (principal.account_id, principal.mode):
             return None
         if not compare_digest(entry.fingerprint, slot.fingerprint):
             raise IdempotencyKeyReused
+        if entry.created_at > now - _YOUNG_MS:
+            await self._covered()
         return self._secret.open_answer(entry.response, slot.place)
 
     def entry(self, slot: Slot, answer: bytes) -> IdempotencyEntry:

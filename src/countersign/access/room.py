@@ -50,7 +50,7 @@ def open_access(
         clock=clock,
         entropy=entropy,
         authenticate=Authenticate(find_key, note_use, secret, clock, entropy),
-        idempotency=Idempotency(find_entry, secret, clock, entropy),
+        idempotency=Idempotency(find_entry, database.covered, secret, clock, entropy),
         audit=Audit(database, clock, entropy, operator),
         test_clocks=TestClocks(database, clock),
     )

@@ -18,6 +18,7 @@ from countersign.db.tables import checkout_sessions
 from countersign.errors import Overloaded
 from countersign.loops import forever
 from countersign.mode import Mode
+from countersign.patience import detached
 
 STREAMS_MAX: Final[Mapping[Mode, int]] = {Mode.LIVE: 256, Mode.TEST: 64}
 """Open at a time in one process; a page whose stream has ended reloads itself."""
@@ -72,7 +73,7 @@ class Updates:
         self._watched[session_id] += 1
         if self._looking is None:
             run = forever("checkout_updates", self._look, self._seconds)
-            self._looking = asyncio.create_task(run)
+            self._looking = detached(run)
         try:
             yield b":\n\n"
             alive = max(1, round(_ALIVE_SECONDS / self._seconds))

@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
+import structlog
 from sqlalchemy import Connection
 
-from countersign.db.turn import Turn
-from countersign.errors import CountersignError, Overloaded
+from countersign.db.engine import is_damage
+from countersign.errors import (
+    CountersignError,
+    OutcomeUnknown,
+    Overloaded,
+    Retryable,
+    StorageUnavailable,
+)
+from countersign.patience import RETRY_SECONDS, TimeLeft, current_patience
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,20 +42,79 @@ for any of them.
 Make: TypeAlias = Callable[[Sequence[T]], Sequence[R]]
 """Makes items ready for their act on the event loop, before there is a transaction for them."""
 
-QueuedCall: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any]]"
-"""An act, its item, and the future of the caller."""
+QueuedCall: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any], float, TimeLeft]"
+"""An act, its item, the future of the caller, when it was called, and how long that may take."""
 Outcomes: TypeAlias = Sequence[object]
 """One per call: its result, or the exception that it ended with."""
 
 _BATCH_MAX: Final = 512
 _LINGER_MAX: Final = 64
 _PENDING_MAX: Final = 10_000
+_LOOKS: Final = 40
+"""How often waiting calls are looked at while one of them may wait."""
+
+_log: Final = structlog.get_logger("countersign.storage")
+
+
+class GivenUp(CountersignError):
+    """The callers of a batch have another answer: nothing of it may be committed."""
+
+
+class Running:
+    """A batch that is being worked on."""
+
+    __slots__ = ("_gate", "_is_ending", "calls", "is_abandoned", "is_given_up", "is_said", "since")
+
+    def __init__(self, calls: Sequence[QueuedCall]) -> None:
+        self.calls = calls
+        self.since = time.monotonic()
+        self.is_abandoned = False
+        """Whether no one waits for its end any more."""
+        self.is_said = False
+        self.is_given_up = self._is_ending = False
+        self._gate = threading.Lock()
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether a commit was begun, so that its effect is not known before the end."""
+        return self._is_ending
+
+    def end(self) -> None:
+        """Call this before a commit is begun.
+
+        Raises GivenUp if the callers have been answered.
+        """
+        with self._gate:
+            if self.is_given_up:
+                raise GivenUp
+            self._is_ending = True
+
+    def give_up(self) -> bool:
+        """Let nothing of it be committed any more; False if that has begun."""
+        with self._gate:
+            self.is_given_up = self.is_given_up or not self._is_ending
+            return self.is_given_up
 
 
 class Batcher(ABC):
     """Collects calls; how a batch is worked on is up to the kind."""
 
+    lane = ""
+    """Its name, in log lines and metrics."""
+
     def __init__(self) -> None:
+        self._seconds = self._background = float("inf")
+        self._looking = False
+        self._gate = threading.Lock()
+        self._running: Running | None = None
+        self._stuck = False
+        """Whether a batch that was abandoned has not ended: nothing is queued behind it."""
+        self.failure: CountersignError | None = None
+        """What the last batch failed of, where that was the database; None: it was done."""
+        self.damage: StorageUnavailable | None = None
+        """Seen once, it is there until the process ends."""
+        self.on_abandoned: Callable[[], None] = lambda: None
+        """Called when what a batch waits for does not respond."""
         self._queue: deque[QueuedCall] = deque()
         self._unmade: dict[Make[Any, Any], list[QueuedCall]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -58,6 +125,23 @@ class Batcher(ABC):
     def start(self) -> None:
         """Begin; called on the event loop that the calls will come from."""
         self._loop = asyncio.get_running_loop()
+
+    def limit(self, seconds: float, background: float) -> None:
+        """From now on a call waits so long at most: `background` where no request is answered."""
+        self._seconds, self._background = seconds, background
+
+    @property
+    def oldest(self) -> float:
+        """For how many seconds the oldest call has waited, or the batch that is being worked on."""
+        with self._gate:
+            since = [self._running.since] if self._running is not None else []
+            since += [begun for _, _, future, begun, _ in self._queue if not future.done()]
+        return max(0.0, time.monotonic() - min(since)) if since else 0.0
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the oldest has waited for more than half of its time."""
+        return self.oldest > self._seconds / 2
 
     @property
     def pending(self) -> int:
@@ -74,19 +158,26 @@ class Batcher(ABC):
 
         Raises:
             Overloaded: too many calls are waiting, or the batcher is closing.
+            StorageUnavailable: the calls before this one have got no answer.
         """
         loop = self._loop
         if loop is None or self._closing or len(self._queue) >= _PENDING_MAX:
             raise Overloaded
+        if self._stuck:
+            raise StorageUnavailable(retry_after=RETRY_SECONDS)
         future: asyncio.Future[R] = loop.create_future()
+        patience = current_patience() or TimeLeft(self._background)
+        call: QueuedCall = (act, item, future, time.monotonic(), patience)
+        if not self._looking:
+            self._look_later(loop)
         if make is None:
-            self._queue.append((act, item, future))
+            self._queue.append(call)
             self._wake(loop)
             return future
         unmade = self._unmade.setdefault(make, [])
         if not unmade:
             loop.call_soon(self._linger, loop, partial(self._make, make), 0)
-        unmade.append((act, item, future))
+        unmade.append(call)
         return future
 
     def _make(self, make: Make[Any, Any]) -> None:
@@ -94,8 +185,10 @@ class Batcher(ABC):
         if calls is None:
             return  # they have been made
         try:
-            made = make([item for _, item, _ in calls])
-            ready = [(act, m, future) for (act, _, future), m in zip(calls, made, strict=True)]
+            made = make([item for _, item, *_ in calls])
+            ready: list[QueuedCall] = [
+                (call[0], item, *call[2:]) for call, item in zip(calls, made, strict=True)
+            ]
         except Exception as error:  # noqa: BLE001 - the one that it is about gets it
             if len(calls) == 1:
                 self._deliver(calls, [error])
@@ -141,28 +234,120 @@ class Batcher(ABC):
         else:
             then()
 
-    def _take(self) -> list[QueuedCall]:
+    def _take(self) -> Running:
+        """The next batch, which is being worked on from now on."""
         queue = self._queue
-        return [queue.popleft() for _ in range(min(len(queue), _BATCH_MAX))]
+        with self._gate:
+            taken = [queue.popleft() for _ in range(min(len(queue), _BATCH_MAX))]
+            # Whoever has got an answer is not to have an effect.
+            running = Running([call for call in taken if not call[2].done()])
+            self._running = running if running.calls else None
+        return running
+
+    def _end(self) -> None:
+        """Whatever became of the batch, the next one can be taken."""
+        with self._gate:
+            running, self._running, self._stuck = self._running, None, False
+        if running is not None and running.is_said:
+            seconds = round(time.monotonic() - running.since, 1)
+            _log.warning("database_responds", lane=self.lane, seconds=seconds)
 
     def _deliver(self, batch: Sequence[QueuedCall], outcomes: Outcomes) -> None:
         self.batches += 1
         self.calls += len(batch)
-        for (_, _, future), outcome in zip(batch, outcomes, strict=True):
+        now, failure = time.monotonic(), None
+        for (_, _, future, begun, patience), outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, StorageUnavailable | OutcomeUnknown):
+                failure = outcome
             if future.done():
                 continue
+            patience.left -= now - begun
             if isinstance(outcome, BaseException):
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)
+        self._note(failure)
+
+    def _note(self, failure: CountersignError | None) -> None:
+        self.failure = failure
+        if isinstance(failure, StorageUnavailable) and is_damage(failure):
+            self.damage = failure
+
+    def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._seconds != float("inf"):
+            self._looking = True
+            loop.call_later(self._seconds / _LOOKS, self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Answer those who have waited for too long; one timer serves all of them."""
+        now = time.monotonic()
+        with self._gate:
+            self._answer(self._late(self._queue, now), StorageUnavailable, now)
+            running = self._running
+            if running is not None:
+                self._look_at(running, now)
+            self._looking = running is not None or bool(self._queue)
+        if self._looking:
+            self._look_later(loop)
+
+    def _look_at(self, running: Running, now: float) -> None:
+        age, late = now - running.since, self._late(running.calls, now)
+        if late and self._gives_up(running):
+            # Nothing of it is committed: those who still have time are done again.
+            self._answer(late, StorageUnavailable, now)
+            self._queue.extendleft(c for c in reversed(running.calls) if not c[2].done())
+            self._abandon(running)
+        elif late:
+            self._answer(late, OutcomeUnknown if running.is_ending else StorageUnavailable, now)
+        is_awaited = any(not call[2].done() for call in running.calls)
+        if age >= self._seconds and not (is_awaited or running.is_abandoned):
+            self._abandon(running)
+        if age >= self._seconds / 2 and not running.is_said:
+            running.is_said = True
+            event = "commit_stuck" if running.is_ending else "query_stuck"
+            _log.error(event, lane=self.lane, seconds=round(age, 1), waiting=self.pending)
+
+    def _late(self, calls: Iterable[QueuedCall], now: float) -> list[QueuedCall]:
+        return [c for c in calls if now - c[3] >= c[4].left and not c[2].done()]
+
+    def _answer(self, calls: Sequence[QueuedCall], kind: type[Retryable], now: float) -> None:
+        if calls:
+            self.failure = kind()
+        for _, _, future, begun, patience in calls:
+            patience.left -= now - begun
+            future.set_exception(kind(retry_after=RETRY_SECONDS))
+
+    def _gives_up(self, running: Running) -> bool:  # noqa: ARG002 - those that write do
+        """Whether nothing of the batch will have an effect."""
+        return False
+
+    def _abandon(self, running: Running) -> None:
+        """No one waits for this batch any more; what comes is refused until it has ended."""
+        running.is_abandoned = self._stuck = True
+        self.on_abandoned()
+
+
+class ThreadWorker(Protocol):
+    """Works on batches in a thread."""
+
+    writes: bool
+    """Whether what it does has an effect."""
+
+    def __call__(self, running: Running) -> Outcomes:
+        """The outcomes of the calls."""
+        ...
+
+    def cut(self) -> None:
+        """Break off what the thread waits for; called in another thread."""
+        ...
 
 
 class ThreadBatcher(Batcher):
     """Works on batches in a thread of its own: for what may take long, or waits for a network."""
 
-    def __init__(self, name: str, run: Callable[[Sequence[QueuedCall]], Outcomes]) -> None:
+    def __init__(self, name: str, worker: ThreadWorker) -> None:
         super().__init__()
-        self._run = run
+        self._worker = worker
         self._awake = threading.Semaphore(0)
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
 
@@ -182,27 +367,37 @@ class ThreadBatcher(Batcher):
     def _wake(self, loop: asyncio.AbstractEventLoop) -> None:  # noqa: ARG002 - the thread has it
         self._awake.release()
 
+    def _gives_up(self, running: Running) -> bool:
+        return self._worker.writes and running.give_up()
+
+    def _abandon(self, running: Running) -> None:
+        super()._abandon(running)
+        self._worker.cut()
+
     def _work(self) -> None:
         loop = self._loop
         assert loop is not None  # noqa: S101 - start() sets it before the thread begins
         while True:
             self._awake.acquire()
-            batch = self._take()
-            if batch:
-                outcomes = self._run(batch)
-                loop.call_soon_threadsafe(self._deliver, batch, outcomes)
+            running = self._take()
+            if running.calls:
+                outcomes = self._worker(running)
+                self._end()
+                # Those of a batch that was given up have their answers, or are in the queue.
+                if not running.is_given_up:
+                    loop.call_soon_threadsafe(self._deliver, running.calls, outcomes)
             if self._closing and not self._queue:
                 return
-            for _ in range(len(batch) - 1):
+            for _ in range(len(running.calls) - 1):
                 self._awake.acquire(blocking=False)
-            if self._queue:  # more than a batch was made ready at once
+            if self._queue:  # more than a batch was made ready at once, or is done again
                 self._awake.release()
 
 
 class LoopBatcher(Batcher):
     """Works on a batch on the event loop itself: for short look-ups in an embedded database."""
 
-    def __init__(self, run: Callable[[Sequence[QueuedCall]], Outcomes]) -> None:
+    def __init__(self, run: Callable[[Running], Outcomes]) -> None:
         super().__init__()
         self._run = run
         self._scheduled = False
@@ -220,122 +415,10 @@ class LoopBatcher(Batcher):
 
     def _flush(self) -> None:
         self._scheduled = False
-        batch = self._take()
-        if batch:
-            self._deliver(batch, self._run(batch))
+        running = self._take()
+        if running.calls:
+            outcomes = self._run(running)
+            self._end()
+            self._deliver(running.calls, outcomes)
         if self._queue and self._loop is not None:
             self._wake(self._loop)
-
-
-class Transactor(Protocol):
-    """Does a transaction in two steps, so that the second can wait for the disk elsewhere."""
-
-    def prepare(self, calls: Sequence[QueuedCall]) -> Outcomes | None:
-        """Begin, and do the calls; None if another process is writing: try again later."""
-        ...
-
-    def commit(self, calls: Sequence[QueuedCall], outcomes: Outcomes) -> Outcomes:
-        """End the transaction; the outcomes, or what became of them. Runs in a thread."""
-        ...
-
-    def give_up(self, calls: Sequence[QueuedCall]) -> Outcomes:
-        """The outcomes when another process would not stop writing."""
-        ...
-
-
-class CommitBatcher(Batcher):
-    """Does the statements on the event loop, and only waits for the disk in a thread.
-
-    Statements are short, but a thread that does them one by one has to win the interpreter's lock
-    back after each; a commit is one call that may take long.
-    """
-
-    def __init__(
-        self, name: str, transactor: Transactor, patience_seconds: float, turn: Turn
-    ) -> None:
-        super().__init__()
-        self._transactor = transactor
-        self._patience = patience_seconds
-        self._turn = turn
-        self._busy = False
-        self._idle = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-
-    def start(self) -> None:
-        """Begin, and hear whose turn it is."""
-        super().start()
-        self._turn.start(asyncio.get_running_loop())
-
-    async def close(self) -> None:
-        """Finish what is waiting, then end the thread."""
-        self._stop()
-        while self._busy or self._queue:
-            self._idle.clear()
-            await self._idle.wait()
-        self._thread.shutdown()
-
-    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
-        if not self._busy:
-            self._busy = True
-            loop.call_soon(self._linger, loop, self._next, 0)
-
-    def _ready(self, loop: asyncio.AbstractEventLoop) -> None:  # noqa: ARG002 - nothing is put off
-        if not self._busy:
-            self._busy = True
-            self._next()
-
-    def _next(self) -> None:
-        self._make_all()
-        loop = self._loop
-        assert loop is not None  # noqa: S101 - calls come after start()
-        if not self._queue:
-            self._busy = False
-            self._idle.set()
-        elif self._turn.is_anothers():
-            self._turn.wait(loop, partial(self._begin, loop.time()))
-        else:
-            self._begin(loop.time())
-
-    def _begin(self, since: float) -> None:
-        """Do what waits, or wait for a turn; `since` is when that began."""
-        loop = self._loop
-        assert loop is not None  # noqa: S101 - calls come after start()
-        self._make_all()  # also what came while it waited
-        batch = self._take()
-        self._turn.begin()
-        try:
-            outcomes = self._transactor.prepare(batch)
-        except Exception as error:  # noqa: BLE001 - whatever happens, the next batch goes on
-            self._turn.end()
-            self._fail(batch, error)
-            return
-        if outcomes is None and loop.time() - since < self._patience:
-            self._queue.extendleft(reversed(batch))
-            self._turn.wait(loop, partial(self._begin, since))
-        elif outcomes is None:
-            self._turn.end()
-            self._deliver(batch, self._transactor.give_up(batch))
-            self._next()
-        else:
-            ended = loop.run_in_executor(self._thread, self._commit, batch, outcomes)
-            ended.add_done_callback(lambda future: self._ended(batch, future))
-
-    def _commit(self, batch: Sequence[QueuedCall], outcomes: Outcomes) -> Outcomes:
-        try:
-            return self._transactor.commit(batch, outcomes)
-        finally:
-            self._turn.end()
-
-    def _ended(self, batch: Sequence[QueuedCall], future: asyncio.Future[Outcomes]) -> None:
-        error = future.exception()
-        if error is not None:
-            self._fail(batch, error)
-            return
-        self._deliver(batch, future.result())
-        loop = self._loop
-        assert loop is not None  # noqa: S101 - calls come after start()
-        loop.call_soon(self._linger, loop, self._next, 0)
-
-    def _fail(self, batch: Sequence[QueuedCall], error: BaseException) -> None:
-        self._deliver(batch, [error] * len(batch))
-        self._next()

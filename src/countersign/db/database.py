@@ -8,40 +8,14 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 
-import structlog
-from sqlalchemy import URL, Connection, Engine, RootTransaction
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy import URL, Connection
 
-from countersign.db.batching import (
-    BatchAct,
-    Batcher,
-    CommitBatcher,
-    LoopBatcher,
-    Make,
-    Outcomes,
-    QueuedCall,
-    ThreadBatcher,
-)
-from countersign.db.bulk import allow_late, do_late
-from countersign.db.engine import (
-    BUSY_TIMEOUT_SECONDS,
-    Purpose,
-    denial,
-    is_deadlock,
-    is_embedded,
-    open_engine,
-    translate,
-    without_busy_timeout,
-)
+from countersign.db.batching import BatchAct, Batcher, LoopBatcher, Make, ThreadBatcher
+from countersign.db.committing import CommitBatcher
+from countersign.db.engine import BUSY_TIMEOUT_SECONDS, Purpose, is_embedded, open_engine
 from countersign.db.turn import Turn
-from countersign.errors import (
-    CountersignError,
-    DatabasePermissionDenied,
-    IdempotencyInProgress,
-    InternalError,
-    Overloaded,
-    StorageUnavailable,
-)
+from countersign.db.workers import EmbeddedWorker, HoldingWorker, ReadingWorker, WritingWorker
+from countersign.errors import CountersignError, StorageUnavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,10 +25,6 @@ _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 
 _EMPTYING_ATTEMPTS: Final = 10
 _EMPTYING_PAUSE_SECONDS: Final = 0.2
-_UNTESTED_SECONDS: Final = 1.0
-"""How long a connection may have been idle, and is used without a question whether it is there."""
-
-_log: Final = structlog.get_logger("countersign.storage")
 
 
 class Database:
@@ -63,15 +33,13 @@ class Database:
     def __init__(self, url: URL, turn: Turn | None = None) -> None:
         """`turn` is shared with the other workers of a server, if there are any."""
         self.url = url
-        self._writing = open_engine(url, Purpose.WRITE)
-        self._reading = open_engine(url, Purpose.READ)
-        asking, scanning = _Asking(self._reading), _Asking(self._reading)
-        self._held: list[_Holder] = [asking, scanning]
+        asking, scanning = ReadingWorker(url), ReadingWorker(url)
+        self._held: list[HoldingWorker] = [asking, scanning]
         self._write: Batcher
         self._read: Batcher
         self._sequence: Batcher
         if is_embedded(url):
-            transactor = _Embedded(self._writing)
+            transactor = EmbeddedWorker(url)
             self._held.append(transactor)
             self._write = CommitBatcher(
                 "countersign-commit", transactor, BUSY_TIMEOUT_SECONDS, turn or Turn()
@@ -79,7 +47,7 @@ class Database:
             self._sequence = self._write
             self._read = LoopBatcher(asking)
         else:
-            writer, sealer = _Writer(self._writing), _Writer(self._writing)
+            writer, sealer = WritingWorker(url, answers=True), WritingWorker(url, answers=False)
             self._held += [writer, sealer]
             self._write = ThreadBatcher("countersign-write", writer)
             self._read = ThreadBatcher("countersign-read", asking)
@@ -88,6 +56,22 @@ class Database:
         self._batchers = {"write": self._write, "read": self._read, "scan": self._scan}
         if self._sequence is not self._write:
             self._batchers["seal"] = self._sequence
+        for name, batcher in self._batchers.items():
+            batcher.lane, batcher.on_abandoned = name, self._renew
+
+    def limit_waiting(self, seconds: float) -> None:
+        """From now on every wait has an end: a server's, not that of a command.
+
+        For a request the waits of all its calls are counted together, see `patience`. So many
+        seconds may each other call take, and three times as many one that scans.
+        """
+        for batcher in self._batchers.values():
+            batcher.limit(seconds, 3 * seconds if batcher is self._scan else seconds)
+
+    def _renew(self) -> None:
+        """All connections may lead to a server that does not respond: use others."""
+        for holder in self._held:
+            holder.is_stale = True
 
     async def __aenter__(self) -> Self:
         for batcher in self._batchers.values():
@@ -100,8 +84,7 @@ class Database:
         # With the last connection the embedded database puts its log into the database file.
         for holder in self._held:
             holder.close()
-        self._writing.dispose()
-        self._reading.dispose()
+            holder.engine.dispose()
 
     async def write(
         self,
@@ -191,132 +174,40 @@ class Database:
         engine.dispose()
         return not busy
 
+    async def covered(self) -> None:
+        """Wait until all that can be read now lasts, also where a standby takes over.
+
+        On PostgreSQL it may stand in this server alone: whoever cancels a commit that waits for its
+        standby makes it visible.
+        """
+        if not is_embedded(self.url):
+            await self.write(_nothing)
+
+    def oldest(self) -> dict[str, float]:
+        """By name: for how many seconds the oldest call has waited."""
+        return {name: batcher.oldest for name, batcher in self._batchers.items()}
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a call waits, or a batch takes, more than half of what a request may wait.
+
+        What scans may take long.
+        """
+        return any(b.is_late for b in self._batchers.values() if b is not self._scan)
+
+    @property
+    def failure(self) -> CountersignError | None:
+        """Why the last write was not done or is not certain; None: it was done."""
+        return self._write.failure
+
+    @property
+    def damage(self) -> StorageUnavailable | None:
+        """Set once the database was seen to be damaged, until the process ends."""
+        return next((b.damage for b in self._batchers.values() if b.damage is not None), None)
+
     def batches(self) -> dict[str, tuple[int, int, int]]:
         """By name: batches done, calls in them, and calls waiting now."""
         return {name: (b.batches, b.calls, b.pending) for name, b in self._batchers.items()}
-
-
-class _Holder:
-    """Has a connection of its own, from when it is first needed."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._connection: Connection | None = None
-
-    def close(self) -> None:
-        """Let go of the connection; the pool tests it before it gives it out again."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _discard(self) -> None:
-        """Roll back by leaving the connection: whatever state it is in, the next one is clean."""
-        if self._connection is not None:
-            self._connection.invalidate()
-        self.close()
-
-
-class _Asking(_Holder):
-    """Look-ups, one batch after the other."""
-
-    def __call__(self, calls: Sequence[QueuedCall]) -> Outcomes:
-        """The outcomes; each query sees what was committed before it."""
-        is_new = self._connection is None
-        try:
-            if self._connection is None:
-                self._connection = self._engine.connect()
-            return _run(self._connection, calls)
-        except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            self._discard()
-            is_away = isinstance(translate(error), StorageUnavailable)
-            if is_away:
-                # All connections may lead to a server that is gone, or is a standby now.
-                self._engine.dispose()
-            if is_away and not is_new:
-                return self(calls)
-            return [_refusal(error)] * len(calls)
-
-
-class _Writer(_Holder):
-    """Transactions on PostgreSQL, in one thread."""
-
-    _used_at = 0.0
-    _is_ending = False
-
-    def __call__(self, calls: Sequence[QueuedCall]) -> Outcomes:
-        """The outcomes, after the commit; after a failure each call gets its own transaction."""
-        was_held, self._is_ending = self._connection is not None, False
-        try:
-            return self._transact(calls)
-        except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            self._discard()
-            if isinstance(translate(error), StorageUnavailable):
-                # Other connections may lead to a server that is gone, or is a standby now, too.
-                self._engine.dispose()
-                if was_held and not self._is_ending:  # nothing of it can have been committed
-                    return self(calls)
-            return _apart(self._engine, calls, error)
-
-    def _transact(self, calls: Sequence[QueuedCall]) -> Outcomes:
-        if self._connection is not None and time.monotonic() - self._used_at > _UNTESTED_SECONDS:
-            self.close()
-        if self._connection is None:
-            self._connection = self._engine.connect()
-            allow_late(self._connection)
-        with self._connection.begin():
-            outcomes = _run(self._connection, calls)
-            self._is_ending = True
-            do_late(self._connection, commit=True)
-        self._used_at = time.monotonic()
-        return outcomes
-
-
-class _Embedded(_Holder):
-    """Transactions on the embedded database. See `batching.Transactor`."""
-
-    _transaction: RootTransaction | None = None
-    _failure: Exception | None = None
-
-    def prepare(self, calls: Sequence[QueuedCall]) -> Outcomes | None:
-        """Begin, and do the calls; `commit` deals with a failure."""
-        self._failure = None
-        try:
-            if self._connection is None:
-                self._connection = without_busy_timeout(self._engine.connect())
-                allow_late(self._connection)
-            self._transaction = self._connection.begin()
-            return _run(self._connection, calls)
-        except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            is_locked = not isinstance(error, CountersignError) and isinstance(
-                translate(error), Overloaded
-            )
-            if self._connection is not None and is_locked:
-                self._connection.rollback()
-                allow_late(self._connection)  # and nothing is left of what was put off
-                return None
-            self._discard()
-            self._failure = error
-            return []
-
-    def commit(self, calls: Sequence[QueuedCall], outcomes: Outcomes) -> Outcomes:
-        """Commit; after a failure, give each call a transaction of its own."""
-        if self._failure is None and self._transaction is not None:
-            try:
-                do_late(self._transaction.connection)
-                self._transaction.commit()
-                return outcomes
-            except Exception as error:  # noqa: BLE001 - every caller gets its answer
-                self._discard()
-                self._failure = error
-                if isinstance(translate(error), InternalError):
-                    # Done at once, its statements say which of them are in trouble.
-                    return [_alone(self._engine, call) for call in calls]
-        assert self._failure is not None  # noqa: S101 - prepare() began, or failed
-        return _apart(self._engine, calls, self._failure)
-
-    def give_up(self, calls: Sequence[QueuedCall]) -> Outcomes:
-        """Another process holds the write lock and does not let go."""
-        return [Overloaded(retry_after=int(BUSY_TIMEOUT_SECONDS))] * len(calls)
 
 
 def _run_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
@@ -334,58 +225,5 @@ def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
     return outcomes
 
 
-def _apart(engine: Engine, calls: Sequence[QueuedCall], error: Exception) -> Outcomes:
-    """What to answer after a batch failed and was rolled back.
-
-    A fault of the database is everybody's. Otherwise one call spoils the batch, or another server
-    has just written the same row or locked the same rows in another order: each gets a transaction
-    of its own, which sees that row and locks little.
-    """
-    if not (isinstance(error, IntegrityError | CountersignError) or is_deadlock(error)):
-        refusal = _refusal(error)
-        if len(calls) == 1 or not isinstance(refusal, InternalError | DatabasePermissionDenied):
-            return [refusal] * len(calls)
-    return [_alone(engine, call) for call in calls]
-
-
-def _alone(engine: Engine, call: QueuedCall) -> object:
-    try:
-        with engine.connect() as connection, connection.begin():
-            return _run(connection, [call])[0]
-    except Exception as error:  # noqa: BLE001 - the caller gets its answer
-        return _refusal(error)
-
-
-def _run(connection: Connection, calls: Sequence[QueuedCall]) -> Outcomes:
-    """Do the calls of each act together, and put the outcomes in the order of the calls."""
-    places: dict[BatchAct[Any, Any], list[int]] = {}
-    for place, (act, *_) in enumerate(calls):
-        places.setdefault(act, []).append(place)
-    if len(places) == 1:
-        only = calls[0][0](connection, [item for _, item, _ in calls])
-        if len(only) != len(calls):
-            raise ValueError("an act gives one outcome for each item")
-        return only
-    outcomes: list[object] = [None] * len(calls)
-    for act, own in places.items():
-        do_late(connection)
-        for place, outcome in zip(own, act(connection, [calls[p][1] for p in own]), strict=True):
-            outcomes[place] = outcome
-    return outcomes
-
-
-def _refusal(error: Exception) -> CountersignError:
-    refusal = translate(error)
-    # A conflict of two requests is the answer to one of them, and no trouble of the database.
-    if refusal is not error and not isinstance(refusal, IdempotencyInProgress):
-        # The driver's message can hold values of rows: only its kind is logged.
-        origin = getattr(error, "orig", None)
-        _log.error(
-            "database_error",
-            kind=type(error).__name__,
-            cause=type(origin).__name__ if origin is not None else None,
-            state=getattr(origin, "sqlstate", None) or getattr(origin, "sqlite_errorname", None),
-            denied=denial(error) if isinstance(error, DBAPIError) else None,
-            answered=refusal.code,
-        )
-    return refusal
+def _nothing(_: Connection) -> None:
+    """The transaction itself is what is wanted."""

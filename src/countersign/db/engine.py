@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import re
+import socket
 import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -42,6 +48,12 @@ _BUSY_STATES: Final = frozenset({"55P03", "57014", "40001", "40P01"})
 """PostgreSQL: lock not available, query cancelled (timed out), serialisation failure, deadlock."""
 _READ_ONLY_STATE: Final = "25006"
 _DENIED_STATE: Final = "42501"
+_DAMAGED: Final = "The database of the service is damaged: its operator has to restore it."
+_DAMAGED_NAMES: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_DAMAGED_STATES: Final = frozenset({"XX001", "XX002"})
+"""PostgreSQL: data corrupted, index corrupted."""
+_DAMAGED_RETRY_SECONDS: Final = 60
+_DISK_FULL: Final = "The disk of the service is full."
 _POSTGRESQL_ARGUMENTS: Final = {
     "connect_timeout": 5,
     # A server that vanished without a word is noticed within half a minute.
@@ -51,6 +63,8 @@ _POSTGRESQL_ARGUMENTS: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
+_WARNINGS: Final = "countersign_warnings"
+_DISK_FULL_STATE: Final = "53100"
 _CHECKPOINT_PAGES: Final = 8000
 """32 MB of write-ahead log: a page changed by many commits is copied into the database once."""
 
@@ -124,7 +138,11 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
     engine = create_engine(url, connect_args=_POSTGRESQL_ARGUMENTS, **options)
 
     @event.listens_for(engine, "connect")
-    def limit_waiting(connection: Any, _record: object) -> None:  # noqa: ANN401 - a DBAPI connection
+    def limit_waiting(connection: Any, record: Any) -> None:  # noqa: ANN401 - a DBAPI connection
+        if purpose is Purpose.WRITE:
+            warnings: list[str] = []
+            record.info[_WARNINGS] = warnings
+            connection.add_notice_handler(lambda said: _note_warning(said, warnings))
         seconds = int(BUSY_TIMEOUT_SECONDS)
         with connection.cursor() as cursor:
             cursor.execute(f"SET lock_timeout = '{seconds}s'")
@@ -135,6 +153,56 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
         connection.commit()
 
     return engine
+
+
+def _note_warning(said: Any, warnings: list[str]) -> None:  # noqa: ANN401 - psycopg's Diagnostic
+    if said.severity_nonlocalized == "WARNING" or (said.sqlstate or "").startswith("01"):
+        warnings.append(said.sqlstate or "")
+
+
+def warnings_of(connection: Connection) -> list[str]:
+    """The states of what PostgreSQL has warned of on a connection; the caller empties the list.
+
+    A commit that its standby did not confirm succeeds, with no more than a warning.
+    """
+    warnings: list[str] = connection.info.setdefault(_WARNINGS, [])
+    return warnings
+
+
+class ConnectionBreaker:
+    """Breaks off what the connections of an engine wait for, in another thread."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._embedded = is_embedded(engine.url)
+        self._open: dict[int, tuple[Callable[[], object], Callable[[], object]]] = {}
+        self._gate = threading.Lock()
+        # Before anything else that is done on a new connection.
+        event.listen(engine, "connect", self._opened, insert=True)
+        event.listen(engine, "close", self._closed)
+        event.listen(engine, "close_detached", self._closed)
+
+    def _opened(self, connection: Any, _record: object) -> None:  # noqa: ANN401 - a DBAPI connection
+        ways: tuple[Callable[[], object], Callable[[], object]]
+        if self._embedded:
+            ways = connection.interrupt, bool
+        else:
+            # A descriptor of our own: the driver may close its own at any moment.
+            held = socket.socket(fileno=os.dup(connection.fileno()))
+            ways = partial(held.shutdown, socket.SHUT_RDWR), held.close
+        with self._gate:
+            self._open[id(connection)] = ways
+
+    def _closed(self, connection: object, _record: object = None) -> None:
+        with self._gate:
+            _, close = self._open.pop(id(connection), (bool, bool))
+            close()
+
+    def __call__(self) -> None:
+        """Break off: whoever waits gets an error of the driver."""
+        with self._gate:
+            for break_off, _ in self._open.values():
+                with suppress(OSError, sqlite3.Error):
+                    break_off()
 
 
 def sqlite_module() -> ModuleType:
@@ -231,9 +299,40 @@ def _of_driver(error: DBAPIError) -> CountersignError:
             "that `countersign database grants` prints; the owner grants them after each "
             "upgrade."
         )
+    name, state = _names(error)
+    if name.startswith(_DAMAGED_NAMES) or state in _DAMAGED_STATES:
+        return StorageUnavailable(_DAMAGED, retry_after=_DAMAGED_RETRY_SECONDS)
+    if name.startswith("SQLITE_FULL") or state == _DISK_FULL_STATE:
+        return StorageUnavailable(_DISK_FULL, retry_after=_RETRY_AFTER_SECONDS)
     if error.connection_invalidated or _is_away(error):
         return StorageUnavailable(retry_after=_RETRY_AFTER_SECONDS)
     return InternalError()
+
+
+def _names(error: BaseException) -> tuple[str, str]:
+    """The name of SQLite and the state of PostgreSQL for an error, as far as there is one."""
+    origin = getattr(error, "orig", None)
+    return getattr(origin, "sqlite_errorname", None) or "", getattr(origin, "sqlstate", None) or ""
+
+
+def is_damage(refusal: CountersignError) -> bool:
+    """Whether a refusal says that what is stored cannot be read as it was written."""
+    return refusal.message == _DAMAGED
+
+
+def is_unknown_end(error: BaseException) -> bool:
+    """Whether a commit that ended with this error may nevertheless last.
+
+    PostgreSQL has not said how it ended; or SQLite has written the whole of it, and the disk did
+    not confirm that.
+    """
+    if not isinstance(error, DBAPIError):
+        return False
+    name, state = _names(error)
+    if name:
+        return name.startswith("SQLITE_IOERR") and name != "SQLITE_IOERR_WRITE"
+    is_lost = not state and isinstance(error, OperationalError)
+    return error.connection_invalidated or is_lost or state[:2] in {"08", "57"}
 
 
 def denial(error: DBAPIError) -> str | None:
@@ -252,7 +351,7 @@ def _is_busy(error: OperationalError) -> bool:
 def _is_away(error: DBAPIError) -> bool:
     """The disk or the server is out of reach; the statement itself was not at fault."""
     name = getattr(error.orig, "sqlite_errorname", "")
-    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")):
+    if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_INTERRUPT")):
         return True
     state = getattr(error.orig, "sqlstate", None)
     if state == _READ_ONLY_STATE:

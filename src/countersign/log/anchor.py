@@ -41,6 +41,7 @@ from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpo
 from countersign.log.seal import SealLog
 from countersign.loops import forever
 from countersign.mode import Mode
+from countersign.patience import detached
 
 PERIOD_SECONDS: Final = 10.0
 """How often witnesses are asked where no caller waits for them."""
@@ -112,7 +113,7 @@ class AnchorLog:
     def ask_witnesses(self) -> None:
         """Have the newest checkpoint cosigned now, since a caller waits for it; returns at once."""
         if self._witnesses and (self._on_demand is None or self._on_demand.done()):
-            self._on_demand = asyncio.create_task(self._cosign_newest())
+            self._on_demand = detached(self._cosign_newest())
 
     async def anchor(self) -> None:
         """One round. Failed requests are repeated in the next one; nothing is raised."""

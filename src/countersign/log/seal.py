@@ -26,6 +26,7 @@ from countersign.log.record import Sealed
 from countersign.log.sequencer import SLICE_SECONDS, Sequencer
 from countersign.loops import forever
 from countersign.mode import Mode
+from countersign.patience import patiently
 from countersign.snapshot import SharedQuestion
 
 PERIOD_SECONDS: Final = 0.25
@@ -71,6 +72,8 @@ class SealLog:
         self._lost: dict[Mode, int] = {}
         self._cosigned: dict[int, StoredCheckpoint | None] = {}
         self._publishing = asyncio.Lock()
+        self._covered: dict[int, int] = {}
+        """Of each log, up to which size it would survive the database server."""
         self._current: dict[Mode, Log] = {}
         self.gauges: Mapping[Mode, tuple[int, int]] = {}
         """Of each mode, as last seen: entries in the newest log, and records that wait."""
@@ -108,6 +111,8 @@ class SealLog:
         total, batch = 0, self._sequencer.batch
         while sealed := await self._database.sequence(self._sequencer.seal_queue, mode):
             total += sealed
+            # Its commit was confirmed, also by the standby where there is one.
+            self._covered.update([done] if (done := self._sequencer.sealed(mode)) else [])
             size, waiting = self.gauges.get(mode, (0, 0))
             self.gauges = {**self.gauges, mode: (size + sealed, max(waiting - sealed, 0))}
             if sealed >= batch:
@@ -135,16 +140,18 @@ class SealLog:
         if log.id != current.id:
             return checkpoint.note  # a log of the past: its head moves no more
         if not self._has_left(log, checkpoint):
-            async with self._publishing:
-                try:
-                    await self._keep(log, checkpoint)
-                except HeadUnavailable as error:
-                    self._sequencer.check_again(log.mode)
-                    if self._unkept.get(log.mode) != error.message:
-                        _log.error("head_unavailable", mode=log.mode.value, reason=error.message)
-                    self._unkept[log.mode] = error.message
-                    raise EvidencePending(retry_after=_RETRY_SECONDS) from error
+            await patiently(self._publishing.acquire())
+            try:
+                await self._keep(log, checkpoint)
                 self._unkept.pop(log.mode, None)
+            except HeadUnavailable as error:
+                self._sequencer.check_again(log.mode)
+                if self._unkept.get(log.mode) != error.message:
+                    _log.error("head_unavailable", mode=log.mode.value, reason=error.message)
+                self._unkept[log.mode] = error.message
+                raise EvidencePending(retry_after=_RETRY_SECONDS) from error
+            finally:
+                self._publishing.release()
         return checkpoint.note
 
     def _has_left(self, log: Log, checkpoint: StoredCheckpoint) -> bool:
@@ -174,6 +181,10 @@ class SealLog:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
             if kept is None and checkpoint.size > 0:
                 _log.warning("checkpoint_adopted", log=log.origin, size=checkpoint.size)
+            if self._covered.get(log.id, -1) < checkpoint.size:
+                # Another process has sealed it, or this one does not know how its commit ended.
+                await self._database.covered()
+                self._covered[log.id] = checkpoint.size
             if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, kept):
                 break
         if not self._has_left(log, checkpoint):

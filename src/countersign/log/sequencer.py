@@ -150,6 +150,11 @@ class Sequencer:
         signers = newest[max(newest)] if newest else ()
         return [signer for signer in signers if signer.verifier.kind == ED25519]
 
+    def sealed(self, mode: Mode) -> tuple[int, int] | None:
+        """The log that this process sealed last in a mode, and up to which size."""
+        edge = self._edges.get(mode)
+        return None if edge is None else (edge.head.log_id, edge.head.size)
+
     def check_again(self, mode: Mode) -> None:
         """Compare with the last published checkpoint before anything more is sealed."""
         self._edges.pop(mode, None)

@@ -12,7 +12,12 @@ from countersign.clock import Clock
 from countersign.config import Settings
 from countersign.db.database import Database
 from countersign.db.tables import log_pending
-from countersign.errors import CountersignError, HeadUnavailable, Overloaded, StorageUnavailable
+from countersign.errors import (
+    CountersignError,
+    HeadUnavailable,
+    Overloaded,
+    StorageUnavailable,
+)
 from countersign.log.head_files import HeadFiles
 from countersign.mode import Mode
 from countersign.notices.room import Notices
@@ -21,6 +26,10 @@ _FRESH_SECONDS: Final = 1.0
 """Nothing is written more often than this, whatever the number of requests."""
 _PATIENCE_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 2
+_ACT_BYTES: Final = 128 * 1024
+"""More than the rows of a batch of acts take."""
+_STUCK: Final = "The database does not respond."
+_UNWRITABLE: Final = "The database cannot be written."
 
 
 class WriteCheck:
@@ -32,32 +41,41 @@ class WriteCheck:
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._looked_at = float("-inf")
-        self._writes = True
+        self._trouble: StorageUnavailable | None = None
         self._keeps_heads = True
 
     async def __call__(self) -> bool:
         """Return if writing works, or did a second ago, and say whether checkpoints can be kept.
 
-        Raises StorageUnavailable if the database cannot be written.
+        Raises StorageUnavailable if the database cannot be written, or calls wait for it.
         """
         async with self._one_at_a_time:
             if self._clock.monotonic() - self._looked_at >= _FRESH_SECONDS:
-                self._writes = await self._can_write()
+                self._trouble = await self._find_trouble()
                 self._keeps_heads = await self._can_keep_heads()
                 self._looked_at = self._clock.monotonic()
-        if not self._writes:
-            raise StorageUnavailable("The database cannot be written.", retry_after=_RETRY_SECONDS)
+        if self._trouble is not None:
+            raise self._trouble
         return self._keeps_heads
 
-    async def _can_write(self) -> bool:
+    async def _find_trouble(self) -> StorageUnavailable | None:
+        if self._database.damage is not None:
+            return self._database.damage
+        failure = self._database.failure
+        if self._database.is_stuck:
+            return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS)
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
-                await self._database.write(_try_writing)
+                # Where an act has failed, a row may fit in which its rows do not.
+                await self._database.write(_try_writing, _ACT_BYTES if failure else 0)
         except (Overloaded, TimeoutError):
-            pass  # much to do, or a command holds the lock: that passes by itself
+            # Much to do, or a command holds the lock: that passes by itself.
+            return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS) if failure else None
+        except StorageUnavailable as error:
+            return error
         except CountersignError:
-            return False
-        return True
+            return StorageUnavailable(_UNWRITABLE, retry_after=_RETRY_SECONDS)
+        return None
 
     async def _can_keep_heads(self) -> bool:
         try:
@@ -67,10 +85,10 @@ class WriteCheck:
         return True
 
 
-def _try_writing(connection: Connection) -> None:
-    """Write, and leave everything as it was."""
+def _try_writing(connection: Connection, size: int) -> None:
+    """Write so many bytes and some more, and leave everything as it was."""
     # The table is nearly always empty, and servers may insert and delete here.
-    row = {"record_id": "readiness", "mode": Mode.TEST, "digest": b""}
+    row = {"record_id": "readiness", "mode": Mode.TEST, "digest": bytes(size)}
     connection.execute(insert(log_pending), row)
     connection.execute(delete(log_pending).where(log_pending.c.record_id == row["record_id"]))
 

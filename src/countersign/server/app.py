@@ -23,6 +23,7 @@ from countersign.errors import (
     Forbidden,
     InternalError,
     MethodNotAllowed,
+    OutcomeUnknown,
     RateLimited,
     Refusal,
     StorageUnavailable,
@@ -36,6 +37,8 @@ from countersign.http.route import Route, Router
 from countersign.ids import ALPHABET, LENGTH
 from countersign.loops import without_values
 from countersign.mode import Mode
+from countersign.patience import PATIENCE_SECONDS, begin_waiting
+from countersign.seldom import Seldom
 from countersign.server.extension import Around
 from countersign.server.limits import Arrivals, Held, RateLimiter, Visits
 from countersign.server.metrics import Metrics
@@ -52,7 +55,6 @@ account.
 """
 _STRANGERS_SECONDS_MAX: Final = 10
 """A slow sender gives its place back then."""
-_LOG_SECONDS: Final = 1.0
 _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
@@ -78,23 +80,26 @@ class App:
         around_test_mode: Around | None = None,
         arrivals: Arrivals | None = None,
         visits: Arrivals | None = None,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
+        """`patience_seconds`: how long a request waits for the database, in sum."""
+        self._patience_seconds = patience_seconds
+        deployment.database.limit_waiting(patience_seconds)
         self._around_test_mode = around_test_mode
         routes = route_table()
         self._router = Router(routes)
         self._rooms = {route.address: deployment.room(route.room) for route in routes}
         self._access = deployment.access
-        self._clock = deployment.clock
         rate = deployment.settings.rate_limit
         self._limiter = RateLimiter(rate, deployment.clock, arrivals) if rate else None
         self._visits = Visits(rate, deployment.clock, visits) if rate else None
         self._held = {route.address: _held(route) for route in routes if _is_from_strangers(route)}
         self._help = f"{deployment.settings.public_url}/docs/errors"
         self._request_ids = _request_ids(deployment.entropy)
-        self._logged: dict[str, tuple[float, int]] = {}
+        self._seldom = Seldom(deployment.clock.monotonic)
         self.streams = Streams()
         self.metrics = Metrics(
-            deployment.database.batches,
+            deployment.database,
             deployment.log,
             deployment.webhooks.activity,
             deployment.checkout,
@@ -125,6 +130,7 @@ class App:
     async def handle(self, call: Call, incoming: Incoming) -> Reply:
         """The complete response to a request, whatever happens."""
         request_id = next(self._request_ids)
+        begin_waiting(self._patience_seconds)
         operation = ""
         try:
             route, call.parameter = self._router.match(call.method, call.path)
@@ -226,6 +232,9 @@ class App:
         shown = error if isinstance(error, Refusal) else InternalError()
         if isinstance(error, DatabasePermissionDenied):
             shown = StorageUnavailable(retry_after=_DENIED_RETRY_SECONDS)
+        if isinstance(error, OutcomeUnknown) and call.method in _WITHOUT_BODY:
+            # What was written on the way is not the caller's, who has only asked.
+            shown = StorageUnavailable(retry_after=error.retry_after)
         reply = self._refused(shown, call)
         if reply.status in {401, 403} or reply.status >= 500:
             self._log_refusal(error.code, request_id, call.method, reply.status)
@@ -237,19 +246,11 @@ class App:
         return error_reply(refusal, self._help)
 
     def _log_refusal(self, code: str, request_id: str, method: str, status: int) -> None:
-        """A line a second for each code, and how many there were since the last one.
-
-        Otherwise anybody could fill the disk, without a key.
-        """
-        now = self._clock.monotonic()
-        last, unsaid = self._logged.get(code, (float("-inf"), 0))
-        if now - last < _LOG_SECONDS:
-            self._logged[code] = (last, unsaid + 1)
-            return
-        self._logged[code] = (now, 0)
-        _log.warning(
-            "refused", request_id=request_id, code=code, status=status, method=method, unsaid=unsaid
-        )
+        """A line a second for each code, and how many there were since the last one."""
+        unsaid = self._seldom(code)
+        if unsaid is not None:
+            named = {"request_id": request_id, "code": code, "status": status, "method": method}
+            _log.warning("refused", **named, unsaid=unsaid)
 
 
 def _is_from_strangers(route: Route[Any]) -> bool:

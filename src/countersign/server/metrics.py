@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -18,6 +18,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from countersign.checkout.room import Checkout
+from countersign.db.database import Database
 from countersign.instant import from_ns
 from countersign.log.room import LogRoom
 from countersign.webhooks.room import DeliveryActivity
@@ -32,13 +33,13 @@ class Metrics(Collector):
 
     def __init__(
         self,
-        batches: Callable[[], Mapping[str, tuple[int, int, int]]],
+        database: Database,
         log: LogRoom,
         webhooks: DeliveryActivity,
         checkout: Checkout,
     ) -> None:
         self._responses: Counter[tuple[str, int]] = Counter()
-        self._batches = batches
+        self._database = database
         self._seal_log = log.seal
         self._anchor = log.anchor
         self._webhooks = webhooks
@@ -68,11 +69,18 @@ class Metrics(Collector):
         waiting = GaugeMetricFamily(
             "countersign_database_waiting", "Calls waiting for a batch.", labels=lane
         )
-        for name, (run, done, pending) in self._batches().items():
+        for name, (run, done, pending) in self._database.batches().items():
             batches.add_metric((name,), run)
             calls.add_metric((name,), done)
             waiting.add_metric((name,), pending)
-        yield from (batches, calls, waiting)
+        oldest = GaugeMetricFamily(
+            "countersign_oldest_wait_seconds",
+            "For how long the oldest call or batch of a lane has waited for the database.",
+            labels=lane,
+        )
+        for name, seconds in self._database.oldest().items():
+            oldest.add_metric((name,), seconds)
+        yield from (batches, calls, waiting, oldest)
         ended = CounterMetricFamily(
             "countersign_loops_ended", "Loops that ended and were restarted.", labels=("loop",)
         )

@@ -12,6 +12,7 @@ import structlog
 from countersign.errors import CountersignError
 from countersign.http.body import Receive
 from countersign.loops import without_values
+from countersign.patience import detached
 
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -28,7 +29,8 @@ class Streams:
         self, first: bytes, pieces: AsyncGenerator[bytes, None], receive: Receive, send: Send
     ) -> None:
         """Send these pieces as a body: to their end, a disconnect of the client, or `end`."""
-        sending = asyncio.create_task(_send_all(first, pieces, send))
+        # Its pieces may ask the database for as long as the reader stays.
+        sending = detached(_send_all(first, pieces, send))
         leaving = asyncio.create_task(_disconnected(receive))
         self._open.add(sending)
         try:

@@ -22,6 +22,7 @@ from countersign.db.database import Database
 from countersign.errors import DamagedValue
 from countersign.ids import base32, base32_value, uuid7
 from countersign.instant import from_ns
+from countersign.patience import detached, patiently
 from countersign.vault import data_keys_sql
 from countersign.vault.data_keys_sql import WrappedKey
 from countersign.vault.key_encryption import KeyRing
@@ -114,9 +115,9 @@ class Vault:
         place = scope, month
         task = self._under_way.get(place)
         if task is None:
-            task = self._under_way[place] = asyncio.create_task(self._fetched(*place, time_ns))
+            task = self._under_way[place] = detached(self._fetched(*place, time_ns))
             task.add_done_callback(lambda _: self._under_way.pop(place))
-        return await asyncio.shield(task)
+        return await patiently(asyncio.shield(task))
 
     async def _fetched(self, scope: str, month: int, time_ns: int) -> DataKey:
         wrapped = await self._database.read(data_keys_sql.for_month, scope, month)

@@ -160,6 +160,12 @@ class OriginNotRegistered(CountersignError):
     default_code = "origin_not_registered"
 
 
+class OutcomeUnknown(CountersignError):
+    """The database did not confirm the change: it may have been stored."""
+
+    default_code = "outcome_unknown"
+
+
 class Overloaded(CountersignError):
     """The service is overloaded at the moment."""
 
@@ -270,6 +276,7 @@ _ALL: Final = (
     NoticeVersionMismatch,
     OriginNotAllowed,
     OriginNotRegistered,
+    OutcomeUnknown,
     Overloaded,
     PayloadTooLarge,
     ProviderSessionNotBound,

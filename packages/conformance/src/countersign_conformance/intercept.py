@@ -20,9 +20,9 @@ from countersign.clearances.routes import clear
 from countersign.errors import (
     NotFound,
     NoticeVersionMismatch,
+    OutcomeUnknown,
     ProviderUnavailable,
     Refusal,
-    StorageUnavailable,
 )
 from countersign.http.errors import error_reply
 from countersign.http.reply import REPLAYED, Call, Reply
@@ -78,7 +78,7 @@ class Interceptor:
         if request.provocation is Provocation.ANSWER_WITHHELD:
             # The final response says that the request may have been stored.
             await asyncio.sleep(run.hold.total_seconds())
-            raise StorageUnavailable
+            raise OutcomeUnknown
         return reply
 
 

@@ -19,6 +19,7 @@ from countersign.clock import Clock, Entropy
 from countersign.errors import CountersignError
 from countersign.ids import timed_id
 from countersign.instant import from_ns
+from countersign.patience import detached
 from countersign_conformance.model import (
     OBSERVATION,
     OBSERVATIONS_MAX,
@@ -83,7 +84,7 @@ class WatchVendors:
         asked = self._clock.monotonic()
         while asked - self._snapshot.taken_at >= STALENESS_SECONDS:
             if self._reading is None or self._reading.done():
-                self._reading = asyncio.create_task(self._read())
+                self._reading = detached(self._read())
             await asyncio.shield(self._reading)
         return self._snapshot.runs
 

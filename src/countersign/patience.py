@@ -1,0 +1,70 @@
+"""How long a request may wait for the database: one sum for all that it asks.
+
+What a request waits for elsewhere, such as an identity provider, does not count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Coroutine
+from contextvars import ContextVar, copy_context
+from typing import Any, Final, TypeVar
+
+from countersign.errors import StorageUnavailable
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS: Final = 10.0
+RETRY_SECONDS: Final = 2
+"""What a caller is asked to wait before its next attempt."""
+
+
+class TimeLeft:
+    """What is left of a wait; each call on the database takes off how long it took."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+
+_current: ContextVar[TimeLeft | None] = ContextVar("patience", default=None)
+
+
+def begin_waiting(seconds: float) -> None:
+    """From now on all calls of this task wait so many seconds in sum."""
+    _current.set(TimeLeft(seconds))
+
+
+def current_patience() -> TimeLeft | None:
+    """What is left of this task's wait; None: no request is being answered."""
+    return _current.get()
+
+
+async def patiently(shared: Awaitable[T]) -> T:
+    """Await what others may have begun: a wait for it is one for the database.
+
+    Raises StorageUnavailable when the request has waited for too long.
+    """
+    patience = _current.get()
+    if patience is None:
+        return await shared
+    began = time.monotonic()
+    limit = asyncio.timeout(max(patience.left, 0.0))
+    try:
+        async with limit:
+            return await shared
+    except TimeoutError:
+        if limit.expired():
+            raise StorageUnavailable(retry_after=RETRY_SECONDS) from None
+        raise
+    finally:
+        patience.left -= time.monotonic() - began
+
+
+def detached(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Begin what is not for this request alone: it does not use up this request's patience."""
+    context = copy_context()
+    context.run(_current.set, None)
+    return asyncio.create_task(work, context=context)
