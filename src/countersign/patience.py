@@ -68,3 +68,10 @@ def detached(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     context = copy_context()
     context.run(_current.set, None)
     return asyncio.create_task(work, context=context)
+
+
+def shared(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """The same for what several requests wait for; all of them may leave before its end."""
+    task = detached(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from countersign.clock import Clock
-from countersign.patience import detached, patiently
+from countersign.patience import patiently, shared
 
 STALENESS_SECONDS: Final = 0.25
 """How long after a change a running server may still use the value before it."""
@@ -45,7 +45,7 @@ class Snapshot(Generic[T]):
         return None if self._reading is None or self._reading.done() else self._reading
 
     def _begin(self) -> asyncio.Task[T]:
-        self._reading = detached(self._take())
+        self._reading = shared(self._take())
         return self._reading
 
     async def _take(self) -> T:
@@ -75,7 +75,7 @@ class SharedQuestion(Generic[K, V]):
         """What the next turn finds about this key; None: nothing yet."""
         self._keys[key] = None
         if self._turn is None:
-            self._turn = detached(self._next_turn())
+            self._turn = shared(self._next_turn())
         return (await asyncio.shield(self._turn)).get(key)
 
     async def _next_turn(self) -> Mapping[K, V]:

@@ -67,6 +67,7 @@ def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Troub
             caller.send("/readyz"),
             caller.post(VERIFY, SANDBOX),
         ]
+        failures.append(_break_a_commit(operator, server.url))
         failures.append(_drop_a_table(operator, server.url))
         return Trouble(failures=failures, anyway=anyway, after=after)
 
@@ -94,6 +95,21 @@ def _drop_a_table(operator: Operator, url: str) -> Failure:
     operator.execute("DROP TABLE verifications")
     answer = caller.post(VERIFY, SANDBOX)
     return caller.failure("table gone", "internal_error", answer, b"POST")
+
+
+def _break_a_commit(operator: Operator, url: str) -> Failure:
+    """The session ends in the middle of its commit."""
+    caller = make_caller(operator, url)
+    operator.execute(
+        "CREATE FUNCTION end_session() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END'"
+    )
+    operator.execute(
+        "CREATE CONSTRAINT TRIGGER ends AFTER INSERT ON verifications DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION end_session()"
+    )
+    answer = caller.post(VERIFY, SANDBOX)
+    return caller.failure("commit broken off", "outcome_unknown", answer, b"POST")
 
 
 @contextmanager

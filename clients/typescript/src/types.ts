@@ -244,6 +244,11 @@ export interface Acknowledgment {
   clearance_id: string | null;
   evidence: Evidence;
   erased_at: string | null;
+  /**
+   * Present and true only in a list: what is stored of the personal fields is damaged, and they are
+   * null here. Reading this one alone is refused as `evidence_damaged`.
+   */
+  unreadable?: boolean;
 }
 
 /** Whether the caller named the version that was shown, or the version in force was assumed. */
@@ -510,6 +515,11 @@ export interface VerificationSession {
   created_at: string;
   expires_at: string;
   ended_at: string | null;
+  /**
+   * Present and true only in a list: what is stored of this session is damaged, and null or empty
+   * here.
+   */
+  unreadable?: boolean;
 }
 
 /** Where a verification session stands; `open`, `pending` and `requires_input` are no ends. */
@@ -864,6 +874,11 @@ export interface CheckoutSession {
   created_at: string;
   expires_at: string;
   ended_at: string | null;
+  /**
+   * Present and true only in a list: what is stored of this session is damaged, and null or empty
+   * here.
+   */
+  unreadable?: boolean;
 }
 
 /** Where a session stands; all but `open` are ends. */

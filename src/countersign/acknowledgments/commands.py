@@ -35,7 +35,7 @@ COLUMNS: Final = (
     *("ack_id", "livemode", "accepted_at", "notice_id", "notice_version"),
     *("notice_version_source", "notice_digest", "initials_per_line", "session_id", "cbid"),
     *("ip", "ip_source", "peer_ip", "user_agent", "user_agent_source", "capture"),
-    *("evidence_status", "evidence_log", "evidence_index", "erased_at"),
+    *("evidence_status", "evidence_log", "evidence_index", "erased_at", "unreadable"),
 )
 _FORMULA: Final = (
     *("=", "+", "-", "@", "\t", "\r", "\n", "|", "%"),
@@ -181,6 +181,7 @@ def _row(found: Acknowledgment) -> dict[str, Any]:
         "evidence_status": found.evidence.status,
         "evidence_log": found.evidence.log,
         "evidence_index": found.evidence.index,
+        "unreadable": found.unreadable is True,
     }
     return {name: values[name] for name in COLUMNS}
 

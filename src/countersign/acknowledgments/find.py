@@ -144,7 +144,7 @@ async def find_many(
         _index(room, who, SESSION_FIELD, search.session_id),
         _index(room, who, CBID_FIELD, search.cbid),
     )
-    page = [await _view(room, item) for item in found[: search.limit]]
+    page = [await _listed(room, item) for item in found[: search.limit]]
     return page, page[-1].ack_id if len(found) > len(page) else None
 
 
@@ -177,15 +177,24 @@ def refusing_damage(ack_id: str) -> Iterator[None]:
         raise EvidenceDamaged from error
 
 
-async def _view(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowledgment:
-    """An acknowledgment as its account reads it, with times to the millisecond.
+async def _listed(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowledgment:
+    """The same in a list, which one that is damaged does not spoil."""
+    try:
+        return await _view(room, found)
+    except EvidenceDamaged:  # which was logged
+        return replace(_shown(found, ()), unreadable=True)
 
-    Its personal fields are the disclosures, in the shapes of spec/evidence-format.md.
-    """
+
+async def _view(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowledgment:
+    """An acknowledgment as its account reads it, with times to the millisecond."""
     with refusing_damage(found.ack_id):
-        shown = {
-            name: value for _, name, value in map(read_disclosure, await opened(room, found) or ())
-        }
+        return _shown(found, await opened(room, found) or ())
+
+
+def _shown(found: StoredAcknowledgment, opened_ones: Sequence[str]) -> Acknowledgment:
+    """With its disclosures as personal fields, in the shapes of spec/evidence-format.md."""
+    with refusing_damage(found.ack_id):
+        shown = {name: value for _, name, value in map(read_disclosure, opened_ones)}
         ip, agent = shown.get("ip") or {}, shown.get("user_agent") or {}
         return Acknowledgment(
             **asdict(read_record(found.record)),

@@ -109,6 +109,17 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     ]
     evidence: Evidence
     erased_at: Timestamp | None
+    unreadable: (
+        Annotated[
+            bool,
+            Meta(
+                description="Present and true only in a list: what is stored of the personal "
+                "fields is damaged, and they are null here. Reading this one alone is refused as "
+                "`evidence_damaged`."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class AcknowledgmentsQuery(Request, frozen=True, kw_only=True):

@@ -204,10 +204,12 @@ class Session:
     consents: int = 0
     """How many decisions of visitors about being remembered were counted."""
     content: Content | None
+    is_unreadable: bool = False  # its content is damaged, and left out of a list
 
     def status_at(self, now: datetime) -> Status:
         """An open session expires by itself, and at once if its content was erased."""
-        if self.status is Status.OPEN and (self.content is None or now >= self.expires_at):
+        gone = self.content is None and not self.is_unreadable
+        if self.status is Status.OPEN and (gone or now >= self.expires_at):
             return Status.EXPIRED
         return self.status
 

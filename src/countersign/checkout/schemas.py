@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.access.origins import URL_LENGTH_MAX
 from countersign.acknowledgments.model import INITIALS_LENGTH_MAX
@@ -144,6 +144,16 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
     created_at: Timestamp
     expires_at: Timestamp
     ended_at: Timestamp | None
+    unreadable: (
+        Annotated[
+            bool,
+            Meta(
+                description="Present and true only in a list: what is stored of this session is "
+                "damaged, and null or empty here."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class CheckoutSessionsQuery(Request, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
+from msgspec import UNSET
+
 from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import (
     CLIENT_TOKEN,
@@ -305,6 +307,7 @@ def view(
         created_at=session.created_at.replace(microsecond=0),
         expires_at=session.expires_at.replace(microsecond=0),
         ended_at=to_the_second(ended_at),
+        unreadable=True if session.is_unreadable else UNSET,
     )
 
 

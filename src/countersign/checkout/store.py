@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
+import structlog
 from sqlalchemy import Connection, Row, Select, delete, select, update
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
@@ -22,7 +23,7 @@ from countersign.checkout.model import Content, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.db.bulk import BulkInsert
 from countersign.db.tables import checkout_sessions, shred_keys
-from countersign.errors import CheckoutSessionClosed, NotFound, Overloaded
+from countersign.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
 from countersign.evidence.record import CBID_FIELD
@@ -31,6 +32,8 @@ from countersign.instant import from_ns, to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign.vault.vault import NONCE_BYTES, DataKey, Place
+
+_log: Final = structlog.get_logger("countersign.checkout")
 
 Also: TypeAlias = Callable[[Connection], object]
 """What is written in the transaction of a change."""
@@ -162,7 +165,16 @@ async def find_many(
     if after is not None:
         wanted = wanted.where(_c.id < after)
     rows = await room.access.database.scan(_rows, wanted.order_by(_c.id.desc()).limit(limit))
-    return [await _opened(room, row) for row in rows]
+    return [await _listed(room, row) for row in rows]
+
+
+async def _listed(room: Checkout, row: Row[Any]) -> Session:
+    """One of a list, which one that is damaged does not spoil."""
+    try:
+        return await _opened(room, row)
+    except (DamagedValue, msgspec.MsgspecError) as error:
+        _log.error("checkout_session_damaged", session_id=row.id, reason=type(error).__name__)
+        return replace(_closed(row), is_unreadable=True)
 
 
 async def change(
@@ -331,7 +343,16 @@ def _rows(connection: Connection, wanted: Select[Any]) -> Sequence[Row[Any]]:
 
 
 async def _opened(room: Checkout, row: Row[Any]) -> Session:
-    session = Session(
+    session = _closed(row)
+    if row.content is None or row.shred_key is None:
+        return session
+    text = await room.vault.open(row.content, shred_key=row.shred_key, **_place(session))
+    return replace(session, content=_decode(text))
+
+
+def _closed(row: Row[Any]) -> Session:
+    """A session without its content."""
+    return Session(
         id=row.id,
         account_id=row.account_id,
         mode=Mode(row.mode),
@@ -348,7 +369,3 @@ async def _opened(room: Checkout, row: Row[Any]) -> Session:
         consents=row.consents,
         content=None,
     )
-    if row.content is None or row.shred_key is None:
-        return session
-    text = await room.vault.open(row.content, shred_key=row.shred_key, **_place(session))
-    return replace(session, content=_decode(text))

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from msgspec import UNSET
 from msgspec.structs import replace as with_members
 
 from countersign.access.idempotency import IdempotencyEntry
@@ -130,6 +131,7 @@ def view(
         created_at=session.created_at.replace(microsecond=0),
         expires_at=session.expires_at.replace(microsecond=0),
         ended_at=to_the_second(ended_at),
+        unreadable=True if session.is_unreadable else UNSET,
     )
 
 

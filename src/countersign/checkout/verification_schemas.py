@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.checkout.schemas import CREATE, Address, Lifetime
 from countersign.http.examples import CBID, SESSION
@@ -74,6 +74,16 @@ class VerificationSession(Struct, frozen=True, kw_only=True):
     created_at: Timestamp
     expires_at: Timestamp
     ended_at: Timestamp | None
+    unreadable: (
+        Annotated[
+            bool,
+            Meta(
+                description="Present and true only in a list: what is stored of this session is "
+                "damaged, and null or empty here."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 CREATE_VERIFICATION: Final[dict[str, Any]] = {

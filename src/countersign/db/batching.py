@@ -286,7 +286,7 @@ class Batcher(ABC):
             running = self._running
             if running is not None:
                 self._look_at(running, now)
-            self._looking = running is not None or bool(self._queue)
+            self._looking = running is not None or bool(self._queue or self._unmade)
         if self._looking:
             self._look_later(loop)
 

@@ -140,6 +140,8 @@ class WritingWorker(HoldingWorker):
         try:
             return self._transact(running)
         except GivenUp as error:  # the connection itself is as it should be
+            if self._connection is not None:
+                allow_late(self._connection)  # and nothing is left of what was put off
             return [error] * len(running.calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
             is_away = isinstance(translate(error), StorageUnavailable | OutcomeUnknown)

@@ -22,7 +22,7 @@ from countersign.db.database import Database
 from countersign.errors import DamagedValue
 from countersign.ids import base32, base32_value, uuid7
 from countersign.instant import from_ns
-from countersign.patience import detached, patiently
+from countersign.patience import patiently, shared
 from countersign.vault import data_keys_sql
 from countersign.vault.data_keys_sql import WrappedKey
 from countersign.vault.key_encryption import KeyRing
@@ -115,7 +115,7 @@ class Vault:
         place = scope, month
         task = self._under_way.get(place)
         if task is None:
-            task = self._under_way[place] = detached(self._fetched(*place, time_ns))
+            task = self._under_way[place] = shared(self._fetched(*place, time_ns))
             task.add_done_callback(lambda _: self._under_way.pop(place))
         return await patiently(asyncio.shield(task))
 

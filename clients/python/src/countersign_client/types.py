@@ -468,6 +468,11 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
 
     erased_at: datetime | None
 
+    unreadable: bool | None = None
+    """Present and true only in a list: what is stored of the personal fields is damaged, and they
+    are null here. Reading this one alone is refused as `evidence_damaged`.
+    """
+
 
 class Process(Result, frozen=True, kw_only=True):
     """How a hosted acknowledgment was made.
@@ -673,6 +678,11 @@ class VerificationSession(Result, frozen=True, kw_only=True):
     expires_at: datetime
 
     ended_at: datetime | None
+
+    unreadable: bool | None = None
+    """Present and true only in a list: what is stored of this session is damaged, and null or empty
+    here.
+    """
 
 
 class Event(Result, frozen=True, kw_only=True):
@@ -974,6 +984,11 @@ class CheckoutSession(Result, frozen=True, kw_only=True):
     expires_at: datetime
 
     ended_at: datetime | None
+
+    unreadable: bool | None = None
+    """Present and true only in a list: what is stored of this session is damaged, and null or empty
+    here.
+    """
 
 
 class CurrentCheckoutSession(Result, frozen=True, kw_only=True):

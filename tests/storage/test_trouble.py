@@ -1,0 +1,119 @@
+"""What is wrong with the storage is named, to callers and to operators."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from sqlalchemy import URL, Connection, event, text
+from structlog.testing import capture_logs
+
+from countersign.access.account import add_account, all_accounts
+from countersign.db.database import Database
+from countersign.db.engine import SQLITE_FILE, database_url
+from countersign.errors import CountersignError, StorageUnavailable
+from countersign.operations.room import WriteCheck
+from tests.storage import items
+from tests.storage.conftest import Run
+from tests.unit.support import HandClock
+
+
+class Heads:
+    """Where the last published checkpoints are kept: always at hand."""
+
+    def check(self) -> None:
+        """Nothing is wrong."""
+
+
+@pytest.fixture
+def url(tmp_path: Path, sqlite_template: Path) -> URL:
+    """Give an embedded database."""
+    shutil.copy(sqlite_template, tmp_path / SQLITE_FILE)
+    return database_url(None, tmp_path)
+
+
+def fill(connection: Connection, size: int) -> None:
+    row = "INSERT INTO log_pending (record_id, mode, digest) VALUES (:id, 'test', zeroblob(:size))"
+    connection.execute(text(row), {"id": items.identifier("rec"), "size": size})
+
+
+def check_of(database: Database, clock: HandClock) -> WriteCheck:
+    return WriteCheck(database, Heads(), clock)  # type: ignore[arg-type]
+
+
+async def trouble(check: WriteCheck, clock: HandClock) -> str | None:
+    """What readiness says; None: it is ready."""
+    clock.advance(2)
+    try:
+        await check()
+    except StorageUnavailable as error:
+        return error.message
+    return None
+
+
+def test_a_full_disk_is_named_to_callers(url: URL, run: Run) -> None:
+    """A server where an act does not fit is not ready, although a single row would."""
+
+    async def write() -> None:
+        async with Database(url) as database:
+            clock = HandClock()
+            check = check_of(database, clock)
+
+            def limit(connection: object, _: object) -> None:
+                connection.execute(f"PRAGMA max_page_count={pages}")  # type: ignore[attr-defined]
+
+            pages = await database.read(lambda c: c.exec_driver_sql("PRAGMA page_count").scalar())
+            pages += 16
+            event.listen(database._held[2].engine, "connect", limit)
+            assert await trouble(check, clock) is None
+            with pytest.raises(StorageUnavailable, match="The disk of the service is full"):
+                await database.write(fill, 1_000_000)
+            assert await trouble(check, clock) == "The disk of the service is full."
+            pages += 1000
+            database._held[2].engine.dispose()
+            assert await trouble(check, clock) is None
+
+    run(write())
+
+
+def test_a_damaged_database_is_not_ready(url: URL, run: Run) -> None:
+    """It is named as damaged, with what to do, until the server is started again."""
+    path, clock = Path(url.database or ""), HandClock()
+
+    async def prepare() -> None:
+        async with Database(url) as database:
+            for _ in range(50):
+                await database.write(add_account, items.account())
+            assert await trouble(check_of(database, clock), clock) is None
+
+    async def ask() -> None:
+        async with Database(url) as database:
+            with capture_logs() as lines, pytest.raises(CountersignError) as refused:
+                await database.scan(all_accounts)
+            assert "damaged" in refused.value.message
+            (line,) = (line for line in lines if line["event"] == "database_damaged")
+            assert "restore" in line["what_to_do"]
+            check = check_of(database, clock)
+            assert "damaged" in str(await trouble(check, clock))
+
+    run(prepare())
+    whole = path.read_bytes()
+    # All but the first page, which says what the file is.
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    run(ask())
+
+
+def test_errors_of_the_database_fill_no_log(url: URL, run: Run) -> None:
+    """One line a second for each kind: the disk may be full."""
+
+    def fail(connection: Connection) -> None:
+        connection.execute(text("SELEKT 1"))
+
+    async def write() -> None:
+        async with Database(url) as database:
+            with capture_logs() as lines:
+                calls = [database.write(fail) for _ in range(40)]
+                await asyncio.gather(*calls, return_exceptions=True)
+            assert len([line for line in lines if line["event"] == "database_error"]) <= 2
+
+    run(write())
