@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from countersign.errors import Overloaded
+from countersign.patience import patiently, shared
 
 T = TypeVar("T")
 
@@ -62,9 +63,9 @@ class Looks:
         """
         running = self._running.get(key)
         if running is None:
-            running = self._running[key] = asyncio.create_task(look())
+            running = self._running[key] = shared(look())
             running.add_done_callback(lambda done: self._ended(key, done))
-        found: T = await asyncio.shield(running)
+        found: T = await patiently(asyncio.shield(running))
         return found
 
     def _ended(self, key: Hashable, done: asyncio.Task[Any]) -> None:

@@ -167,8 +167,9 @@ def test_every_caller_is_answered_while_the_database_is_stopped(
                 if again.status_code == 200:
                     break
                 assert again.json()["error"]["code"] != "idempotency_in_progress"
-            listed = (await client.get("/v1/acknowledgments?limit=100")).json()["data"]
-            assert len(listed) == 2
+            while (listed := await client.get("/v1/acknowledgments?limit=100")).status_code != 200:
+                assert listed.status_code == 503
+            assert len(listed.json()["data"]) == 2
 
     asyncio.run(ask())
 
