@@ -19,7 +19,7 @@ from countersign.clock import Clock, Entropy
 from countersign.errors import CountersignError
 from countersign.ids import timed_id
 from countersign.instant import from_ns
-from countersign.patience import detached
+from countersign.patience import patiently, shared
 from countersign_conformance.model import (
     OBSERVATION,
     OBSERVATIONS_MAX,
@@ -84,8 +84,8 @@ class WatchVendors:
         asked = self._clock.monotonic()
         while asked - self._snapshot.taken_at >= STALENESS_SECONDS:
             if self._reading is None or self._reading.done():
-                self._reading = detached(self._read())
-            await asyncio.shield(self._reading)
+                self._reading = shared(self._read())
+            await patiently(asyncio.shield(self._reading))
         return self._snapshot.runs
 
     async def _read(self) -> None:
