@@ -242,7 +242,7 @@ def test_a_buyer_who_comes_back_from_the_identity_check_goes_on(
 
 
 def test_the_buyer_can_keep_a_copy(windows: Windows, order: Order) -> None:
-    """On the hosted page, which shows how the session has ended."""
+    """At an address of its own: the link of a session that is over shows none."""
     page = enter(windows.open(), order.begin().shop)
     shown = acknowledge(page)
     with page.expect_popup() as opened:
@@ -316,7 +316,10 @@ def test_what_the_browser_claims_is_in_the_record(windows: Windows, order: Order
     page.get_by_label("line 2").fill("XY")
     for number in range(1, LINES + 1):
         page.get_by_label(f"line {number}").scroll_into_view_if_needed()
-        page.wait_for_timeout(50)
+        # Two frames later what came into view has been reported.
+        page.evaluate(
+            "() => new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))"
+        )
     page.get_by_role("button", name="Continue").click()
     agree(page)
     page.get_by_role("button", name="Agree and send").click()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -120,6 +121,17 @@ def test_a_link_that_is_over_shows_no_copy_and_gives_no_cookie(surf: Surf, shop:
         assert "AB" not in page.text.split()
         assert elsewhere.get(f"/c/{surfer.buyer.id}").status_code == 404
         assert elsewhere.get(done.links[EN["copy_link"]]).status_code == 200
+
+
+def test_the_copy_is_for_who_sent_the_initials_and_not_for_every_token(shop: Shop) -> None:
+    """Its address comes once, in the response to the initials; it needs no cookie."""
+    buyer = shop.buyer()
+    done = buyer.acknowledge().json()
+    assert buyer.current()["copy_url"] is None
+    with make_client(shop.server) as elsewhere:
+        page = Page(elsewhere.get(urlsplit(done["copy_url"]).path))
+    assert done["ack_id"] in page.text
+    assert "AB" in page.text.split()
 
 
 @pytest.mark.parametrize("query", ["&".join(["a=1"] * 2001)])

@@ -29,7 +29,7 @@ PLANTED = {
 def files(folder: Path) -> bytes:
     found = []
     for path in filter(Path.is_file, folder.rglob("*")):
-        # A server writes its heads beside the file, and then renames them.
+        # A server writes its heads into another file, and then renames that.
         with suppress(FileNotFoundError):
             found.append(path.read_bytes())
     return b"\x00".join(found)

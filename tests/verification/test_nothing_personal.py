@@ -62,7 +62,7 @@ class Search:
         """What stands in which file."""
         found = []
         for place in places:
-            # A server writes its heads beside the file, and then renames them.
+            # A server writes its heads into another file, and then renames that.
             with suppress(FileNotFoundError):
                 found += [f"{said} in {place.name}" for said in self(place.read_bytes())]
         return found

@@ -29,6 +29,7 @@ export interface Current {
   readonly step: "identity" | "acknowledgment" | null;
   readonly reasons: readonly string[];
   readonly ack_id: string | null;
+  readonly copy_url: string | null;
   readonly return_url: string | null;
   readonly expires_at: string;
   readonly notice: Notice | null;

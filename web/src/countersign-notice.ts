@@ -570,7 +570,7 @@ export class CountersignNotice extends Base {
       this.#title(this.#word(`${name}_title`)),
       h("p", {}, this.#word(status === "completed" && !session.ack_id ? "done_identity" : `${name}_intro`)),
       session.ack_id && h("p", {}, `${this.#word("ack_id_label")}: `, h("code", { part: "ack-id" }, session.ack_id)),
-      session.ack_id && h("p", {}, this.#hosted("copy", this.#word("keep_copy"))),
+      session.copy_url && h("p", {}, this.#link("copy", session.copy_url, this.#word("keep_copy"), "_blank")),
       url ? h("p", {}, this.#link("return", url, this.#word("return_to_vendor"))) : null,
     );
   }

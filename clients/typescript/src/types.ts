@@ -902,6 +902,11 @@ export interface CurrentCheckoutSession {
   step: Collected | null;
   reasons: string[];
   ack_id: string | null;
+  /**
+   * The buyer's own copy, for 30 days. Only in the response to the initials: null for others that
+   * have the token.
+   */
+  copy_url: string | null;
   /** Where to go now; null while open. */
   return_url: string | null;
   expires_at: string;

@@ -31,6 +31,11 @@ def is_code(room: Checkout, session: Session, use: str, sent: str) -> bool:
     return compare_digest(code(room, session, use).encode(), sent.encode())
 
 
+def copy_address(room: Checkout, session: Session) -> str:
+    """Of the buyer's own copy: it opens nothing else of the session, and needs no cookie."""
+    return f"{room.public_url}/c/{session.id}/copy/{code(room, session, COPY)}"
+
+
 def return_code(room: Checkout, session_id: str, attempt: int) -> str:
     """What only the browser brings back that a provider leads back from this check."""
     return _text(room.access.secret.page_code(f"return {attempt}", session_id, b""))

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from countersign.acknowledgments.origin import Origin, resolve_browser
 from countersign.checkout import buyer, model, schemas, sessions, store
+from countersign.checkout.cookies import copy_address
 from countersign.checkout.model import Collected, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import words_of
@@ -114,7 +115,7 @@ async def acknowledge_current(room: Checkout, call: Call) -> Reply:
         ended = await sessions.session_of_token(room, bearer(call))
         if not await buyer.repeated(room, ended, body.initials_per_line):
             raise
-    return await _reply(room, ended)
+    return await _reply(room, ended, copy_url=copy_address(room, ended))
 
 
 async def _acknowledged(
@@ -186,7 +187,13 @@ async def _body(call: Call, session: Session, schema: type[T]) -> T:
     return parse_body(body, schema)
 
 
-async def _reply(room: Checkout, session: Session, notice: NoticeEdition | None = None) -> Reply:
+async def _reply(
+    room: Checkout,
+    session: Session,
+    notice: NoticeEdition | None = None,
+    *,
+    copy_url: str | None = None,
+) -> Reply:
     content, now = session.content, await store.clock_of(room, session)
     status, locale = session.status_at(now), content.locale if content else "en"
     is_open, vendor = status is Status.OPEN, (await buyer.brand(room, session)).name
@@ -203,6 +210,7 @@ async def _reply(room: Checkout, session: Session, notice: NoticeEdition | None 
                 reasons=list(content.reasons) if content else [],
                 # A page that is still open shows it; a token that is over shows nothing.
                 ack_id=session.ack_id if now < session.expires_at else None,
+                copy_url=copy_url,
                 return_url=None if is_open or content is None else sessions.return_url(session),
                 expires_at=session.expires_at.replace(microsecond=0),
                 notice=None if notice is None else _shown(notice),
@@ -274,7 +282,7 @@ ROUTES: Final = grouped(
             EvidenceDamaged,
         ),
         request_examples={"all lines": schemas.ACKNOWLEDGE_CURRENT},
-        response_examples={"completed": schemas.CURRENT},
+        response_examples={"completed": schemas.CURRENT | {"copy_url": schemas.COPY_URL}},
     ),
     _route(
         address=f"POST {_PATH}/decline",

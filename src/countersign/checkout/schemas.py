@@ -210,6 +210,13 @@ class CurrentCheckoutSession(Struct, frozen=True, kw_only=True):
     step: Annotated[Collected | None, Meta(description="What comes next; null: nothing.")]
     reasons: list[str]
     ack_id: str | None
+    copy_url: Annotated[
+        str | None,
+        Meta(
+            description="The buyer's own copy, for 30 days. Only in the response to the initials: "
+            "null for others that have the token."
+        ),
+    ]
     return_url: Annotated[str | None, Meta(description="Where to go now; null while open.")]
     expires_at: Timestamp
     notice: ShownNotice | None
@@ -316,6 +323,7 @@ COMPLETED: Final = OPEN | {
 }
 CANCELLED: Final = OPEN | {"status": "cancelled", "ended_at": "2026-11-20T21:31:00Z"}
 SESSIONS: Final[dict[str, Any]] = {"data": [COMPLETED], "next_cursor": None}
+COPY_URL: Final = f"https://countersign.example/c/{CHECKOUT_SESSION_ID}/copy/Kq3v0Zb8"
 CURRENT: Final[dict[str, Any]] = {
     "checkout_session_id": CHECKOUT_SESSION_ID,
     "livemode": False,
@@ -326,6 +334,7 @@ CURRENT: Final[dict[str, Any]] = {
     "step": None,
     "reasons": [],
     "ack_id": ACK_ID,
+    "copy_url": None,
     "return_url": f"{CREATE['return_url']}?checkout_session_id={CHECKOUT_SESSION_ID}",
     "expires_at": "2026-11-20T22:00:00Z",
     "notice": None,

@@ -239,7 +239,7 @@ class Batcher(ABC):
         queue = self._queue
         with self._gate:
             taken = [queue.popleft() for _ in range(min(len(queue), _BATCH_MAX))]
-            # Whoever has got an answer is not to have an effect.
+            # A call that has been answered must not take effect.
             running = Running([call for call in taken if not call[2].done()])
             self._running = running if running.calls else None
         return running

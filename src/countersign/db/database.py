@@ -177,7 +177,7 @@ class Database:
     async def covered(self) -> None:
         """Wait until all that can be read now lasts, also where a standby takes over.
 
-        On PostgreSQL it may stand in this server alone: whoever cancels a commit that waits for its
+        On PostgreSQL it may stand in this server alone: who cancels a commit that waits for its
         standby makes it visible.
         """
         if not is_embedded(self.url):

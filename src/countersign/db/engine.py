@@ -198,7 +198,7 @@ class ConnectionBreaker:
             close()
 
     def __call__(self) -> None:
-        """Break off: whoever waits gets an error of the driver."""
+        """Break off: a thread that waits gets an error of the driver."""
         with self._gate:
             for break_off, _ in self._open.values():
                 with suppress(OSError, sqlite3.Error):

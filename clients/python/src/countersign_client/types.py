@@ -1015,6 +1015,11 @@ class CurrentCheckoutSession(Result, frozen=True, kw_only=True):
 
     ack_id: str | None
 
+    copy_url: str | None
+    """The buyer's own copy, for 30 days. Only in the response to the initials: null for others that
+    have the token.
+    """
+
     return_url: str | None
     """Where to go now; null while open."""
 
