@@ -5,13 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from sqlalchemy import URL, Connection, event, text
+from sqlalchemy import URL, Connection, PoolProxiedConnection, event, text
 from structlog.testing import capture_logs
 
 from countersign.access.account import add_account, all_accounts
 from countersign.db.database import Database
 from countersign.db.engine import SQLITE_FILE, database_url
-from countersign.errors import CountersignError, StorageUnavailable
+from countersign.errors import CountersignError, NoticeNotFound, OutcomeUnknown, StorageUnavailable
 from countersign.operations.room import WriteCheck
 from tests.storage import items
 from tests.storage.conftest import Run
@@ -101,6 +101,38 @@ def test_a_damaged_database_is_not_ready(url: URL, run: Run) -> None:
     # All but the first page, which says what the file is.
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
     run(ask())
+
+
+@pytest.mark.parametrize("neighbours", [0, 1], ids=["alone", "with a refused neighbour"])
+def test_a_commit_that_the_disk_does_not_confirm_is_an_unknown_outcome(
+    url: URL, run: Run, monkeypatch: pytest.MonkeyPatch, neighbours: int
+) -> None:
+    """Also of a call that gets a transaction of its own, since another one spoilt the batch."""
+
+    def refuse(_: Connection) -> None:
+        raise NoticeNotFound
+
+    async def write() -> None:
+        async with Database(url) as database:
+            dialect = database._held[2].engine.dialect
+            commit = dialect.do_commit
+
+            def unconfirmed(connection: PoolProxiedConnection) -> None:
+                commit(connection)
+                error = dialect.loaded_dbapi.OperationalError("disk I/O error")
+                error.sqlite_errorname = "SQLITE_IOERR_FSYNC"  # type: ignore[attr-defined]
+                raise error
+
+            monkeypatch.setattr(dialect, "do_commit", unconfirmed)
+            stored = items.account()
+            calls = [database.write(add_account, stored)]
+            calls += [database.write(refuse) for _ in range(neighbours)]
+            outcome, *refused = await asyncio.gather(*calls, return_exceptions=True)
+            assert isinstance(outcome, OutcomeUnknown)
+            assert [type(one) for one in refused] == [NoticeNotFound] * neighbours
+            assert await database.scan(all_accounts) == [stored]
+
+    run(write())
 
 
 def test_errors_of_the_database_fill_no_log(url: URL, run: Run) -> None:

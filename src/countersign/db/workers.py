@@ -265,10 +265,7 @@ class EmbeddedWorker(HoldingWorker):
                 return outcomes
             except Exception as error:  # noqa: BLE001 - every caller gets its answer
                 self._discard()
-                self._failure = error
-                if is_unknown_end(error):
-                    self._failure = OutcomeUnknown(retry_after=RETRY_SECONDS)
-                    _log_error(error, self._failure)
+                self._failure = _end_of(error)
                 if isinstance(translate(error), InternalError):
                     # Done at once, its statements say which of them are in trouble.
                     return [self._alone(call) for call in calls]
@@ -279,8 +276,13 @@ class EmbeddedWorker(HoldingWorker):
         if call[2].done():
             return None  # its caller has got another answer
         try:
-            with self.engine.connect() as connection, connection.begin():
-                return _run(connection, [call])[0]
+            with self.engine.connect() as connection:
+                transaction, outcome = connection.begin(), _run(connection, [call])[0]
+                try:
+                    transaction.commit()
+                except DBAPIError as error:
+                    return _refusal(_end_of(error))
+                return outcome
         except Exception as error:  # noqa: BLE001 - the caller gets its answer
             return _refusal(error)
 
@@ -322,6 +324,15 @@ def _run(connection: Connection, calls: Sequence[QueuedCall]) -> Outcomes:
         for place, outcome in zip(own, act(connection, [calls[p][1] for p in own]), strict=True):
             outcomes[place] = outcome
     return outcomes
+
+
+def _end_of(error: Exception) -> Exception:
+    """What a commit on the embedded database came to that ended with this error."""
+    if not is_unknown_end(error):
+        return error
+    unknown = OutcomeUnknown(retry_after=RETRY_SECONDS)
+    _log_error(error, unknown)
+    return unknown
 
 
 def _refusal(error: Exception) -> CountersignError:
