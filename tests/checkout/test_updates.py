@@ -144,6 +144,26 @@ def test_the_newest_stream_of_an_account_ends_its_oldest_and_none_of_another(
     own.act(fill)
 
 
+def test_a_stream_that_gave_way_ends_when_all_others_have_left(own: Operator) -> None:
+    """Nothing is looked at then: it would stay open for as long as its browser."""
+
+    async def leave(opened: Deployment) -> None:
+        updates = Unchanged(opened.database, 100)
+        first, *others = await some(updates, "acct_1", Mode.LIVE, 4)
+        ended = asyncio.ensure_future(all_of(first))
+        await asyncio.sleep(0)
+        others += await some(updates, "acct_1", Mode.LIVE, 1)
+        for stream in others:
+            await stream.aclose()
+        assert {*await asyncio.wait_for(ended, 20)} <= {OPENED}
+
+    own.act(leave)
+
+
+async def all_of(stream: AsyncGenerator[bytes, None]) -> list[bytes]:
+    return [piece async for piece in stream]
+
+
 def test_where_all_streams_are_taken_the_fullest_account_makes_room(own: Operator) -> None:
     async def fill(opened: Deployment) -> None:
         updates = Unchanged(opened.database, 0.001)

@@ -78,7 +78,8 @@ class Updates:
             yield b":\n\n"
             alive = max(1, round(_ALIVE_SECONDS / self._seconds))
             for look in range(1, round(_LONGEST_SECONDS / self._seconds)):
-                await self._looked.wait()
+                if not stream.is_over:
+                    await self._looked.wait()
                 if stream.is_over:
                     return
                 seen = self._seen.get(session_id, revision)
@@ -101,8 +102,11 @@ class Updates:
             found = await self._database.scan(_revisions, watched)
             self._seen = {one: found.get(one) for one in watched}
         finally:
-            looked, self._looked = self._looked, asyncio.Event()
-            looked.set()
+            self._wake()
+
+    def _wake(self) -> None:
+        looked, self._looked = self._looked, asyncio.Event()
+        looked.set()
 
     def _make_room(self, owner: Owner, most: int) -> None:
         """End one stream, if the account has its part of them already, or all are taken."""
@@ -116,7 +120,7 @@ class Updates:
             self._leave(fullest, self._streams[fullest][0])
 
     def _leave(self, owner: Owner, stream: _Stream) -> None:
-        """Take a stream out, unless that was done; it ends with the next look."""
+        """Take a stream out, unless that was done; it ends with the next look, or the last one."""
         if stream.is_over:
             return
         stream.is_over = True
@@ -127,6 +131,7 @@ class Updates:
         if not self._watched and self._looking is not None:
             self._looking.cancel()
             self._looking = None
+            self._wake()  # those that gave way: no look follows
 
 
 def _revisions(connection: Connection, ids: Collection[str]) -> dict[str, int]:
