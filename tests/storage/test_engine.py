@@ -18,7 +18,14 @@ from countersign.bootstrap import initialise, open_deployment
 from countersign.config import load_settings
 from countersign.db import schema
 from countersign.db.database import Database
-from countersign.db.engine import Purpose, database_url, open_engine, sqlite_module, translate
+from countersign.db.engine import (
+    SQLITE_FILE,
+    Purpose,
+    database_url,
+    open_engine,
+    sqlite_module,
+    translate,
+)
 from countersign.db.tables import records, verifications
 from countersign.errors import (
     CountersignError,
@@ -203,6 +210,23 @@ def test_a_missing_directory_is_unavailable_storage(
     assert_unavailable(url, run)
     with pytest.raises(NotInitialised, match="countersign init"):
         schema.check(url)
+
+
+@on_sqlite
+def test_a_connection_that_cannot_be_set_up_is_not_kept(
+    engine_name: str, run: Run, tmp_path: Path
+) -> None:
+    """With a damaged database, each request would leave one behind."""
+    (tmp_path / SQLITE_FILE).write_bytes(b"no database" * 1000)
+
+    async def ask() -> None:
+        async with Database(database_url(None, tmp_path)) as database:
+            for _ in range(3):
+                with pytest.raises(StorageUnavailable, match="damaged"):
+                    await database.read(read_account, "x")
+            assert not any(worker.cut._open for worker in database._held)
+
+    run(ask())
 
 
 @on_postgres

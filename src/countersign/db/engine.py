@@ -15,11 +15,12 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from countersign.errors import (
     CountersignError,
@@ -33,6 +34,9 @@ from countersign.errors import (
     UnsupportedSqlite,
 )
 from countersign.evidence.errors import EvidenceError
+
+_SetUp: TypeAlias = Callable[[Any, ConnectionPoolEntry], None]
+"""Is given a new connection of the driver, and its place in the pool."""
 
 SQLITE_VERSION_MIN: Final = (3, 51, 3)
 """Older ones have the WAL-reset bug, which can corrupt a database (sqlite.org/wal.html)."""
@@ -137,7 +141,7 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     engine = create_engine(url, connect_args=_POSTGRESQL_ARGUMENTS, **options)
 
-    @event.listens_for(engine, "connect")
+    @_of_each_new(engine)
     def limit_waiting(connection: Any, record: Any) -> None:  # noqa: ANN401 - a DBAPI connection
         if purpose is Purpose.WRITE:
             warnings: list[str] = []
@@ -153,6 +157,22 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
         connection.commit()
 
     return engine
+
+
+def _of_each_new(engine: Engine) -> Callable[[_SetUp], None]:
+    """Has each new connection set up like this."""
+
+    def listen(set_up: _SetUp) -> None:
+        @event.listens_for(engine, "connect")
+        def connected(connection: Any, record: ConnectionPoolEntry) -> None:  # noqa: ANN401 - a DBAPI connection
+            try:
+                set_up(connection, record)
+            except BaseException:
+                # The pool closes it, and does not say so to those who listen.
+                engine.pool.dispatch.close(connection, record)
+                raise
+
+    return listen
 
 
 def _note_warning(said: Any, warnings: list[str]) -> None:  # noqa: ANN401 - psycopg's Diagnostic
@@ -236,7 +256,7 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
         connect_args={"isolation_level": None, "check_same_thread": False},
     )
 
-    @event.listens_for(engine, "connect")
+    @_of_each_new(engine)
     def configure(connection: Any, _record: object) -> None:  # noqa: ANN401 - a DBAPI connection
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}")
