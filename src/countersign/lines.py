@@ -64,11 +64,6 @@ class Looks:
         running = self._running.get(key)
         if running is None:
             running = self._running[key] = shared(look())
-            running.add_done_callback(lambda done: self._ended(key, done))
+            running.add_done_callback(lambda _: self._running.pop(key))
         found: T = await patiently(asyncio.shield(running))
         return found
-
-    def _ended(self, key: Hashable, done: asyncio.Task[Any]) -> None:
-        del self._running[key]
-        if not done.cancelled():
-            done.exception()  # so that it counts as seen, where every caller has given up
