@@ -23,8 +23,14 @@ class _Line:
 class Lines:
     """A line for each key, of bounded length: one at a time has its turn."""
 
-    def __init__(self, waiting_max: int, retry_seconds: int = 1) -> None:
-        """`waiting_max` may wait in one line; one more is refused, for so many seconds."""
+    def __init__(
+        self, waiting_max: int, retry_seconds: int = 1, *, of_database: bool = False
+    ) -> None:
+        """`waiting_max` may wait in one line; one more is refused, for so many seconds.
+
+        `of_database`: who has the turn waits for the database alone, and so do those behind.
+        """
+        self._of_database = of_database
         self._waiting_max = waiting_max
         self._retry_seconds = retry_seconds
         self._lines: dict[Hashable, _Line] = {}
@@ -35,6 +41,7 @@ class Lines:
 
         Raises:
             Overloaded: the line is full.
+            StorageUnavailable: the request has waited for the database for too long.
         """
         line = self._lines.setdefault(key, _Line())
         if line.inside > self._waiting_max:
@@ -42,8 +49,12 @@ class Lines:
         waits = line.inside > 0
         line.inside += 1
         try:
-            async with line.turn:
+            taken = line.turn.acquire()
+            await (patiently(taken) if self._of_database else taken)
+            try:
                 yield waits
+            finally:
+                line.turn.release()
         finally:
             line.inside -= 1
             if not line.inside:

@@ -38,7 +38,7 @@ class Checkout:
     public_url: str
     client_ip_header: str
     trusted_proxies: Sequence[Network]
-    changes: Lines = field(default_factory=lambda: Lines(CHANGES_WAITING_MAX))
+    changes: Lines = field(default_factory=lambda: Lines(CHANGES_WAITING_MAX, of_database=True))
     """Those who change a session, one after the other: else each would undo the others' work."""
     copies: Lines = field(default_factory=lambda: Lines(COPIES_WAITING_MAX))
     """Those who have the certificate of a session made for its buyer."""
