@@ -148,6 +148,26 @@ def test_a_hold_keeps_from_erasing_until_it_is_released(own: Deployment, what: s
     assert own.read("erase", ack_id, "--yes")["erased"]
 
 
+def test_a_dry_run_says_what_the_erasure_then_does(own: Deployment) -> None:
+    """What a hold keeps is not among what would be erased, and a refusal comes as it would."""
+    key = own.key(own.account("vendor"))
+    body = {"test_mode": True, "provider_identity_session_id": "vs_1", "shipping_zip": "94111"}
+    with running_server(own) as server, server.client(key) as client:
+        cbid = client.post("/v1/buyers/verify", json=body).json()["cbid"]
+        ack_id = acknowledge(client, cbid=cbid)
+    own.run("holds", "place", ack_id, "--reason", "case 7")
+    on_buyer = own.run("holds", "place", cbid, "--reason", "case 8").stdout.strip()
+    for subject in (ack_id, cbid):
+        refused = own.run("erase", subject, "--dry-run", check=False)
+        assert (refused.returncode, "on_hold" in refused.stderr) == (1, True)
+    own.run("holds", "release", on_buyer)
+    options = ("erase", cbid, "--with-acknowledgments")
+    planned, done = own.read(*options, "--dry-run"), own.read(*options, "--yes")
+    assert planned["records"] == done["records"]
+    assert planned["kept"] == done["kept"]
+    assert ack_id in {kept["id"] for kept in done["kept"]}
+
+
 def test_nothing_is_due_before_its_retention_ends(own: Deployment) -> None:
     """The shipped notice says seven years."""
     key = own.key(own.account("vendor"))

@@ -12,8 +12,8 @@ from countersign.cli.support import command, confirm, say, show, show_all, with_
 from countersign.config import load_settings
 from countersign.errors import OnHold
 from countersign.instant import rfc3339
-from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
-from countersign.privacy.held import HeldRecords, kept_of
+from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
+from countersign.privacy.held import HeldRecords
 from countersign.privacy.holds import list_holds, place_hold, release_hold
 from countersign.privacy.model import Due, ErasureReason, Hold, Plan
 from countersign.privacy.requests import (
@@ -60,7 +60,6 @@ def erase(
     """
     plan = with_room(Privacy)(plan_erasure)(subject, with_acknowledgments=with_acknowledgments)
     ids = [record.record_id for record in plan.records]
-    what = _what(subject, ids, buyer=plan.buyer is not None)
     result: dict[str, Any] = {"id": subject, "records": ids}
     if not ids and not plan.buyer:
         say(f"{subject} was already erased.")
@@ -68,13 +67,16 @@ def erase(
         return
     if plan.kept_until is not None:
         say(f"warning: the retention period ends at {rfc3339(plan.kept_until)}.")
+    held = _held(plan)
+    going = [id_ for id_ in ids if id_ not in held]
+    what = _what(subject, going, buyer=plan.buyer is not None)
     if dry_run:
-        held = _held(ids)
         say(f"Would be erased: {what}.")
         if held:
             say(_kept_sentence(held))
         views = [{"id": id_, "hold_id": hold} for id_, (hold, _) in sorted(held.items())]
-        show(result | {"erased": False, "kept": views}, "\n".join(ids), as_json=as_json)
+        result |= {"records": going, "erased": False, "kept": views}
+        show(result, "\n".join(going), as_json=as_json)
         return
     confirm(f"Erase {what}? This cannot be undone.", yes=yes)
     kept, destroyed = _erase(plan, ErasureReason(reason))
@@ -93,7 +95,8 @@ def _what(subject: str, ids: Sequence[str], *, buyer: bool) -> str:
     records = f"{len(ids)} record{'' if len(ids) == 1 else 's'}"
     if not buyer:
         return f"the personal data of {subject} ({records})"
-    return f"the buyer {subject}, with all its identifiers, and the personal data of {records}"
+    person = f"the buyer {subject}, with all its identifiers"
+    return f"{person}, and the personal data of {records}" if ids else person
 
 
 def _kept_sentence(kept: HeldRecords) -> str:
@@ -258,8 +261,8 @@ async def _erase(privacy: Privacy, plan: Plan, reason: ErasureReason) -> tuple[H
 
 
 @with_room(Privacy)
-async def _held(privacy: Privacy, ids: Sequence[str]) -> HeldRecords:
-    return (await kept_of(privacy, ids)).held
+async def _held(privacy: Privacy, plan: Plan) -> HeldRecords:
+    return await kept_of_plan(privacy, plan)
 
 
 @with_room(Privacy)

@@ -96,6 +96,17 @@ def _naming(
     return [*{record.record_id: record for record in (*named, *orders)}.values()]
 
 
+async def kept_of_plan(privacy: Privacy, plan: Plan) -> HeldRecords:
+    """What legal holds keep of what is planned, as things are now.
+
+    Raises OnHold as `erase_planned` does.
+    """
+    held = (await kept_of(privacy, [record.record_id for record in plan.records])).held
+    cbid = plan.subject if plan.buyer else None
+    await privacy.access.database.scan(_refusal, held, cbid)
+    return held
+
+
 async def erase_planned(
     privacy: Privacy, plan: Plan, reason: ErasureReason, **details: object
 ) -> HeldRecords:
