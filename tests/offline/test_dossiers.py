@@ -125,6 +125,16 @@ def test_the_page_shows_what_is_joined_and_what_is_missing(page: Page) -> None:
     )
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_no_name_on_the_page_runs_into_what_stands_beside_it(page: Page, path: Path) -> None:
+    """Names of members can be longer than their column."""
+    page.locator("#file").set_input_files(path)
+    page.locator("#verdict.caution").wait_for()
+    wide = "[...document.querySelectorAll('dt')].filter(e => e.scrollWidth > e.clientWidth)"
+    assert page.evaluate(f"{wide}.map(e => e.textContent)") == []
+
+
 @pytest.fixture
 def _signatures_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same signature over the same bytes is checked once: it is arithmetic, and slow."""
