@@ -53,6 +53,8 @@ class Person:
     part: str = "verified"
     """What it plays in the sandbox, or `verified`."""
     verified_until: datetime | None = None
+    verified_by: Shop | None = None
+    """The one that sees the time of day; None: only who simulated it is asked."""
     age: int = 18
     zips: set[str] = field(default_factory=set)
     revoked: bool = False
@@ -81,6 +83,13 @@ class Initialed:
     valid_until: datetime = datetime(1, 1, 1, tzinfo=UTC)
     signed: bool = False
     """Whether an adult signature was reported."""
+
+    def forget_use(self) -> None:
+        """It stays used, for a buyer and an order that no one can name any more."""
+        if self.bound is not None:
+            self.bound = "erased"
+        if self.order is not None:
+            self.order = object()
 
 
 @dataclass(frozen=True)
@@ -147,9 +156,17 @@ class World:
             return ["buyer_requires_input", "identity_requires_input"]
         if person.sandbox_of is None and person.age < asked.shop.minimum_age:
             return ["buyer_requires_input", "age_not_proved"]
-        if person.verified_until is None or self.now >= person.verified_until:
+        end = self.end_of(person, asked.shop)
+        if end is None or self.now >= end:
             return ["buyer_expired"]
         return []
+
+    def end_of(self, person: Person, shop: Shop) -> datetime | None:
+        """Until when a shop may rely on the check: of another shop's check it sees the day."""
+        end = person.verified_until
+        if end is None or person.verified_by in {None, shop}:
+            return end
+        return end.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
     def zip_is_compared(self, asked: Asked) -> bool:
         """Whether there is an address for the account that asks to compare with."""
@@ -219,6 +236,7 @@ class World:
         """Until when a clearance of now is valid."""
         person = self.people[asked.cbid]
         end = self.now + asked.shop.lifetime
-        if person.verified_until is not None:
-            end = min(end, person.verified_until)
+        verified_until = self.end_of(person, asked.shop)
+        if verified_until is not None:
+            end = min(end, verified_until)
         return end.replace(microsecond=0)

@@ -131,7 +131,8 @@ class Orders(RuleBasedStateMachine):
         if self.mode == "live":
             lasts = timedelta(days=days)
             cbid = self.desk.live_buyer(who, code, age=age, lasts=lasts)
-            person = Person(cbid, "live", None, verified_until=self.world.now + lasts, age=age)
+            end = self.world.now + lasts
+            person = Person(cbid, "live", None, verified_until=end, verified_by=own, age=age)
         else:
             cbid = self.desk.sandbox_buyer(who, f"vs_{next(_numbers)}", code)
             person = Person(cbid, "test", own, verified_until=self.world.now + YEAR)
@@ -182,6 +183,9 @@ class Orders(RuleBasedStateMachine):
         if person and not person.forgotten and not person.revoked:
             self.desk.erase(person.cbid)
             person.forgotten = True
+            for ack in self.world.initialed.values():
+                if ack.bound == person.cbid:
+                    ack.forget_use()
 
     @rule(
         shop=shop_numbers,
@@ -211,6 +215,7 @@ class Orders(RuleBasedStateMachine):
         if ack and not ack.erased:
             self.desk.erase(ack.ack_id)
             ack.erased, ack.named = True, None
+            ack.forget_use()
 
     # --- what is asked --------------------------------------------------------------------------
 
