@@ -55,7 +55,7 @@ def test_a_buyer_who_is_revoked_after_the_identity_step_acknowledges_nothing(
     known = refused(checks, session).asked.identity
     assert known is not None
     assert (known.status, known.cbid) == (BuyerStatus.REVOKED, cbid)
-    assert checks.events(session.id) == []
+    assert checks.events(session.id) == ["checkout_session.blocked"]
     assert checks.stage.rows("SELECT * FROM records WHERE type = 'acknowledgment'") == []
 
 

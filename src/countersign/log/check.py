@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from countersign.errors import HeadUnavailable, InternalError
+from countersign.db.engine import is_damage
+from countersign.errors import HeadUnavailable, InternalError, StorageUnavailable
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
@@ -52,7 +53,9 @@ async def check_logs(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:
         async for step in _everything(room):
             at = step.log if isinstance(step, LogFinding) else step.log.origin
             yield step
-    except InternalError:
+    except (InternalError, StorageUnavailable) as error:
+        if isinstance(error, StorageUnavailable) and not is_damage(error):
+            raise
         yield LogFinding(
             at,
             None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 import click
 
 from countersign.cli.support import command, confirm, say, say_if_local, show, with_room
-from countersign.errors import InternalError, InvalidArgument
+from countersign.db.engine import is_damage
+from countersign.errors import InternalError, InvalidArgument, StorageUnavailable
 from countersign.evidence.errors import EvidenceError
 from countersign.instant import rfc3339
 from countersign.log import operate
@@ -197,8 +197,11 @@ async def recover(
 async def _states(room: LogRoom) -> Sequence[LogState]:
     """The state of the newest log of each mode, after sealing what waits, if that is possible."""
     room.sequencer.quiet = True  # what is shown says it
-    with suppress(InternalError):  # the database is damaged, as the states say
+    try:
         await room.seal.settle()
+    except (InternalError, StorageUnavailable) as error:
+        if isinstance(error, StorageUnavailable) and not is_damage(error):
+            raise  # else the database is damaged, as the states say
     return await room.seal.states()
 
 
