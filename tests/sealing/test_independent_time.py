@@ -164,10 +164,9 @@ def test_time_stamps_of_a_chosen_authority_lead_to_its_own_certificate(
     assert kept == [0, 1]
 
 
+@pytest.mark.one_engine  # a backup of PostgreSQL is the operator's own
 def test_a_suspension_is_explained_once(own: Deployment, tmp_path: Path) -> None:
     """Although it suspends the logs of both modes, and the status settles what waits."""
-    if "DATABASE_URL" in own.settings:
-        pytest.skip("a backup of PostgreSQL is the operator's own")
     own.run("backup", str(tmp_path / "backup"))
     for left in own.data_dir.glob("countersign.db*"):
         left.unlink()

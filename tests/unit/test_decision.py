@@ -200,6 +200,9 @@ def test_the_table_has_every_outcome_and_every_reason_of_ours() -> None:
     elsewhere = {
         R.SESSION_NOT_BOUND, R.SESSION_UNDECIDED, R.AGE_NOT_PROVED, R.ADDRESS_NOT_PROVED,
         R.SIMULATED_ELSEWHERE,
+        # Why a link is blocked: nothing was decided about the buyer.
+        R.VERIFICATION_MISCONFIGURED, R.VERIFICATION_NOT_CONFIGURED,
+        R.PROVIDER_SESSION_NOT_FOUND, R.REVOKED,
     }  # fmt: skip
     assert told == set(R) - elsewhere
 
