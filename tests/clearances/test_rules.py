@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 from countersign.access.key import Principal
 from countersign.clearances.model import ClearanceRules
-from countersign.errors import FulfilmentContradicted, RateLimited
+from countersign.errors import Erased, FulfilmentContradicted, RateLimited
 from countersign.mode import Mode
 from tests.clearances.desk import Desk, order
 from tests.clearances.restated import Asked, Initialed, Person, Shop, Text, World
@@ -318,7 +318,12 @@ class Orders(RuleBasedStateMachine):
     def fulfil(self, number: int, *, signed: bool) -> None:
         clearance_id, ack, asked = self.granted[-1 - number % len(self.granted)]
         who = self.principals[self.shops.index(ack.shop)]
-        told = {"carrier": "UPS", "adult_signature_obtained": signed}
+        told: dict[str, Any] = {"adult_signature_obtained": signed}
+        if ack.erased:
+            with pytest.raises(Erased):
+                self.desk.fulfil(who, clearance_id, carrier="UPS", **told)
+        else:
+            told["carrier"] = "UPS"
         if ack.signed and not signed:
             with pytest.raises(FulfilmentContradicted):
                 self.desk.fulfil(who, clearance_id, **told)
