@@ -208,6 +208,19 @@ def test_after_a_negative_decision_the_buyer_may_try_again(
     assert checks.follow(again).status is Status.COMPLETED
 
 
+def test_a_verified_session_names_no_other_buyer(checks: Checks) -> None:
+    """Who was too young in an earlier attempt would not be found here to be erased."""
+    session = checks.begin(checks.create(Collected.IDENTITY, Collected.ACKNOWLEDGMENT))
+    checks.submit(session, "underage")
+    session = checks.follow(session)
+    assert len(session.asked.young) == 1
+    checks.submit(again := checks.begin(session), "verified")
+    session = checks.follow(again)
+    assert session.asked.identity is not None
+    assert session.asked.identity.verified
+    assert session.asked.young == ()
+
+
 def test_a_decision_that_takes_time_is_pending_until_it_is_there(checks: Checks) -> None:
     session = checks.create(Collected.IDENTITY)
     checks.submit(session, "later")

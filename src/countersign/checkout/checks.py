@@ -225,6 +225,8 @@ def _judged(session: Session, content: Content, check: IdentityCheck, now: datet
     young = content.young
     if check.cbid is not None and Reason.AGE_BELOW_MINIMUM in check.reasons:
         young = tuple(dict.fromkeys((*young, (check.cbid, check.attempt))))
+    if check.verified:
+        young = ()  # an erasure finds this session by who is verified, and by no one else
     content = structs.replace(content, trouble=None, young=young)
     reasons = () if check.verified else check.reasons
     begun = content.begun_of(check.attempt)
