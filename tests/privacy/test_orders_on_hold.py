@@ -128,6 +128,12 @@ class World:
         decision = self.stage.do(clear_order(rooms.clearances, who, asked)).decision
         return made.ack_id, decision.clearance_id
 
+    def ask(self, account: int, cbid: str, ack_id: str) -> str:
+        """Ask for a clearance with an acknowledgment that may be another account's."""
+        room, who = self.stage.opened.clearances, self.shops[account].principal
+        asked = order(ack_id, cbid, "another-order", self.person.shipping_zip)
+        return self.stage.do(clear_order(room, who, asked)).decision.clearance_id
+
     def fulfil(self, account: int, clearance_id: str) -> str:
         who, report = self.shops[account].principal, FulfilmentRequest(carrier="UPS")
         room = self.stage.opened.clearances
@@ -356,6 +362,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
         yield made
 
 
+@pytest.mark.timeout(300)  # many histories in one case
 def test_a_hold_on_an_order_keeps_what_it_needs_whatever_happens(stage: Stage) -> None:
     """For holds on any record, erasures in every way, and purchases before and after."""
     world = World(stage)
@@ -386,3 +393,21 @@ def test_a_held_order_keeps_its_dossier_when_its_buyer_is_erased(stage: Stage, o
     world.release(hold)
     assert check not in world.shown()
     assert one.own <= world.shown()
+
+
+@pytest.mark.parametrize("on", ["account", "clearance"])
+def test_what_another_account_says_of_an_acknowledgment_is_no_part_of_its_order(
+    stage: Stage, on: str
+) -> None:
+    """A refused clearance that names it keeps nothing of the order, and does not go with it."""
+    world = World(stage)
+    cbid = world.verify(0)[0]
+    one = Order(0, *world.buy(0, cbid), None)
+    foreign = world.ask(1, cbid, one.ack_id)
+    subjects = {"account": world.shops[1].account_id, "clearance": foreign}
+    hold = world.hold(subjects[on])
+    assert world.erase(one.ack_id) == set()
+    assert world.shown().isdisjoint(one.own)
+    assert foreign in world.shown()
+    world.release(hold)
+    assert foreign in world.shown()

@@ -14,6 +14,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
+    Table,
     delete,
     insert,
     literal_column,
@@ -150,9 +151,20 @@ def find_order_records(connection: Connection, ack_ids: Sequence[str]) -> list[E
         for chunk in chunks(ack_ids)
         for table in (clearances, fulfilments)
         for record in find_records(
-            connection, records.c.id.in_(select(table.c.id).where(table.c.ack_id.in_(chunk)))
+            connection,
+            records.c.id.in_(select(table.c.id).where(table.c.ack_id.in_(chunk), of_own(table))),
         )
     ]
+
+
+def of_own(table: Table) -> ColumnElement[bool]:
+    """That a clearance or fulfilment is of the account and mode whose acknowledgment it names.
+
+    A request can name any: it is refused, and no part of the order of another account.
+    """
+    ack, own = records.alias(), table.c
+    same = (ack.c.id == own.ack_id, ack.c.account_id == own.account_id, ack.c.mode == own.mode)
+    return select(ack.c.id).where(*same).exists()
 
 
 def find_accounts_of(connection: Connection, cbid: str) -> list[str]:

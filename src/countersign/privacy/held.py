@@ -15,7 +15,7 @@ from countersign.evidence.process import PROCESS
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, VERIFICATION, is_id
 from countersign.log.append_record import open_disclosures
 from countersign.log.record import RecordType
-from countersign.privacy.erase_sql import chunks
+from countersign.privacy.erase_sql import chunks, of_own
 from countersign.privacy.holds import active_holds, find_holding
 from countersign.privacy.room import Privacy
 
@@ -102,18 +102,25 @@ def _near(connection: Connection, on: Sequence[str]) -> Sequence[str]:
 
 
 def _orders(connection: Connection, ids: Iterable[str]) -> dict[str, set[str]]:
-    """The orders of these records, each with the records of it: by the acknowledgment if any."""
+    """The orders of these records, each with the records of it: by the acknowledgment if any.
+
+    A clearance that names no acknowledgment of its own account and mode is an order of its own.
+    """
     found = set(ids)
     keys = {id_ for id_ in found if is_id(ACKNOWLEDGMENT, id_)}
     for chunk in chunks(sorted(found - keys)):
-        own = select(clearances.c.id, clearances.c.ack_id).where(clearances.c.id.in_(chunk))
-        keys |= {row.ack_id or row.id for row in connection.execute(own)}
+        joined = of_own(clearances).label("joined")
+        own = select(clearances.c.id, clearances.c.ack_id, joined)
+        rows = connection.execute(own.where(clearances.c.id.in_(chunk)))
+        keys |= {row.ack_id if row.joined else row.id for row in rows}
         reports = select(fulfilments.c.ack_id).where(fulfilments.c.id.in_(chunk))
         keys |= set(connection.execute(reports).scalars())
     orders: dict[str, set[str]] = {key: {key} for key in keys}
     for chunk in chunks(sorted(keys)):
         for table in (clearances, fulfilments):
-            members = select(table.c.id, table.c.ack_id).where(table.c.ack_id.in_(chunk))
+            members = select(table.c.id, table.c.ack_id).where(
+                table.c.ack_id.in_(chunk), of_own(table)
+            )
             for row in connection.execute(members):
                 orders[row.ack_id].add(row.id)
     return orders
