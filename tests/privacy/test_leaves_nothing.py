@@ -293,7 +293,8 @@ def test_events_of_an_erased_buyer_stay_in_their_place(
     before = client.get("/v1/events", params={"limit": 100}).json()["data"]
     erase(operator, bought.cbid)
     after = client.get("/v1/events", params={"limit": 100}).json()["data"]
-    assert [e["id"] for e in after] == [e["id"] for e in before]
+    # A record that is sealed meanwhile adds its own event at the end.
+    assert [e["id"] for e in after][: len(before)] == [e["id"] for e in before]
     named = [e["data"]["cbid"] for e in after if e["type"].startswith("buyer.")]
     assert None in named
     assert bought.cbid not in named
