@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx2
 
@@ -10,11 +12,15 @@ from tests.http.backstage import Operator
 from tests.http.calls import acknowledged
 
 
-def damage(operator: Operator, table: str, column: str, key: str, id_: str) -> None:
-    """Overwrite what is encrypted."""
-    engine = operator.deployment.settings.get("DATABASE_URL")
-    value = "'\\x00'::bytea" if engine else "x'00'"
-    operator.execute(f"UPDATE {table} SET {column} = {value} WHERE {key} = :id", id=id_)  # noqa: S608
+@contextmanager
+def damaged(operator: Operator, table: str, column: str, key: str, id_: str) -> Iterator[None]:
+    """Overwrite what is encrypted, and put it back: other tests use the same deployment."""
+    change = f"UPDATE {table} SET {column} = :value WHERE {key} = :id"  # noqa: S608 - our own names
+    query = f"SELECT {column} AS kept FROM {table} WHERE {key} = :id"  # noqa: S608
+    [row] = operator.rows(query, id=id_)
+    operator.execute(change, id=id_, value=bytes(1))
+    yield
+    operator.execute(change, id=id_, value=bytes(row["kept"]))
 
 
 def test_a_list_marks_an_acknowledgment_that_cannot_be_decrypted(
@@ -22,16 +28,19 @@ def test_a_list_marks_an_acknowledgment_that_cannot_be_decrypted(
 ) -> None:
     """Alone it is refused, as evidence that is damaged."""
     broken, whole = (acknowledged(client, session_id=each) for each in ("one", "two"))
-    damage(operator, "disclosures", "payload", "record_id", broken["ack_id"])
-    listed = client.get("/v1/acknowledgments").raise_for_status().json()["data"]
-    assert [item["ack_id"] for item in listed] == [whole["ack_id"], broken["ack_id"]]
-    assert listed[0] == whole
-    hidden = {"initials_per_line", "session_id", "ip", "ip_source", "peer_ip", "user_agent"}
-    hidden |= {"user_agent_source", "user_agent_truncated"}
-    nothing = dict.fromkeys(hidden)
-    assert listed[1] == broken | nothing | {"unreadable": True, "evidence": listed[1]["evidence"]}
-    alone = client.get(f"/v1/acknowledgments/{broken['ack_id']}")
-    assert alone.json()["error"]["code"] == "evidence_damaged"
+    with damaged(operator, "disclosures", "payload", "record_id", broken["ack_id"]):
+        listed = client.get("/v1/acknowledgments").raise_for_status().json()["data"]
+        assert [item["ack_id"] for item in listed] == [whole["ack_id"], broken["ack_id"]]
+        assert listed[0] == whole
+        hidden = {"initials_per_line", "session_id", "ip", "ip_source", "peer_ip", "user_agent"}
+        hidden |= {"user_agent_source", "user_agent_truncated"}
+        nothing = dict.fromkeys(hidden)
+        assert listed[1] == broken | nothing | {
+            "unreadable": True,
+            "evidence": listed[1]["evidence"],
+        }
+        alone = client.get(f"/v1/acknowledgments/{broken['ack_id']}")
+        assert alone.json()["error"]["code"] == "evidence_damaged"
 
 
 def test_a_list_marks_a_checkout_session_that_cannot_be_decrypted(
@@ -41,11 +50,11 @@ def test_a_list_marks_a_checkout_session_that_cannot_be_decrypted(
     body = {"session_id": "one", "notice_id": "ab1263", "return_url": "https://shop.example/"}
     made = [client.post("/v1/checkout_sessions", json=body).json() for _ in range(2)]
     ids = [each["checkout_session_id"] for each in made]
-    damage(operator, "checkout_sessions", "content", "id", ids[0])
-    listed = client.get("/v1/checkout_sessions").raise_for_status().json()["data"]
-    assert [item["checkout_session_id"] for item in listed] == ids[::-1]
-    assert [item.get("unreadable") for item in listed] == [None, True]
-    assert [item["status"] for item in listed] == ["open", "open"]
+    with damaged(operator, "checkout_sessions", "content", "id", ids[0]):
+        listed = client.get("/v1/checkout_sessions").raise_for_status().json()["data"]
+        assert [item["checkout_session_id"] for item in listed] == ids[::-1]
+        assert [item.get("unreadable") for item in listed] == [None, True]
+        assert [item["status"] for item in listed] == ["open", "open"]
 
 
 def test_an_export_marks_an_acknowledgment_that_cannot_be_decrypted(
@@ -53,14 +62,14 @@ def test_an_export_marks_an_acknowledgment_that_cannot_be_decrypted(
 ) -> None:
     """It goes on with the next one."""
     broken, whole = (acknowledged(client, session_id=each) for each in ("one", "two"))
-    damage(operator, "disclosures", "payload", "record_id", broken["ack_id"])
-    account = operator.rows("SELECT account_id FROM records WHERE id = :id", id=broken["ack_id"])[
-        0
-    ]["account_id"]
-    words = ("acknowledgments", "export", "--account", account, "--mode", "test")
-    done = operator.deployment.run(*words, "--format", "jsonl")
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(row["ack_id"], row["session_id"], row["unreadable"]) for row in rows] == [
-        (whole["ack_id"], "two", False),
-        (broken["ack_id"], None, True),
-    ]
+    with damaged(operator, "disclosures", "payload", "record_id", broken["ack_id"]):
+        account = operator.rows(
+            "SELECT account_id FROM records WHERE id = :id", id=broken["ack_id"]
+        )[0]["account_id"]
+        words = ("acknowledgments", "export", "--account", account, "--mode", "test")
+        done = operator.deployment.run(*words, "--format", "jsonl")
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [(row["ack_id"], row["session_id"], row["unreadable"]) for row in rows] == [
+            (whole["ack_id"], "two", False),
+            (broken["ack_id"], None, True),
+        ]

@@ -127,7 +127,7 @@ def test_the_page_shows_what_is_joined_and_what_is_missing(page: Page) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
-def test_no_name_on_the_page_runs_into_what_stands_beside_it(page: Page, path: Path) -> None:
+def test_no_name_on_the_page_runs_into_its_value(page: Page, path: Path) -> None:
     """Names of members can be longer than their column."""
     page.locator("#file").set_input_files(path)
     page.locator("#verdict.caution").wait_for()
