@@ -315,10 +315,14 @@ def test_what_the_browser_claims_is_in_the_record(windows: Windows, order: Order
     initial(page)
     page.get_by_label("line 2").fill("XY")
     for number in range(1, LINES + 1):
-        page.get_by_label(f"line {number}").scroll_into_view_if_needed()
-        # Two frames later what came into view has been reported.
-        page.evaluate(
-            "() => new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))"
+        # The component's observer is the older one, so it is called before this one.
+        page.get_by_label(f"line {number}").evaluate(
+            """field => new Promise(seen => {
+                const line = field.closest("li");
+                const half = ([entry]) => entry.intersectionRatio >= 0.5 && seen();
+                new IntersectionObserver(half, { threshold: 0.5 }).observe(line);
+                line.scrollIntoView({ block: "center" });
+            })"""
         )
     page.get_by_role("button", name="Continue").click()
     agree(page)

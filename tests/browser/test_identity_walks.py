@@ -112,7 +112,9 @@ def test_two_tabs_lead_to_one_check_that_both_show(walk: Walk) -> None:
     walk.check(Outcome.VERIFIED)
     walk.shows_notice()
     walk.page = first
-    first.goto(walk.here)
+    # A tab that waits loads itself again, and two loads at once would interrupt each other.
+    if not walk.way.is_apart:
+        first.goto(walk.here)
     walk.shows_notice()
     assert walk.checks == (1 if walk.provider else 0)
 
