@@ -1,0 +1,116 @@
+"""Rows become the types of the rooms in one way, on both engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+import pytest
+from sqlalchemy import Connection, insert, literal, select
+
+from countersign.access.account import Account
+from countersign.db import rows
+from countersign.db.database import Database
+from countersign.db.tables import accounts
+from countersign.mode import Mode
+from tests.storage.conftest import Run
+
+AT = datetime(2026, 3, 4, 5, 6, 7, 891_000, tzinfo=UTC)
+NAMES = ("acct_1", "acct_2")
+
+
+class OfStruct(msgspec.Struct, frozen=True):
+    """The members of a row, as a Struct."""
+
+    id: str
+    created_at: datetime
+    mode: Mode
+    digest: bytes
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OfDataclass:
+    """The same as a dataclass."""
+
+    id: str
+    created_at: datetime
+    mode: Mode
+    digest: bytes
+    note: str | None
+
+
+class OfTuple(NamedTuple):
+    """The same as a NamedTuple."""
+
+    id: str
+    created_at: datetime
+    mode: Mode
+    digest: bytes
+    note: str | None
+
+
+class WithParts(msgspec.Struct, frozen=True):
+    """A member that is no column, and one that its column has in another form."""
+
+    id: str
+    mode: Mode
+    digest: str
+    parts: tuple[Account, ...]
+
+
+COLUMNS = (
+    accounts.c.id,
+    accounts.c.created_at,
+    literal("test").label("mode"),
+    literal(b"\x01\x00").label("digest"),
+    literal(None).label("note"),
+)
+
+
+def added(connection: Connection) -> None:
+    """Two accounts."""
+    for name in NAMES:
+        connection.execute(insert(accounts), {"id": name, "name": name, "created_at": AT})
+
+
+@pytest.mark.parametrize("type_", [OfStruct, OfDataclass, OfTuple])
+def test_a_row_becomes_the_type_with_its_columns(
+    type_: type[OfStruct | OfDataclass | OfTuple], database: Database, run: Run
+) -> None:
+    """With enumerations, times and bytes, on both engines alike."""
+
+    def read(connection: Connection) -> object:
+        added(connection)
+        return rows.rows(connection, select(*COLUMNS).order_by(accounts.c.id), type_)
+
+    expected = [type_(name, AT, Mode.TEST, b"\x01\x00", None) for name in NAMES]
+    assert run(database.write(read)) == expected
+
+
+@pytest.mark.parametrize(("id_", "found"), [("acct_1", "acct_1"), ("acct_3", None)])
+def test_one_row_is_found_or_none(
+    id_: str, found: str | None, database: Database, run: Run
+) -> None:
+    """A look-up of what is not there is no error."""
+
+    def read(connection: Connection) -> Account | None:
+        added(connection)
+        return rows.row(connection, select(accounts).where(accounts.c.id == id_), Account)
+
+    account = run(database.write(read))
+    assert (account and account.id) == found
+
+
+def test_members_that_are_no_columns_are_added_to_the_row(database: Database, run: Run) -> None:
+    """They come before a column of the same name."""
+    one = Account(id="acct_9", name="n", created_at=AT)
+
+    def read(connection: Connection) -> WithParts:
+        added(connection)
+        found = connection.execute(select(*COLUMNS).limit(1)).one()
+        return rows.of_row(found, WithParts, digest=found.digest.hex(), parts=(one,))
+
+    assert run(database.write(read)) == WithParts("acct_1", Mode.TEST, "0100", (one,))
