@@ -22,6 +22,7 @@ from hypothesis import Phase, settings
 
 from tests.http.backstage import Operator, another_deployment
 from tests.support import depth, engines, node, postgres, privacy, softhsm
+from tests.support.second_try import SecondTry
 from tests.support.service import Deployment, Server, running_server
 from tests.woocommerce import wordpress
 
@@ -112,12 +113,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the engines, and look at everything that is emitted for personal data."""
+    """Choose the engines, look for personal data in all output, try again what failed."""
     # A shell without job control ignores Ctrl-C for what it starts in the background, and each
     # program that a test starts would ignore it too: `listen` and the demonstrations end by it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(privacy.Privacy(), "countersign-privacy")
+    # Who looks at a failure with a debugger has not ended the first try.
+    if not config.getoption("usepdb"):
+        config.pluginmanager.register(SecondTry(), "countersign-second-try")
     run_all = REQUIRE_ALL or bool(config.getoption(engines.OPTION))
     config.pluginmanager.register(engines.Engines(run_all=run_all), "countersign-engines")
     if run_all:

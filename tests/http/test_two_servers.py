@@ -16,7 +16,7 @@ from tests.http.calls import acknowledge, refusal
 from tests.support import postgres
 from tests.support.service import Server, running_server
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.first_try]
 
 LINES = ["A", "B", "C", "D"]
 

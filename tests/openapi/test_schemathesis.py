@@ -18,7 +18,7 @@ from tests.support.document import COMMITTED, JSON, Document, committed_document
 from tests.support.service import Deployment, Server
 
 # How an engine takes odd values is tried in tests/property.
-pytestmark = [pytest.mark.long, pytest.mark.one_engine]
+pytestmark = [pytest.mark.long, pytest.mark.one_engine, pytest.mark.first_try]
 
 EXAMPLES_PER_OPERATION = drawn(10)
 SEED = 1263

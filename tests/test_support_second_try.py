@@ -1,0 +1,172 @@
+"""A second try for a failed test: where there is one, where not, and that it is named."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tests.support.second_try import ONCE_ONLY, ONCE_ONLY_FOLDERS
+
+ROOT = Path(__file__).parents[1]
+CONFTEST = """
+    import pytest
+    from pathlib import Path
+    from tests.support.second_try import SecondTry
+
+    def pytest_configure(config):
+        config.pluginmanager.register(SecondTry())
+        for name in ("crash", "both_engines", "first_try"):
+            config.addinivalue_line("markers", name)
+
+    def fails_first(name):
+        count = Path(__file__).with_name(name)
+        with count.open("a") as opened:
+            opened.write("x")
+        assert len(count.read_text()) > 1, "the first time"
+"""
+
+
+def _run(folder: Path, tests: str, *options: str) -> tuple[int, str]:
+    """Run these tests in a process of their own; gives its status and what it wrote."""
+    (folder / "conftest.py").write_text(dedent(CONFTEST))
+    (folder / "test_it.py").write_text(
+        "import time, pytest\nfrom conftest import fails_first\n" + dedent(tests)
+    )
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -ra\nfilterwarnings = error\n")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:schemathesis",
+            *options,
+            ".",
+        ],
+        env=dict(os.environ) | {"PYTHONPATH": str(ROOT)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_a_test_that_passes_the_second_time_is_named_at_the_end(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """The run is good, and its end shows that somebody has to look at this test."""
+    status, said = _run(
+        tmp_path,
+        """
+        def test_shaky():
+            fails_first("shaky")
+
+        def test_sound():
+            pass
+        """,
+        *options,
+    )
+    assert status == 0, said
+    assert "2 passed" in said
+    assert "AssertionError: the first time" in said
+    end = said.partition("failed the first time")[2]
+    assert "PASSED THE SECOND TIME: test_it.py::test_shaky" in end
+    assert "test_sound" not in end
+
+
+def test_a_test_that_fails_twice_has_failed(tmp_path: Path) -> None:
+    """A second try hides no fault that stays."""
+    status, said = _run(tmp_path, 'def test_broken():\n    assert False, "always"\n')
+    assert status == 1
+    assert "1 failed" in said
+    assert "PASSED THE SECOND TIME" not in said
+
+
+def test_what_comes_and_goes_is_a_failure_where_it_is_looked_for(tmp_path: Path) -> None:
+    """A kill that loses a record once in a hundred times loses records."""
+    for folder in sorted(ONCE_ONLY_FOLDERS):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"test_{folder}.py").write_text(
+            "from conftest import fails_first\n"
+            f'def test_shaky():\n    fails_first("folder-{folder}")\n'
+        )
+    (tmp_path / "test_rounds.py").write_text(
+        "from conftest import fails_first\n"
+        'drawn = None\ndef test_shaky():\n    fails_first("drawn")\n'
+    )
+    marked = "".join(
+        f'@pytest.mark.{marker}\ndef test_{marker}():\n    fails_first("{marker}")\n'
+        for marker in sorted(ONCE_ONLY - {"hypothesis"})
+    )
+    status, said = _run(
+        tmp_path,
+        marked
+        + """
+from hypothesis import given, strategies
+
+@given(strategies.none())
+def test_hypothesis(value):
+    fails_first("hypothesis")
+""",
+    )
+    assert status == 1
+    assert f"{len(ONCE_ONLY) + len(ONCE_ONLY_FOLDERS) + 1} failed" in said
+    assert "again" not in said
+
+
+def test_a_fixture_that_could_not_be_made_is_made_again(tmp_path: Path) -> None:
+    """A server that did not start fails no other test of its module or session."""
+    status, said = _run(
+        tmp_path,
+        """
+        @pytest.fixture(scope="session")
+        def below():
+            yield "below"
+
+        @pytest.fixture(scope="session")
+        def session(below):
+            fails_first("session")
+            yield "made"
+
+        @pytest.fixture(scope="module")
+        def module(session):
+            fails_first("module")
+            yield session
+
+        def test_first(session):
+            assert session == "made"
+
+        def test_second(module):
+            assert module == "made"
+
+        def test_third(module):
+            assert module == "made"
+        """,
+    )
+    assert status == 0, said
+    assert "3 passed" in said
+    assert "PASSED THE SECOND TIME: test_it.py::test_first" in said
+    assert "PASSED THE SECOND TIME: test_it.py::test_second" in said
+
+
+def test_the_second_try_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
+    """A test that hangs twice ends twice."""
+    status, said = _run(
+        tmp_path,
+        "def test_hangs():\n    time.sleep(60)\n",
+        "--timeout",
+        "0.5",
+        "--timeout-method",
+        "signal",
+    )
+    assert status == 1
+    assert said.count("Failed: Timeout") >= 2
