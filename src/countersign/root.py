@@ -1,50 +1,106 @@
-"""The command group."""
+"""The command group: names and help lines from a table, and each command from its own room."""
 
+from __future__ import annotations
+
+import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from importlib.metadata import entry_points
-from typing import Final, TypeVar
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import click
 
 from countersign import __version__
-from countersign.access.commands import accounts, keys
-from countersign.acknowledgments.commands import acknowledgments
-from countersign.bootstrap import open_deployment
-from countersign.buyers.commands import audit, buyers, verification
-from countersign.checkout.commands import checkout_sessions
-from countersign.checkout.verification_commands import verification_sessions
-from countersign.clearances.commands import clearance, clearances
-from countersign.cli.arguments import explain
-from countersign.cli.support import command, log_to_standard_error
-from countersign.config import load_settings
-from countersign.dossiers.commands import dossier
-from countersign.dossiers.sign_pdf import sign_pdf
-from countersign.dossiers.verify_command import verify
-from countersign.errors import PackageNotInstalled
-from countersign.log.commands import log
-from countersign.monitor.commands import check_alarm_file, mirror_log, monitor
-from countersign.notices.commands import notices
-from countersign.operations.commands import backup, database, restore
-from countersign.parties.commands import operator
-from countersign.privacy.commands import erase, holds, retention
-from countersign.sandbox.commands import test_helpers
-from countersign.server.certification_command import certification
-from countersign.server.commands import dev, init, serve
-from countersign.vault.commands import vault
-from countersign.webhooks.commands import webhooks
 
+R = TypeVar("R")
+
+TABLE: Final = Path(__file__).with_name("commands.json")
+"""Of each command its help and its place, of each group its help. `make docs` writes it."""
+PLACES: Final = {
+    "accounts": "access.commands:accounts",
+    "accounts brand": "checkout.commands:brand_command",
+    "accounts capture-process": "parties.commands:capture_process_command",
+    "accounts clearance": "clearances.commands:clearance",
+    "accounts describe": "parties.commands:describe_account_command",
+    "accounts show": "parties.commands:show_account",
+    "accounts verification": "buyers.commands:verification",
+    "acknowledgments": "acknowledgments.commands:acknowledgments",
+    "audit": "buyers.commands:audit",
+    "backup": "operations.commands:backup",
+    "buyers": "buyers.commands:buyers",
+    "buyers verification-sessions": "checkout.verification_commands:verification_sessions",
+    "certification": "server.certification_command:certification",
+    "checkout-sessions": "checkout.commands:checkout_sessions",
+    "clearances": "clearances.commands:clearances",
+    "database": "operations.commands:database",
+    "dev": "server.commands:dev",
+    "dossier": "dossiers.commands:dossier",
+    "erase": "privacy.commands:erase",
+    "holds": "privacy.commands:holds",
+    "init": "server.commands:init",
+    "keys": "access.commands:keys",
+    "log": "log.commands:log",
+    "log check-alarm": "monitor.commands:check_alarm_file",
+    "log mirror": "monitor.commands:mirror_log",
+    "log monitor": "monitor.commands:monitor",
+    "notices": "notices.commands:notices",
+    "operator": "parties.commands:operator",
+    "restore": "operations.commands:restore",
+    "retention": "privacy.commands:retention",
+    "serve": "server.commands:serve",
+    "sign-pdf": "dossiers.sign_pdf:sign_pdf",
+    "test": "sandbox.commands:test_helpers",
+    "vault": "vault.commands:vault",
+    "verify": "dossiers.verify_command:verify",
+    "webhooks": "webhooks.commands:webhooks",
+}
+"""In which module each command or group is declared, under which name."""
 PACKAGED: Final = {
     "simulate-provider": "countersign-simulators",
     "conformance": "countersign-conformance",
 }
-"""The distribution of each command."""
+"""The distribution of each command that is not part of the service."""
 _GROUP: Final = "countersign.commands"
+
+
+class Later(click.Command):
+    """A command whose name and help the table knows; its room is loaded when it is called."""
+
+    def __init__(self, path: str, help_: str, find: Callable[[], click.Command]) -> None:
+        super().__init__(path.rsplit(maxsplit=1)[-1], help=help_)
+        self._path = path
+        self._find = find
+
+    def load(self) -> click.Command:
+        """The command itself."""
+        from countersign.cli.arguments import explain  # noqa: PLC0415 - not needed for a list
+
+        return explain(self._find(), self._path)
+
+    # What click calls first, to run a command and to complete its words.
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401
+        return self.load().make_context(*args, **extra)
+
+
+def command_at(place: str) -> click.Command:
+    """The command of a place: a module, a name in it, and names below that."""
+    module, _, names = place.partition(":")
+    first, *inner = names.split()
+    found = getattr(import_module(f"countersign.{module}"), first)
+    for name in inner:
+        found = found.commands[name]
+    command: click.Command = found
+    return command
 
 
 def packaged_command(name: str) -> click.Command:
     """The command, or one that says which package is missing."""
+    # Reading what is installed takes longer than all else that a list of commands needs.
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
     for entry in entry_points(group=_GROUP, name=name):
         found: click.Command = entry.load()
         return found
@@ -52,6 +108,9 @@ def packaged_command(name: str) -> click.Command:
 
 
 def _missing(name: str) -> click.Command:
+    from countersign.cli.support import command  # noqa: PLC0415 - as above
+    from countersign.errors import PackageNotInstalled  # noqa: PLC0415 - as above
+
     distribution = PACKAGED[name]
 
     @click.command(
@@ -70,7 +129,19 @@ def _missing(name: str) -> click.Command:
     return missing
 
 
-R = TypeVar("R")
+def add_commands(group: click.Group, table: Mapping[str, Mapping[str, str]]) -> None:
+    """Give the group each command of this table, and the groups that they stand in."""
+    groups = {"": group}
+    for path, row in table.items():
+        above, _, name = path.rpartition(" ")
+        if "place" in row:
+            find = partial(command_at, row["place"])
+            groups[above].add_command(Later(path, row["help"], find))
+        elif name in PACKAGED:
+            groups[above].add_command(Later(path, row["help"], partial(packaged_command, name)))
+        else:
+            groups[path] = click.Group(name, help=row["help"])
+            groups[above].add_command(groups[path])
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -82,6 +153,8 @@ def main(context: click.Context) -> None:
     Settings come from COUNTERSIGN_* variables or the TOML file that COUNTERSIGN_CONFIG names.
     Results go to standard output, messages to standard error.
     """
+    from countersign.cli.support import log_to_standard_error  # noqa: PLC0415 - not for a list
+
     # Only this user may read databases, secrets and locks.
     os.umask(0o077)
     log_to_standard_error()
@@ -90,43 +163,12 @@ def main(context: click.Context) -> None:
 
 @asynccontextmanager
 async def _open_room(kind: type[R]) -> AsyncIterator[R]:
+    # Every room of the service: only for a command that opens a deployment.
+    from countersign.bootstrap import open_deployment  # noqa: PLC0415
+    from countersign.config import load_settings  # noqa: PLC0415
+
     async with open_deployment(load_settings()) as deployment:
         yield deployment.room(kind)
 
 
-accounts.add_command(verification)
-accounts.add_command(clearance)
-for outside in (monitor, mirror_log, check_alarm_file):
-    log.add_command(outside)
-for part in (
-    init,
-    serve,
-    dev,
-    operator,
-    accounts,
-    buyers,
-    clearances,
-    keys,
-    notices,
-    acknowledgments,
-    dossier,
-    sign_pdf,
-    verify,
-    certification,
-    log,
-    vault,
-    database,
-    erase,
-    holds,
-    retention,
-    audit,
-    backup,
-    restore,
-    test_helpers,
-    webhooks,
-    checkout_sessions,
-    *map(packaged_command, PACKAGED),
-):
-    main.add_command(part)
-buyers.add_command(verification_sessions)
-explain(main)
+add_commands(main, json.loads(TABLE.read_bytes()))

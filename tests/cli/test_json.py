@@ -4,7 +4,7 @@ import json
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from countersign_simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_sandbox_buyer
 from tests.cli.notice_files import write_notice
+from tests.docs.generated import every_command
 from tests.verification.inside import staged
 
 pytestmark = pytest.mark.long
@@ -159,15 +160,6 @@ EMPTY = {"buyers evidence", "webhooks deliveries"}
 BARE = {"verify", "simulate-provider", "database grants"}
 BARE |= {"log approver-key", "log sign-approval"}
 BARE |= {"log monitor", "log mirror", "log check-alarm"}
-
-
-def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]]:
-    """Walk the tree of commands."""
-    for name, command in group.commands.items():
-        if isinstance(command, click.Group):
-            yield from leaves(command, *path, name)
-        else:
-            yield " ".join((*path, name)), command
 
 
 @pytest.fixture(scope="module")
@@ -379,7 +371,11 @@ class ThereIs(dict[str, str]):
 
 
 def test_every_command_takes_json() -> None:
-    commands = dict(leaves(main))
+    commands = {
+        " ".join(words): command
+        for words, command in every_command(main, ())
+        if not isinstance(command, click.Group)
+    }
     assert set(commands) == set(ARGUMENTS) | set(JUDGES) | set(SERVERS) | ELSEWHERE
     for command in commands.values():
         assert any("--json" in parameter.opts for parameter in command.params)

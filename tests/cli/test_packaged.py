@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from importlib.metadata import EntryPoints
 
 import pytest
 from click.testing import CliRunner
 
-from countersign import root
 from countersign.root import PACKAGED, main, packaged_command
+from tests.docs.generated import loaded
 
 
 @pytest.mark.parametrize("name", PACKAGED)
 def test_an_installed_package_gives_its_command(name: str) -> None:
     """The same command that the root group has, with a help text of its own."""
-    assert packaged_command(name) is main.commands[name]
+    assert packaged_command(name) is loaded(main.commands[name])
     assert "Not installed" not in CliRunner().invoke(main, [name, "--help"]).output
 
 
@@ -24,7 +25,7 @@ def test_without_its_package_a_command_says_what_to_install(
     name: str, distribution: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever its arguments: status 1, with a code for programs and a sentence for people."""
-    monkeypatch.setattr(root, "entry_points", lambda **_: EntryPoints())
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: EntryPoints())
     missing = packaged_command(name)
     assert distribution in CliRunner().invoke(missing, ["--help"]).output
     for arguments in ([], ["stripe", "--list"], ["--account", "demo", "--for", "3s"]):

@@ -14,7 +14,9 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
+from countersign.root import TABLE, Later
 from countersign.root import main as command_line
+from tools.commands import table_text
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = DOCS / "cli.md"
@@ -47,10 +49,15 @@ def every_command(
     command: click.Command, words: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """This command and all below it, each with the words that call it."""
-    yield words, command
+    yield words, loaded(command)
     if isinstance(command, click.Group):
         for name, child in sorted(command.commands.items()):
             yield from every_command(child, (*words, name))
+
+
+def loaded(command: click.Command) -> click.Command:
+    """The command itself, where only its name and its help are known."""
+    return command.load() if isinstance(command, Later) else command
 
 
 def help_of(words: tuple[str, ...]) -> str:
@@ -75,6 +82,7 @@ def component_guide() -> str:
 
 def write() -> None:
     """Write the pages."""
+    TABLE.write_text(table_text(), encoding="utf-8")
     CLI.write_text(cli_page(), encoding="utf-8")
     COMPONENT_GUIDE.write_text(component_guide(), encoding="utf-8")
 

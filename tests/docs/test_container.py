@@ -21,6 +21,7 @@ import yaml
 from countersign.config import FILE_VARIABLE, PREFIX, SETTINGS, load_settings
 from countersign.root import main
 from tests.docs.conftest import MadeServer
+from tests.docs.generated import loaded
 from tests.docs.markdown import ROOT
 from tests.docs.test_serving_role import documented_roles
 from tests.support.service import free_port
@@ -75,7 +76,7 @@ def test_every_command_of_the_containers_exists() -> None:
         found: click.Command = main
         while isinstance(found, click.Group) and words:
             found = found.commands[words.pop(0)]
-        options = {option for each in found.params for option in each.opts}
+        options = {option for each in loaded(found).params for option in each.opts}
         assert {word.partition("=")[0] for word in words if word[:2] == "--"} <= options
 
 

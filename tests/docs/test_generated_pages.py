@@ -13,9 +13,11 @@ import click
 import pytest
 
 from countersign.config import FILE_VARIABLE, PREFIX, SETTINGS, load_settings
+from countersign.root import TABLE
 from countersign.root import main as command_line
 from tests.docs import generated
 from tests.docs.markdown import ROOT, Block, every_page, read
+from tools.commands import table_text
 
 CONFIGURATION = read(ROOT / "docs" / "configuration.md")
 _SECTION = re.compile(
@@ -31,6 +33,26 @@ DOCUMENTED = {
 def test_cli_md_shows_the_help_of_every_command() -> None:
     """A changed help text has to be brought into the page: `make docs`."""
     assert generated.CLI.read_text(encoding="utf-8") == generated.cli_page()
+
+
+def test_the_table_has_every_command_as_it_is_declared() -> None:
+    """A new command, another name, another help line: `make docs` writes the table again."""
+    assert TABLE.read_text(encoding="utf-8") == table_text()
+
+
+def test_a_list_of_commands_loads_no_room_and_a_command_its_own() -> None:
+    """`--help` is read off the table; only what is called is imported."""
+
+    def imported(*words: str) -> set[str]:
+        call = "import sys; from countersign.root import main; main(standalone_mode=False)"
+        code = f"{call}; print(*sys.modules, sep='\\n', file=sys.stderr)"
+        command = [sys.executable, "-c", code, *words, "--help"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        return {name for name in done.stderr.split() if name.startswith("countersign.")}
+
+    assert imported() == {"countersign.root"}
+    rooms = {name.split(".")[1] for name in imported("keys", "create")}
+    assert not rooms & {"webhooks", "checkout", "buyers", "acknowledgments", "log", "server"}
 
 
 def test_the_shown_help_is_what_the_installed_command_prints() -> None:
@@ -112,7 +134,9 @@ def test_a_documented_command_exists_with_its_options(place: str, words: list[st
         assert left, f"{place}: {words} is not a whole command"
         assert left[0] in command.commands, f"{place}: there is no command {left[0]}"
         command = command.commands[left.pop(0)]
-    options = {option for parameter in command.params for option in parameter.opts}
+    options = {
+        option for parameter in generated.loaded(command).params for option in parameter.opts
+    }
     unknown = {word for word in left if word.startswith("--")} - options
     assert not unknown, f"{place}: {words}"
 

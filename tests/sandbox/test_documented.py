@@ -9,7 +9,7 @@ import pytest
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import SCRIPT, Fault
 from countersign.events.model import EventType
-from countersign.sandbox.commands import test_helpers as group
+from countersign.root import main
 from countersign.server.routes import ROUTES
 from tests.docs.generated import every_command
 from tests.docs.markdown import ROOT, read
@@ -22,6 +22,7 @@ PAGE = read(ROOT / "docs" / "testing.md")
 BASH = [block for block in PAGE.blocks if block.language == "bash"]
 SHELL = "".join(block.text for block in BASH)
 ANSWERS = 17
+GROUP = main.commands["test"]
 
 
 @pytest.mark.timeout(420)
@@ -53,7 +54,7 @@ def test_the_tables_list_everything_there_is() -> None:
     assert operations == {f"{route.method} {route.path}" for route in helpers}
     leaves = {
         " ".join(words)
-        for words, command in every_command(group, ("test",))
+        for words, command in every_command(GROUP, ("test",))
         if not hasattr(command, "commands")
     }
     assert {row[1].partition("`]")[0].removeprefix("[`") for row in rows} == leaves
@@ -61,7 +62,7 @@ def test_the_tables_list_everything_there_is() -> None:
 
 def test_every_step_has_an_example_by_command_and_by_http() -> None:
     """Each command, each fault, each state and each event stands in a block that is run."""
-    for words, command in every_command(group, ("countersign", "test")):
+    for words, command in every_command(GROUP, ("countersign", "test")):
         if not hasattr(command, "commands"):
             assert f"{' '.join(words)} demo" in SHELL, words
     for type_ in EventType:

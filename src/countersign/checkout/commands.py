@@ -10,7 +10,6 @@ import click
 from msgspec import Struct, to_builtins
 
 from countersign.access.account import find_account
-from countersign.access.commands import accounts
 from countersign.access.key import KeyKind, Principal
 from countersign.access.room import Access
 from countersign.checkout import sessions, store
@@ -132,7 +131,7 @@ async def cancel_command(
     show_view(await _view(room, await sessions.cancel_session(room, session)), as_json)
 
 
-@accounts.command("brand")
+@click.command("brand")
 @click.argument("account")
 @click.option("--name", help="The name that buyers see. Left out: the account's own.")
 @click.option("--color", metavar="#RRGGBB", help="The colour of the header and the buttons.")

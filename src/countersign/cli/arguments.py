@@ -43,20 +43,17 @@ EXPLAINED: Final = {
 """Keys are argument names; a key that begins with part of a command's path takes precedence."""
 
 
-def explain(command: click.Command, path: str = "") -> None:
-    """Add the help texts of arguments to a command, or to all commands of a group."""
-    if isinstance(command, click.Group):
-        for name, child in command.commands.items():
-            explain(child, f"{path} {name}".strip())
-        return
+def explain(command: click.Command, path: str) -> click.Command:
+    """The command with the help texts of its arguments added; `path` is how it is called."""
     said = [
         sentence
         for parameter in command.params
         if isinstance(parameter, click.Argument) and (sentence := _sentence(parameter, path))
     ]
-    # Some commands stand in two groups; once is enough.
+    # A command is asked for more than once, and may stand in two groups.
     help_ = cleandoc(command.help or "")
     command.help = "\n\n".join([help_, *(s for s in said if s not in help_)])
+    return command
 
 
 def _sentence(argument: click.Argument, path: str) -> str:

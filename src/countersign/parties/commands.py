@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 import click
 
 from countersign.access.account import find_account
-from countersign.access.commands import accounts
 from countersign.cli.support import command, field_lines, say, show, with_room
 from countersign.errors import InvalidArgument
 from countersign.log.room import LogRoom
@@ -71,7 +70,7 @@ async def show_operator(room: LogRoom, *, as_json: bool) -> None:
     _show_or_say(found, "countersign operator describe --legal-name NAME", as_json=as_json)
 
 
-@accounts.command("describe")
+@click.command("describe")
 @click.argument("account")
 @_stating
 @command
@@ -91,7 +90,7 @@ async def describe_account_command(
     _show(found, as_json=as_json)
 
 
-@accounts.command("show")
+@click.command("show")
 @click.argument("account")
 @command
 @with_room(LogRoom)
@@ -109,7 +108,7 @@ async def show_account(room: LogRoom, account: str, *, as_json: bool) -> None:
     show(view, field_lines(view), as_json=as_json)
 
 
-@accounts.command("capture-process")
+@click.command("capture-process")
 @click.argument("account")
 @click.option(
     "--statement",

@@ -1,0 +1,51 @@
+"""The table of the commands; `make docs` writes it to `src/countersign/commands.json`.
+
+It is made from the commands themselves, and is all that `countersign --help` needs of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import cleandoc
+
+import click
+
+from countersign.root import PACKAGED, PLACES, TABLE, packaged_command
+
+
+def table() -> dict[str, dict[str, str]]:
+    """By its path, the help of each group and command, and the place of each command."""
+    rows: dict[str, dict[str, str]] = {}
+    for path, place in PLACES.items():
+        module, _, name = place.partition(":")
+        declared = getattr(import_module(f"countersign.{module}"), name)
+        rows |= dict(_rows(declared, path, place))
+    for name in PACKAGED:
+        rows[name] = {"help": _help(packaged_command(name))}
+    return dict(sorted(rows.items()))
+
+
+def _rows(command: click.Command, path: str, place: str) -> Iterator[tuple[str, dict[str, str]]]:
+    if isinstance(command, click.Group):
+        yield path, {"help": _help(command)}
+        for name, child in command.commands.items():
+            yield from _rows(child, f"{path} {name}", f"{place} {name}")
+    else:
+        yield path, {"help": _help(command), "place": place}
+
+
+def _help(command: click.Command) -> str:
+    """The help of a group, and the first paragraph of a command's: what lists show a part of."""
+    help_ = cleandoc(command.help or "")
+    return help_ if isinstance(command, click.Group) else help_.partition("\n\n")[0]
+
+
+def table_text() -> str:
+    """The file."""
+    return json.dumps(table(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    TABLE.write_text(table_text(), encoding="utf-8")
