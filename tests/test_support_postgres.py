@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
+from sqlalchemy import make_url
 
 from tests.support.postgres import PostgresServer, fresh_database
 
@@ -44,6 +45,18 @@ def test_every_database_is_new_and_empty(postgres_server: PostgresServer) -> Non
         engine = sqlalchemy.create_engine(url)
         assert sqlalchemy.inspect(engine).get_table_names() == []
         engine.dispose()
+
+
+def test_a_copy_of_a_database_has_what_that_has(postgres_server: PostgresServer) -> None:
+    """And nothing that is written to the copy is in the other."""
+    first = make_url(fresh_database(postgres_server))
+    with postgres_server.connect(first.database or "") as connection:
+        connection.execute("CREATE TABLE proof (word text)")
+    copy = make_url(fresh_database(postgres_server, template=first.database))
+    with postgres_server.connect(copy.database or "") as connection:
+        connection.execute("DROP TABLE proof")
+    with postgres_server.connect(first.database or "") as connection:
+        connection.execute("SELECT * FROM proof")
 
 
 def test_only_its_owner_may_enter_the_socket_directory(postgres_server: PostgresServer) -> None:

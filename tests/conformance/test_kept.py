@@ -20,7 +20,9 @@ from tests.storage.conftest import (
 from tests.storage.conftest import (  # noqa: F401 - fixtures
     database,
     engine_name,
+    own_url,
     postgres_shared,
+    postgres_template,
     run,
     sqlite_template,
     url,

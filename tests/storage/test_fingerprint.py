@@ -78,45 +78,40 @@ def assert_refused(url: URL, what: str) -> None:
 
 
 @pytest.mark.parametrize("statements", BOTH)
-def test_a_difference_is_named_by_table_and_part(empty_url: URL, statements: str) -> None:
+def test_a_difference_is_named_by_table_and_part(own_url: URL, statements: str) -> None:
     """The revision's name is right, what it stands for is not."""
-    schema.upgrade(empty_url)
-    change(empty_url, statements)
-    assert_refused(empty_url, BOTH[statements])
+    change(own_url, statements)
+    assert_refused(own_url, BOTH[statements])
 
 
 @on_sqlite
 @pytest.mark.parametrize("statements", ONLY_SQLITE)
-def test_a_difference_is_named_on_the_embedded_database(empty_url: URL, statements: str) -> None:
+def test_a_difference_is_named_on_the_embedded_database(own_url: URL, statements: str) -> None:
     """Triggers, and the type of a column."""
-    schema.upgrade(empty_url)
-    change(empty_url, statements)
-    assert_refused(empty_url, ONLY_SQLITE[statements])
+    change(own_url, statements)
+    assert_refused(own_url, ONLY_SQLITE[statements])
 
 
 @on_postgres
 @pytest.mark.parametrize("statements", ONLY_POSTGRES)
-def test_a_difference_is_named_on_postgresql(empty_url: URL, statements: str) -> None:
+def test_a_difference_is_named_on_postgresql(own_url: URL, statements: str) -> None:
     """Also a trigger that is switched off, or whose function no longer refuses."""
-    schema.upgrade(empty_url)
-    change(empty_url, statements)
-    assert_refused(empty_url, ONLY_POSTGRES[statements])
+    change(own_url, statements)
+    assert_refused(own_url, ONLY_POSTGRES[statements])
 
 
 @pytest.mark.parametrize("statement", ANYBODYS)
-def test_an_operator_may_add_tables_and_indexes(empty_url: URL, statement: str) -> None:
+def test_an_operator_may_add_tables_and_indexes(own_url: URL, statement: str) -> None:
     """It changes nothing that the service does."""
-    schema.upgrade(empty_url)
-    change(empty_url, statement)
-    schema.check(empty_url)
+    change(own_url, statement)
+    schema.check(own_url)
 
 
-def test_of_many_differences_some_are_named(empty_url: URL) -> None:
+def test_of_many_differences_some_are_named(own_url: URL) -> None:
     """A message stays short enough to read."""
-    schema.upgrade(empty_url)
     for number in range(12):
-        change(empty_url, f"ALTER TABLE accounts ADD COLUMN c{number} BIGINT")
-    assert_refused(empty_url, "unknown column c0, .* and 4 more")
+        change(own_url, f"ALTER TABLE accounts ADD COLUMN c{number} BIGINT")
+    assert_refused(own_url, "unknown column c0, .* and 4 more")
 
 
 def test_what_the_migrations_make_is_what_servers_expect(url: URL) -> None:
@@ -132,10 +127,9 @@ def test_a_landed_migration_never_changes() -> None:
 
 @on_postgres
 def test_a_database_that_was_dumped_and_restored_is_the_same(
-    empty_url: URL, postgres_server: postgres.PostgresServer, tmp_path: Path
+    own_url: URL, postgres_server: postgres.PostgresServer, tmp_path: Path
 ) -> None:
     """PostgreSQL writes the same CHECK with other casts and brackets after that."""
-    schema.upgrade(empty_url)
     installation = postgres.find_installation()
     assert installation is not None
     programs, dump = installation / "bin", tmp_path / "dump"
@@ -146,7 +140,7 @@ def test_a_database_that_was_dumped_and_restored_is_the_same(
         "LD_LIBRARY_PATH": str(installation / "lib"),
     }
     for program, database, *rest in (
-        ("pg_dump", empty_url.database, f"--file={dump}"),
+        ("pg_dump", own_url.database, f"--file={dump}"),
         ("psql", other.database, "--set=ON_ERROR_STOP=1", "--quiet", f"--file={dump}"),
     ):
         command = [str(programs / program), f"--dbname={database}", *rest]

@@ -77,13 +77,6 @@ def set_revision(url: URL, revision: str) -> None:
     engine.dispose()
 
 
-@pytest.fixture
-def migrated_url(empty_url: URL) -> URL:
-    """Give a migrated database whose schema may be changed."""
-    schema.upgrade(empty_url)
-    return empty_url
-
-
 def test_alembic_finds_nothing_to_migrate(url: URL) -> None:
     engine = open_engine(url, Purpose.WRITE)
     options = {"compare_type": True, "compare_server_default": True}
@@ -122,20 +115,20 @@ def test_a_database_without_a_schema_is_not_initialised(empty_url: URL) -> None:
     schema.check(empty_url)
 
 
-def test_a_revision_of_a_newer_release_is_refused(migrated_url: URL) -> None:
-    set_revision(migrated_url, "9999_future")
+def test_a_revision_of_a_newer_release_is_refused(own_url: URL) -> None:
+    set_revision(own_url, "9999_future")
     for use in (schema.check, schema.upgrade):
         with pytest.raises(SchemaMismatch, match="newer release"):
-            use(migrated_url)
+            use(own_url)
 
 
 @pytest.mark.parametrize("revision", ["0001", "0013"])
-def test_a_database_of_a_development_version_is_refused(migrated_url: URL, revision: str) -> None:
+def test_a_database_of_a_development_version_is_refused(own_url: URL, revision: str) -> None:
     """No release can upgrade it, and the message says what to do."""
-    set_revision(migrated_url, revision)
+    set_revision(own_url, revision)
     for use in (schema.check, schema.upgrade):
         with pytest.raises(SchemaMismatch, match=r"development version.*empty data directory"):
-            use(migrated_url)
+            use(own_url)
 
 
 def add_migration(monkeypatch: pytest.MonkeyPatch, folder: Path, then: str) -> None:
@@ -153,27 +146,27 @@ def test_the_files_are_named_after_their_revisions_in_their_order() -> None:
 
 
 def test_an_older_revision_is_refused_until_it_is_upgraded(
-    migrated_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as next_release:
         add_migration(next_release, tmp_path, "SELECT 1")
         with pytest.raises(SchemaMismatch, match="countersign init"):
-            schema.check(migrated_url)
-        schema.upgrade(migrated_url)
-        schema.check(migrated_url)
+            schema.check(own_url)
+        schema.upgrade(own_url)
+        schema.check(own_url)
     with pytest.raises(SchemaMismatch, match="newer release"):
-        schema.check(migrated_url)
+        schema.check(own_url)
 
 
 def test_a_failed_migration_leaves_nothing_behind(
-    migrated_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = open_engine(migrated_url, Purpose.WRITE)
+    engine = open_engine(own_url, Purpose.WRITE)
     before = everything_in(engine)
     with monkeypatch.context() as next_release:
         add_migration(next_release, tmp_path, "INSERT INTO accounts (id) VALUES ('no name')")
         with pytest.raises(IntegrityError):
-            schema.upgrade(migrated_url)
+            schema.upgrade(own_url)
     assert everything_in(engine) == before
-    schema.check(migrated_url)
+    schema.check(own_url)
     engine.dispose()

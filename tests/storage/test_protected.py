@@ -1,10 +1,14 @@
-"""Append-only tables refuse every change by the database itself, from every role."""
+"""Append-only tables refuse every change by the database itself, from every role.
+
+Each engine has one filled database here: what is refused leaves it as it was, and every case looks.
+"""
 
 # Statements are put together from the names in our own tables.
 # ruff: noqa: S608
 
+import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 import psycopg
@@ -12,12 +16,14 @@ import pytest
 from sqlalchemy import URL, BigInteger, Integer, LargeBinary, String, Table, Text, insert
 
 from countersign.access.account import add_account
+from countersign.db import schema
 from countersign.db.database import Database
-from countersign.db.engine import Purpose, open_engine, sqlite_module
+from countersign.db.engine import Purpose, sqlite_module
 from countersign.db.tables import PROTECTED, Instant, metadata
 from countersign.notices.registry import add_version
 from tests.storage import items
-from tests.storage.conftest import Run, on_postgres, on_sqlite
+from tests.storage.conftest import on_postgres, on_sqlite
+from tests.support.engines import Once, kept
 
 # In the others the rowid is the key, or there is none.
 WITH_HIDDEN_ROWID = [
@@ -46,26 +52,38 @@ def foreign_connection(url: URL) -> Iterator[Execute]:
         yield execute
 
 
+filled = pytest.fixture(scope="module")(kept)
+
+
 @pytest.fixture
-def execute(url: URL, database: Database, run: Run) -> Iterator[Execute]:
+def execute(engine_name: str, filled: Once, request: pytest.FixtureRequest) -> Iterator[Execute]:
     """Connect to a database with two rows in every protected table."""
-    owner = items.account()
-    run(database.write(add_account, owner))
-    for number in ("1", "2"):
-        run(items.add(database, items.acknowledgment(owner)))
-        event = items.notice_event("a-notice", number)
-        run(database.write(add_version, b"{}", "digest", event))
-        run(database.write(items.JOURNAL.write, [items.fact()]))
-    engine = open_engine(url, Purpose.WRITE)
-    with engine.begin() as connection:
-        for name in PROTECTED[4:]:
-            for row in (made_up(name, 1), made_up(name, 2)):
-                connection.execute(insert(metadata.tables[name]), row)
-    engine.dispose()
+    url = filled(engine_name, lambda: nullcontext(fill(request.getfixturevalue("own_url"))))
     with foreign_connection(url) as connected:
         for name in PROTECTED:
             assert len(rows(connected, name)) == 2
         yield connected
+
+
+def fill(url: URL) -> URL:
+    """Write two rows into every protected table."""
+
+    async def write() -> None:
+        owner = items.account()
+        async with Database(url) as database:
+            await database.write(add_account, owner)
+            for number in ("1", "2"):
+                await items.add(database, items.acknowledgment(owner))
+                event = items.notice_event("a-notice", number)
+                await database.write(add_version, b"{}", "digest", event)
+                await database.write(items.JOURNAL.write, [items.fact()])
+
+    asyncio.run(write())
+    with schema.connected(url, Purpose.WRITE) as connection, connection.begin():
+        for name in PROTECTED[4:]:
+            for row in (made_up(name, 1), made_up(name, 2)):
+                connection.execute(insert(metadata.tables[name]), row)
+    return url
 
 
 def rows(execute: Execute, table: str) -> list[Any]:

@@ -107,9 +107,10 @@ def running_postgres(
         )
 
 
-def fresh_database(server: PostgresServer) -> str:
-    """Create a new, empty database and give its URL."""
+def fresh_database(server: PostgresServer, template: str | None = None) -> str:
+    """Create a new, empty database, or a copy of one without connections; gives its URL."""
     name = f"test_{os.getpid()}_{next(_numbers)}"
+    words = sql.Identifier(name), sql.Identifier(template or "template1")
     with server.connect() as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*words))
     return server.url(name)

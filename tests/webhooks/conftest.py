@@ -42,7 +42,9 @@ from tests.storage import items
 from tests.storage.conftest import (  # noqa: F401 - fixtures
     Run,
     database,
+    own_url,
     postgres_shared,
+    postgres_template,
     run,
     sqlite_template,
     url,
