@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.room import Access
 from countersign.db.engine import is_violation
+from countersign.db.rows import row, rows
 from countersign.db.tables import accounts
 from countersign.errors import AccountExists, InvalidArgument, UnknownAccount
 from countersign.ids import timed_id
@@ -76,14 +77,12 @@ def add_account(connection: Connection, account: Account, audit: AuditEntry | No
 
 
 def read_account(connection: Connection, id_or_name: str) -> Account | None:
-    row = connection.execute(_SELECT, {"wanted": id_or_name}).mappings().one_or_none()
-    return None if row is None else Account(**row)
+    return row(connection, _SELECT, Account, {"wanted": id_or_name})
 
 
 def all_accounts(connection: Connection) -> Sequence[Account]:
     """All accounts, oldest first."""
-    rows = connection.execute(select(accounts).order_by(accounts.c.id))
-    return [Account(**row) for row in rows.mappings()]
+    return rows(connection, select(accounts).order_by(accounts.c.id), Account)
 
 
 async def create_account(access: Access, name: str) -> Account:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, insert, select
 from countersign.access.references import named, refer, references_of
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
+from countersign.db.rows import of_row
 from countersign.db.tables import audit_log
 from countersign.ids import timed_id
 from countersign.instant import from_ns
@@ -105,18 +106,11 @@ def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEnt
     if subject is not None:
         subjects = [subject, *references_of(connection, subject)]
         query = query.where(audit_log.c.subject.in_(subjects))
-    rows = connection.execute(query).mappings().all()
-    shown = named(connection, [(row["subject"], row["details"]) for row in rows])
+    found = connection.execute(query).all()
+    shown = named(connection, [(row.subject, row.details) for row in found])
     return [
-        AuditEntry(
-            **{
-                **row,
-                "action": AuditAction(row["action"]),
-                "subject": about,
-                "details": _decode(details),
-            }
-        )
-        for row, (about, details) in zip(rows, shown, strict=True)
+        of_row(row, AuditEntry, subject=about, details=_decode(details))
+        for row, (about, details) in zip(found, shown, strict=True)
     ]
 
 

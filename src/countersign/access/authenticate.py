@@ -17,13 +17,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, Row, bindparam, select, update
 
-from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal, Scope, well_formed
+from countersign.access.key import VENDOR_SCOPES, ApiKey, Principal, Scope, well_formed
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
+from countersign.db.rows import of_row
 from countersign.db.tables import api_keys
 from countersign.errors import CountersignError, InvalidApiKey
 from countersign.instant import from_ns, to_ms
-from countersign.mode import Mode
 from countersign.patience import detached
 
 KEY_CACHE_SECONDS: Final = 3.0
@@ -134,17 +134,9 @@ def touch_key(connection: Connection, key_id: str, at: datetime) -> None:
 
 def stored_key(row: Row[Any]) -> ApiKey:
     """A key from its columns."""
-    return ApiKey(
-        id=row.id,
-        account_id=row.account_id,
-        mode=Mode(row.mode),
-        kind=KeyKind(row.kind),
+    return of_row(
+        row,
+        ApiKey,
         scopes=VENDOR_SCOPES if row.scopes is None else _decode_scopes(row.scopes),
-        hint=row.hint,
-        created_at=row.created_at,
         lifetime=None if row.lifetime_seconds is None else timedelta(seconds=row.lifetime_seconds),
-        expires_at=row.expires_at,
-        revoked_at=row.revoked_at,
-        last_used_at=row.last_used_at,
-        replaces=row.replaces,
     )

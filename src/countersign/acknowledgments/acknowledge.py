@@ -23,7 +23,8 @@ from countersign.acknowledgments.model import (
     VersionSource,
 )
 from countersign.acknowledgments.room import Acknowledgments
-from countersign.acknowledgments.write_together import Made, bound_as_now, write_together
+from countersign.acknowledgments.write_together import Made, bound_as_now, leave, write_together
+from countersign.db.bulk import do_late
 from countersign.errors import (
     EmptyInitials,
     InitialsCountMismatch,
@@ -128,7 +129,9 @@ def write_hosted(connection: Connection, made: Made) -> Receipt:
     """
     if bound_as_now(connection, [made]) != [made]:
         raise StorageUnavailable("The description of a party was changed at this moment.")
-    made.journal.write(connection, [made.record])
+    leave(connection, [made])
+    # What the caller does next may need it.
+    do_late(connection)
     return made.receipt
 
 

@@ -15,6 +15,7 @@ from countersign.access.key import Principal
 from countersign.acknowledgments.model import RecordView, StoredAcknowledgment
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
+from countersign.db.rows import of_row
 from countersign.db.tables import (
     acknowledgment_uses,
     disclosures,
@@ -120,11 +121,15 @@ def find(
 
 
 def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
-    values = row._asdict()
-    origin, index = values.pop("origin"), values.pop("leaf_index")
-    values |= {"mode": Mode(row.mode), "record": values.pop("body")}
-    values |= {"ack_id": values.pop("id"), "accepted_at": values.pop("at")}
-    return StoredAcknowledgment(**values, sealed=None if origin is None else Sealed(origin, index))
+    sealed = None if row.origin is None else Sealed(row.origin, row.leaf_index)
+    return of_row(
+        row,
+        StoredAcknowledgment,
+        ack_id=row.id,
+        accepted_at=row.at,
+        record=row.body,
+        sealed=sealed,
+    )
 
 
 async def find_one(room: Acknowledgments, who: Principal, ack_id: str) -> Acknowledgment:

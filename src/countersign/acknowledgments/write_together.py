@@ -1,8 +1,8 @@
 """Many acknowledgments in one statement, with all that is written with each.
 
-`Journal.write` and `keep_answers` do the same for any record, statement by statement: what is
-changed there is changed here. One statement for a batch spares PostgreSQL's round trips; on the
-embedded database the commit's thread does it without the interpreter, which goes on with requests.
+`Journal.write` and `keep_answers` do the same for other records, statement by statement. One
+statement for a batch spares PostgreSQL's round trips; on the embedded database the commit's thread
+does it without the interpreter, which goes on with requests.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Table
 
-from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.acknowledgments.model import Receipt
-from countersign.db.bulk import DriverStatement, Late, late_statements
+from countersign.db.bulk import DriverStatement, late_statements
 from countersign.db.tables import (
     disclosures,
     events,
@@ -141,12 +141,7 @@ _POSTGRESQL: Final = ", ".join(
 def write_together(connection: Connection, new: Sequence[Made]) -> Sequence[Receipt]:
     """Write acknowledgments that share a transaction, all of them on the database of one room."""
     new = bound_as_now(connection, new)
-    journal, late = new[0].journal, late_statements(connection)
-    if late is None:
-        journal.write(connection, [made.record for made in new])
-        keep_answers(connection, [made.kept for made in new if made.kept is not None])
-    else:
-        _leave(connection, late, journal, new)
+    leave(connection, new)
     return [made.receipt for made in new]
 
 
@@ -163,8 +158,11 @@ def bound_as_now(connection: Connection, new: Sequence[Made]) -> Sequence[Made]:
     ]
 
 
-def _leave(connection: Connection, late: Late, journal: Journal, new: Sequence[Made]) -> None:
+def leave(connection: Connection, new: Sequence[Made]) -> None:
     """Leave them to be written with the commit, and give them their places in the log."""
+    journal, late = new[0].journal, late_statements(connection)
+    if late is None:
+        raise ValueError("nothing would write what is left on this connection")
     rows: list[tuple[object, ...]] = []
     for mode in {made.record.mode for made in new}:
         own = [made for made in new if made.record.mode is mode]

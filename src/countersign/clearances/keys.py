@@ -19,6 +19,7 @@ from countersign.access.audit import AuditAction, write_audit
 from countersign.access.room import Access
 from countersign.clearances.model import LIFETIME_MAX
 from countersign.clearances.token import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
+from countersign.db.rows import rows
 from countersign.db.tables import clearance_keys
 from countersign.errors import CountersignError, InvalidArgument, UnknownKey
 from countersign.instant import from_ns
@@ -171,9 +172,5 @@ def _valid(keys: Sequence[ClearanceKey], now: datetime) -> list[ClearanceKey]:
 
 
 def _keys(connection: Connection, mode: Mode) -> list[ClearanceKey]:
-    rows = connection.execute(
-        select(clearance_keys)
-        .where(clearance_keys.c.mode == mode)
-        .order_by(clearance_keys.c.number)
-    )
-    return [ClearanceKey(**{**row, "mode": Mode(row["mode"])}) for row in rows.mappings()]
+    own = select(clearance_keys).where(clearance_keys.c.mode == mode)
+    return rows(connection, own.order_by(clearance_keys.c.number), ClearanceKey)

@@ -16,6 +16,7 @@ from countersign.clearances.clear import SHIPPING_FIELD
 from countersign.clearances.model import GrantedClearance
 from countersign.clearances.room import Clearances
 from countersign.clearances.token import order_digest, token_claims
+from countersign.db.rows import rows as of_all
 from countersign.db.tables import clearances, disclosures, fulfilments, records
 from countersign.errors import NotFound
 from countersign.evidence.disclosure import read_disclosure
@@ -180,8 +181,8 @@ def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredCleara
         reports[report.ack_id].append(report)
     ids = [row.id for row in rows]
     ids += [report.id for of_order in reports.values() for report in of_order]
-    found = connection.execute(_SELECT_RECORDS, {"ids": ids}) if ids else ()
-    stored = {r.id: msgspec.convert(r, StoredRecord, from_attributes=True) for r in found}
+    found = of_all(connection, _SELECT_RECORDS, StoredRecord, {"ids": ids}) if ids else ()
+    stored = {one.id: one for one in found}
     return [
         StoredClearance(
             record=stored[row.id],

@@ -42,7 +42,7 @@ def late_statements(connection: Connection) -> Late | None:
     """Where an act leaves statements that are done with the commit, of which it needs no result.
 
     On the embedded database they do not keep the event loop, on PostgreSQL they are sent together
-    with the commit. None: not on this connection, everything is to be done at once.
+    with the commit. None: this connection is not one of those that write.
     """
     late: Late | None = connection.get_execution_options().get(_LATE)
     return late

@@ -267,7 +267,7 @@ class EmbeddedWorker(HoldingWorker):
                 self._discard()
                 self._failure = _end_of(error)
                 if isinstance(translate(error), InternalError):
-                    # Done at once, its statements say which of them are in trouble.
+                    # Done apart, they say which of them are in trouble.
                     return [self._alone(call) for call in calls]
         assert self._failure is not None  # noqa: S101 - prepare() began, or failed
         return _apart(calls, self._failure, self._alone)
@@ -277,7 +277,9 @@ class EmbeddedWorker(HoldingWorker):
             return None  # its caller has got another answer
         try:
             with self.engine.connect() as connection:
+                allow_late(connection)
                 transaction, outcome = connection.begin(), _run(connection, [call])[0]
+                do_late(connection)
                 try:
                     transaction.commit()
                 except DBAPIError as error:

@@ -31,6 +31,7 @@ from sqlalchemy import (
 )
 
 from countersign.db.bulk import BulkInsert, DriverStatement
+from countersign.db.rows import of_row
 from countersign.db.tables import accounts, events, webhook_endpoints
 from countersign.events.model import EventType, NewEvent, Position, RecordedEvent
 from countersign.instant import to_ms
@@ -165,15 +166,11 @@ def after(
 
 
 def to_event(row: Row[*tuple[Any, ...]]) -> RecordedEvent:
-    return RecordedEvent(
+    return of_row(
+        row,
+        RecordedEvent,
         position=Position(row.tx, row.seq),
-        account_id=row.account_id,
-        mode=Mode(row.mode),
-        type=EventType(row.type),
-        object_id=row.object_id,
-        version=row.version,
         created_at=row.at,
-        triggered=row.triggered,
         reasons=_decode_reasons(row.reasons) if row.reasons else (),
     )
 

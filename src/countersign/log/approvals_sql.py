@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select
 
+from countersign.db.rows import row
 from countersign.db.tables import log_approvals, log_proposals, log_rosters
 from countersign.evidence.approval import Roster, make_roster
 
@@ -61,8 +62,7 @@ def add_proposal(connection: Connection, proposal: StoredProposal) -> None:
 def newest_proposal(connection: Connection) -> StoredProposal | None:
     """The last one that was made: an earlier one cannot be approved any more."""
     newest = select(log_proposals).order_by(log_proposals.c.id.desc()).limit(1)
-    row = connection.execute(newest).mappings().first()
-    return None if row is None else StoredProposal(**row)
+    return row(connection, newest, StoredProposal)
 
 
 def add_approval(

@@ -19,6 +19,7 @@ from sqlalchemy import (
     update,
 )
 
+from countersign.db.rows import row, rows
 from countersign.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
 from countersign.evidence.policy import Policy
 from countersign.ids import made_at_ms
@@ -36,8 +37,7 @@ _LOGS: Final = (
 
 def all_logs(connection: Connection) -> Sequence[Log]:
     """Every log, the newest epoch of a mode last."""
-    rows = connection.execute(_LOGS).mappings()
-    return [Log(**{**row, "mode": Mode(row["mode"])}) for row in rows]
+    return rows(connection, _LOGS, Log)
 
 
 def add_log(connection: Connection, log: Log, keys: Sequence[LogKey], note: bytes) -> bool:
@@ -57,13 +57,10 @@ def add_log(connection: Connection, log: Log, keys: Sequence[LogKey], note: byte
 
 def keys_of(connection: Connection, log_id: int) -> Sequence[LogKey]:
     """The keys of a log, oldest first; of those made together, the Ed25519 key first."""
-    rows = connection.execute(
-        select(log_keys)
-        .where(log_keys.c.log_id == log_id)
-        # The text of an ML-DSA-44 key is longer.
-        .order_by(log_keys.c.created_at, func.length(log_keys.c.vkey), log_keys.c.vkey)
-    )
-    return [LogKey(**row) for row in rows.mappings()]
+    # The text of an ML-DSA-44 key is longer.
+    age = log_keys.c.created_at, func.length(log_keys.c.vkey), log_keys.c.vkey
+    own = select(log_keys).where(log_keys.c.log_id == log_id).order_by(*age)
+    return rows(connection, own, LogKey)
 
 
 def add_keys(connection: Connection, keys: Sequence[LogKey], retires: datetime) -> None:
@@ -108,7 +105,7 @@ def larger_than(
 ) -> Sequence[StoredCheckpoint]:
     """The checkpoints of a log that are larger than this size, the smallest first."""
     larger = _of(log_id, checkpoints.c.size > size).order_by(checkpoints.c.size).limit(limit)
-    return [StoredCheckpoint(**row) for row in connection.execute(larger).mappings()]
+    return rows(connection, larger, StoredCheckpoint)
 
 
 def size_before(connection: Connection, log_id: int, moment: datetime) -> int:
@@ -209,12 +206,8 @@ def _meets(policy: Policy) -> ColumnElement[int]:
 
 def anchors_of(connection: Connection, log_id: int, size: int) -> Sequence[Anchor]:
     """Those of one checkpoint, by kind and name, the oldest first."""
-    rows = connection.execute(
-        select(anchors)
-        .where(anchors.c.log_id == log_id, anchors.c.size == size)
-        .order_by(anchors.c.kind, anchors.c.name, anchors.c.at)
-    )
-    return [Anchor(**row) for row in rows.mappings()]
+    own = select(anchors).where(anchors.c.log_id == log_id, anchors.c.size == size)
+    return rows(connection, own.order_by(anchors.c.kind, anchors.c.name, anchors.c.at), Anchor)
 
 
 def newest_anchor(
@@ -280,5 +273,4 @@ def _of(log_id: int, *conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 def _first(connection: Connection, query: Select[Any]) -> StoredCheckpoint | None:
-    row = connection.execute(query.limit(1)).mappings().one_or_none()
-    return None if row is None else StoredCheckpoint(**row)
+    return row(connection, query.limit(1), StoredCheckpoint)

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, func, insert, select
 from countersign.access.test_clocks import REAL_TIME, AccountClock
 from countersign.clock import Clock
 from countersign.db.database import Database
+from countersign.db.rows import of_row
 from countersign.db.tables import notice_events, notice_versions
 from countersign.errors import NoticeNotFound, NoticeNotReviewed, Refusal
 from countersign.instant import from_ns
@@ -76,10 +77,8 @@ def revision_of(connection: Connection) -> int:
 def published_versions(connection: Connection) -> Sequence[PublishedVersion]:
     """Every published version with its events, oldest first."""
     events: dict[tuple[str, str], list[NoticeEvent]] = {}
-    rows = connection.execute(select(notice_events).order_by(notice_events.c.id)).mappings()
-    for row in rows:
-        type_, details = LifecycleEvent(row["type"]), msgspec.json.decode(row["details"])
-        event = NoticeEvent(**{**row, "type": type_, "details": details})
+    for row in connection.execute(select(notice_events).order_by(notice_events.c.id)):
+        event = of_row(row, NoticeEvent, details=msgspec.json.decode(row.details))
         events.setdefault((event.notice_id, event.version), []).append(event)
     bodies = {(v.notice_id, v.version): v for v in connection.execute(select(notice_versions))}
     # A version without events was published after the events were read: it is seen next time.

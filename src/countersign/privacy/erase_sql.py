@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -13,7 +13,6 @@ from sqlalchemy import (
     Boolean,
     ColumnElement,
     Connection,
-    Row,
     Table,
     delete,
     insert,
@@ -29,6 +28,7 @@ from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sql import buyers_by_cbid, erased_name, write_buyer
 from countersign.checkout.store import erase_contents
+from countersign.db.rows import rows
 from countersign.db.tables import (
     EVENT_OF_BUYER,
     accounts,
@@ -109,7 +109,7 @@ def kept_until(record: Erasable, years: Mapping[str, int]) -> datetime | None:
 
 def find_records(connection: Connection, *conditions: ColumnElement[bool]) -> list[Erasable]:
     """The records for which this holds, of any account and mode."""
-    return [*map(to_erasable, connection.execute(SELECT_ERASABLE.where(*conditions)))]
+    return rows(connection, SELECT_ERASABLE.where(*conditions), Erasable)
 
 
 def find_buyer(connection: Connection, secret: DeploymentSecret, cbid: str) -> ErasableBuyer | None:
@@ -342,8 +342,3 @@ def delete_noted_copies(connection: Connection, noted: bytes) -> None:
 def chunks(ids: Sequence[str]) -> list[Sequence[str]]:
     """The ids in lists short enough for one statement."""
     return [ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK)]
-
-
-def to_erasable(row: Row[*tuple[Any, ...]]) -> Erasable:
-    """From a row of SELECT_ERASABLE."""
-    return msgspec.convert(row, Erasable, from_attributes=True)

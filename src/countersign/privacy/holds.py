@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Final
 
@@ -12,6 +12,7 @@ from sqlalchemy import Connection, insert, select, text, update
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.references import named, refer
 from countersign.access.secrets import DeploymentSecret
+from countersign.db.rows import rows
 from countersign.db.tables import accounts, buyers, disclosures, legal_holds, records, verifications
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.evidence.record import CBID_FIELD
@@ -109,11 +110,11 @@ def end_hold(connection: Connection, hold_id: str, at: datetime) -> bool:
 
 def list_holds(connection: Connection) -> Sequence[Hold]:
     """Every hold, oldest first, including ended ones; a buyer who is gone is not named."""
-    rows = connection.execute(select(legal_holds).order_by(legal_holds.c.id)).mappings().all()
-    shown = named(connection, [(row["subject"], row["reason"]) for row in rows])
+    holds = rows(connection, select(legal_holds).order_by(legal_holds.c.id), Hold)
+    shown = named(connection, [(hold.subject, hold.reason) for hold in holds])
     return [
-        Hold(**{**row, "subject": subject, "reason": reason})
-        for row, (subject, reason) in zip(rows, shown, strict=True)
+        replace(hold, subject=subject, reason=reason)
+        for hold, (subject, reason) in zip(holds, shown, strict=True)
     ]
 
 

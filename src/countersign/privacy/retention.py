@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from sqlalchemy import Connection
 
 from countersign.buyers.model import BuyerStatus
+from countersign.db.rows import of_row, rows
 from countersign.db.tables import disclosures, records, verification_evidence, verifications
 from countersign.ids import ACKNOWLEDGMENT, earliest_id
 from countersign.instant import from_ns, to_ms
@@ -69,7 +70,7 @@ def _acknowledgments(
         .order_by(records.c.id)
         .limit(_PAGE)
     )
-    found = map(sql.to_erasable, connection.execute(query))
+    found = rows(connection, query, Erasable)
     return [(record, sql.kept_until(record, years)) for record in found]
 
 
@@ -91,6 +92,6 @@ def _evidence(
         .limit(_PAGE)
     )
     return [
-        (sql.to_erasable(row), row.at + (kept if row.verified else other_kept))
+        (of_row(row, Erasable), row.at + (kept if row.verified else other_kept))
         for row in connection.execute(query)
     ]

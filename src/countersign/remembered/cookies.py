@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from typing import Final
 
+from countersign.db.rows import of_row
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.remembered import sql
@@ -33,7 +34,7 @@ async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
     access = room.buyers.access
     now = from_ns(access.clock.time_ns())
     row = await access.database.read(sql.find, mode, Kind.COOKIE, _lookup(room, value), now)
-    return None if row is None else sql.known(row)
+    return None if row is None else of_row(row, KnownBy)
 
 
 async def use_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:

@@ -16,6 +16,7 @@ import msgspec
 import structlog
 from sqlalchemy import Connection, Row
 
+from countersign.db.rows import of_row
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.remembered import sql
@@ -126,7 +127,7 @@ def _use(
         return NotKnown.COPIED
     changed = {"sign_count": count, "last_used_at": now, "expires_at": now + PASSKEY_KEPT}
     is_first = sql.used(connection, row.id, row, **changed)
-    return sql.known(row) if is_first else NotKnown.REFUSED
+    return of_row(row, KnownBy) if is_first else NotKnown.REFUSED
 
 
 class _Made(NamedTuple):

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-import msgspec
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from countersign.buyers.sql import buyers_by_cbid
+from countersign.db import rows
 from countersign.db.tables import buyers, remembered, remembered_uses
 from countersign.mode import Mode
 from countersign.remembered.model import KEPT_MAX, Kind, KnownBy, Use
 
 _c: Final = remembered.c
-_KNOWN: Final = tuple(KnownBy.__struct_fields__)
 
 
 def find(
@@ -32,8 +31,7 @@ def signed_in(connection: Connection, id_: str, since: datetime, now: datetime) 
     """The passkey that was used to sign in, unless it expired or its owner has signed out since."""
     stays = or_(_c.signed_out_at.is_(None), _c.signed_out_at < since)
     found = select(remembered).where(_c.id == id_, _c.expires_at > now, stays)
-    row = connection.execute(found).one_or_none()
-    return None if row is None else known(row)
+    return rows.row(connection, found, KnownBy)
 
 
 def sign_out(connection: Connection, id_: str, now: datetime) -> None:
@@ -85,17 +83,15 @@ def remove_by(connection: Connection, lookup: bytes) -> None:
 
 def all_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[KnownBy]:
     """What these buyers are remembered by, the newest first."""
-    columns = select(*(_c[name] for name in _KNOWN))
-    own = columns.where(_c.cbid.in_(cbids), _c.expires_at > now).order_by(_c.id.desc())
-    return [known(row) for row in connection.execute(own)]
+    own = select(remembered).where(_c.cbid.in_(cbids), _c.expires_at > now)
+    return rows.rows(connection, own.order_by(_c.id.desc()), KnownBy)
 
 
 def uses_of(connection: Connection, cbids: Sequence[str], limit: int) -> list[Use]:
     """Who asked about these buyers, the newest first."""
     u = remembered_uses.c
     columns = select(u.account_id, u.kind, u.verified, u.at).where(u.cbid.in_(cbids))
-    rows = connection.execute(columns.order_by(u.id.desc()).limit(limit))
-    return [msgspec.convert(row, Use, from_attributes=True) for row in rows]
+    return rows.rows(connection, columns.order_by(u.id.desc()).limit(limit), Use)
 
 
 def identifiers_of(connection: Connection, cbid: str) -> list[str]:
@@ -118,8 +114,3 @@ def delete_outdated(
         some = select(table.c.id).where(outdated).limit(limit)
         numbers.append(connection.execute(delete(table).where(table.c.id.in_(some))).rowcount)
     return max(numbers)
-
-
-def known(row: Row[*tuple[Any, ...]]) -> KnownBy:
-    """From a row that has its columns."""
-    return msgspec.convert({name: getattr(row, name) for name in _KNOWN}, KnownBy)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
 
+from countersign.db.rows import row, rows
 from countersign.db.tables import data_keys, deployment
 
 COPIES_REMAIN: Final = "erased_copies"
@@ -52,10 +53,8 @@ def not_wrapped_with(
     connection: Connection, key_encryption_id: bytes, limit: int
 ) -> Sequence[WrappedKey]:
     """Keys that are wrapped with another key-encryption key than this."""
-    rows = connection.execute(
-        select(data_keys).where(_WRAPPED_WITH.is_distinct_from(key_encryption_id)).limit(limit)
-    )
-    return [WrappedKey(**row) for row in rows.mappings()]
+    others = select(data_keys).where(_WRAPPED_WITH.is_distinct_from(key_encryption_id))
+    return rows(connection, others.limit(limit), WrappedKey)
 
 
 def replace(connection: Connection, key: WrappedKey, wrapped: bytes) -> None:
@@ -80,5 +79,4 @@ def noted_copies(connection: Connection) -> bytes | None:
 
 
 def _one(connection: Connection, query: Select[Any]) -> WrappedKey | None:
-    row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else WrappedKey(**row)
+    return row(connection, query, WrappedKey)

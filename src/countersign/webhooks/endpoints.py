@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from countersign.access.audit import Audit, AuditAction, write_audit
 from countersign.access.idempotency import Remember, keep_answer
+from countersign.db.rows import of_row
 from countersign.db.tables import accounts, webhook_deliveries, webhook_endpoints, webhook_secrets
 from countersign.errors import (
     InvalidRequest,
@@ -222,20 +223,21 @@ async def rotate_secret(
 def find_endpoints(connection: Connection, *conditions: ColumnElement[bool]) -> list[Endpoint]:
     """The endpoints that meet all conditions and are not deleted, oldest first."""
     query = select(webhook_endpoints).where(_e.deleted_at.is_(None), *conditions).order_by(_e.id)
-    rows = connection.execute(query).all()
-    secrets: dict[str, list[EndpointSecret]] = {row.id: [] for row in rows}
+    found = connection.execute(query).all()
+    secrets: dict[str, list[EndpointSecret]] = {row.id: [] for row in found}
     if secrets:
         query = select(webhook_secrets).where(_s.endpoint_id.in_(secrets)).order_by(_s.id.desc())
         for row in connection.execute(query):
-            secret = msgspec.convert(row, EndpointSecret, from_attributes=True)
-            secrets[row.endpoint_id].append(secret)
-    found = []
-    for row in rows:
-        values = {str(name): value for name, value in row._asdict().items()}
-        values["event_types"] = msgspec.json.decode(row.event_types or "null")
-        values["secrets"] = secrets[row.id]
-        found.append(msgspec.convert(values, Endpoint))
-    return found
+            secrets[row.endpoint_id].append(of_row(row, EndpointSecret))
+    return [
+        of_row(
+            row,
+            Endpoint,
+            event_types=msgspec.json.decode(row.event_types or "null"),
+            secrets=secrets[row.id],
+        )
+        for row in found
+    ]
 
 
 def lock_endpoint(
