@@ -111,13 +111,6 @@ async def initialise(
 
     Makes the data directory, the schema and the secret key, and publishes the shipped notices.
     `time_stamps` are the authorities to ask from now on, by name; None: as before.
-
-    Raises:
-        InvalidConfiguration: the data directory or a key file in it cannot be made.
-        DatabasePermissionDenied: there is something to make, and the role may not.
-        WrongSecretKey: the database was initialised with another secret, or the file is gone.
-        SchemaMismatch, StorageUnavailable, UnsupportedSqlite: see `db.schema`.
-        NoticeVersionConflict: a shipped notice has changed.
     """
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -148,13 +141,7 @@ async def open_deployment(
     entropy: Entropy | None = None,
     turn: Turn | None = None,
 ) -> AsyncIterator[Deployment]:
-    """Open an initialised deployment; `turn` is shared with the other workers of a server.
-
-    Raises:
-        NotInitialised, SchemaMismatch: `countersign init` has to run first.
-        WrongSecretKey: the secret key file is not that of the database.
-        StorageUnavailable: the database cannot be reached.
-    """
+    """Open an initialised deployment; `turn` is shared with the other workers of a server."""
     clock, entropy = clock or SystemClock(), entropy or os.urandom
     url = database_url(settings.database_url, settings.data_dir)
     schema.check(url)

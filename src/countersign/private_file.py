@@ -21,11 +21,7 @@ def loose_mode(path: Path) -> int:
 
 
 def write_key_file(path: Path, text: str) -> None:
-    """Write a new key file under another name, then link it in place: whole, or not at all.
-
-    Raises:
-        InvalidConfiguration: it cannot be written.
-    """
+    """Write a new key file under another name, then link it in place: whole, or not at all."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with draft(path, text.encode("ascii")) as new:

@@ -86,12 +86,7 @@ def all_accounts(connection: Connection) -> Sequence[Account]:
 
 
 async def create_account(access: Access, name: str) -> Account:
-    """A new account.
-
-    Raises:
-        InvalidArgument: the name is not usable.
-        AccountExists: the name is taken, also in other case.
-    """
+    """A new account."""
     return await access.database.write(_create, access, checked_account_name(name))
 
 

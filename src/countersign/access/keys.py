@@ -67,10 +67,6 @@ async def rotate_key(access: Access, key_id: str, overlap: timedelta) -> NewKey:
     """A successor with the same scopes; the old key works until the overlap ends.
 
     The successor has the lifetime that the old key was created with, counted from now.
-
-    Raises:
-        UnknownKey: there is no such key.
-        KeyNotUsable: the old key is revoked or expired.
     """
 
     def rotate(connection: Connection) -> NewKey:

@@ -72,12 +72,7 @@ def _is_written_as_browsers_do(host: str) -> bool:
 
 
 async def add_origin(access: Access, id_or_name: str, text: str) -> str:
-    """Register an origin; returns it as browsers write it. Nothing happens if it is registered.
-
-    Raises:
-        InvalidArgument: it is none.
-        UnknownAccount: there is no such account.
-    """
+    """Register an origin; returns it as browsers write it. Nothing happens if it is registered."""
     origin = _checked(text)
     account = await find_account(access, id_or_name)
     audit = access.audit.entry(AuditAction.ORIGIN_ADDED, account.id, origin=origin)
@@ -86,12 +81,7 @@ async def add_origin(access: Access, id_or_name: str, text: str) -> str:
 
 
 async def remove_origin(access: Access, id_or_name: str, text: str) -> str:
-    """Take an origin away; sessions that exist keep it.
-
-    Raises:
-        InvalidArgument: it is none, or is not registered.
-        UnknownAccount: there is no such account.
-    """
+    """Take an origin away; sessions that exist keep it."""
     origin = _checked(text)
     account = await find_account(access, id_or_name)
     audit = access.audit.entry(AuditAction.ORIGIN_REMOVED, account.id, origin=origin)

@@ -161,12 +161,7 @@ _VALUE: Final = "secret_check"
 
 
 def make_secret(path: Path, url: URL, entropy: Entropy) -> None:
-    """Make the secret key file of a new deployment, and check it.
-
-    Raises:
-        InvalidConfiguration: it cannot be written.
-        WrongSecretKey: see `open_secret`.
-    """
+    """Make the secret key file of a new deployment, and check it."""
     if not path.exists() and not schema.has_value(url, _VALUE):
         write_key_file(path, DeploymentSecret.new_text(entropy(SECRET_BYTES)))
     open_secret(path, url)

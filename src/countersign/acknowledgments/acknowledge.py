@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from io import BytesIO
@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.access.idempotency import IdempotencyEntry
+from countersign.access.idempotency import Remember
 from countersign.access.key import Principal
 from countersign.access.test_clocks import REAL_TIME, AccountClock
 from countersign.acknowledgments.model import (
@@ -77,7 +77,7 @@ class _Order(msgspec.Struct, kw_only=True):
     clock: AccountClock
     key: DataKey
     entropy: bytes = b""
-    entry: Callable[[bytes], IdempotencyEntry] | None
+    entry: Remember[bytes]
     process: Process | None = None
     """How it was made, if it is hosted."""
 
@@ -89,7 +89,7 @@ async def acknowledge(
     submission: Submission,
     *,
     clock: AccountClock = REAL_TIME,
-    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+    entry: Remember[bytes] = None,
 ) -> Receipt:
     """Store an acknowledgment of this notice version; durable when this returns.
 
@@ -142,7 +142,7 @@ async def _order(
     submission: Submission,
     *,
     clock: AccountClock,
-    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+    entry: Remember[bytes] = None,
     process: Process | None = None,
 ) -> _Order:
     """The acknowledgment of this moment, if it is in order."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.access.idempotency import Remember, keep_answers
 from countersign.access.key import Principal
 from countersign.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.buyers.rules import VerificationRules, zip5
@@ -82,14 +82,14 @@ class _Item(NamedTuple):
     fresh: bool
     """Whether the notices are those of now."""
     input_required: bool
-    entry: Callable[[bytes], IdempotencyEntry] | None
+    entry: Remember[bytes]
 
 
 async def clear_order(
     room: Clearances,
     who: Principal,
     order: ClearanceRequest,
-    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+    entry: Remember[bytes] = None,
     *,
     input_required: bool = False,
 ) -> Cleared:

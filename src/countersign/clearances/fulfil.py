@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
-from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.key import Principal
 from countersign.clearances.read import (
     CARRIER_FIELD,
@@ -58,18 +58,12 @@ async def fulfil_order(
     who: Principal,
     clearance_id: str,
     reported: FulfilmentRequest,
-    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+    entry: Remember[bytes] = None,
 ) -> FulfilmentReceipt:
     """Write down what was done; the order is closed once all that it requires is reported.
 
     A closed order still takes what was not reported before. A report that adds nothing gets the
     receipt of the report that it repeats.
-
-    Raises:
-        NotFound: there is no such clearance of this account and mode.
-        ClearanceNotGranted: the order was not cleared.
-        FulfilmentContradicted: an earlier report says otherwise.
-        Erased: the report has personal fields, and those of the order were erased.
     """
     facts = _facts(reported)
     receipt = None
@@ -101,7 +95,7 @@ async def _write(
     earlier: list[_Reported],
     facts: Mapping[str, Json],
     *,
-    entry: Callable[[bytes], IdempotencyEntry] | None,
+    entry: Remember[bytes],
 ) -> FulfilmentReceipt | None:
     """The receipt; None if another report was written after `earlier` was read."""
     decided = decided_in(stored.record.body)
@@ -133,8 +127,7 @@ async def _write(
         receipt = FulfilmentReceipt(
             fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
         )
-        if entry is not None:
-            keep_answers(connection, [entry(encode(receipt))])
+        keep_answer(connection, entry, encode(receipt))
         return receipt
 
     def add(connection: Connection, *, closes: bool) -> str:

@@ -186,11 +186,7 @@ def say_if_local(origin: str) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something that cannot be undone.
-
-    Raises:
-        click.Abort: the operator declined.
-    """
+    """Ask before something that cannot be undone."""
     if not yes:
         click.confirm(question, abort=True, err=True)
 

@@ -81,11 +81,7 @@ class Purpose(Enum):
 
 
 def database_url(configured: str | None, data_dir: Path) -> URL:
-    """The SQLAlchemy URL: the embedded default, or PostgreSQL through psycopg 3.
-
-    Raises:
-        InvalidConfiguration: the URL is for neither.
-    """
+    """The SQLAlchemy URL: the embedded default, or PostgreSQL through psycopg 3."""
     if configured is None:
         return URL.create("sqlite", database=str(data_dir / SQLITE_FILE))
     try:
@@ -127,11 +123,7 @@ def without_busy_timeout(connection: Connection) -> Connection:
 
 
 def open_engine(url: URL, purpose: Purpose) -> Engine:
-    """An engine for one purpose; nothing is connected yet.
-
-    Raises:
-        UnsupportedSqlite: no SQLite that is new enough was found.
-    """
+    """An engine for one purpose; nothing is connected yet."""
     if is_embedded(url):
         return _open_sqlite(url, purpose)
     options: dict[str, Any] = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}

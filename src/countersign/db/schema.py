@@ -53,14 +53,7 @@ _DIFFERENT: Final = (
 
 
 def upgrade(url: URL) -> bool:
-    """Bring the database to this release's schema; False if it is there already.
-
-    Raises:
-        SchemaMismatch: the database belongs to a newer release or to a development version, or
-            differs from what its revision makes. Nothing was changed.
-        DatabasePermissionDenied: the role of this URL does not own the tables.
-        StorageUnavailable: the database cannot be reached.
-    """
+    """Bring the database to this release's schema; False if it is there already."""
     with connected(url, Purpose.READ) as connection:
         if _refuse_unknown(connection) == _revisions()[-1]:
             _refuse_different(connection)
@@ -93,14 +86,7 @@ def migrate(connection: Connection, to: str = "head") -> None:
 
 
 def check(url: URL) -> None:
-    """Refuse a database that this release cannot serve.
-
-    Raises:
-        NotInitialised: it has no schema.
-        SchemaMismatch: it is older or newer than this release, of a development version, or
-            differs from what its revision makes.
-        StorageUnavailable: it cannot be reached.
-    """
+    """Refuse a database that this release cannot serve."""
     if is_embedded(url) and not Path(url.database or "").exists():
         raise NotInitialised
     with connected(url, Purpose.READ) as connection:

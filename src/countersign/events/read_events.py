@@ -46,10 +46,6 @@ async def list_events(
 
     No event is left out. With a type, a page can have few or no events although there is a next
     one. To continue later, keep the id of the last event: it is the cursor.
-
-    Raises:
-        InvalidRequest: `after` is not the id of an event of this account and mode.
-        CursorExpired: that event is so old that some after it may have been deleted.
     """
     account_id, mode = principal.account_id, principal.mode
     position = None

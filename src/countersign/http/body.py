@@ -221,11 +221,7 @@ _DIGITS_MAX: Final = 16
 
 
 def read_query(query_string: bytes, kind: type[Q] | None) -> Q | None:
-    """The query as this type; None: there may be no parameters.
-
-    Raises:
-        InvalidRequest: a parameter is unknown, repeated, badly encoded or not valid.
-    """
+    """The query as this type; None: there may be no parameters."""
     if not query_string:
         return None if kind is None else _left_out(kind)
     if kind is None:

@@ -15,11 +15,7 @@ _ONCE: Final = (b"authorization", b"content-type", b"idempotency-key")
 
 
 def refuse_repeated(call: Call) -> None:
-    """A proxy may have used the first of two; this server would use the last.
-
-    Raises:
-        InvalidRequest: a header of which there can be only one is there twice.
-    """
+    """A proxy may have used the first of two; this server would use the last."""
     names = [name for name, _ in call.raw_headers]
     for name in _ONCE:
         if names.count(name) > 1:
@@ -27,11 +23,7 @@ def refuse_repeated(call: Call) -> None:
 
 
 def bearer(call: Call) -> bytes:
-    """The token of `Authorization: Bearer …`; the scheme in any letter case (RFC 6750 §2.1).
-
-    Raises:
-        Unauthorized: there is none.
-    """
+    """The token of `Authorization: Bearer …`; the scheme in any letter case (RFC 6750 §2.1)."""
     value = call.headers.get(b"authorization", b"")
     scheme, _, token = value.strip().partition(b" ")
     token = token.strip()

@@ -258,9 +258,6 @@ async def refuse_changed(room: Notices) -> None:
 
     A file that is gone is passed over, and one that holds another version: it is no longer the file
     of a published version.
-
-    Raises:
-        NoticeFileChanged: with every such file.
     """
     published = await room.log.access.database.read(published_versions)
     sources = {version.events[0].details.get(_SOURCE, "") for version in published}

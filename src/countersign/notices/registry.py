@@ -152,9 +152,6 @@ class Registry:
 
         A refusal is given only after a fresh look: what an operator just published, reviewed or
         completed counts at once.
-
-        Raises:
-            NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: see `version_in_force`.
         """
         known = await self._snapshot.get()
         found = None if clock.ahead else known.in_force.get((notice_id, mode))
@@ -168,12 +165,7 @@ class Registry:
             return known.look_up(notice_id, mode, clock.at(self.now()), remember=real)
 
     async def version_for(self, notice_id: str, version: str, mode: Mode) -> NoticeEdition:
-        """One version, in force or not, as keys of this mode may see it: live keys only reviewed.
-
-        Raises:
-            NoticeNotFound: there is no such notice, or no such version of it.
-            NoticeNotReviewed: no one has reviewed it (live only).
-        """
+        """One version, in force or not, as keys of this mode see it: live keys only reviewed."""
         for found in await self.versions(notice_id):
             if found.content.version == version:
                 if mode is Mode.LIVE and found.review is None:

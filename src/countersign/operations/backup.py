@@ -59,10 +59,6 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> No
 
     The file `shred_keys` is replaced whole; None: a new one in the directory. By the time `made_ns`
     a file of shred keys is compared with a backup.
-
-    Raises:
-        BackupFailed: the database is not the embedded one, the directory is not empty, or it
-            cannot be written. What was there before is there still, and nothing else.
     """
     if not is_embedded(url):
         raise BackupFailed(
@@ -104,10 +100,6 @@ def restore(source: Path, url: URL, shred_keys: Path | None) -> Restored:
 
     `shred_keys` is the newest file of shred keys; None: that of the backup, if it has one. Without
     shred keys nothing personal can be read.
-
-    Raises:
-        BackupFailed: the database is not the embedded one, a file is missing or broken, or there
-            is a database already.
     """
     if not is_embedded(url):
         raise BackupFailed(

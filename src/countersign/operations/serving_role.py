@@ -70,13 +70,7 @@ def grants(role: str) -> list[str]:
 
 
 def grant(url: URL, role: str) -> None:
-    """Run the statements of `grants` as the role that this URL names.
-
-    Raises:
-        DatabasePermissionDenied: it does not own the tables.
-        InvalidConfiguration: the database is the embedded one, or has no such role or tables.
-        StorageUnavailable: the database cannot be reached.
-    """
+    """Run the statements of `grants` as the role that this URL names."""
     if is_embedded(url):
         raise InvalidConfiguration("The embedded database has no roles.")
     try:
@@ -88,13 +82,7 @@ def grant(url: URL, role: str) -> None:
 
 
 def check_rights(url: URL) -> None:
-    """Find out whether the role that this URL names may do all that a server does.
-
-    Raises:
-        DatabasePermissionDenied: with every right that is missing; missing tables are reported
-            by `schema.check`.
-        StorageUnavailable: the database cannot be reached.
-    """
+    """Find out whether the role that this URL names may do all that a server does."""
     wanted = [
         (table, right, column.rstrip(")"))
         for table, rights in RIGHTS.items()

@@ -32,10 +32,6 @@ async def place_hold(privacy: Privacy, subject: str, reason: str) -> Hold:
     On any record of an order, it keeps what the order needs: acknowledgment, clearances, reports
     of its fulfilment, and the identity check that it rests on. On a buyer, it also keeps the
     orders that name the buyer, of every account.
-
-    Raises:
-        UnknownSubject: there is nothing with this identifier.
-        InvalidArgument: no reason is given.
     """
     reason = reason.strip()
     if not reason:

@@ -92,9 +92,6 @@ async def inform(
     """Whether this buyer is verified for this account now.
 
     If so, there is a record of it to write, which the check names as its `verification`.
-
-    Raises:
-        RateLimited: too many ZIP codes tried for one buyer.
     """
     check = await judge_known(room.buyers, account_id, known.mode, known.cbid, shipping_zip)
     access = room.buyers.access

@@ -109,11 +109,7 @@ class BuyerVisit:
 
 
 async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
-    """The visit of a browser.
-
-    Raises:
-        InvalidRequest: the query is not well formed.
-    """
+    """The visit of a browser."""
     access = room.checkout.access
     try:
         query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)

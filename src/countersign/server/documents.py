@@ -37,11 +37,7 @@ _templates: Final = Environment(
 
 
 def document(path: str) -> Reply:
-    """What is served at this path; rendered when it is first asked for.
-
-    Raises:
-        NotFound: there is no such page.
-    """
+    """What is served at this path; rendered when it is first asked for."""
     if path in _PAGES:
         return _page(path)
     found = _site().get(path)

@@ -97,11 +97,7 @@ class Visits:
         self._accounts = RateLimiter(of_account, clock, arrivals)
 
     def count(self, session: str, account: str) -> None:
-        """Count one request; what its session may not ask is not counted for its account.
-
-        Raises:
-            RateLimited: there were too many.
-        """
+        """Count one request; what its session may not ask is not counted for its account."""
         for limiter, name in ((self._sessions, session), (self._accounts, account)):
             wait, _ = limiter.admit(name)
             if wait:

@@ -14,11 +14,7 @@ _UNREAD_MILLISECONDS_MAX: Final = 30_000
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Listen with other sockets of this server: the kernel shares connections out among them.
-
-    Raises:
-        AddressInUse: another server listens there already, or the address cannot be used.
-    """
+    """Listen with other sockets of this server: the kernel shares connections out among them."""
     listening = _bound(host, port, shared=True)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         # Accepted connections inherit it (tcp(7)): Linux then ends one whose window stays closed,
@@ -29,11 +25,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def refuse_taken(host: str, port: int) -> None:
-    """Find out beforehand: the server itself would share the port with another one in silence.
-
-    Raises:
-        AddressInUse: something listens there already.
-    """
+    """Find out beforehand: the server itself would share the port with another one in silence."""
     _bound(host, port).close()
 
 

@@ -59,10 +59,6 @@ async def serve(
         deployment: what to serve.
         ready: called once, when the server is about to accept connections.
         worker: which of several processes this is; None: it is the only one.
-
-    Raises:
-        AddressInUse: the host and port are taken, or those of the metrics.
-        NoticeFileChanged: the file of a published notice version holds other words now.
     """
     settings = deployment.settings
     if worker is None:
@@ -157,11 +153,7 @@ def _loops(
 
 
 async def _serve_metrics(app: App, host: str, port: int, worker: Worker | None) -> dict[str, _Loop]:
-    """Serve what this process has counted, or all workers; what to do for that in the background.
-
-    Raises:
-        AddressInUse: the host and port are taken.
-    """
+    """Serve what this process or all workers have counted; what to do for it in the background."""
     metrics: Collector = app.metrics
     loops: dict[str, _Loop] = {}
     if worker is not None:
