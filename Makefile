@@ -80,7 +80,7 @@ openapi: $(VENV)/.runtime ## Write spec/openapi.json from the route table
 	mv spec/openapi.json.new spec/openapi.json
 
 clients: $(VENV)/.dev ## Write types, errors and operations of clients/ from spec/openapi.json
-	$(BIN)/python -m tools.clients
+	$(BIN)/python -m tools.write_clients
 
 # It changes no migration: write one first, see CONTRIBUTING.md.
 schema: $(VENV)/.dev ## Note what the migrations make, after one was added for a change of db/tables.py

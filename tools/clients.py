@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,19 +247,3 @@ def description_of(schema: Mapping[str, Any]) -> str:
 def class_of(text: str) -> str:
     """`rate_limited` → `RateLimited`."""
     return "".join(word.capitalize() for word in text.split("_"))
-
-
-def main() -> None:
-    from tools import clients_python, clients_typescript  # noqa: PLC0415 - they read this module
-
-    document = Document(json.loads((ROOT / "spec" / "openapi.json").read_bytes()))
-    for path, text in {
-        **clients_python.files(document),
-        **clients_typescript.files(document),
-    }.items():
-        (ROOT / path).write_text(text, encoding="utf-8")
-        sys.stderr.write(f"{path}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TypeGuard
@@ -25,6 +26,7 @@ class Module:
     tree: ast.Module
 
 
+@cache
 def modules_of(package: Path) -> list[Module]:
     """Every module under a package's folder."""
     return [_read(package, path) for path in sorted(package.rglob("*.py"))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import textwrap
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -18,10 +19,14 @@ from tests.unit.house import (
     protocols_of,
 )
 
+ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = Path(countersign.__file__).parent
-CODE_MAX: Final = 38_000
-"""Lines of statements, signatures, fields and constants: room for deadlines, places by account and
-complete erasing, on top of 34,859. It is only lowered from here, whenever the code has shrunk."""
+# What an operator runs: the service, and the package of evidence that it stands on.
+COUNTED: Final = (SOURCE, *(ROOT / "packages" / "evidence" / "src").glob("countersign_*"))
+CODE_MAX: Final = 37_300
+"""Lines of statements, signatures, fields and constants of the service and the package of evidence
+together; docstrings, comments, imports and blank lines are free. It is only lowered, whenever the
+code has shrunk: delete before you add."""
 MODULE_LINES_MAX: Final = 500
 """A longer module holds two things."""
 MEDIAN_LINES: Final = range(90, 201)
@@ -30,6 +35,8 @@ PROTOCOLS_MAX: Final = 12
 """Only where there are several implementations, or where one comes from outside the package."""
 LONG: Final = ("offline/", "db/tables.py", "errors.py")
 """A verifier is one file, to be read from top to bottom; a table of declarations has no parts."""
+PACKAGES: Final = ("src/*", "packages/*/src/*", "clients/*/src/*", "integrations/*/src/*", "tools")
+"""Where packages are whose modules are read one after the other."""
 ELSEWHERE: Final = ("conformance", "simulat")
 """Tools are packages next to the service: see docs/decisions/0036."""
 
@@ -49,9 +56,13 @@ def made(tmp_path: Path, **sources: str) -> list[Module]:
     return modules_of(package)
 
 
-def test_the_service_is_small(modules: list[Module]) -> None:
-    """Operators and auditors read all of it."""
-    assert sum(module.code for module in modules) <= CODE_MAX
+def test_service_and_evidence_are_small() -> None:
+    """Operators and auditors read all of it; comments cost nothing, so that none is left out."""
+    rooms: Counter[str] = Counter()
+    for root in COUNTED:
+        for module in modules_of(root):
+            rooms[f"{root.name}/{module.place.partition('/')[0]}"] += module.code
+    assert rooms.total() <= CODE_MAX, rooms.most_common(15)
 
 
 def test_no_module_is_long(modules: list[Module]) -> None:
@@ -76,9 +87,13 @@ def test_there_are_few_protocols(modules: list[Module]) -> None:
     assert len(found) <= PROTOCOLS_MAX, found
 
 
-def test_no_imports_go_in_a_circle(modules: list[Module]) -> None:
-    """Each module can be read after those that it imports."""
-    assert circle_of_imports(modules) == []
+def test_no_imports_go_in_a_circle() -> None:
+    """Each module can be read after those that it imports, also those of tools and packages."""
+    roots = [path.parent for place in PACKAGES for path in ROOT.glob(f"{place}/__init__.py")]
+    assert {SOURCE.name, "tools", "countersign_client"} <= {root.name for root in roots}
+    assert {root.name: circle_of_imports(modules_of(root)) for root in roots} == {
+        root.name: [] for root in roots
+    }
 
 
 def test_a_name_of_a_type_means_one_thing(modules: list[Module]) -> None:
