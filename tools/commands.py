@@ -6,13 +6,17 @@ It is made from the commands themselves, and is all that `countersign --help` ne
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from inspect import cleandoc
+from typing import Any
 
 import click
 
-from countersign.root import PACKAGED, PLACES, TABLE, packaged_command
+from countersign.http.commands import command_of
+from countersign.http.route import Route
+from countersign.root import GROUPS, PACKAGED, PLACES, TABLE, packaged_command
+from countersign.server.routes import ROUTES
 
 
 def table() -> dict[str, dict[str, str]]:
@@ -22,9 +26,23 @@ def table() -> dict[str, dict[str, str]]:
         module, _, name = place.partition(":")
         declared = getattr(import_module(f"countersign.{module}"), name)
         rows |= dict(_rows(declared, path, place))
+    rows |= {name: {"help": help_} for name, help_ in GROUPS.items()} | operations(ROUTES)
     for name in PACKAGED:
         rows[name] = {"help": _help(packaged_command(name))}
     return dict(sorted(rows.items()))
+
+
+def operations(routes: Iterable[Route[Any]]) -> dict[str, dict[str, str]]:
+    """The rows of the commands that these routes declare, at the `ROUTES` of their modules."""
+    return {
+        declared.name: {
+            "help": _help(command_of(route, declared)),
+            "place": f"{route.handler.__module__.removeprefix('countersign.')}:ROUTES "
+            + declared.name,
+        }
+        for route in routes
+        for declared in route.commands
+    }
 
 
 def _rows(command: click.Command, path: str, place: str) -> Iterator[tuple[str, dict[str, str]]]:

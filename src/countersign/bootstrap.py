@@ -188,6 +188,8 @@ async def open_deployment(
             client_ip_header=settings.client_ip_header,
             trusted_proxies=settings.trusted_proxies,
         )
+        webhooks = open_webhooks(access, events, vault, settings)
+        stack.push_async_callback(webhooks.sender.close)
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -205,7 +207,7 @@ async def open_deployment(
             remembered=remembered,
             checkout=checkout,
             self_service=SelfService(checkout=checkout, privacy=privacy),
-            webhooks=open_webhooks(access, events, vault, settings),
+            webhooks=webhooks,
             sandbox=SandboxRoom(buyers=buyers, events=events),
             operations=open_operations(settings, notices, log_room.heads),
         )

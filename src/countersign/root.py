@@ -33,7 +33,6 @@ PLACES: Final = {
     "buyers": "buyers.commands:buyers",
     "buyers verification-sessions": "checkout.verification_commands:verification_sessions",
     "certification": "server.certification_command:certification",
-    "checkout-sessions": "checkout.commands:checkout_sessions",
     "clearances": "clearances.commands:clearances",
     "database": "operations.commands:database",
     "dev": "server.commands:dev",
@@ -52,12 +51,21 @@ PLACES: Final = {
     "retention": "privacy.commands:retention",
     "serve": "server.commands:serve",
     "sign-pdf": "dossiers.sign_pdf:sign_pdf",
-    "test": "sandbox.commands:test_helpers",
     "vault": "vault.commands:vault",
     "verify": "dossiers.verify_command:verify",
-    "webhooks": "webhooks.commands:webhooks",
+    "webhooks listen": "webhooks.listen:listen",
 }
-"""In which module each command or group is declared, under which name."""
+"""In which module each command or group is declared, under which name; operations have theirs at
+their routes."""
+GROUPS: Final = {
+    "checkout-sessions": "Links by which one buyer initials a notice for one order.",
+    "test": "The sandbox of an account: its clock, buyers, events and faults. Never live.",
+    "test buyer": "The buyers of the sandbox.",
+    "test clock": "The test clock, which puts the sandbox ahead of real time.",
+    "test fault": "Simulated faults of the identity provider in the sandbox.",
+    "webhooks": "Webhook endpoints and their deliveries.",
+}
+"""The groups of the commands that operations have."""
 PACKAGED: Final = {
     "simulate-provider": "countersign-simulators",
     "conformance": "countersign-conformance",
@@ -86,10 +94,14 @@ class Later(click.Command):
 
 
 def command_at(place: str) -> click.Command:
-    """The command of a place: a module, a name in it, and names below that."""
+    """The command of a place: a module, a group or routes in it, and names below that."""
     module, _, names = place.partition(":")
     first, *inner = names.split()
     found = getattr(import_module(f"countersign.{module}"), first)
+    if isinstance(found, tuple):
+        from countersign.http.commands import command_among  # noqa: PLC0415 - as above
+
+        return command_among(found, " ".join(inner))
     for name in inner:
         found = found.commands[name]
     command: click.Command = found

@@ -19,6 +19,8 @@ NO_ENTRY = (
 READING = ("list", "show", "status", "check", "diff", "deliveries", "queue", "requirements")
 NEW = ("restore", "init")
 """These make a deployment."""
+NOTED = {"add", "change", "delete", "disable", "enable", "rotate-secret"}
+"""Of the commands of webhook endpoints; a key does the same by the API, and is not noted."""
 
 
 def everything_in(data_dir: Path) -> dict[str, Any]:
@@ -50,6 +52,8 @@ def test_without_its_entry_nothing_is_done(
     connection.close()
     before = everything_in(bench.data_dir)
     done = bench.run(*command.split(), *arguments, check=False)
+    group, _, act = command.partition(" ")
+    assert done.returncode or not (group == "webhooks" and act in NOTED)
     if done.returncode:
         assert everything_in(bench.data_dir) == before
         assert done.stdout == ""

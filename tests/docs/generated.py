@@ -14,9 +14,8 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
-from countersign.root import TABLE, Later
+from countersign.root import Later
 from countersign.root import main as command_line
-from tools.commands import table_text
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = DOCS / "cli.md"
@@ -82,7 +81,6 @@ def component_guide() -> str:
 
 def write() -> None:
     """Write the pages."""
-    TABLE.write_text(table_text(), encoding="utf-8")
     CLI.write_text(cli_page(), encoding="utf-8")
     COMPONENT_GUIDE.write_text(component_guide(), encoding="utf-8")
 

@@ -61,7 +61,7 @@ def test_the_clock_is_shown_advanced_and_reset(shop: Shop) -> None:
     [
         (("--by", "4000d"), "invalid_request"),
         (("--to", "2020-01-01T00:00:00Z"), "invalid_request"),
-        (("--to", "tomorrow"), "invalid_argument"),
+        (("--to", "tomorrow"), "invalid_request"),
         ((), "invalid_request"),
         (("--by", "1d", "--to", "2999-01-01T00:00:00Z"), "invalid_request"),
     ],
@@ -81,7 +81,6 @@ def test_a_buyer_is_put_in_a_state(shop: Shop) -> None:
         *("--reason", "zip_mismatch", "--reason", "document_expired"),
     )
     assert told["reasons"] == ["zip_mismatch", "document_expired"]
-    assert told["livemode"] is False
     assert status(shop.client, cbid)["status"] == "failed"
     assert len(events(shop.client, "buyer.failed")) == 1
     stranger = shop.bench.account(f"stranger to {shop.account}")
@@ -124,7 +123,8 @@ def test_faults_are_planned_shown_and_cleared(shop: Shop) -> None:
     assert shop.read("fault", "clear", shop.account) == none
     assert ok(judge())["status"] == "verified"
     said = shop.bench.refused("test", "fault", "set", shop.account, "timeout", "--delay", "16s")
-    assert "15 seconds" in said
+    assert "15" in said
+    assert "(--delay)" in said
 
 
 def test_an_account_that_does_not_exist_is_named(shop: Shop) -> None:

@@ -255,7 +255,7 @@ def test_an_operator_does_the_same_from_the_command_line(open_server: Server) ->
             refused = await asyncio.to_thread(deployment.run, *recover, check=False)
             assert refused.returncode == 1
             (delivery,) = await asyncio.to_thread(deployment.read, "webhooks", "deliveries", id_)
-            assert delivery["event_id"] == event_id
+            assert delivery["event"]["id"] == event_id
             rotated = await asyncio.to_thread(deployment.read, "webhooks", "rotate-secret", id_)
             assert rotated["secret"] not in (made["secret"], None)
             change = ["webhooks", "change", id_, "--type", "buyer.failed", "--description", "shop"]

@@ -492,7 +492,7 @@ export interface VerificationSessionRequest {
   cbid?: string | null | undefined;
   /** Language of the page; left out: `en`. */
   locale?: Open<"en" | "es"> | null | undefined;
-  /** How long the link works; left out: 1800. */
+  /** How long the link works, 24 hours at most; left out: 30 minutes. */
   expires_in_seconds?: number | null | undefined;
 }
 
@@ -641,7 +641,7 @@ export interface WebhookEndpointChange {
   description?: string | null | undefined;
   /** The event types to send. Left out: all, including types of later releases. */
   event_types?: EventType[] | null | undefined;
-  /** True: send all types again, instead of `event_types`. */
+  /** Send all types again, in the place of `event_types`. */
   every_event_type?: boolean | null | undefined;
   disabled?: boolean | null | undefined;
 }
@@ -827,12 +827,13 @@ export interface CheckoutSessionRequest {
   cbid?: string | null | undefined;
   /** The order's destination. With it, and a buyer, a clearance is decided. */
   shipping_zip?: string | null | undefined;
+  /** The class of the product, such as `accessory`. */
   product_class?: string | null | undefined;
   /** Scheme, host and port of the page that embeds the component. */
   origin?: string | null | undefined;
   /** Language of the page; left out: `en`. */
   locale?: Open<"en" | "es"> | null | undefined;
-  /** How long the link works; left out: 1800. */
+  /** How long the link works, 24 hours at most; left out: 30 minutes. */
   expires_in_seconds?: number | null | undefined;
 }
 
@@ -992,7 +993,7 @@ export interface TestClock {
 
 /** How to advance a test clock: one of the two. */
 export interface ClockAdvance {
-  /** The number of seconds to advance by. The clock cannot go back. */
+  /** How far to advance. The clock cannot go back. */
   seconds?: number | null | undefined;
   /** The time to advance to; must be later than the clock's present time. */
   to?: string | null | undefined;
@@ -1041,7 +1042,7 @@ export interface FaultRequest {
   fault: Fault;
   /** The number of calls. Left out: all calls, until cleared. */
   calls?: number | null | undefined;
-  /** The response time of each call. Left out: 0. */
+  /** The response time of each call, at most 15 seconds. Left out: 0. */
   delay_seconds?: number | null | undefined;
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import timedelta
 from typing import Any, Final
 
 import click
@@ -12,123 +11,14 @@ from msgspec import Struct, to_builtins
 from countersign.access.account import find_account
 from countersign.access.key import KeyKind, Principal
 from countersign.access.room import Access
-from countersign.checkout import sessions, store
 from countersign.checkout.brand import change_brand
-from countersign.checkout.model import Collected, Session
 from countersign.checkout.room import Checkout
-from countersign.checkout.schemas import CheckoutSession, CheckoutSessionRequest
-from countersign.checkout.words import LOCALES
-from countersign.cli.support import Duration, asking, command, say, show, with_room
-from countersign.http.body import parse_body
-from countersign.http.paging import LIMIT_DEFAULT
-from countersign.http.reply import encode
+from countersign.cli.support import command, show, with_room
 from countersign.mode import Mode
 
 _MODES: Final = click.Choice([mode.value for mode in Mode])
 account_option: Final = click.option("--account", required=True, help="Id or name of the account.")
 mode_option: Final = click.option("--mode", required=True, type=_MODES, help="test or live.")
-
-
-@click.group("checkout-sessions")
-def checkout_sessions() -> None:
-    """Links by which one buyer initials a notice for one order."""
-
-
-@checkout_sessions.command("create")
-@account_option
-@mode_option
-@click.option("--session", "session_id", required=True, help="Your name for this order or cart.")
-@click.option("--return-url", required=True, help="Where the buyer goes afterwards.")
-@click.option("--notice", "notice_id", help="The notice to acknowledge, such as ab1263.")
-@click.option(
-    "--collect",
-    type=click.Choice([kind.value for kind in Collected]),
-    multiple=True,
-    help="What to collect; may be repeated. Left out: the acknowledgment.",
-)
-@click.option("--cbid", help="The buyer identifier, if known.")
-@click.option("--zip", "shipping_zip", help="The order's ZIP code.")
-@click.option("--product-class", help="The class of the product, such as accessory.")
-@click.option("--origin", help="The page that embeds the component, such as https://shop.example.")
-@click.option("--locale", type=click.Choice(LOCALES), help="Language of the page.")
-@click.option(
-    "--expires-in", type=Duration(), help="How long the link works, up to 24h. Left out: 30m."
-)
-@command
-@with_room(Checkout)
-async def create_command(
-    room: Checkout,
-    /,
-    account: str,
-    mode: str,
-    *,
-    collect: tuple[str, ...],
-    expires_in: timedelta | None,
-    as_json: bool,
-    **fields: str | None,
-) -> None:
-    """Create a link for a buyer, and print it. It is shown only once."""
-    who = await acting_for(room, account, mode)
-    asked = fields | {
-        "collect": collect or None,
-        "expires_in_seconds": None if expires_in is None else int(expires_in.total_seconds()),
-    }
-    # Judged as the body of a request is.
-    wanted = parse_body(encode(asked), CheckoutSessionRequest)
-    made = await sessions.create_session(room, who, wanted)
-    view = sessions.view(room, made.session, made.session.created_at, made.token)
-    say(f"The checkout session {made.session.id} is open until {view.expires_at.isoformat()}.")
-    show(to_builtins(view), view.url or "", as_json=as_json)
-
-
-@checkout_sessions.command("list")
-@account_option
-@mode_option
-@click.option("--session", "session_id", help="Only sessions with this name.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=LIMIT_DEFAULT, show_default=True)
-@command
-@with_room(Checkout)
-async def list_command(
-    room: Checkout, account: str, mode: str, *, session_id: str | None, limit: int, as_json: bool
-) -> None:
-    """List the sessions of an account, newest first."""
-    who = await acting_for(room, account, mode)
-    found = await sessions.list_sessions(room, who, session_id=session_id, limit=limit)
-    views = [await _view(room, session) for session in found[:limit]]
-    lines = [f"{v.checkout_session_id}  {v.status}  {v.session_id or '(erased)'}" for v in views]
-    show([to_builtins(view) for view in views], "\n".join(lines), as_json=as_json)
-
-
-@checkout_sessions.command("show")
-@account_option
-@mode_option
-@click.argument("checkout_session_id")
-@command
-@with_room(Checkout)
-async def show_command(
-    room: Checkout, account: str, mode: str, checkout_session_id: str, *, as_json: bool
-) -> None:
-    """Show how a session stands."""
-    who = await acting_for(room, account, mode)
-    show_view(
-        await _view(room, await sessions.get_session(room, who, checkout_session_id)), as_json
-    )
-
-
-@checkout_sessions.command("cancel")
-@account_option
-@mode_option
-@click.argument("checkout_session_id")
-@asking("Cancel the checkout session {checkout_session_id}? Its link stops working.")
-@command
-@with_room(Checkout)
-async def cancel_command(
-    room: Checkout, account: str, mode: str, checkout_session_id: str, *, as_json: bool
-) -> None:
-    """Cancel an open session: its link collects nothing any more."""
-    who = await acting_for(room, account, mode)
-    session = await store.find(room, who.account_id, who.mode, checkout_session_id)
-    show_view(await _view(room, await sessions.cancel_session(room, session)), as_json)
 
 
 @click.command("brand")
@@ -164,10 +54,6 @@ async def acting_for(room: Checkout, account: str, mode: str) -> Principal:
         scopes=frozenset(),
         credential=KeyKind.SECRET.credential,
     )
-
-
-async def _view(room: Checkout, session: Session) -> CheckoutSession:
-    return sessions.view(room, session, await store.clock_of(room, session))
 
 
 def show_view(view: Struct, as_json: bool) -> None:  # noqa: FBT001 - the flag of a command

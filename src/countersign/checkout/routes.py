@@ -21,7 +21,7 @@ from countersign.errors import (
 from countersign.http.body import parse_body
 from countersign.http.paging import Page, page_of
 from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Route, grouped
+from countersign.http.route import Command, Route, grouped
 
 
 async def create(room: Checkout, call: Call) -> Reply:
@@ -91,6 +91,14 @@ ROUTES: Final = grouped(
         },
         response_examples={"created": schemas.CREATED},
         links={"getCheckoutSession": {"checkout_session_id": "/checkout_session_id"}},
+        commands=(
+            Command(
+                name="checkout-sessions create",
+                names={"shipping_zip": "zip"},
+                says="The checkout session {checkout_session_id} is open until {expires_at}.",
+                shows=("url",),
+            ),
+        ),
     ),
     _route(
         address="GET /v1/checkout_sessions",
@@ -100,6 +108,12 @@ ROUTES: Final = grouped(
         query=schemas.CheckoutSessionsQuery,
         response=Page[schemas.CheckoutSession],
         response_examples={"last page": schemas.SESSIONS},
+        commands=(
+            Command(
+                name="checkout-sessions list",
+                shows=("checkout_session_id", "status", "session_id"),
+            ),
+        ),
     ),
     _route(
         address="GET /v1/checkout_sessions/{checkout_session_id}",
@@ -109,6 +123,7 @@ ROUTES: Final = grouped(
         response=schemas.CheckoutSession,
         refusals=(NotFound,),
         response_examples={"completed": schemas.COMPLETED},
+        commands=(Command(name="checkout-sessions show"),),
     ),
     _route(
         address="POST /v1/checkout_sessions/{checkout_session_id}/cancel",
@@ -120,5 +135,11 @@ ROUTES: Final = grouped(
         refusals=(NotFound, CheckoutSessionClosed),
         request_examples={"nothing to say": {}},
         response_examples={"cancelled": schemas.CANCELLED},
+        commands=(
+            Command(
+                name="checkout-sessions cancel",
+                asks="Cancel the checkout session {checkout_session_id}? Its link stops working.",
+            ),
+        ),
     ),
 )

@@ -43,7 +43,8 @@ Lifetime = Annotated[
     Meta(
         ge=int(LIFETIME_MIN.total_seconds()),
         le=int(LIFETIME_MAX.total_seconds()),
-        description=f"How long the link works; left out: {int(LIFETIME.total_seconds())}.",
+        description=f"How long the link works, {LIFETIME_MAX // timedelta(hours=1)} hours at most; "
+        f"left out: {LIFETIME // timedelta(minutes=1)} minutes.",
     ),
 ]
 Address = Annotated[str, Meta(max_length=URL_LENGTH_MAX, min_length=1, extra_json_schema=STORABLE)]
@@ -90,7 +91,9 @@ class CheckoutSessionRequest(Request, frozen=True, kw_only=True):
         ZipCode | None,
         Meta(description="The order's destination. With it, and a buyer, a clearance is decided."),
     ] = None
-    product_class: ProductClass | None = None
+    product_class: Annotated[
+        ProductClass | None, Meta(description="The class of the product, such as `accessory`.")
+    ] = None
     origin: Annotated[
         Address | None,
         Meta(description="Scheme, host and port of the page that embeds the component."),

@@ -18,7 +18,7 @@ EXPLAINED: Final = {
     "endpoint_id": "the id of a webhook endpoint (whe_…)",
     "erase subject": "the id of an acknowledgment, a verification or a buyer",
     "event_id": "the id of an event (evt_…)",
-    "fault set kind": "the fault to simulate",
+    "fault": "the fault to simulate",
     "hold_id": "the id of a hold; `countersign holds list` shows the ids",
     "key_id": "the id of a key (key_…), not the key itself; `countersign keys list` shows the ids",
     "kid": "the id of a clearance key; `countersign clearances keys` shows the ids",
@@ -32,7 +32,7 @@ EXPLAINED: Final = {
     "place subject": "the id of an acknowledgment, a buyer or an account",
     "restore directory": "the directory of a backup",
     "status": "the new status",
-    "type_": "the type of the event",
+    "type": "the type of the event",
     "subject": (
         "the id of an account, a buyer, an acknowledgment or a notice, or `log` or `vault`; "
         "left out: all entries"

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from countersign.access.audit import Audit
 from countersign.access.idempotency import Remember
 from countersign.access.key import Principal
 
@@ -66,6 +67,8 @@ class Call:
     """The language for who asks, as soon as something says more than Accept-Language."""
     entry: Remember[bytes] = None
     """Makes the kept response from its body; None without an Idempotency-Key."""
+    audit: Audit | None = None
+    """Where an act notes itself if an operator does it, by a command; None: a key does."""
     query: Any = None
     """The parameters of the query, as the `query` of the route."""
 

@@ -10,11 +10,46 @@ from countersign.access.key import Scope
 from countersign.errors import MethodNotAllowed, NotFound, Refusal
 from countersign.http.reply import Call, Reply
 from countersign.http.schemas import Request
+from countersign.mode import Mode
 
 R_contra = TypeVar("R_contra", contravariant=True)
 """What a handler works with."""
 
 Handler: TypeAlias = Callable[[R_contra, Call], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """The command of an operation, for operators: what cannot be read off its types.
+
+    Options are the members of the body or the query, without `_id` and, as lengths of time such
+    as 24h, without `_seconds`. Standard output has the response: whole with `--json`.
+    """
+
+    name: str
+    """With the names of its groups, as in `webhooks add`."""
+    help: str = ""
+    """Left out: as the handler says."""
+    owner: Callable[[Any, str], Awaitable[tuple[str, Mode]]] | None = None
+    """Finds account and mode by the path's parameter; None: they are asked for."""
+    sandbox: bool = False
+    """Whether it acts in the sandbox of an account, its first argument."""
+    either_mode: bool = False
+    """Whether a list without `--mode` has the items of both modes."""
+    arguments: tuple[str, ...] = ()
+    """The members that need no name on the command line."""
+    takes: tuple[str, ...] | None = None
+    """The members that it takes as options; None: all that are no objects."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The names of options that are called otherwise than the rule has it."""
+    sends: Mapping[str, Any] = field(default_factory=dict)
+    """What the members are unless an option says otherwise."""
+    asks: str = ""
+    """The question before an act that cannot be undone; it may name arguments in braces."""
+    says: str | Callable[[Mapping[str, Any]], str] = ""
+    """A message on standard error, with members of the response in braces."""
+    shows: tuple[str, ...] = ()
+    """The members that are printed, of a list as columns; none: all, each with its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +92,8 @@ class Route(Generic[R_contra]):
     optional_response_headers: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Links of a response: operation → parameter → member of the response, a JSON pointer."""
+    commands: tuple[Command, ...] = ()
+    """By which operators call it; `make docs` adds them to the table of commands."""
 
     @property
     def method(self) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import Connection, delete, insert, select, update
 
 from countersign.access.idempotency import Remember, keep_answer
+from countersign.access.room import Access
 from countersign.access.test_clocks import REAL_TIME, AccountClock, sandbox_state
 from countersign.buyers.expiry import write_expiries
 from countersign.buyers.model import (
@@ -50,6 +51,10 @@ class SandboxRoom:
 
     buyers: Buyers
     events: Events
+
+    @property
+    def access(self) -> Access:
+        return self.buyers.access
 
 
 _PREFIXES: Final = {

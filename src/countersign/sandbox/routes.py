@@ -17,7 +17,7 @@ from countersign.events.routes import Event, event_body
 from countersign.http.body import in_utc, parse_body
 from countersign.http.examples import CBID
 from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Route, grouped
+from countersign.http.route import Command, Route, grouped
 from countersign.mode import Mode
 from countersign.sandbox import helpers, schemas
 from countersign.sandbox.helpers import SandboxRoom
@@ -107,6 +107,7 @@ def _event(view: EventView) -> bytes:
 
 
 _route: Final = partial(Route, scope=Scope.SANDBOX_MANAGE, refusals=(ModeMismatch,))
+_command: Final = partial(Command, sandbox=True)
 
 ROUTES: Final = grouped(
     "Test helpers",
@@ -118,6 +119,7 @@ ROUTES: Final = grouped(
         summary="Get the test clock",
         response=schemas.TestClock,
         response_examples={"real time": schemas.TEST_CLOCK},
+        commands=(_command(name="test clock show"),),
     ),
     _route(
         address="POST /v1/test/clock/advance",
@@ -131,6 +133,13 @@ ROUTES: Final = grouped(
             "to a time": {"to": "2027-01-01T00:00:00Z"},
         },
         response_examples={"a day ahead": schemas.TEST_CLOCK_AHEAD},
+        commands=(
+            _command(
+                name="test clock advance",
+                names={"seconds": "by"},
+                says="Events were written for sandbox buyers that have expired.",
+            ),
+        ),
     ),
     _route(
         address="DELETE /v1/test/clock",
@@ -139,6 +148,7 @@ ROUTES: Final = grouped(
         summary="Reset the test clock to real time",
         response=schemas.TestClock,
         response_examples={"real time": schemas.TEST_CLOCK},
+        commands=(_command(name="test clock reset"),),
     ),
     _route(
         address="POST /v1/test/buyers",
@@ -157,6 +167,7 @@ ROUTES: Final = grouped(
             },
         },
         response_examples={"failed": schemas.MOVED},
+        commands=(_command(name="test buyer set", arguments=("cbid", "status")),),
     ),
     _route(
         address="POST /v1/test/events",
@@ -167,6 +178,7 @@ ROUTES: Final = grouped(
         response=Event,
         request_examples={"any buyer": {"type": "buyer.revoked"}},
         response_examples={"written": schemas.TRIGGERED},
+        commands=(_command(name="test trigger", arguments=("type",), shows=("id",)),),
     ),
     _route(
         address="GET /v1/test/fault",
@@ -175,6 +187,7 @@ ROUTES: Final = grouped(
         summary="Get the planned fault",
         response=PlannedFault,
         response_examples={"planned": schemas.FAULT, "none": schemas.NO_FAULT},
+        commands=(_command(name="test fault show"),),
     ),
     _route(
         address="POST /v1/test/fault",
@@ -185,6 +198,7 @@ ROUTES: Final = grouped(
         response=PlannedFault,
         request_examples={"twice": {"fault": "timeout", "calls": 2}},
         response_examples={"planned": schemas.FAULT},
+        commands=(_command(name="test fault set", arguments=("fault",)),),
     ),
     _route(
         address="DELETE /v1/test/fault",
@@ -193,5 +207,6 @@ ROUTES: Final = grouped(
         summary="Remove the planned fault",
         response=PlannedFault,
         response_examples={"cleared": schemas.NO_FAULT},
+        commands=(_command(name="test fault clear"),),
     ),
 )

@@ -17,7 +17,7 @@ _Seconds = Annotated[
     Meta(
         ge=0,
         le=int(AHEAD_MAX.total_seconds()),
-        description="The number of seconds to advance by. The clock cannot go back.",
+        description="How far to advance. The clock cannot go back.",
     ),
 ]
 _Time = Annotated[
@@ -50,7 +50,12 @@ _Calls = Annotated[
 ]
 _Delay = Annotated[
     int,
-    Meta(ge=0, le=DELAY_SECONDS_MAX, description="The response time of each call. Left out: 0."),
+    Meta(
+        ge=0,
+        le=DELAY_SECONDS_MAX,
+        description=f"The response time of each call, at most {DELAY_SECONDS_MAX} seconds. "
+        "Left out: 0.",
+    ),
 ]
 
 

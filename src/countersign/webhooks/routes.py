@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from countersign.access.key import Scope
 from countersign.errors import (
@@ -13,17 +14,19 @@ from countersign.errors import (
     TooManyWebhookEndpoints,
     WebhookEndpointDisabled,
 )
+from countersign.events.model import EventType
 from countersign.events.routes import EVENT, Event, event_body
 from countersign.http.body import parse_body
 from countersign.http.examples import ENDPOINT_ID, EVENT_ID
 from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Route, grouped
+from countersign.http.route import Command, Route, grouped
 from countersign.http.schemas import Request
 from countersign.ids import WEBHOOK_ENDPOINT
+from countersign.mode import Mode
 from countersign.webhooks import deliveries, endpoints, schemas
 from countersign.webhooks.deliver import send_example as send
-from countersign.webhooks.model import OVERLAP, Endpoint
+from countersign.webhooks.model import OVERLAP, Endpoint, Outcome
 from countersign.webhooks.room import Webhooks
 from countersign.webhooks.schemas import endpoint_body, render_endpoint
 
@@ -44,7 +47,7 @@ async def create(room: Webhooks, call: Call) -> Reply:
     body = parse_body(call.body, schemas.WebhookEndpointRequest)
     principal = call.principal
     made = await endpoints.create_endpoint(
-        room, principal.account_id, principal.mode, body, call.entry
+        room, principal.account_id, principal.mode, body, call.entry, audit=call.audit
     )
     return Reply(render_endpoint(made))
 
@@ -74,14 +77,15 @@ async def change(room: Webhooks, call: Call) -> Reply:
         raise InvalidRequest(
             "Send either event_types or every_event_type, not both - at `$.every_event_type`."
         )
-    changed = await endpoints.change_endpoint(room, await _named(room, call), body, call.entry)
+    endpoint = await _named(room, call)
+    changed = await endpoints.change_endpoint(room, endpoint, body, call.entry, audit=call.audit)
     return Reply(render_endpoint(changed))
 
 
 async def delete(room: Webhooks, call: Call) -> Reply:
     """Delete a webhook endpoint and its secrets. It gets no more events."""
     endpoint = await _named(room, call)
-    await endpoints.delete_endpoint(room, endpoint)
+    await endpoints.delete_endpoint(room, endpoint, call.audit)
     return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
 
 
@@ -90,7 +94,8 @@ async def rotate_secret(room: Webhooks, call: Call) -> Reply:
     body = parse_body(call.body, schemas.SecretRotation)
     seconds = body.overlap_seconds
     overlap = OVERLAP if seconds is None else timedelta(seconds=seconds)
-    rotated = await endpoints.rotate_secret(room, await _named(room, call), overlap, call.entry)
+    endpoint = await _named(room, call)
+    rotated = await endpoints.rotate_secret(room, endpoint, overlap, call.entry, audit=call.audit)
     return Reply(render_endpoint(rotated))
 
 
@@ -127,7 +132,29 @@ async def _named(room: Webhooks, call: Call) -> Endpoint:
     return await endpoints.get_endpoint(room, call.parameter, *owner)
 
 
+async def _owner(room: Webhooks, endpoint_id: str) -> tuple[str, Mode]:
+    endpoint = await endpoints.get_endpoint(room, endpoint_id)
+    return endpoint.account_id, endpoint.mode
+
+
+def _allow(attempt: Mapping[str, Any]) -> str:
+    if attempt["outcome"] != Outcome.ADDRESS_REFUSED:
+        return ""
+    return (
+        "The settings of this command do not allow that address, but the server's settings may. "
+        "To allow it, set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for this command too."
+    )
+
+
+_SHOWN_ONCE: Final = (
+    "Endpoint {endpoint_id}. Its secret for v1 signatures is shown only once;\n"
+    "the public key for v1a signatures is {secrets[0][public_key]}"
+)
+_SECONDS: Final = "Running servers apply the change within seconds."
+_NAMES: Final = {"event_types": "type", "every_event_type": "every-type"}
 _route: Final = partial(Route, scope=Scope.WEBHOOKS_MANAGE)
+_command: Final = partial(Command, owner=_owner)
+_change: Final = partial(_command, says=_SECONDS, shows=("endpoint_id",))
 
 ROUTES: Final = grouped(
     "Webhooks",
@@ -143,6 +170,11 @@ ROUTES: Final = grouped(
         request_examples={"some types": schemas.NEW_ENDPOINT},
         response_examples={"made": schemas.ENDPOINT_MADE},
         links={"getWebhookEndpoint": {"endpoint_id": "/endpoint_id"}},
+        commands=(
+            Command(
+                name="webhooks add", names=_NAMES, says=_SHOWN_ONCE, shows=("endpoint_id", "secret")
+            ),
+        ),
     ),
     _route(
         address="GET /v1/webhook_endpoints",
@@ -152,6 +184,13 @@ ROUTES: Final = grouped(
         query=EndpointsQuery,
         response=Page[schemas.WebhookEndpoint],
         response_examples={"one": schemas.ENDPOINTS},
+        commands=(
+            Command(
+                name="webhooks list",
+                either_mode=True,
+                shows=("endpoint_id", "livemode", "disabled_reason", "url"),
+            ),
+        ),
     ),
     _route(
         address="GET /v1/webhook_endpoints/{endpoint_id}",
@@ -161,6 +200,7 @@ ROUTES: Final = grouped(
         response=schemas.WebhookEndpoint,
         refusals=(NotFound,),
         response_examples={"stored": schemas.ENDPOINT},
+        commands=(_command(name="webhooks show"),),
     ),
     _route(
         address="PATCH /v1/webhook_endpoints/{endpoint_id}",
@@ -172,6 +212,27 @@ ROUTES: Final = grouped(
         refusals=(NotFound,),
         request_examples={"disable": {"disabled": True}},
         response_examples={"changed": schemas.ENDPOINT},
+        commands=(
+            _change(
+                name="webhooks change",
+                help="Change an endpoint. An option that is left out changes nothing.",
+                takes=("url", "description", "event_types", "every_event_type"),
+                names=_NAMES,
+            ),
+            _change(
+                name="webhooks disable",
+                help="Stop sending events to an endpoint, including waiting ones.",
+                takes=(),
+                sends={"disabled": True},
+            ),
+            _change(
+                name="webhooks enable",
+                help="Send new events to an endpoint again. `recover` sends the events that it "
+                "missed.",
+                takes=(),
+                sends={"disabled": False},
+            ),
+        ),
     ),
     _route(
         address="DELETE /v1/webhook_endpoints/{endpoint_id}",
@@ -183,6 +244,13 @@ ROUTES: Final = grouped(
         response_examples={
             "deleted": {"endpoint_id": ENDPOINT_ID, "deleted": True},
         },
+        commands=(
+            _command(
+                name="webhooks delete",
+                asks="Delete the endpoint {endpoint_id}? This cannot be undone.",
+                shows=("endpoint_id",),
+            ),
+        ),
     ),
     _route(
         address="POST /v1/webhook_endpoints/{endpoint_id}/rotate_secret",
@@ -194,6 +262,11 @@ ROUTES: Final = grouped(
         refusals=(NotFound,),
         request_examples={"a day of overlap": {"overlap_seconds": 86400}},
         response_examples={"rotated": schemas.ENDPOINT_MADE},
+        commands=(
+            _command(
+                name="webhooks rotate-secret", says=_SHOWN_ONCE, shows=("endpoint_id", "secret")
+            ),
+        ),
     ),
     _route(
         address="GET /v1/webhook_endpoints/{endpoint_id}/deliveries",
@@ -204,6 +277,12 @@ ROUTES: Final = grouped(
         response=Page[schemas.WebhookDelivery],
         refusals=(NotFound,),
         response_examples={"delivered": schemas.DELIVERIES},
+        commands=(
+            _command(
+                name="webhooks deliveries",
+                shows=("event.id", "event.type", "status", "attempts.outcome"),
+            ),
+        ),
     ),
     _route(
         address="POST /v1/webhook_endpoints/{endpoint_id}/resend",
@@ -215,6 +294,7 @@ ROUTES: Final = grouped(
         refusals=(NotFound, WebhookEndpointDisabled),
         request_examples={"an event": {"event_id": EVENT_ID}},
         response_examples={"on its way": EVENT},
+        commands=(_command(name="webhooks resend", arguments=("event_id",), shows=("id",)),),
     ),
     _route(
         address="POST /v1/webhook_endpoints/{endpoint_id}/recover",
@@ -226,6 +306,7 @@ ROUTES: Final = grouped(
         refusals=(NotFound, WebhookEndpointDisabled),
         request_examples={"since yesterday": {"since": "2026-11-19T21:31:00Z"}},
         response_examples={"on their way": schemas.ENDPOINT},
+        commands=(_change(name="webhooks recover"),),
     ),
     _route(
         address="POST /v1/webhook_endpoints/{endpoint_id}/send_example",
@@ -237,5 +318,13 @@ ROUTES: Final = grouped(
         refusals=(NotFound,),
         request_examples={"an acknowledgment": {"type": "acknowledgment.created"}},
         response_examples={"received": schemas.ATTEMPT},
+        commands=(
+            _command(
+                name="webhooks send-example",
+                sends={"type": EventType.ACKNOWLEDGMENT_CREATED.value},
+                says=_allow,
+                shows=("outcome", "http_status", "duration_ms"),
+            ),
+        ),
     ),
 )

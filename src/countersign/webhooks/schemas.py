@@ -76,7 +76,7 @@ class WebhookEndpointChange(Request, frozen=True, kw_only=True):
     description: Description | None = None
     event_types: EventTypes | None = None
     every_event_type: Annotated[
-        bool | None, Meta(description="True: send all types again, instead of `event_types`.")
+        bool | None, Meta(description="Send all types again, in the place of `event_types`.")
     ] = None
     disabled: bool | None = None
 

@@ -495,7 +495,7 @@ class VerificationSessions(Resource[S]):
         - `session_id`: Your checkout session: random, not an order number.
         - `cbid`: The buyer who is to be verified again, if known.
         - `locale`: Language of the page; left out: `en`.
-        - `expires_in_seconds`: How long the link works; left out: 1800.
+        - `expires_in_seconds`: How long the link works, 24 hours at most; left out: 30 minutes.
         """
         return Call(
             method="POST",
@@ -586,9 +586,10 @@ class CheckoutSessions(Resource[S]):
           say of it is collected, the identity only if no `cbid` is given.
         - `cbid`: The buyer identifier, if known.
         - `shipping_zip`: The order's destination. With it, and a buyer, a clearance is decided.
+        - `product_class`: The class of the product, such as `accessory`.
         - `origin`: Scheme, host and port of the page that embeds the component.
         - `locale`: Language of the page; left out: `en`.
-        - `expires_in_seconds`: How long the link works; left out: 1800.
+        - `expires_in_seconds`: How long the link works, 24 hours at most; left out: 30 minutes.
         """
         return Call(
             method="POST",
@@ -1086,7 +1087,7 @@ class WebhookEndpoints(Resource[S]):
         - `url`: The https URL that gets the events.
         - `description`: A note for your own use.
         - `event_types`: The event types to send. Left out: all, including types of later releases.
-        - `every_event_type`: True: send all types again, instead of `event_types`.
+        - `every_event_type`: Send all types again, in the place of `event_types`.
         """
         return Call(
             method="PATCH",
@@ -1295,7 +1296,7 @@ class Sandbox(Resource[S]):
 
         Needs the scope `sandbox:manage`.
 
-        - `seconds`: The number of seconds to advance by. The clock cannot go back.
+        - `seconds`: How far to advance. The clock cannot go back.
         - `to`: The time to advance to; must be later than the clock's present time.
         """
         return Call(
@@ -1405,7 +1406,7 @@ class Sandbox(Resource[S]):
         Needs the scope `sandbox:manage`.
 
         - `calls`: The number of calls. Left out: all calls, until cleared.
-        - `delay_seconds`: The response time of each call. Left out: 0.
+        - `delay_seconds`: The response time of each call, at most 15 seconds. Left out: 0.
         """
         return Call(
             method="POST",

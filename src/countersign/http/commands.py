@@ -1,0 +1,234 @@
+"""Commands made from routes: an operator does on the machine what a key does over HTTP.
+
+The handler is called in this process, with a body that is read as one that was sent. So a command
+takes, refuses and returns what its operation does; what an act notes of operators it notes of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from inspect import cleandoc
+from typing import Any, Final
+
+import click
+import msgspec
+
+from countersign.access.account import find_account
+from countersign.access.key import KeyKind, Principal
+from countersign.cli.support import (
+    Duration,
+    asking,
+    command,
+    field_lines,
+    in_words,
+    say,
+    show,
+    show_all,
+    with_room,
+)
+from countersign.errors import InvalidRequest
+from countersign.http.body import parse_body
+from countersign.http.reply import Call, encode
+from countersign.http.route import Command, Route
+from countersign.mode import Mode
+
+_PARAMETER: Final = re.compile(r"\{(\w+)\}")
+_MEMBER: Final = re.compile(r" - at `\$\.(\w+)[^`]*`")
+_MODES: Final = click.Choice([mode.value for mode in Mode])
+
+
+def command_among(routes: Iterable[Route[Any]], name: str) -> click.Command:
+    """The command of this name, which one of these routes declares."""
+    ((route, declared),) = [(r, c) for r in routes for c in r.commands if c.name == name]
+    return command_of(route, declared)
+
+
+def command_of(route: Route[Any], declared: Command) -> click.Command:
+    """The command of an operation: whose it is, its path's parameter, and its body or query."""
+    path = _PARAMETER.findall(route.path)
+    members = {one.name or "": one for one in _members(route, declared)}
+
+    @command
+    @with_room(route.room)
+    async def run(room: Any, /, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - as declared
+        sent = {name: _sent(given[name]) for name in members if given[name] not in (None, ())}
+        body, parameter = encode({**declared.sends, **sent}), "".join(given[p] for p in path)
+        try:
+            found = [
+                await _call(room, route, who, parameter, body)
+                for who in await _principals(room, declared, parameter, given)
+            ]
+        except InvalidRequest as error:
+            # A command line has no JSON document with a path.
+            message = _MEMBER.sub(lambda at: f" ({_spelt(members, at[1])})", error.message)
+            raise InvalidRequest(message) from None
+        _show(declared, found, as_json=as_json)
+
+    if declared.asks:
+        run = asking(declared.asks)(run)
+    help_ = cleandoc(declared.help or route.handler.__doc__ or "")
+    made = click.command(declared.name.rpartition(" ")[2], help=help_)(run)
+    made.params[:0] = [
+        *_whose(declared),
+        *(click.Argument([parameter]) for parameter in path),
+        *members.values(),
+    ]
+    return made
+
+
+async def _call(
+    room: Any,  # noqa: ANN401 - the route's
+    route: Route[Any],
+    who: Principal,
+    parameter: str,
+    body: bytes,
+) -> dict[str, Any]:
+    call = Call(
+        method=route.method,
+        path=route.path,
+        query_string=b"",
+        headers={},
+        raw_headers=(),
+        peer=None,
+        parameter=parameter,
+        body=body,
+        audit=room.access.audit,
+    )
+    call.principal = who
+    if route.query is not None:
+        call.query = parse_body(body, route.query)
+    returned: dict[str, Any] = json.loads((await route.handler(room, call)).body)
+    return returned
+
+
+def _whose(declared: Command) -> Iterator[click.Parameter]:
+    """How a command says for which account and mode it acts."""
+    if declared.sandbox:
+        yield click.Argument(["account"])
+    elif declared.owner is None:
+        yield click.Option(["--account"], required=True, help="Id or name of the account.")
+        which = "Only of this mode." if declared.either_mode else "test or live."
+        yield click.Option(["--mode"], required=not declared.either_mode, type=_MODES, help=which)
+
+
+async def _principals(
+    room: Any,  # noqa: ANN401 - the route's
+    declared: Command,
+    parameter: str,
+    given: Mapping[str, Any],
+) -> list[Principal]:
+    """The operator in the place of a key: of one mode, or of each where neither is named."""
+    if declared.owner is None:
+        account_id = (await find_account(room.access, given["account"])).id
+        mode = Mode.TEST.value if declared.sandbox else given["mode"]
+        modes = list(Mode) if mode is None else [Mode(mode)]
+    else:
+        account_id, owned = await declared.owner(room, parameter)
+        modes = [owned]
+    return [
+        Principal(
+            key_id="operator",
+            account_id=account_id,
+            mode=mode,
+            scopes=frozenset(),
+            credential=KeyKind.SECRET.credential,
+        )
+        for mode in modes
+    ]
+
+
+def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
+    """What a command takes of the members of the body or query: arguments first, then options."""
+    kind = route.request or route.query
+    if kind is None:
+        return
+    (top,), components = msgspec.json.schema_components([kind])
+    body = components[top["$ref"].rpartition("/")[2]]
+    flat = {name: _flat(schema, components) for name, schema in body["properties"].items()}
+    for name in declared.arguments:
+        yield click.Argument([name], type=_type(name, flat[name]), metavar=name.upper())
+    for name, schema in flat.items():
+        wanted = declared.takes is None or name in declared.takes
+        if wanted and name not in declared.arguments and schema.get("type") != "object":
+            default = declared.sends.get(name, schema.get("default"))
+            flag, many = (schema.get("type") == kind for kind in ("boolean", "array"))
+            described = (schema.get("description"), "May be repeated." if many else None)
+            yield click.Option(
+                [f"--{_option(name, schema, declared)}", name],
+                type=None if flag else _type(name, schema.get("items", schema)),
+                is_flag=flag,
+                flag_value=True if flag else None,
+                multiple=many,
+                required=name in body.get("required", ()) and name not in declared.sends,
+                default=default,
+                show_default=default is not None,
+                help=" ".join(filter(None, described)),
+            )
+
+
+def _flat(schema: Mapping[str, Any], components: Mapping[str, Any]) -> dict[str, Any]:
+    """A member's schema without the possibility of null, and with what it refers to."""
+    flat = dict(schema)
+    for either in flat.pop("anyOf", ()):
+        if either != {"type": "null"}:
+            flat = either | flat
+    if "$ref" in flat:
+        flat = components[flat.pop("$ref").rpartition("/")[2]] | flat
+    if "items" in flat:
+        flat["items"] = _flat(flat["items"], components)
+    return flat
+
+
+def _option(name: str, schema: Mapping[str, Any], declared: Command) -> str:
+    """How a member is called on the command line."""
+    short = name.removesuffix("_seconds").removesuffix("_id")
+    if schema.get("type") == "array":
+        short = short.removesuffix("s")
+    return declared.names.get(name, short).replace("_", "-")
+
+
+def _type(name: str, schema: Mapping[str, Any]) -> click.ParamType[Any]:
+    if "enum" in schema:
+        return click.Choice([value for value in schema["enum"] if value is not None])
+    if schema.get("type") != "integer":
+        return click.STRING
+    if name.endswith("seconds"):
+        return Duration()
+    return click.IntRange(schema.get("minimum"), schema.get("maximum"))
+
+
+def _sent(value: object) -> object:
+    return int(value.total_seconds()) if isinstance(value, timedelta) else value
+
+
+def _spelt(members: Mapping[str, click.Parameter], name: str) -> str:
+    """What the reader of a message has typed for this member, or would have."""
+    return members[name].opts[0] if name in members else name
+
+
+def _show(declared: Command, found: list[dict[str, Any]], *, as_json: bool) -> None:
+    """Print what was returned: of a list its items, a line for each; of the rest each member."""
+    (first, *_) = found
+    if "next_cursor" in first:
+        items = [item for page in found for item in page["data"]]
+        lines = ["  ".join(in_words(_at(item, name)) for name in declared.shows) for item in items]
+        show_all(items, lines, "Nothing was found.", as_json=as_json)
+        if first["next_cursor"] is not None:
+            say(f"There are more: --after {first['next_cursor']}")
+        return
+    says = declared.says if isinstance(declared.says, str) else declared.says(first)
+    if says:
+        say(says.format_map(first))
+    plain = "\n".join(in_words(_at(first, name)) for name in declared.shows)
+    show(first, plain or field_lines(first), as_json=as_json)
+
+
+def _at(value: Any, path: str) -> Any:  # noqa: ANN401 - any JSON
+    """What stands at `event.id`; of a list, in each of its items."""
+    name, _, rest = path.partition(".")
+    if isinstance(value, list):
+        return [_at(item, path) for item in value]
+    return _at(value[name], rest) if rest else value[name]

@@ -1,0 +1,205 @@
+"""A command is made from the route of its operation: from types, texts and a few declared words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import SimpleNamespace
+from typing import Annotated, Any, Final
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from msgspec import Meta, Struct
+
+from countersign.errors import NotFound
+from countersign.http.body import parse_body
+from countersign.http.commands import command_among
+from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, page_of
+from countersign.http.reply import Call, Reply, encode
+from countersign.http.route import Command, Route
+from countersign.http.schemas import Request
+from countersign.mode import Mode
+from tools.commands import operations
+
+
+class Tone(StrEnum):
+    """How it is said."""
+
+    SOFT = "soft"
+    SHARP = "sharp"
+
+
+class Greeting(Request, frozen=True, kw_only=True):
+    """What to say."""
+
+    words_id: Annotated[str, Meta(description="Which words.", max_length=5)]
+    tones: list[Tone] | None = None
+    loud: Annotated[bool | None, Meta(description="Shout.")] = None
+    wait_seconds: Annotated[int, Meta(le=60, description="First wait.")] | None = None
+
+
+class GreetingsQuery(Request, frozen=True, kw_only=True):
+    limit: Limit = LIMIT_DEFAULT
+    after: str | None = None
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """What was said."""
+
+    door: str
+    body: Any
+    mode: Mode
+
+
+@dataclass
+class Doors:
+    """A room."""
+
+    calls: list[Call] = field(default_factory=list)
+    access: Any = field(default_factory=lambda: SimpleNamespace(audit=object()))
+
+
+async def greet(room: Doors, call: Call) -> Reply:
+    """Say something at a door."""
+    parse_body(call.body, Greeting)
+    room.calls.append(call)
+    said = Said(door=call.parameter, body=json.loads(call.body), mode=call.principal.mode)
+    return Reply(encode(said))
+
+
+async def list_greetings(room: Doors, call: Call) -> Reply:
+    """What was said."""
+    rows = [{"name": f"{call.parameter}{n}", "tones": ["soft", "sharp"]} for n in range(3)]
+    room.calls.append(call)
+    return Reply(encode(page_of(rows, call.query.limit, lambda row: str(row["name"]))))
+
+
+async def owner(_: Doors, door: str) -> tuple[str, Mode]:
+    if door != "front":
+        raise NotFound("There is no such door.")
+    return "acct_1", Mode.LIVE
+
+
+ROUTES: Final = (
+    Route(
+        address="POST /v1/doors/{door_id}/greetings",
+        handler=greet,
+        operation="greet",
+        room=Doors,
+        request=Greeting,
+        response=Said,
+        commands=(
+            Command(name="doors greet", owner=owner, says="Said at {door}."),
+            Command(
+                name="doors shout",
+                help="Shout at a door.",
+                owner=owner,
+                arguments=("words_id",),
+                takes=(),
+                sends={"loud": True},
+                asks="Shout {words_id}?",
+                shows=("door", "body.words_id"),
+            ),
+        ),
+    ),
+    Route(
+        address="GET /v1/doors/{door_id}/greetings",
+        handler=list_greetings,
+        room=Doors,
+        query=GreetingsQuery,
+        response=Page[Said],
+        commands=(Command(name="doors greetings", owner=owner, shows=("name", "tones")),),
+    ),
+)
+
+
+def call(room: Doors, name: str, *words: str, typed: str = "") -> Result:
+    """Run a command with this room."""
+
+    @asynccontextmanager
+    async def opened(kind: type) -> AsyncIterator[Doors]:
+        assert kind is Doors
+        yield room
+
+    return CliRunner().invoke(command_among(ROUTES, name), words, obj=opened, input=typed)
+
+
+def test_an_operation_that_declares_a_command_has_one() -> None:
+    """It stands in the table with the help of its handler; nothing else has to name it."""
+    rows = operations(ROUTES)
+    place = f"{__name__}:ROUTES "
+    assert rows["doors greet"] == {
+        "help": "Say something at a door.",
+        "place": place + "doors greet",
+    }
+    assert rows["doors shout"]["help"] == "Shout at a door."
+    assert set(rows) == {"doors greet", "doors shout", "doors greetings"}
+
+
+def test_the_options_of_a_command_are_the_members_of_the_request() -> None:
+    """Names, help texts, values, lengths of time, what is required and what may be repeated."""
+    greeting = command_among(ROUTES, "doors greet")
+    options = {p.opts[0]: p for p in greeting.params if isinstance(p, click.Option)}
+    assert list(options) == ["--words", "--tone", "--loud", "--wait", "--json"]
+    assert options["--words"].required
+    assert options["--words"].help == "Which words."
+    assert isinstance(options["--tone"].type, click.Choice)
+    assert options["--tone"].multiple
+    assert options["--loud"].is_flag
+    assert options["--wait"].type.name == "duration"
+
+
+def test_a_command_sends_what_is_given_and_nothing_else() -> None:
+    """The handler reads a body as over HTTP, by an operator who may note it in the audit log."""
+    room = Doors()
+    done = call(room, "doors greet", "front", "--words", "hello", "--tone", "soft", "--wait", "1m")
+    body = {"words_id": "hello", "tones": ["soft"], "wait_seconds": 60}
+    assert json.loads(room.calls[0].body) == body
+    assert room.calls[0].audit is room.access.audit
+    assert room.calls[0].principal.key_id == "operator"
+    assert done.stdout.splitlines()[0] == "door: front"
+    assert done.stderr == "Said at front.\n"
+    done = call(room, "doors greet", "front", "--words", "hello", "--json")
+    assert json.loads(done.stdout) == {
+        "door": "front",
+        "body": {"words_id": "hello"},
+        "mode": "live",
+    }
+
+
+def test_a_command_that_cannot_be_undone_asks_first() -> None:
+    room = Doors()
+    assert call(room, "doors shout", "front", "hello", typed="n\n").exit_code == 1
+    assert room.calls == []
+    done = call(room, "doors shout", "front", "hello", "--yes")
+    assert json.loads(room.calls[0].body) == {"words_id": "hello", "loud": True}
+    assert done.stdout == "front\nhello\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("front", "--words", "too long"), "(--words)"),
+        (("front", "--words", "hello", "--wait", "2m"), "(--wait)"),
+        (("back", "--words", "hello"), "There is no such door."),
+    ],
+)
+def test_what_the_operation_refuses_the_command_refuses_naming_its_option(
+    words: tuple[str, ...], said: str
+) -> None:
+    room = Doors()
+    done = call(room, "doors greet", *words, "--json")
+    assert (done.exit_code, done.stdout, room.calls) == (1, "", [])
+    assert said in json.loads(done.stderr)["error"]["message"]
+
+
+def test_a_list_is_printed_in_columns_and_says_how_to_go_on() -> None:
+    done = call(Doors(), "doors greetings", "front", "--limit", "2")
+    assert done.stdout == "front0  soft, sharp\nfront1  soft, sharp\n"
+    assert done.stderr == "There are more: --after front1\n"
+    done = call(Doors(), "doors greetings", "front", "--json")
+    assert [row["name"] for row in json.loads(done.stdout)] == ["front0", "front1", "front2"]
