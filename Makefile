@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-all lint bench openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
+.PHONY: help setup run test test-rest test-all lint bench openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
 MAKEFLAGS += --no-builtin-rules
 # Without bytecode every process of a run would compile the source again, and the tests too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -34,6 +34,8 @@ COMPONENT := src/countersign/checkout/component/countersign-notice.js
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PYTEST = $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadfile --no-loadscope-reorder
+# The first thing that compiles the tests.
+BYTECODE := tests/__pycache__
 INSTALL := $(PIP) install --quiet --require-hashes
 
 help: ## List what can be made
@@ -53,10 +55,14 @@ demo-oscar: $(VENV)/.shop ## The same with a django-oscar shop; installs 210 MB 
 demo-node: $(VENV)/.runtime clients/typescript/dist/index.js examples/node-shop/node_modules/.package-lock.json ## The same with a shop in Node.js; needs npm
 	$(BIN)/python examples/demo.py node
 
-test: $(VENV)/.dev $(NODE_STAMPS) ## Run every promise, on both engines where that matters; name what is left out
+# Each test is in one of two stages, see tests/support/stages.py. The first needs Python alone.
+test: $(VENV)/.dev $(BYTECODE) ## Run every promise once, on SQLite; name what is left out
 	$(PYTEST) $(PYTEST_ARGS)
 
-test-all: $(VENV)/.dev $(NODE_STAMPS) ## Run every test on both engines, as CI does
+test-rest: $(VENV)/.dev $(BYTECODE) $(NODE_STAMPS) ## Run what `make test` leaves out: PostgreSQL, browsers, PHP, kills
+	$(PYTEST) --rest $(PYTEST_ARGS)
+
+test-all: $(VENV)/.dev $(BYTECODE) $(NODE_STAMPS) ## Run every test
 	$(PYTEST) --all-engines $(PYTEST_ARGS)
 
 # The benchmark's own libraries are installed too: its code is type-checked.
@@ -168,6 +174,12 @@ $(VENV)/.dev: $(VENV)/.runtime $(VENV)/.shop requirements-dev.txt
 $(NODE_STAMPS): %/node_modules/.package-lock.json: %/package-lock.json
 	@! command -v npm >/dev/null || npm ci --prefix $* --ignore-scripts --no-audit --no-fund --silent \
 		|| echo "npm could not install the packages of $*" >&2
+
+# In a clean checkout each process would compile all tests at the same time. Two do, one half each.
+$(BYTECODE): | $(VENV)/.dev
+	@echo "compiling the tests"
+	@$(BIN)/python -m pytest --collect-only -qq tests/[a-d]* > /dev/null & \
+		$(BIN)/python -m pytest --collect-only -qq tests/[e-z]* > /dev/null; wait
 
 # The shop in Node.js has this folder for a package.
 clients/typescript/dist/index.js: clients/typescript/node_modules/.package-lock.json $(wildcard clients/typescript/src/*.ts)

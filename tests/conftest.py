@@ -21,7 +21,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from tests.http.backstage import Operator, another_deployment
-from tests.support import depth, engines, node, postgres, privacy, softhsm
+from tests.support import depth, engines, node, postgres, privacy, softhsm, stages
 from tests.support.second_try import SecondTry
 from tests.support.service import Deployment, Server, running_server
 from tests.woocommerce import wordpress
@@ -108,12 +108,12 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--all-engines`."""
-    engines.add_option(parser)
+    """Add the options for the second stage."""
+    stages.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the engines, look for personal data in all output, try again what failed."""
+    """Choose the stage, look for personal data in all output, try again what failed."""
     # A shell without job control ignores Ctrl-C for what it starts in the background, and each
     # program that a test starts would ignore it too: `listen` and the demonstrations end by it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -122,9 +122,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Who looks at a failure with a debugger has not ended the first try.
     if not config.getoption("usepdb"):
         config.pluginmanager.register(SecondTry(), "countersign-second-try")
-    run_all = REQUIRE_ALL or bool(config.getoption(engines.OPTION))
-    config.pluginmanager.register(engines.Engines(run_all=run_all), "countersign-engines")
-    if run_all:
+    stage = stages.stage_of(config)
+    config.pluginmanager.register(stages.Stages(stage), "countersign-stages")
+    if REQUIRE_ALL or stage in {"rest", "all"}:
         depth.go_deep()
 
 

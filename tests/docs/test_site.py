@@ -18,7 +18,7 @@ from tests.docs.markdown import ROOT
 from tests.support.browsers import running_browser
 from tools.site.pages import TABS, tabs
 
-pytestmark = [pytest.mark.long, pytest.mark.one_engine]
+pytestmark = [pytest.mark.long, pytest.mark.one_engine, pytest.mark.later]
 LINKING = {("a", "href"), ("form", "action")}
 """Everything else that names an address loads it."""
 

@@ -1,4 +1,4 @@
-"""How much a run draws by chance: `make test` a third of what `make test-all` and CI draw."""
+"""How much a run draws by chance: `make test` a third of what the other runs and CI draw."""
 
 from __future__ import annotations
 

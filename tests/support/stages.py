@@ -1,0 +1,116 @@
+"""Which tests a run has: the first stage, the rest, or all of them.
+
+`make test` is the first stage: every promise once, on SQLite, with Python alone. `make test-rest`
+has what it left out: PostgreSQL, browsers, Node.js, PHP, programs of the system, kills, and what
+takes long for what it can find (`later`). `make test-all` has both. Each test is
+in one of the two stages, so a run of both, as in CI, has nothing twice and leaves nothing out.
+
+A run that names files or folders has what they hold, whatever it needs, on SQLite; on PostgreSQL
+too where a test is marked `both_engines`, or with `--all-engines`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import pytest
+
+LATER: Final = {
+    "second_engine": "on their second engine, PostgreSQL",
+    "postgres": "on PostgreSQL",
+    "wordpress": "in WordPress",
+    "browser": "in a browser",
+    "npm": "with Node.js",
+    "node": "with Node.js",
+    "php": "with PHP",
+    "openssl": "with openssl",
+    "softhsm": "with SoftHSM",
+    "crash": "that kill processes",
+    "later": "that take long",
+}
+"""The markers of tests that are not in the first stage, and what the end of a run calls them."""
+
+ALL: Final = "--all-engines"
+REST: Final = "--rest"
+_STAGE: Final = "stage"
+_LEFT_OUT: Final = "left_out"
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare the options for the second stage, and for both."""
+    group = parser.getgroup("stages", "which tests a run has")
+    group.addoption(ALL, dest=_STAGE, action="store_const", const="all", help="every test")
+    group.addoption(
+        REST, dest=_STAGE, action="store_const", const="rest", help="what `pytest` has not"
+    )
+
+
+def stage_of(config: pytest.Config) -> str:
+    """`first`, `rest`, `all`, or `named` for a run that names files.
+
+    Workers are given the files by name in any case; they have the option from their parent.
+    """
+    if config.option.stage is None:
+        whole = config.args_source == pytest.Config.ArgsSource.TESTPATHS
+        config.option.stage = "first" if whole else "named"
+    stage: str = config.option.stage
+    return stage
+
+
+class Stages:
+    """The plugin: leaves out the tests of the other stage, and says so at the end."""
+
+    def __init__(self, stage: str) -> None:
+        self._stage = stage
+        self._left_out: Counter[str] = Counter()
+
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Keep what this stage has."""
+        unneeded = [item for item in items if _marked(item) >= {"second_engine", "one_engine"}]
+        items[:] = [item for item in items if item not in set(unneeded)]
+        others = [item for item in items if not self._has(_marked(item))]
+        if unneeded or others:
+            config.hook.pytest_deselected(items=unneeded + others)
+            items[:] = [item for item in items if item not in set(others)]
+        self._left_out = Counter(_reason(_marked(item)) for item in others)
+
+    def _has(self, marked: set[str]) -> bool:
+        if self._stage == "named":
+            return "second_engine" not in marked or "both_engines" in marked
+        return self._stage == "all" or bool(marked & LATER.keys()) is (self._stage == "rest")
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Report to the process that prints the summary, if this is not the one."""
+        output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output[_LEFT_OUT] = dict(self._left_out)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """Take what a worker has left out; every worker collects the same tests."""
+        output: dict[str, dict[str, int]] = getattr(node, "workeroutput", {})
+        self._left_out |= Counter(output.get(_LEFT_OUT, {}))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name what was left out."""
+        if not self._left_out:
+            return
+        kinds = ", ".join(f"{n} {reason}" for reason, n in self._left_out.most_common())
+        if self._stage == "rest":
+            terminalreporter.write_line(f"LEFT OUT: {kinds}: make test runs them")
+        else:
+            terminalreporter.write_line(
+                f"LEFT OUT: {kinds}; and two thirds of the random examples:"
+                " make test-rest runs these tests, make test-all everything"
+            )
+
+
+def _reason(marked: set[str]) -> str:
+    return next((said for marker, said in LATER.items() if marker in marked), "of the first stage")
+
+
+def _marked(item: pytest.Item) -> set[str]:
+    return {mark.name for mark in item.iter_markers()}

@@ -1,0 +1,123 @@
+"""The two stages of the suite: what a run leaves out, that it says so, and that nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SPY = """
+def pytest_deselected(items):
+    for item in items:
+        marked = {mark.name for mark in item.iter_markers()}
+        if not marked >= {"second_engine", "one_engine"}:
+            print("LEFT", item.nodeid)
+"""
+CONFTEST = """
+from tests.support import stages
+
+def pytest_addoption(parser):
+    stages.add_options(parser)
+
+def pytest_configure(config):
+    config.pluginmanager.register(stages.Stages(stages.stage_of(config)))
+"""
+TESTS = """
+import pytest
+
+def test_first():
+    pass
+
+@pytest.mark.browser
+def test_page():
+    pass
+
+@pytest.mark.crash
+def test_kill():
+    pass
+"""
+LATER_ALONE = "tests/crash/test_kill.py"
+TWO_ENGINES = "tests/http/test_pages.py"
+BOTH_ENGINES = "tests/test_smoke.py"
+
+
+def _collected(folder: Path, *options: str) -> tuple[set[str], set[str], str]:
+    """The tests of a run as in CI: which it has, which it leaves out, and what its end says."""
+    (folder / "spy.py").write_text(SPY)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "spy", *options],
+        env=dict(os.environ) | {"COUNTERSIGN_TESTS_REQUIRE_ALL": "1", "PYTHONPATH": str(folder)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    had = [line for line in lines if line.startswith("tests/")]
+    assert len(had) == len(set(had))
+    left = {line.removeprefix("LEFT ") for line in lines if line.startswith("LEFT tests/")}
+    return set(had), left, next((line for line in lines if line.startswith("LEFT OUT:")), "")
+
+
+@pytest.mark.long
+@pytest.mark.later
+def test_the_two_stages_have_every_test_once(tmp_path: Path) -> None:
+    """CI runs one after the other: nothing twice, and nothing is left out."""
+    first, left, said = _collected(tmp_path)
+    rest, left_by_rest, _ = _collected(tmp_path, "--rest")
+    assert len(first) > len(rest) > 1000
+    assert (rest, left_by_rest) == (left, first)
+    assert not first & rest
+    assert "make test-all" in said
+    every, left_by_all, _ = _collected(tmp_path, "--all-engines")
+    assert (every, left_by_all) == (first | rest, set())
+
+
+def test_a_run_that_names_a_file_has_what_it_holds(tmp_path: Path) -> None:
+    """Its second engine is left out and named, but where the engine can change the outcome."""
+    had, left, said = _collected(tmp_path, LATER_ALONE, TWO_ENGINES, BOTH_ENGINES)
+    assert any(test.startswith(LATER_ALONE) for test in had)
+    assert any(test.startswith(BOTH_ENGINES) and "[postgres]" in test for test in had)
+    assert {test.partition("::")[0] for test in left} == {TWO_ENGINES}
+    assert f"{len(left)} on their second engine" in said
+
+
+def test_all_engines_of_a_named_file_run_on_request(tmp_path: Path) -> None:
+    """`--all-engines` leaves nothing of it out, and has nothing to name."""
+    had, left, said = _collected(tmp_path, "--all-engines", TWO_ENGINES)
+    assert sum("[postgres" in test for test in had) == sum("[sqlite" in test for test in had) > 0
+    assert (left, said) == (set(), "")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
+@pytest.mark.parametrize(
+    ("options", "passed", "said"),
+    [
+        ((), 1, "LEFT OUT: 1 in a browser, 1 that kill processes; and two thirds"),
+        (("--rest",), 2, "LEFT OUT: 1 of the first stage: make test runs them"),
+        (("--all-engines",), 3, ""),
+        (("test_it.py",), 3, ""),
+    ],
+)
+def test_what_a_stage_leaves_out_is_named_at_its_end(
+    tmp_path: Path, options: tuple[str, ...], passed: int, said: str, workers: tuple[str, ...]
+) -> None:
+    """Also by workers, which are given the files by name and whose parent collects nothing."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_it.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = .\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:schemathesis", *workers, *options],
+        env=dict(os.environ) | {"PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"{passed} passed" in done.stdout
+    assert said in done.stdout
+    assert ("LEFT OUT" in done.stdout) is bool(said)
