@@ -11,10 +11,10 @@ import pytest
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer
 from tests.clearances.conftest import desk
-from tests.http.backstage import Operator, Vendor
+from tests.http.backstage import Operator, Vendor, another_deployment
 from tests.http.conftest import configured, configured_vendor, here, other_vendor, vendor
-from tests.support.engines import ENGINES, engine_settings
-from tests.support.service import Deployment, Server, running_server
+from tests.support.engines import ENGINES, engine_server
+from tests.support.service import Server, running_server
 
 __all__ = ["configured", "configured_vendor", "desk", "here", "other_vendor", "vendor"]
 
@@ -36,9 +36,7 @@ def other_shop(other_vendor: Vendor, server: Server) -> Iterator[Shop]:
 @pytest.fixture(params=ENGINES)
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Operator]:
     """Give the operator of a deployment of this test alone."""
-    made = Deployment(data_dir=tmp_path / "data", settings=engine_settings(request))
-    made.run("init")
-    with Operator(made) as operator:
+    with Operator(another_deployment(tmp_path / "data", engine_server(request))) as operator:
         yield operator
 
 

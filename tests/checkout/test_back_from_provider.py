@@ -29,6 +29,8 @@ from tests.checkout.surfer import Page, Surfer
 from tests.http.backstage import Operator
 from tests.support.providers import Mood, playing
 
+pytestmark = pytest.mark.one_engine
+
 EN = WORDS["en"]
 
 

@@ -14,6 +14,8 @@ from tests.checkout.provider import Counter, arrive, begin, counter, finish
 from tests.checkout.surfer import Page, Surfer
 from tests.http.backstage import Operator
 
+pytestmark = pytest.mark.one_engine
+
 
 @pytest.fixture
 def desk(shop: Shop, operator: Operator) -> Iterator[Counter]:

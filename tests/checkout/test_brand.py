@@ -16,6 +16,8 @@ from tests.checkout.surfer import Surfer
 from tests.http.backstage import Operator, make_client
 from tests.support.service import Deployment
 
+pytestmark = pytest.mark.one_engine
+
 Surf = Callable[..., Surfer]
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 PICTURES = {

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.checkout.buyer import Shop
-from tests.http.backstage import Operator
+from tests.http.backstage import Operator, another_deployment
 from tests.http.calls import refusal, verify
-from tests.support.service import Deployment, running_server
+from tests.support.service import running_server
 
 CART: dict[str, Any] = {"product_classes": ["accessory"], "ship_to": {"state": "CA"}}
 
@@ -19,8 +19,7 @@ CART: dict[str, Any] = {"product_classes": ["accessory"], "ship_to": {"state": "
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """Give a shop of a deployment of its own: each notice is judged for a cart."""
-    own = Deployment(data_dir=tmp_path_factory.mktemp("carts") / "data")
-    own.run("init")
+    own = another_deployment(tmp_path_factory.mktemp("carts") / "data")
     with (
         running_server(own) as server,
         Operator(own) as operator,

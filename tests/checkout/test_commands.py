@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.checkout.buyer import SHOP, Buyer, wanted
-from tests.http.backstage import Vendor, make_client
+from tests.http.backstage import Vendor, another_deployment, make_client
 from tests.http.calls import refusal
 from tests.http.conftest import LIVE_NOTICE, Configured
 from tests.support.service import Deployment, running_server
@@ -20,8 +20,7 @@ ASKED = ("--session", "cart-7", "--return-url", f"{SHOP}/back", "--notice", "ab1
 @pytest.fixture
 def embedded(tmp_path: Path) -> Deployment:
     """Give a deployment of this test alone, with an account."""
-    made = Deployment(data_dir=tmp_path / "data")
-    made.run("init")
+    made = another_deployment(tmp_path / "data")
     made.account("shop")
     return made
 

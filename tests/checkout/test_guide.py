@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from countersign.checkout.brand import LOGO_BYTES_MAX
 from countersign.checkout.model import ATTEMPTS_MAX, KEPT, LIFETIME, LIFETIME_MAX, Status
 from countersign.checkout.schemas import CheckoutSessionRequest
@@ -15,6 +17,8 @@ from tests.checkout.buyer import Shop
 from tests.docs.markdown import ROOT, read
 from tests.docs.shell import answers, run_blocks
 from tests.support.service import PREFIX, Server
+
+pytestmark = pytest.mark.one_engine
 
 GUIDE = read(ROOT / "docs" / "checkout.md")
 

@@ -25,6 +25,8 @@ from tests.checkout.provider import (
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client
 
+pytestmark = pytest.mark.one_engine
+
 EN = WORDS["en"]
 
 

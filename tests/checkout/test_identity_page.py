@@ -31,6 +31,8 @@ from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client
 from tests.support.providers import playing
 
+pytestmark = pytest.mark.one_engine
+
 Surf = Callable[..., Surfer]
 EN, ES = WORDS["en"], WORDS["es"]
 BOTH = ["identity", "acknowledgment"]

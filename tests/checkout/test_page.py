@@ -15,6 +15,8 @@ from tests.checkout.surfer import Surfer, check_headers
 from tests.http.backstage import Operator, make_client, notice_file
 from tests.http.calls import verify
 
+pytestmark = pytest.mark.one_engine
+
 Surf = Callable[..., Surfer]
 EN, ES = WORDS["en"], WORDS["es"]
 LINES = 4

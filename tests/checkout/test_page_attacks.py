@@ -17,6 +17,8 @@ from tests.http.backstage import Operator, make_client, notice_file
 from tests.http.conftest import PUBLIC_URL, Configured
 from tests.support.service import Server
 
+pytestmark = pytest.mark.one_engine
+
 Surf = Callable[..., Surfer]
 EN = WORDS["en"]
 MARKUP = '"><script>alert(1)</script>'

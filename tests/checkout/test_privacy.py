@@ -12,7 +12,7 @@ from countersign import bootstrap
 from countersign.checkout.model import KEPT
 from countersign.operations.housekeeping import delete_outdated
 from tests.checkout.buyer import Buyer, Shop
-from tests.http.backstage import Operator, make_client
+from tests.http.backstage import Operator, another_deployment, make_client
 from tests.http.calls import verify
 from tests.sealing.test_erasing import files, hidden_forms
 from tests.support.service import Deployment, running_server
@@ -123,8 +123,7 @@ def _keep_house(operator: Operator, later: timedelta) -> None:
 
 
 def test_no_file_holds_what_was_asked_or_typed_nor_the_token(tmp_path: Path) -> None:
-    own = Deployment(data_dir=tmp_path / "data")
-    own.run("init")
+    own = another_deployment(tmp_path / "data")
     key = own.key(own.account("vendor"))
     planted = {
         "session_id": "planted-session-4711",
@@ -148,8 +147,7 @@ def test_no_file_holds_what_was_asked_or_typed_nor_the_token(tmp_path: Path) -> 
 
 def test_a_backup_does_not_bring_back_what_a_session_held(tmp_path: Path) -> None:
     """Restored with the newest shred keys: of an acknowledgment that was erased, and of a buyer."""
-    own = Deployment(data_dir=tmp_path / "data")
-    own.run("init")
+    own = another_deployment(tmp_path / "data")
     key = own.key(own.account("vendor"))
     with running_server(own) as server, server.client(key) as client:
         cbid = str(verify(client, shipping_zip=ZIP).json()["cbid"])

@@ -24,6 +24,8 @@ from tests.support.service import Deployment as Made
 from tests.support.service import running_server
 from tests.unit.support import HandClock
 
+pytestmark = pytest.mark.one_engine
+
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 JSON = {"content-type": "application/json"}
 CURRENT = "/v1/checkout_sessions/current"

@@ -22,6 +22,8 @@ from tests.cli.serving import running, wait_for
 from tests.http.backstage import Operator, make_client
 from tests.support.service import Server, free_port
 
+pytestmark = pytest.mark.one_engine
+
 Surf = Callable[..., Surfer]
 CHANGED = b"event: changed\ndata:\n\n"
 OPENED = b":\n\n"

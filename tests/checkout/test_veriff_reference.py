@@ -17,6 +17,8 @@ from tests.checkout.provider import Counter, begin, come_back, counter, finish, 
 from tests.checkout.surfer import Surfer
 from tests.http.backstage import Operator
 
+pytestmark = pytest.mark.one_engine
+
 EN = WORDS["en"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.clearances.checkout import Checkout
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.http.backstage import Operator
-from tests.support.engines import ENGINES, Once, engine_settings
+from tests.support.engines import ENGINES, Once, engine_server
 from tests.support.service import Server
 
 
@@ -19,7 +19,7 @@ def desk(
 ) -> Desk:
     """Give a deployment in this process whose clock the tests move forward, on each engine."""
     place = tmp_path_factory.getbasetemp() / f"desk-{request.param}" / "data"
-    return once(place, lambda: open_desk(place, MovingClock(), engine_settings(request)))
+    return once(place, lambda: open_desk(place, MovingClock(), engine_server(request)))
 
 
 @pytest.fixture

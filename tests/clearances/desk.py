@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -48,6 +48,8 @@ from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
+from tests.http.backstage import another_deployment
+from tests.support import postgres
 
 T = TypeVar("T")
 
@@ -219,13 +221,12 @@ class Desk:
 
 
 @contextmanager
-def open_desk(data_dir: Path, clock: MovingClock, settings: Mapping[str, str]) -> Iterator[Desk]:
-    """Initialise and open a deployment; closed at the end."""
-    environment = {"COUNTERSIGN_DATA_DIR": str(data_dir)}
-    environment |= {f"COUNTERSIGN_{name}": value for name, value in settings.items()}
-    loaded = load_settings(environment)
+def open_desk(
+    data_dir: Path, clock: MovingClock, engine: postgres.PostgresServer | None
+) -> Iterator[Desk]:
+    """Open a new deployment, on SQLite or on this PostgreSQL; closed at the end."""
+    loaded = load_settings(another_deployment(data_dir, engine).environment)
     with asyncio.Runner() as runner:
-        runner.run(bootstrap.initialise(loaded))
         secret = DeploymentSecret.from_text(loaded.secret_key_file.read_text(encoding="ascii"))
         opened = bootstrap.open_deployment(loaded, clock=clock)
         deployment = runner.run(opened.__aenter__())

@@ -12,10 +12,10 @@ import pytest
 
 from tests.clearances.checkout import Checkout
 from tests.clearances.victim import SESSION, ZIP
-from tests.http.backstage import Operator
+from tests.http.backstage import Operator, another_deployment
 from tests.support import forked
-from tests.support.engines import ENGINES, engine_settings
-from tests.support.service import Deployment, running_server
+from tests.support.engines import ENGINES, engine_server
+from tests.support.service import running_server
 
 pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
@@ -23,8 +23,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 @pytest.fixture(params=ENGINES)
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkout]:
     """Give a checkout on a deployment of this test alone, whose server outlives the victims."""
-    own = Deployment(data_dir=tmp_path / "data", settings=engine_settings(request))
-    own.run("init")
+    own = another_deployment(tmp_path / "data", engine_server(request))
     with (
         running_server(own) as started,
         Operator(own) as operator,

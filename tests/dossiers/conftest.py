@@ -6,7 +6,7 @@ import pytest
 
 from tests.clearances.desk import MovingClock, open_desk
 from tests.dossiers.orders import Orders
-from tests.support.engines import ENGINES, Once, engine_settings
+from tests.support.engines import ENGINES, Once, engine_server
 
 
 @pytest.fixture(scope="session", params=ENGINES)
@@ -15,5 +15,5 @@ def orders(
 ) -> Orders:
     """Give a deployment in this process in which orders are made, on each engine."""
     place = tmp_path_factory.getbasetemp() / f"orders-{request.param}" / "data"
-    desk = once(place, lambda: open_desk(place, MovingClock(), engine_settings(request)))
+    desk = once(place, lambda: open_desk(place, MovingClock(), engine_server(request)))
     return Orders(desk)

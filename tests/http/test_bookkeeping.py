@@ -10,15 +10,14 @@ import httpx2
 import pytest
 
 from countersign.db.engine import sqlite_module
+from tests.http.backstage import another_deployment
 from tests.support.service import Deployment, running_server
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Deployment:
     """Give a deployment of this test's own, on the embedded database."""
-    made = Deployment(data_dir=tmp_path / "data")
-    made.run("init")
-    return made
+    return another_deployment(tmp_path / "data")
 
 
 def test_a_key_that_was_never_used_can_read_while_nothing_can_be_written(own: Deployment) -> None:

@@ -11,6 +11,8 @@ from tests.http.backstage import Vendor
 from tests.http.calls import SHIPPED_NOTICE, acknowledge, refusal, verify
 from tests.http.conftest import LIVE_NOTICE
 
+pytestmark = pytest.mark.one_engine
+
 PATH = f"/v1/notices/{SHIPPED_NOTICE}"
 
 

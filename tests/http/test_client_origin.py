@@ -14,6 +14,8 @@ from tests.http.calls import acknowledge, acknowledged, message, read_back, refu
 from tests.http.conftest import LIVE_NOTICE
 from tests.support.service import running_server
 
+pytestmark = pytest.mark.one_engine
+
 LINES = ["A", "B", "C", "D"]
 PEER = "127.0.0.1"
 LONG = 5000

@@ -16,6 +16,8 @@ from countersign.server.app import App
 from countersign.server.extension import Admit, Extension, installed_extension
 from tests.http.backstage import Operator
 
+pytestmark = pytest.mark.one_engine
+
 PATH = "/v1/notices/ab1263"
 
 
@@ -38,7 +40,9 @@ def test_only_authenticated_requests_of_test_mode_reach_an_extension(operator: O
 
     async def work(opened: bootstrap.Deployment) -> list[int]:
         transport = httpx2.ASGITransport(App(opened, recorder))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://server") as client:
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://server", verify=False
+        ) as client:
             headers = [{"Authorization": f"Bearer {key}"} for key in (*keys, "csign_test_unknown")]
             responses = [await client.get(PATH, headers=each) for each in headers]
             responses.append(await client.get("/healthz"))

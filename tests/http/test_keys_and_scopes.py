@@ -21,6 +21,8 @@ from tests.http.backstage import Operator, Vendor, make_client
 from tests.http.calls import SHIPPED_NOTICE, message, refusal
 from tests.support.service import Deployment, Server
 
+pytestmark = pytest.mark.one_engine
+
 PATH = "/v1/notices"
 KEYED = [route for route in route_table() if route.scope is not None]
 

@@ -16,6 +16,8 @@ from tests.http.calls import SHIPPED_NOTICE, message, refusal
 from tests.http.conftest import RATE, Configured
 from tests.support.service import Server
 
+pytestmark = pytest.mark.one_engine
+
 PATH = f"/v1/notices/{SHIPPED_NOTICE}/acknowledge"
 JSON = {"Content-Type": "application/json"}
 BODY = json.dumps({"initials_per_line": ["A", "B", "C", "D"]}).encode()

@@ -15,7 +15,8 @@ from prometheus_client import CollectorRegistry
 
 from countersign.server.metrics import serve_metrics
 from tests.cli.serving import wait_until
-from tests.support.service import Deployment, Server, free_port, running_server
+from tests.http.backstage import another_deployment
+from tests.support.service import Server, free_port, running_server
 
 CONNECTIONS_MAX, BEYOND = 32, 40
 
@@ -23,8 +24,7 @@ CONNECTIONS_MAX, BEYOND = 32, 40
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     """Give a server with metrics."""
-    deployment = Deployment(data_dir=tmp_path / "data")
-    deployment.run("init")
+    deployment = another_deployment(tmp_path / "data")
     with running_server(deployment, METRICS_PORT=str(free_port())) as started:
         yield started
 
@@ -35,7 +35,7 @@ def address(server: Server) -> tuple[str, int]:
 
 def get(server: Server) -> httpx2.Response:
     host, port = address(server)
-    return httpx2.get(f"http://{host}:{port}/metrics")
+    return httpx2.get(f"http://{host}:{port}/metrics", verify=False)
 
 
 def threads(server: Server) -> int:

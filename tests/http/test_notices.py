@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 import httpx2
+import pytest
 
 from tests.http.backstage import Vendor, notice_file
 from tests.http.calls import SHIPPED_NOTICE, acknowledge, initials, refusal
 from tests.http.conftest import LIVE_NOTICE, LIVE_VERSION, Configured
+
+pytestmark = pytest.mark.one_engine
 
 FIELDS = [
     "notice_id",

@@ -12,6 +12,8 @@ import pytest
 
 from tests.http import wire
 
+pytestmark = pytest.mark.one_engine
+
 NOTICE: Final = b"/v1/notices/ab1263"
 VERIFY: Final = b"/v1/buyers/verify"
 BODY: Final = b'{"test_mode":true,"provider_identity_session_id":"odd","shipping_zip":"94111"}'

@@ -18,6 +18,8 @@ from tests.http.calls import refusal
 from tests.http.conftest import PUBLIC_URL, SECURITY_CONTACT, Configured
 from tests.support.service import Server
 
+pytestmark = pytest.mark.one_engine
+
 PAGES = ("/", "/docs/reference", "/docs/errors")
 SECURITY_TXT = "/.well-known/security.txt"
 LOADING = {"src", "srcset", "data", "poster", "background", "action", "formaction", "manifest"}

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import make_url
 
 from tests.cli.serving import wait_until
+from tests.http.backstage import another_deployment
 from tests.http.calls import acknowledge
 from tests.support import postgres
 from tests.support.service import Deployment, Server, running_server
@@ -23,8 +24,7 @@ FULL_AT = 96 * 1024
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[Server, str]]:
     """Give a server with a key of its own."""
-    deployment = Deployment(data_dir=tmp_path / "data")
-    deployment.run("init")
+    deployment = another_deployment(tmp_path / "data")
     key = deployment.key(deployment.account("vendor"))
     with running_server(deployment) as started:
         yield started, key

@@ -5,6 +5,8 @@ from __future__ import annotations
 import httpx2
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 VERIFY = "/v1/buyers/verify"
 BODY = b'{"test_mode":true}'
 

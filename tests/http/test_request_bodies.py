@@ -9,6 +9,8 @@ import pytest
 
 from tests.http.calls import SHIPPED_NOTICE, acknowledged, message, refusal, verify
 
+pytestmark = pytest.mark.one_engine
+
 ACKNOWLEDGE = f"/v1/notices/{SHIPPED_NOTICE}/acknowledge"
 VERIFY = "/v1/buyers/verify"
 LINES = '"initials_per_line":["A","B","C","D"]'

@@ -10,10 +10,12 @@ import httpx2
 import pytest
 
 from countersign.access.key import Scope
-from tests.http.backstage import Operator, Vendor, make_client, notice_file
+from tests.http.backstage import Operator, Vendor, another_deployment, make_client, notice_file
 from tests.http.calls import SHIPPED_NOTICE, refusal
 from tests.http.conftest import Configured
-from tests.support.service import Deployment, Server, running_server
+from tests.support.service import Server, running_server
+
+pytestmark = pytest.mark.one_engine
 
 PATH = "/v1/requirements"
 ORDER = {"product_classes": ["accessory"], "ship_to": {"state": "CA", "zip": "94105"}}
@@ -37,8 +39,7 @@ def about(answer: Mapping[str, Any], notice_id: str = SHIPPED_NOTICE) -> dict[st
 @pytest.fixture
 def only_shipped(tmp_path: Path) -> Iterator[httpx2.Client]:
     """Give a test key of a deployment that has no notices but the shipped one."""
-    own = Deployment(data_dir=tmp_path / "data")
-    own.run("init")
+    own = another_deployment(tmp_path / "data")
     key = own.key(own.account("alone"))
     with running_server(own) as server, server.client(key) as client:
         yield client

@@ -48,7 +48,10 @@ def test_a_started_session_is_the_one_that_is_retrieved(name: str) -> None:
     """It has a page for the buyer, our reference, and no decision; the same again is the same."""
 
     async def work() -> None:
-        async with simulated(name) as provider, httpx2.AsyncClient(trust_env=False) as browser:
+        async with (
+            simulated(name) as provider,
+            httpx2.AsyncClient(trust_env=False, verify=False) as browser,
+        ):
             first = await provider.start(WANTED)
             assert (await browser.get(first.url)).status_code == 200
             result = await provider.retrieve(first.session_id)

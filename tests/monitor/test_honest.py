@@ -14,11 +14,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.http.backstage import another_deployment
 from tests.monitor.liar import Log, log_with_record, proof_of, served
 from tests.sealing.acts import acknowledge, get
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.support import command, forked
-from tests.support.engines import ENGINES, engine_settings
+from tests.support.engines import ENGINES, engine_server
 from tests.support.service import Deployment, Server, running_server, start_server
 
 pytestmark = pytest.mark.long
@@ -27,17 +28,13 @@ pytestmark = pytest.mark.long
 @pytest.fixture
 def embedded(tmp_path: Path) -> Deployment:
     """Give an initialised deployment on the embedded database."""
-    made = Deployment(data_dir=tmp_path / "data")
-    made.run("init")
-    return made
+    return another_deployment(tmp_path / "data")
 
 
 @pytest.fixture(params=ENGINES)
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Deployment:
     """Give an initialised deployment, on each engine."""
-    made = Deployment(data_dir=tmp_path / "data", settings=engine_settings(request))
-    made.run("init")
-    return made
+    return another_deployment(tmp_path / "data", engine_server(request))
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

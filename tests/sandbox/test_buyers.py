@@ -24,6 +24,8 @@ from tests.sandbox.calls import (
     time,
 )
 
+pytestmark = pytest.mark.one_engine
+
 # From verified to this: the event, what a clearance says, and the reasons of verify.
 STATES = {
     "pending": (None, ["buyer_not_verified"], []),

@@ -17,6 +17,8 @@ from tests.http.calls import refusal, verify
 from tests.sandbox.calls import ZIP, buyer, clock, events, ok, status, time
 from tests.support.service import Server
 
+pytestmark = pytest.mark.one_engine
+
 
 @dataclass(frozen=True)
 class Shop:

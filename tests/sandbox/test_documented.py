@@ -14,7 +14,8 @@ from countersign.server.routes import ROUTES
 from tests.docs.generated import every_command
 from tests.docs.markdown import ROOT, read
 from tests.docs.shell import check_answers, run_blocks
-from tests.support.service import Deployment, running_server
+from tests.http.backstage import another_deployment
+from tests.support.service import running_server
 
 pytestmark = pytest.mark.long
 
@@ -28,8 +29,7 @@ GROUP = main.commands["test"]
 @pytest.mark.timeout(420)
 def test_every_example_does_what_the_page_shows(tmp_path: Path) -> None:
     """In one shell from the top to the bottom, with the commands while the server runs."""
-    deployment = Deployment(data_dir=tmp_path / "data")
-    deployment.run("init")
+    deployment = another_deployment(tmp_path / "data")
     key = deployment.key(deployment.account("demo"))
     with running_server(deployment) as server:
         printed = run_blocks(

@@ -19,6 +19,8 @@ from tests.http.backstage import Operator, Vendor
 from tests.http.calls import refusal, verify
 from tests.sandbox.calls import ZIP, buyer, events, ok
 
+pytestmark = pytest.mark.one_engine
+
 PATH = "/v1/test/fault"
 # Status, code and Retry-After of each.
 TOLD = {

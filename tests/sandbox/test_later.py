@@ -25,7 +25,7 @@ from countersign.events.read_events import list_events
 from countersign.sandbox.helpers import advance_clock, move_buyer
 from tests.clearances.desk import NOBODY, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
-from tests.support.engines import ENGINES, engine_settings
+from tests.support.engines import ENGINES, engine_server
 
 pytestmark = pytest.mark.long
 
@@ -67,7 +67,7 @@ def desk(
 ) -> Iterator[Desk]:
     """Give a deployment in this process whose real clock the test moves, on each engine."""
     data_dir = tmp_path_factory.mktemp(f"later-{request.param}") / "data"
-    with open_desk(data_dir, MovingClock(), engine_settings(request)) as made:
+    with open_desk(data_dir, MovingClock(), engine_server(request)) as made:
         for year in range(2026, 2056):
             file = notice_file(NOTICE, str(year), lines=2, effective_from=f"{year}-04-01")
             made.publish(file, reviewed=False)

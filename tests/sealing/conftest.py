@@ -7,25 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.http.backstage import another_deployment
 from tests.sealing.authority import make_authority
-from tests.support.engines import ENGINES, engine_settings
+from tests.support.engines import ENGINES, engine_server
 from tests.support.service import Deployment
 
 
 @pytest.fixture(params=ENGINES)
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Deployment:
     """Give an initialised deployment of this test alone, on each engine."""
-    made = Deployment(data_dir=tmp_path / "data", settings=engine_settings(request))
-    made.run("init")
-    return made
+    return another_deployment(tmp_path / "data", engine_server(request))
 
 
 @pytest.fixture
 def embedded(tmp_path: Path) -> Deployment:
     """Give an initialised deployment on the embedded database."""
-    made = Deployment(data_dir=tmp_path / "data")
-    made.run("init")
-    return made
+    return another_deployment(tmp_path / "data")
 
 
 @pytest.fixture(scope="session")

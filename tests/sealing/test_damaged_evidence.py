@@ -10,6 +10,7 @@ import pytest
 
 from countersign.evidence.verification import verify_file
 from tests.cli.tampering import tamper
+from tests.http.backstage import another_deployment
 from tests.sealing.acts import acknowledge, get
 from tests.support.service import Deployment, running_server
 
@@ -66,8 +67,7 @@ DONE = {
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Deployment, str, str]:
     """Give a deployment with two acknowledgments, the first of them, and a key."""
-    made = Deployment(data_dir=tmp_path_factory.mktemp("sound") / "data")
-    made.run("init")
+    made = another_deployment(tmp_path_factory.mktemp("sound") / "data")
     key = made.key(made.account("vendor"))
     with running_server(made) as server, server.client(key) as client:
         first = acknowledge(client)

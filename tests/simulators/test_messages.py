@@ -48,7 +48,7 @@ def sent_by(
         async with (
             serve(inbox) as receiver,
             serve(make(FixedClock().now), webhook_url=f"{receiver.url}/hook") as served,
-            httpx2.AsyncClient(base_url=served.url, trust_env=False) as client,
+            httpx2.AsyncClient(base_url=served.url, trust_env=False, verify=False) as client,
         ):
             await use(client)
             waiting = (asyncio.wait_for(inbox.received.get(), SECONDS) for _ in range(count))
@@ -140,7 +140,7 @@ def test_a_receiver_that_is_down_stops_nothing() -> None:
         make = Stripe(FixedClock().now)
         async with (
             serve(make, webhook_url="http://127.0.0.1:9/") as served,
-            httpx2.AsyncClient(base_url=served.url, trust_env=False) as client,
+            httpx2.AsyncClient(base_url=served.url, trust_env=False, verify=False) as client,
         ):
             headers = {"authorization": f"Bearer {SENSITIVE_KEY}"}
             path, form = "/v1/identity/verification_sessions", {"type": "document"}

@@ -39,6 +39,9 @@ _PRELOADED: Final = (
     "countersign.server.server",
     "alembic.command",
     "psycopg",
+    # What a server or a command loads by name.
+    "countersign.cli.arguments",
+    "countersign_conformance.kit",
     # What the processes that crash on purpose come to through their helpers.
     "pytest",
     "sqlalchemy.dialects.postgresql.psycopg",

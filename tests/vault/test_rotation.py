@@ -14,6 +14,7 @@ from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.errors import KeyRotationFailed
 from countersign.vault.key_file import rotate_key_encryption
+from tests.http.backstage import another_deployment
 from tests.sealing.acts import acknowledge
 from tests.support.service import Deployment, running_server
 
@@ -21,9 +22,7 @@ from tests.support.service import Deployment, running_server
 @pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
     """Give an initialised deployment on the embedded database."""
-    made = Deployment(data_dir=tmp_path / "data")
-    made.run("init")
-    return made
+    return another_deployment(tmp_path / "data")
 
 
 def key_file(deployment: Deployment) -> Path:

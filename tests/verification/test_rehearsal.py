@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +17,7 @@ from tests.cli.conftest import Bench
 from tests.docs.markdown import ROOT, Block, read
 from tests.docs.shell import check_answers, run_blocks
 from tests.http.backstage import another_deployment, make_client
+from tests.support import forked
 from tests.support.service import PREFIX, Server, free_port, running_server
 
 pytestmark = pytest.mark.long
@@ -54,16 +53,16 @@ def sessions(bench: Bench, provider: str) -> list[dict[str, Any]]:
 @contextmanager
 def simulated(provider: str, folder: Path) -> Iterator[str]:
     """Run `simulate-provider` until the block ends; gives the address that it prints."""
-    command = [sys.executable, "-m", "countersign", "simulate-provider", provider, "--port", "0"]
-    with (folder / "provider.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        assert process.stdout is not None
+    words = ["countersign", "simulate-provider", provider, "--port", "0"]
+    read, write = os.pipe()
+    with os.fdopen(read) as printed, (folder / "provider.log").open("wb") as log:
+        with os.fdopen(write, "w") as output:
+            process = forked.start(words, os.environ, stdout=output, stderr=log)
         try:
-            yield process.stdout.readline().strip()
+            yield printed.readline().strip()
         finally:
             process.terminate()
             process.wait(10)
-            process.stdout.close()
 
 
 # --- the page ----------------------------------------------------------------------------------

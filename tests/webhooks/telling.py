@@ -14,7 +14,7 @@ from countersign.buyers import expiry
 from countersign.events.read_events import list_events
 from countersign.mode import Mode
 from tests.clearances.desk import Desk, MovingClock, open_desk
-from tests.support.engines import ENGINES, engine_settings
+from tests.support.engines import ENGINES, engine_server
 
 ZIP = "94105"
 NOTICE = "ab1263"
@@ -47,7 +47,7 @@ def desk(
     data_dir = tmp_path_factory.mktemp(f"events_of-{request.param}") / "data"
     # Not before the beginning of the logs, which is made by the machine's clock.
     clock = MovingClock(datetime.now(tz=UTC).replace(microsecond=0) + timedelta(days=1))
-    with open_desk(data_dir, clock, engine_settings(request)) as made:
+    with open_desk(data_dir, clock, engine_server(request)) as made:
         yield made
 
 

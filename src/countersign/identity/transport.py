@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import cache
 from pathlib import Path
 from ssl import SSLContext
 from typing import Final
@@ -398,9 +399,7 @@ class ProviderHttp:
             raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, kind, unsent=unsent) from None
 
     def _connected(self) -> httpx2.AsyncClient:
-        context = httpx2.create_ssl_context(trust_env=False)
-        if self._reach.ca_file is not None:
-            context.load_verify_locations(self._reach.ca_file)
+        context = _trusted(self._reach.ca_file)
         return httpx2.AsyncClient(
             verify=context,
             proxy=self._proxy(context),
@@ -416,6 +415,15 @@ class ProviderHttp:
         if url is None or not self._base_url.startswith("https://"):
             return None
         return httpx2.Proxy(url, ssl_context=context if url.startswith("https://") else None)
+
+
+@cache
+def _trusted(ca_file: Path | None) -> SSLContext:
+    """One for all accounts: to read the certificates takes longer than a request."""
+    context = httpx2.create_ssl_context(trust_env=False)
+    if ca_file is not None:
+        context.load_verify_locations(ca_file)
+    return context
 
 
 def _kind(error: BaseException) -> str:
