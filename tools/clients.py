@@ -25,7 +25,6 @@ NAMES: Final = {
     "getAcknowledgment": "acknowledgments.retrieve",
     "getAcknowledgmentProof": "acknowledgments.proof",
     "getAcknowledgmentCertificate": "acknowledgments.certificate",
-    "getAcknowledgmentBundle": "acknowledgments.bundle",
     "getAcknowledgmentDossier": "acknowledgments.dossier",
     "verifyBuyer": "buyers.verify",
     "getBuyerStatus": "buyers.status",

@@ -1,15 +1,17 @@
-"""Facts to make certificates from, true to the format of records."""
+"""Checked dossiers to make PDFs of, true to the format of records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from countersign.acknowledgments.certificate_facts import CertificateFacts
+import msgspec
+
+from countersign.dossiers.pdf import dossier_pdf
 from countersign.evidence.canonical import canonical_json
+from countersign.evidence.dossier import Dossier, DossierRecord
 from countersign.evidence.record import (
     Draft,
     Subject,
@@ -62,30 +64,59 @@ def notice_bytes(lines: Sequence[tuple[str, str]] = LINES, **other: object) -> b
     return canonical_json(members | other)
 
 
-def party(kind: str, **members: object) -> bytes:
+def party(kind: str, index: int, **members: object) -> DossierRecord:
     """The record of a party, true to the format in what a certificate takes from it."""
     nobody = {"legal_name": None, "address": None, "licence": None, "contact": None}
     about: dict[str, Any] = {} if kind == "capture_process" else nobody
-    return canonical_json({"v": 1, "type": kind, "previous": None, **about, **members})
+    return checked(
+        {
+            "v": 2,
+            "type": kind,
+            "id": f"rec_01m7xdxbmvex7t29vh2x05yyy{index}",
+            "mode": "live",
+            "at": "2026-11-20T21:30:00.000Z",
+            "previous": None,
+            "_sd": [],
+            **about,
+            **members,
+        },
+        index=index,
+    )
 
 
-def with_parties(statement: str = "We show each line.") -> CertificateFacts:
-    """Facts of an acknowledgment by a vendor whose parties are described in the log."""
+def checked(
+    record: Mapping[str, Any], shown: Mapping[str, Any] | None = None, index: int = 41
+) -> DossierRecord:
+    """A record as a reader has it after all checks."""
+    body = canonical_json(dict(record))
+    return DossierRecord(
+        id=record["id"],
+        type=record["type"],
+        record=record,
+        body=body,
+        digest=sha256(body).hexdigest(),
+        shown=shown or {},
+        index=index,
+    )
+
+
+def with_parties(statement: str = "We show each line.") -> Dossier:
+    """A dossier of an acknowledgment by a vendor whose parties are described in the log."""
     account = "acct_01kdtvz9n8f6ywn3x2qk4c7r5a"
     parties = {
-        "operator_record": party("operator", legal_name="Example Operator, Inc.", licence="L 1"),
+        "operator_record": party("operator", 1, legal_name="Example Operator, Inc.", licence="L 1"),
         "account_record": party(
-            "account", account=account, name="shop", legal_name="Example Vendor, LLC"
+            "account", 2, account=account, name="shop", legal_name="Example Vendor, LLC"
         ),
         "capture_process": party(
-            "capture_process", account=account, version=3, statement=statement
+            "capture_process", 3, account=account, version=3, statement=statement
         ),
     }
-    digests = {member: sha256(body).hexdigest() for member, body in parties.items()}
-    return made_facts(subject=digests, parties=(*parties.values(),))
+    made = made_dossier(subject={member: one.digest for member, one in parties.items()})
+    return replace(made, records=(*parties.values(), *made.records))
 
 
-def made_facts(
+def made_dossier(
     personal: Mapping[str, Any] | None = None,
     *,
     lines: Sequence[tuple[str, str]] = LINES,
@@ -93,8 +124,8 @@ def made_facts(
     subject: Mapping[str, Any] | None = None,
     show: Sequence[str] | None = None,
     **changed: Any,  # noqa: ANN401 - each field has its own type
-) -> CertificateFacts:
-    """Facts of a live acknowledgment of which everything is shown, unless arguments differ.
+) -> Dossier:
+    """A dossier of a live acknowledgment alone, all of it shown, unless arguments differ.
 
     Args:
         personal: values of personal fields, in the place of those of `PERSONAL`.
@@ -102,7 +133,7 @@ def made_facts(
         notice: members of the notice to add or replace.
         subject: members of the record to replace.
         show: the names of the personal fields that are shown; None for all.
-        changed: fields of the facts to replace.
+        changed: fields of the dossier to replace.
     """
     fields = dict(PERSONAL)
     fields["initials_per_line"] = ["JD"] * len(lines) if lines is not LINES else ["JD", "J.D."]
@@ -128,24 +159,38 @@ def made_facts(
         bytes(range(entropy_needed(len(fields)))),
     )
     [sealed] = make_records([draft])
-    shown = zip(fields, sealed.disclosures, strict=True)
-    facts = CertificateFacts(
-        record=sealed.body,
-        parties=(),
-        shown=tuple(one for name, one in shown if show is None or name in show),
-        erased_at=None,
-        notice=body,
-        review=None,
-        account_name=None,
-        proof=PROOF,
+    shown = {name: value for name, value in fields.items() if show is None or name in show}
+    dossier = Dossier(
+        records=(checked(msgspec.json.decode(sealed.body), shown),),
+        notice=msgspec.json.decode(body),
+        joins=(),
+        missing=("a clearance",),
+        remarks=(),
         origin="log.example/v1/log/live/1",
-        index=41,
         size=42,
         root=sha256(b"root").digest(),
-        checkpoint_at=datetime(2026, 11, 20, 21, 31, 1, tzinfo=UTC),
-        key_fingerprint=sha256(b"key").hexdigest(),
-        witnesses=(),
+        checkpoint=b"",
+        cosigned=(),
         timestamps=(),
-        verify_url="https://log.example/verify",
+        key_fingerprint=sha256(b"key").hexdigest(),
     )
-    return replace(facts, **changed)
+    return replace(dossier, **changed)
+
+
+def evidence(dossier: Dossier) -> dict[str, bytes]:
+    """Files as they go along with it, proofs and keys made up."""
+    files: dict[str, bytes] = {}
+    for one in dossier.records:
+        name = f"records/{one.id}"
+        files[f"{name}.json"] = one.body
+        files[f"{name}.disclosures.json"] = canonical_json([*one.shown])
+        files[f"{name}.tlog-proof"] = PROOF
+    return files | {
+        "notice.json": canonical_json(dict(dossier.notice or {})),
+        "policy.txt": b"log A\n",
+    }
+
+
+def make_certificate(dossier: Dossier) -> bytes:
+    """The PDF of the dossier."""
+    return dossier_pdf(dossier, evidence(dossier))

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.acknowledgments.certificate import make_certificate
 from countersign.paper.text import COMBINING, SHOWABLE, showable
 from countersign.paper.typeset import qr_code, typeset
-from tests.certificate.facts import made_facts
+from tests.certificate.facts import made_dossier, make_certificate
 from tests.certificate.reader import lines_of, pages_of, squeezed, words_of
 
 MARKUP: Final = (
@@ -55,7 +54,7 @@ def test_a_certificate_is_made_whatever_is_written_anywhere_in_it(text: str) -> 
         "user_agent": agent,
     }
     lines = [("A", text), ("B", "The last line.")]
-    words = words_of(make_certificate(made_facts(personal, lines=lines, notice=notice)))
+    words = words_of(make_certificate(made_dossier(personal, lines=lines, notice=notice)))
     assert "The last line." in words
     assert "How to verify it" in words
 
@@ -63,7 +62,7 @@ def test_a_certificate_is_made_whatever_is_written_anywhere_in_it(text: str) -> 
 def test_markup_is_shown_and_never_carried_out() -> None:
     """What looks like a command to the typesetter is the text that it is."""
     personal = {"session_id": MARKUP, "initials_per_line": ["#1+1", "*JD*"]}
-    words = words_of(make_certificate(made_facts(personal)))
+    words = words_of(make_certificate(made_dossier(personal)))
     assert squeezed(MARKUP) in squeezed(words)
     assert "#1+1" in words
     assert "*JD*" in words
@@ -75,19 +74,19 @@ def test_any_text_at_all_makes_a_certificate(line: str, field: str) -> None:
     """No character that can be stored stops the compiler."""
     personal = {"session_id": field, "initials_per_line": [field, line]}
     lines = [(field, line), ("B", field)]
-    assert make_certificate(made_facts(personal, lines=lines)).startswith(b"%PDF-")
+    assert make_certificate(made_dossier(personal, lines=lines)).startswith(b"%PDF-")
 
 
 def test_initials_that_could_be_mistaken_have_their_code_points_next_to_them() -> None:
     """Characters without a glyph, look-alikes and blanks are spelled out; plain ones are not."""
     personal = {"initials_per_line": ["\u5f20\u4e09", "\u0410\u0412"]}
-    words = words_of(make_certificate(made_facts(personal)))
+    words = words_of(make_certificate(made_dossier(personal)))
     assert "U+5F20 U+4E09" in words
     assert "U+0410 U+0412" in words
-    trailing = words_of(make_certificate(made_facts({"initials_per_line": ["JD ", "JD"]})))
+    trailing = words_of(make_certificate(made_dossier({"initials_per_line": ["JD ", "JD"]})))
     assert "U+004A U+0044 U+0020" in trailing
     plain = {"initials_per_line": ["\u00c9.M.", "J D"]}
-    assert "U+" not in words_of(make_certificate(made_facts(plain)))
+    assert "U+" not in words_of(make_certificate(made_dossier(plain)))
 
 
 def test_what_shows_nothing_or_turns_the_writing_is_shown_as_its_code_point() -> None:
@@ -129,7 +128,7 @@ def test_long_words_are_broken_where_the_column_ends() -> None:
     """The widest letters there are take several lines, and none of them leaves the page."""
     personal = {"initials_per_line": ["W" * 32, "JD"], "session_id": "W" * 255}
     lines = [("A", "W" * 400), ("B", "The last line.")]
-    broken = lines_of(make_certificate(made_facts(personal, lines=lines)))
+    broken = lines_of(make_certificate(made_dossier(personal, lines=lines)))
     words = [word for line in broken for word in line.split() if "WW" in word]
     assert sum(word.count("W") for word in words) == 32 + 255 + 400
     # A page is 21 cm wide; a W of this size is wider than 3 mm, and the margins are 2 cm each.
@@ -140,7 +139,7 @@ def test_long_words_stay_on_the_page_and_come_back_whole_when_copied() -> None:
     """The breaks are no characters: what is copied from the page has nothing added to it."""
     long = "".join(f"{number:04d}" for number in range(255))
     agent = {"user_agent": long, "source": "body", "truncated": False}
-    words = words_of(make_certificate(made_facts({"user_agent": agent})))
+    words = words_of(make_certificate(made_dossier({"user_agent": agent})))
     # A word may go on on the next page, after what stands at the foot of this one.
     assert long in re.sub(r"ack_[0-9a-z]{26}Page\dof\d", "", squeezed(words))
     assert "\u200b" not in words
@@ -150,7 +149,7 @@ def test_two_hundred_lines_and_a_line_of_five_thousand_characters_fit() -> None:
     """The largest notice that there may be is one document, whole."""
     lines = [(f"L{number}", f"Line {number}.") for number in range(199)]
     lines.append(("long", "x" * 4999 + "!"))
-    pdf = make_certificate(made_facts(lines=lines))
+    pdf = make_certificate(made_dossier(lines=lines))
     words = words_of(pdf)
     assert all(f"Line {number}." in words for number in range(199))
     body = squeezed("".join(pages_of(pdf)))

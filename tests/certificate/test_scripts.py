@@ -14,9 +14,8 @@ import pytest
 from pypdf import PdfReader
 from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject
 
-from countersign.acknowledgments.certificate import make_certificate
 from countersign.paper.text import han_font, showable
-from tests.certificate.facts import made_facts
+from tests.certificate.facts import made_dossier, make_certificate
 from tests.certificate.reader import squeezed
 
 SCRIPTS: Final = {
@@ -47,7 +46,7 @@ FROM_THE_RIGHT: Final = {"Arabic", "Persian", "Hebrew"}
 @cache
 def certificate() -> bytes:
     lines = [(f"{number}", f"The words of line {number}.") for number in range(len(SCRIPTS))]
-    return make_certificate(made_facts({"initials_per_line": [*SCRIPTS.values()]}, lines=lines))
+    return make_certificate(made_dossier({"initials_per_line": [*SCRIPTS.values()]}, lines=lines))
 
 
 @cache
@@ -103,8 +102,8 @@ def test_no_rule_of_pdf_ua_that_a_machine_can_check_is_broken(tmp_path: Path) ->
     arabic = {"language": "ar", "title": SCRIPTS["Arabic"], "heading": SCRIPTS["Persian"]}
     for pdf in (
         certificate(),
-        make_certificate(made_facts(lines=long)),
-        make_certificate(made_facts(notice=arabic)),
+        make_certificate(made_dossier(lines=long)),
+        make_certificate(made_dossier(notice=arabic)),
     ):
         (tmp_path / "certificate.pdf").write_bytes(pdf)
         assert pdfua.validate(str(tmp_path / "certificate.pdf")).findings == ()
@@ -122,7 +121,7 @@ def test_no_rule_of_pdf_ua_that_a_machine_can_check_is_broken(tmp_path: Path) ->
 def test_a_line_that_goes_over_pages_has_its_id_on_each() -> None:
     """A page that is separated from the others says which line is on it."""
     lines = [("A", "Short."), ("B", "Words of a long line. " * 600), ("C", "The last.")]
-    pdf = make_certificate(made_facts(lines=lines))
+    pdf = make_certificate(made_dossier(lines=lines))
     pages = [page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages]
     inside = [page for page in pages if page.count("Words of a long line.") > 5]
     assert len(inside) > 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tomllib
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from dataclasses import replace
 from hashlib import sha256
 from importlib import resources
 from typing import Any
@@ -14,19 +14,30 @@ import pytest
 from pypdf import PdfReader
 
 from countersign.acknowledgments.acknowledged_words import said_of, said_rows
-from countersign.acknowledgments.certificate import make_certificate
-from countersign.acknowledgments.certificate_facts import Review
-from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts, with_parties
+from countersign.evidence.canonical import canonical_json
+from countersign.evidence.dossier import Dossier, DossierRecord, Stamped
+from tests.certificate.facts import (
+    ACK_ID,
+    PERSONAL,
+    PROOF,
+    checked,
+    evidence,
+    made_dossier,
+    make_certificate,
+    with_parties,
+)
 from tests.certificate.reader import files_of, pages_of, squeezed, words_of
 from tests.certificate.reader import lines_of as lines_on_pages
 from tests.support.hosted import PROCESS_JSON
 
-NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+NOON = 1_795_262_400
+"""2026-11-21 12:00:00 UTC."""
+STAMPED = Stamped("timestamps/tsa.tsr", "2026-11-22T04:05:06Z")
 
 
 def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -> None:
     """The notice, the initials next to its lines, the act, the seal: all on the pages."""
-    facts = made_facts()
+    facts = made_dossier()
     words = words_of(make_certificate(facts))
     for told in (
         "California firearm manufacturing notice (AB 1263)",
@@ -46,9 +57,9 @@ def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -
         "Mozilla/5.0 (X11; Linux x86_64) taken from a header",
         "log.example/v1/log/live/1",
         "number 41, counted from 0",
-        "a checkpoint of 42 entries",
-        sha256(facts.record).hexdigest(),
-        sha256(facts.notice).hexdigest(),
+        "Checkpoint 42 entries",
+        sha256(facts.records[0].body).hexdigest(),
+        sha256(canonical_json(facts.notice)).hexdigest(),
         facts.root.hex(),
         facts.key_fingerprint,
         "What this proves",
@@ -60,19 +71,18 @@ def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -
 
 def test_the_evidence_itself_is_attached_to_the_byte() -> None:
     """A reader with only the PDF has the record, what is shown, the notice and the proof."""
-    facts = made_facts()
+    facts = made_dossier()
     attached = files_of(make_certificate(facts))
-    assert attached == {
-        "record.json": facts.record,
-        "disclosures.json": ('["' + '","'.join(facts.shown) + '"]').encode(),
-        "notice.json": facts.notice,
-        "proof.tlog-proof": PROOF,
-    }
+    assert attached == {name.rpartition("/")[2]: body for name, body in evidence(facts).items()}
+    assert attached[f"{ACK_ID}.json"] == facts.records[0].body
+    assert attached[f"{ACK_ID}.tlog-proof"] == PROOF
+    words = words_of(make_certificate(facts))
+    assert f"the SHA-256 of the attached {ACK_ID}.json must be {facts.records[0].digest}" in words
 
 
 def test_a_certificate_is_an_archival_document_in_a_language_with_a_title() -> None:
     """PDF/A-3b, so that it can be read in many years; PDF/UA-1, so that it can be read aloud."""
-    reader = PdfReader(io.BytesIO(make_certificate(made_facts())), strict=True)
+    reader = PdfReader(io.BytesIO(make_certificate(made_dossier())), strict=True)
     assert reader.xmp_metadata is not None
     claims = reader.xmp_metadata.stream.get_data()
     assert b"<pdfaid:part>3<" in claims
@@ -106,13 +116,13 @@ def elements(pdf: bytes) -> list[tuple[str, str | None]]:
 
 def test_a_screen_reader_can_say_which_initials_belong_to_which_line() -> None:
     """They are a table with a header, in the language of the notice."""
-    spanish = made_facts(notice={"language": "es-US"})
+    spanish = made_dossier(notice={"language": "es-US"})
     found = elements(make_certificate(spanish))
     kinds = [kind for kind, _ in found]
     assert kinds.count("/Table") >= 4
     assert kinds.count("/TH") == 3 + 3 + 2 * (kinds.count("/Table") - 2)
     assert "es" in {language for _, language in found}
-    assert "es" not in {language for _, language in elements(make_certificate(made_facts()))}
+    assert "es" not in {language for _, language in elements(make_certificate(made_dossier()))}
 
 
 def test_the_shipped_notice_fits_on_three_pages() -> None:
@@ -121,12 +131,11 @@ def test_the_shipped_notice_fits_on_three_pages() -> None:
     notice = tomllib.loads(file.read_text())
     lines = [(bullet["id"], bullet["text"]) for bullet in notice.pop("bullets")]
     for mode in ("test", "live"):
-        facts = made_facts(
+        facts = made_dossier(
             {"initials_per_line": ["JD"] * len(lines)},
             lines=lines,
             notice={name: notice[name] for name in ("title", "heading", "text_gaps", "editorial")},
             subject={"mode": mode},
-            account_name="My shop",
         )
         assert len(pages_of(make_certificate(facts))) == 3
 
@@ -134,7 +143,7 @@ def test_the_shipped_notice_fits_on_three_pages() -> None:
 def test_every_page_names_the_record_and_its_own_number() -> None:
     """A page that is separated from the others can be put back."""
     lines = [(f"L{number}", "A line of the notice.") for number in range(200)]
-    pages = pages_of(make_certificate(made_facts(lines=lines)))
+    pages = pages_of(make_certificate(made_dossier(lines=lines)))
     assert len(pages) > 5
     for number, page in enumerate(pages, 1):
         assert ACK_ID in page
@@ -143,33 +152,54 @@ def test_every_page_names_the_record_and_its_own_number() -> None:
 
 def test_test_evidence_says_so_on_every_page() -> None:
     """No one takes a rehearsal for a sale."""
-    pdf = make_certificate(made_facts(subject={"mode": "test"}))
+    pdf = make_certificate(made_dossier(subject={"mode": "test"}))
     assert all("TEST EVIDENCE" in page for page in pages_of(pdf))
     assert "proves nothing about a sale" in words_of(pdf)
-    assert "TEST EVIDENCE" not in words_of(make_certificate(made_facts()))
+    assert "TEST EVIDENCE" not in words_of(make_certificate(made_dossier()))
+
+
+def erasure() -> DossierRecord:
+    """The record that the personal fields of the acknowledgment were erased."""
+    return checked(
+        {
+            "v": 1,
+            "type": "erasure",
+            "id": "rec_01m7xdxbmvex7t29vh2x05yyy9",
+            "mode": "live",
+            "at": "2026-11-21T12:00:00.000Z",
+            "erased": [ACK_ID],
+            "reason": "request",
+        },
+        index=43,
+    )
+
+
+def without(shown: Dossier) -> Dossier:
+    """The dossier of the same order once it was erased."""
+    return replace(shown, records=(*shown.records, erasure()))
 
 
 def test_withheld_erased_and_not_given_are_three_different_things() -> None:
-    """What is missing says why, and nothing of it is anywhere in the document."""
-    withheld = words_of(make_certificate(made_facts(show=["cbid"])))
-    assert withheld.count("withheld") == 5
+    """What is missing says why as far as it is known, and nothing of it is in the document."""
+    withheld = words_of(make_certificate(made_dossier(show=["cbid"])))
+    assert withheld.count("withheld or erased") == 5
     assert "cbid_live_01fwhe4ydgfk1shh6w1g60eecf" in withheld
-    pdf = make_certificate(made_facts(show=[], erased_at=NOON))
+    pdf = make_certificate(without(made_dossier(show=[])))
     erased = words_of(pdf)
     assert erased.count("erased on 2026-11-21 12:00:00 UTC") == 6
-    assert "withheld" not in erased
-    assert files_of(pdf)["disclosures.json"] == b"[]"
+    assert "withheld or erased" not in erased
+    assert files_of(pdf)[f"{ACK_ID}.disclosures.json"] == b"[]"
     for secret in ("J.D.", "sess_8c1f", "cbid_live", "203.0.113.7", "Mozilla"):
         assert secret not in erased
     nothing = {"ip": None, "source": None, "peer_ip": None, "forwarded": None, "truncated": False}
     agent = {"user_agent": None, "source": None, "truncated": False}
-    absent = made_facts({"session_id": None, "cbid": None, "ip": nothing, "user_agent": agent})
-    assert words_of(make_certificate(absent)).count("not given") == 4
+    absent = made_dossier({"session_id": None, "cbid": None, "ip": nothing, "user_agent": agent})
+    assert words_of(make_certificate(absent)).count("not given") == 3
 
 
 def test_a_version_that_no_one_named_is_said_to_be_assumed() -> None:
     """The vendor is not made to say what it did not say."""
-    words = words_of(make_certificate(made_facts(subject={"notice_version_source": "assumed"})))
+    words = words_of(make_certificate(made_dossier(subject={"notice_version_source": "assumed"})))
     assert "assumed: the vendor named none" in words
     assert "asserted: the vendor" not in words
 
@@ -177,39 +207,23 @@ def test_a_version_that_no_one_named_is_said_to_be_assumed() -> None:
 def test_the_publishers_own_words_and_gaps_in_the_text_are_shown() -> None:
     """A reader sees which words are not the law's, and that some are missing."""
     notice = {"editorial": ["title", "attestation_text"], "text_gaps": ["(E) is missing"]}
-    words = words_of(make_certificate(made_facts(notice=notice)))
+    words = words_of(make_certificate(made_dossier(notice=notice)))
     assert "the publisher's own words, not the law's: title, attestation_text" in words
     assert "(E) is missing" in words
 
 
 def test_without_an_outside_witness_the_certificate_says_that_time_rests_on_the_operator() -> None:
     """The operator's own clock never stands in for a time-stamp."""
-    alone = words_of(make_certificate(made_facts()))
+    alone = words_of(make_certificate(made_dossier()))
     assert alone.count("none: only the operator's clock shows the time") == 2
     assert "no one else has signed this checkpoint" in alone
     seen = words_of(
         make_certificate(
-            made_facts(witnesses=(("witness.example/w1", NOON),), timestamps=(("tsa", None),))
+            made_dossier(cosigned=(("witness.example/w1", NOON),), timestamps=(STAMPED,))
         )
     )
     assert "witness.example/w1, 2026-11-21 12:00:00 UTC" in seen
-    assert "tsa, the time is in its token, in the bundle" in seen
     assert "only the operator's clock" not in seen
-
-
-def test_whose_names_these_are_is_said() -> None:
-    """The vendor's name and the reviewer are the operator's word: no record holds them."""
-    review = Review(by="A. Counsel", against="https://example.com/law", at=NOON)
-    words = words_of(make_certificate(made_facts(review=review, account_name="Example Arms")))
-    assert (
-        "the operator's name for the account is Example Arms; the record does not contain it"
-        in words
-    )
-    assert (
-        "by A. Counsel, against https://example.com/law, on 2026-11-21 12:00:00 UTC = "
-        "2026-11-21 04:00:00 PST according to the operator; not in the record"
-    ) in words
-    assert "not reviewed when it was acknowledged" in words_of(make_certificate(made_facts()))
 
 
 def test_the_parties_are_those_whose_records_the_acknowledgment_names() -> None:
@@ -223,9 +237,9 @@ def test_the_parties_are_those_whose_records_the_acknowledgment_names() -> None:
         "We show each line.",
     ):
         assert expected in words, expected
-    nothing = words_of(make_certificate(made_facts()))
+    nothing = words_of(make_certificate(made_dossier()))
     assert nothing.count("not described in the log when this was accepted") == 2
-    assert "had not described in the log how it captures initials" in nothing
+    assert "The vendor had not described its capture process in the log" in nothing
 
 
 @pytest.mark.parametrize(
@@ -262,22 +276,21 @@ def test_a_statement_of_several_lines_has_its_line_breaks() -> None:
 
 def test_what_happened_is_in_order_each_by_the_clock_that_it_is_known_from() -> None:
     """In UTC and in Pacific time, also where a day or a summer begins."""
-    at = datetime(2026, 7, 2, 3, 0, tzinfo=UTC)
-    made = make_certificate(made_facts(timestamps=(("https://tsa.example", at),)))
-    words = words_of(made)
+    at = Stamped("timestamps/tsa.tsr", "2026-07-02T03:00:00Z")
+    words = words_of(make_certificate(made_dossier(timestamps=(at,))))
     stamped = "2026-07-02 03:00:00 UTC 2026-07-01 20:00:00 PDT The checkpoint was time-stamped"
-    assert f"{stamped} by the clock of https://tsa.example, a time-stamp authority" in words
+    assert f"{stamped} by the clock of timestamps/tsa.tsr, a time-stamp authority" in words
     assert words.index("was time-stamped by") < words.index("The acknowledgment was accepted by")
 
 
 def test_a_certificate_claims_no_more_than_is_checked() -> None:
     """Not that the buyer was shown the words, nor that this paper is what the log holds."""
-    words = words_of(make_certificate(made_facts()))
+    words = words_of(make_certificate(made_dossier()))
     assert "That the buyer was shown the notice." in words
     assert "as served" not in words
     assert "covers neither this document" in words
     assert "Check page" in words
-    hosted = words_of(make_certificate(made_facts(subject={"capture": "hosted"})))
+    hosted = words_of(make_certificate(made_dossier(subject={"capture": "hosted"})))
     assert "That the buyer was shown the notice." not in hosted
 
 
@@ -289,14 +302,14 @@ def hosted_words(subject: Mapping[str, str] = HOSTED, **changed: object) -> str:
     """The words of a hosted acknowledgment with its process, of which members are changed."""
     ip = {"ip": "203.0.113.7", "source": "header", "peer_ip": "10.0.0.3"}
     personal = {"process": TWO_LINES | changed, "ip": ip}
-    return words_of(make_certificate(made_facts(personal, subject=subject)))
+    return words_of(make_certificate(made_dossier(personal, subject=subject)))
 
 
 def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
     """What the service observed, and each claim of the client marked as one."""
     words = hosted_words()
     for expected in (
-        "How the initials were made",
+        "How the initials were captured",
         "from a client that had the token of a checkout session, initials for every line",
         "Served a page of this service",
         f"{PROCESS_JSON['rendered_digest']} of the page as it was served",
@@ -353,7 +366,7 @@ def test_a_buyer_that_a_check_found_is_said_to_be_found_by_it(binding: str) -> N
     assert found in hosted_words(binding=binding, verification=check)
     given = f"Buyer identifier {PERSONAL['cbid']} as given; not checked whether it exists"
     assert given in hosted_words(binding="link", verification=None)
-    assert given in words_of(make_certificate(made_facts()))
+    assert given in words_of(make_certificate(made_dossier()))
 
 
 def test_a_component_is_the_clients_claim() -> None:
@@ -390,35 +403,27 @@ def test_times_by_the_test_clock_are_said_to_be() -> None:
 
 
 def test_a_process_that_is_not_shown_is_said_to_be_withheld_or_erased() -> None:
-    """With `vendor_api` there is none, and no section about it."""
-    at = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
-    withheld = words_of(make_certificate(made_facts(subject=HOSTED)))
-    assert "How the initials were made Detail Value and source How withheld" in withheld
-    erased = words_of(make_certificate(made_facts(subject=HOSTED, show=(), erased_at=at)))
-    assert (
-        "How the initials were made Detail Value and source How erased on 2026-12-01 12:00:00 UTC"
-        in erased
-    )
-    assert "How the initials were made" not in words_of(make_certificate(made_facts()))
+    """With `vendor_api` there is none, and nothing is said about it."""
+    hidden = "How this happened is in a personal field of the acknowledgment, which is withheld or"
+    assert hidden in words_of(make_certificate(made_dossier(subject=HOSTED, show=())))
+    assert hidden not in words_of(make_certificate(made_dossier(show=())))
 
 
 def test_a_time_is_claimed_only_where_it_is_given() -> None:
     """That of a time-stamp is what its token states, and a witness may sign one that is no date."""
-    at = datetime(2026, 11, 22, 4, 5, 6, tzinfo=UTC)
-    dated = words_of(make_certificate(made_facts(timestamps=(("https://tsa.example", at),))))
+    dated = words_of(make_certificate(made_dossier(timestamps=(STAMPED,))))
     assert "2026-11-22 04:05:06 UTC = 2026-11-21 20:05:06 PST according to the tokens" in dated
     assert "signatures were not checked here" in dated
-    stamped = words_of(make_certificate(made_facts(timestamps=(("tsa", None),))))
-    assert "at the times in their responses in the bundle" in stamped
-    assert "saw the checkpoint at the times next to their names" not in stamped
-    assert "Witness cosignatures none over this checkpoint" in stamped
-    odd = words_of(make_certificate(made_facts(witnesses=(("witness.example/w1", None),))))
+    assert "if the signatures of these are valid too" in dated
+    assert "saw the checkpoint at the times next to their names" not in dated
+    assert "Witness cosignatures none over this checkpoint" in dated
+    odd = words_of(make_certificate(made_dossier(cosigned=(("witness.example/w1", 2**62),))))
     assert "witness.example/w1, at an invalid time" in odd
 
 
 def test_it_prints_whole_on_letter_and_on_a4() -> None:
     """No wider than the one and no taller than the other, but for the margins."""
-    reader = PdfReader(io.BytesIO(make_certificate(made_facts())), strict=True)
+    reader = PdfReader(io.BytesIO(make_certificate(made_dossier())), strict=True)
     a4_width, letter_height = 595, 792
     side = 24 / 25.4 * 72
     for page in reader.pages:
@@ -429,7 +434,7 @@ def test_it_prints_whole_on_letter_and_on_a4() -> None:
 @pytest.mark.parametrize("capture", ["vendor_api", "hosted"])
 def test_a_certificate_never_claims_what_is_for_a_court_to_decide(capture: str) -> None:
     """It may not call itself admissible, certified, tamper-proof or legally binding."""
-    words = words_of(make_certificate(made_facts(subject={"capture": capture}))).lower()
+    words = words_of(make_certificate(made_dossier(subject={"capture": capture}))).lower()
     for claim in (
         "admissib",
         "legally binding",
@@ -445,14 +450,14 @@ def test_a_certificate_never_claims_what_is_for_a_court_to_decide(capture: str) 
 
 def test_what_the_qr_code_opens_is_the_verify_page_with_the_digest_of_the_record() -> None:
     """The digest stands behind `#`, so that it is never sent to a server."""
-    facts = made_facts()
+    facts = made_dossier()
     reader = PdfReader(io.BytesIO(make_certificate(facts)), strict=True)
     links = [
         link.get_object()["/A"]["/URI"]
         for page in reader.pages
         for link in page.get("/Annots") or ()
     ]
-    digest = sha256(facts.record).hexdigest()
+    digest = facts.records[0].digest
     assert f"https://log.example/verify#record={digest}" in links
     assert set(links) == {
         f"https://log.example/verify#record={digest}",
@@ -463,7 +468,7 @@ def test_what_the_qr_code_opens_is_the_verify_page_with_the_digest_of_the_record
 
 def test_other_facts_give_other_words() -> None:
     """Nothing of one certificate is left in the compiler for the next."""
-    first, second = made_facts(), made_facts({"session_id": "sess_other"})
+    first, second = made_dossier(), made_dossier({"session_id": "sess_other"})
     before = make_certificate(first)
     assert "sess_other" in squeezed(words_of(make_certificate(second)))
     assert make_certificate(first) == before

@@ -27,9 +27,7 @@ def test_every_act_of_an_operator_is_listed_with_who_did_it(initialised: Bench) 
     initialised.run("keys", "rotate", key)
     initialised.run("keys", "revoke", key, "--yes")
     initialised.run("acknowledgments", "export", "--account", "vendor", "--mode", "test")
-    initialised.run(
-        "acknowledgments", "bundle", ack_id, "--output", str(initialised.data_dir / "b")
-    )
+    initialised.run("dossier", ack_id, "--output", str(initialised.data_dir / "b"))
     hold = initialised.run("holds", "place", ack_id, "--reason", "case 7").stdout.strip()
     initialised.refused("erase", ack_id, "--yes")
     for _ in range(2):
@@ -46,7 +44,7 @@ def test_every_act_of_an_operator_is_listed_with_who_did_it(initialised: Bench) 
         ("key_rotated", account),
         ("key_revoked", account),
         ("acknowledgments_exported", account),
-        ("bundle_written", ack_id),
+        ("dossier_written", ack_id),
         ("hold_placed", ack_id),
         ("hold_released", ack_id),
         ("erased", ack_id),

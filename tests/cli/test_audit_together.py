@@ -57,4 +57,4 @@ def test_without_its_entry_nothing_is_done(
     if done.returncode:
         assert everything_in(bench.data_dir) == before
         assert done.stdout == ""
-        assert not Path(there_is["bundle"]).exists()
+        assert not Path(there_is["dossier"]).exists()

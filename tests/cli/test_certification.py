@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from countersign.acknowledgments.certificate_facts import CertificateFacts
+from countersign.evidence.dossier import Dossier, DossierRecord
 from countersign.instant import from_ms
-from countersign.server.certification import DESCRIPTION, KINDS, Exhibit, draft
+from countersign.server.certification import DESCRIPTION, KINDS, CertificationFacts, Exhibit, draft
 from tests.docs.markdown import ROOT
 from tests.sealing.acts import INITIALS, acknowledge
 from tests.support.engines import ENGINES, engine_settings
@@ -93,15 +92,16 @@ def test_a_draft_shows_no_personal_field(acknowledged: tuple[Deployment, str]) -
 def test_the_digest_of_an_exhibit_is_filled_in(
     acknowledged: tuple[Deployment, str], tmp_path: Path
 ) -> None:
-    """Of a bundle, with that of its record, once the bundle was verified."""
+    """With those of the records in it, once it was verified."""
     made, ack_id = acknowledged
     exhibit = tmp_path / "exhibit.zip"
-    made.run("acknowledgments", "bundle", ack_id, "--output", str(exhibit))
+    made.run("dossier", ack_id, "--output", str(exhibit))
     view = made.read("certification", ack_id, "--for", "902-14", "--exhibit", str(exhibit))
     assert sha256(exhibit.read_bytes()).hexdigest() in view["text"]
     digest = view["facts"]["record_sha256"]
-    assert view["exhibit_records"] == [{"id": ack_id, "type": "acknowledgment", "digest": digest}]
-    assert view["facts"]["exhibit_verified"].startswith(f"OK  {ack_id}")
+    held = {"id": ack_id, "type": "acknowledgment", "digest": digest}
+    assert held in view["exhibit_records"]
+    assert view["facts"]["exhibit_verified"].startswith("OK  one order, ")
     gone = made.run("certification", ack_id, "--for", "902-14", "--exhibit", "none", check=False)
     assert gone.returncode == 1
 
@@ -226,27 +226,19 @@ def test_only_words_that_were_read_at_a_named_address_are_quoted(kind: str) -> N
     assert "**not confirmed**" in law
 
 
-def _facts(name: str, **changed: Any) -> CertificateFacts:  # noqa: ANN401 - any member
+def _facts(name: str, **changed: Any) -> CertificationFacts:  # noqa: ANN401 - any member
     record = {**json.loads((GOOD / name / "record.json").read_bytes()), **changed}
-    return CertificateFacts(
-        record=json.dumps(record).encode(),
-        parties=(),
-        shown=(),
-        erased_at=None,
-        notice=b"",
-        review=None,
-        account_name=None,
-        proof=b"",
-        origin="evidence.example.com/v1/log/live/1",
-        index=0,
-        size=1,
-        root=bytes(32),
-        checkpoint_at=from_ms(0),
-        key_fingerprint="0" * 64,
-        witnesses=(),
-        timestamps=(),
-        verify_url="",
-    )
+    body = json.dumps(record).encode()
+    subject = DossierRecord(
+        id=record["id"], type=record["type"], record=record, body=body,
+        digest=sha256(body).hexdigest(), shown={}, index=0,
+    )  # fmt: skip
+    dossier = Dossier(
+        records=(subject,), notice=None, joins=(), missing=(), remarks=(),
+        origin="evidence.example.com/v1/log/live/1", size=1, root=bytes(32), checkpoint=b"",
+        cosigned=(), timestamps=(), key_fingerprint="0" * 64,
+    )  # fmt: skip
+    return CertificationFacts(subject, dossier, from_ms(0), None)
 
 
 @pytest.mark.parametrize("name", ["full", "hosted", "parties", "parties-none", "parties-hosted"])
@@ -263,10 +255,14 @@ def test_records_of_both_versions_have_drafts(kind: str, name: str) -> None:
 def test_what_a_party_wrote_is_no_markup(words: str) -> None:
     """No heading, no box, no line of its own: it cannot add to the draft."""
     operator = {"type": "operator", "legal_name": words, "address": None, "licence": None}
-    body = msgspec.json.encode(operator | {"contact": None})
-    facts = _facts("parties", operator_record=sha256(body).hexdigest())
+    party = DossierRecord(
+        id="rec_1", type="operator", record=operator | {"contact": None}, body=b"",
+        digest="ab" * 32, shown={}, index=0,
+    )  # fmt: skip
+    facts = _facts("parties", operator_record=party.digest)
     plain = draft("902-13", facts, None).text
-    said = draft("902-13", replace(facts, parties=(body,)), None).text
+    described = replace(facts.dossier, records=(party, facts.subject))
+    said = draft("902-13", facts._replace(dossier=described), None).text
     assert said.count("\n") == plain.count("\n") + 2
     assert _headings(said) == _headings(plain)
 

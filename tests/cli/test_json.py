@@ -72,8 +72,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "keys rotate": ("{key_id}",),
     "keys revoke": ("{key_id}", "--yes"),
     "acknowledgments export": ("--account", "vendor", "--mode", "test"),
-    "acknowledgments bundle": ("{ack_id}", "--output", "{bundle}"),
-    "dossier": ("{ack_id}", "--output", "{bundle}"),
+    "dossier": ("{ack_id}", "--output", "{dossier}"),
     "verify": ("{proof}", "--policy", "{policy}"),
     "log status": (),
     "log check": (),
@@ -188,7 +187,7 @@ def ready_once(
         "cbid": make_sandbox_buyer(bench, account_id),
         "proof": str(proof),
         "policy": str(policy),
-        "bundle": str(folder / "bundle.zip"),
+        "dossier": str(folder / "dossier.zip"),
         "hold_id": hold["hold_id"],
         "new": str(folder / "new"),
         "backup": str(folder / "backup"),
@@ -404,7 +403,9 @@ def test_with_json_an_error_is_json_on_standard_error(
     initialised: Bench, tmp_path: Path, command: str
 ) -> None:
     file = write_notice(tmp_path / "notice.toml", lines=())
-    there_is = defaultdict(lambda: "acct_1", {"bundle": str(tmp_path / "bundle.zip"), "file": file})
+    there_is = defaultdict(
+        lambda: "acct_1", {"dossier": str(tmp_path / "dossier.zip"), "file": file}
+    )
     there_is |= dict.fromkeys(("backup", "new", "proof", "policy"), str(tmp_path))
     there_is |= {"url": "https://x.example", "credentials": str(file)}
     there_is |= {"now": "2026-11-20T00:00:00Z"}

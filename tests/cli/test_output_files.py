@@ -36,8 +36,8 @@ def test_a_place_that_cannot_be_written_is_refused_in_words(
     (tmp_path / "folder").mkdir()
     ack_id, *_ = make_evidence(initialised, vendor, tmp_path)
     output = ("--output", str(tmp_path / place))
-    for command in (("export", "--account", vendor), ("bundle", ack_id)):
-        done = initialised.run("acknowledgments", *command, *output, check=False)
+    for command in (("acknowledgments", "export", "--account", vendor), ("dossier", ack_id)):
+        done = initialised.run(*command, *output, check=False)
         assert done.returncode in {1, 2}
         assert "Traceback" not in done.stderr
 

@@ -61,7 +61,7 @@ def test_types_follow_from_the_client() -> None:
         assert_type(client.notices.retrieve("ab1263"), types.Notice)
         assert_type(next(iter(client.events.list())), types.Event)
         assert_type(next(client.events.list().pages()), Page[types.Event])
-        assert_type(client.acknowledgments.bundle("ack_x"), bytes)
+        assert_type(client.acknowledgments.dossier("ack_x"), bytes)
 
     async def awaits(client: AsyncCountersign) -> None:
         assert_type(await client.notices.retrieve("ab1263"), types.Notice)

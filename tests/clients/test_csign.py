@@ -82,7 +82,7 @@ def test_evidence_is_saved(run: Run, vendor: Countersign, tmp_path: Path) -> Non
     """Under the name that was asked for, or on standard output."""
     ack_id = acknowledge(vendor)
     for what, begins in (
-        ("bundle", b"PK"),
+        ("dossier", b"PK"),
         ("proof", b"c2sp.org/tlog-proof@v1"),
         ("certificate", b"%PDF"),
     ):

@@ -420,13 +420,12 @@ def test_evidence_is_downloaded_with_the_key_of_the_server(shop: Shop, staff: Cl
     place = f"/admin/django_shop/order/{order.pk}/"
     page = staff.get(f"{place}change/").content.decode()
     assert "csign_sk" not in page
-    for kind, inside in (("bundle", "record.json"), ("dossier", "")):
-        assert f"{place}countersign/{kind}/" in page
-        answer = staff.get(f"{place}countersign/{kind}/")
-        assert answer.status_code == 200
-        names = zipfile.ZipFile(io.BytesIO(answer.content)).namelist()
-        assert any(inside in name for name in names), names
-        assert answer["Content-Disposition"].endswith(f'-{kind}.zip"')
+    assert f"{place}countersign/dossier/" in page
+    answer = staff.get(f"{place}countersign/dossier/")
+    assert answer.status_code == 200
+    names = zipfile.ZipFile(io.BytesIO(answer.content)).namelist()
+    assert f"records/{order.ack_id}.json" in names
+    assert answer["Content-Disposition"].endswith('-dossier.zip"')
     assert staff.get(f"{place}countersign/certificate/").content.startswith(b"%PDF")
     assert staff.get(f"{place}countersign/secrets/").status_code == 404
 
@@ -444,7 +443,7 @@ def test_what_countersign_said_cannot_be_edited(shop: Shop, staff: Client) -> No
 
 def test_evidence_is_for_those_who_may_view_the_order(shop: Shop) -> None:
     order = shop.order()
-    visitor, place = Client(), f"/admin/django_shop/order/{order.pk}/countersign/bundle/"
+    visitor, place = Client(), f"/admin/django_shop/order/{order.pk}/countersign/dossier/"
     assert visitor.get(place).status_code == 302
     visitor.force_login(User.objects.create_user("packer", is_staff=True))
     assert visitor.get(place).status_code == 403
@@ -453,5 +452,5 @@ def test_evidence_is_for_those_who_may_view_the_order(shop: Shop) -> None:
 def test_a_refusal_of_the_service_is_shown(shop: Shop, staff: Client) -> None:
     order = Order.objects.create(ack_id="ack_00000000000000000000000000")
     place = f"/admin/django_shop/order/{order.pk}/"
-    page = staff.get(f"{place}countersign/bundle/", follow=True).content.decode()
+    page = staff.get(f"{place}countersign/dossier/", follow=True).content.decode()
     assert "Countersign: " in page

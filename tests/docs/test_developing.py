@@ -201,10 +201,10 @@ def test_a_field_of_the_acknowledgment_needs_only_the_files_that_the_page_names(
         assert made.status_code == httpx2.codes.OK, made.text
         ack_id = made.json()["ack_id"]
         assert client.get(f"/v1/acknowledgments/{ack_id}").json()["shown_in"] == "es"
-    run("acknowledgments", "bundle", ack_id, "--output", str(tree / "bundle.zip"))
+    run("dossier", ack_id, "--output", str(tree / "dossier.zip"))
     reader = [sys.executable, str(tree / "src/countersign/offline/verify.py")]
     done = subprocess.run(
-        [*reader, str(tree / "bundle.zip")], check=False, capture_output=True, text=True
+        [*reader, str(tree / "dossier.zip")], check=False, capture_output=True, text=True
     )
     said = done.stdout + done.stderr
     assert "shown_in" in said

@@ -288,6 +288,6 @@ def _use_everything(test: httpx2.Client) -> None:
     while calls.ok(test.get(ack))["evidence"]["status"] == "pending":
         assert time.monotonic() < end, "it was not sealed"
         time.sleep(0.1)
-    for path in (f"{ack}/proof", f"{ack}/bundle", f"{ack}/certificate", "/v1/log/keys"):
+    for path in (f"{ack}/proof", f"{ack}/dossier", f"{ack}/certificate", "/v1/log/keys"):
         assert test.get(path).status_code == 200, path
     assert test.get("/.well-known/jwks.json").is_success

@@ -15,6 +15,7 @@ from countersign.evidence.dossier import (
     FILES_MAX,
     DossierContents,
     dossier_contents_of,
+    evidence_of,
     write_dossier,
 )
 from countersign.evidence.note import COSIGNATURE, Signer, parse_note
@@ -42,7 +43,8 @@ def order() -> DossierContents:
 
 def with_pdf(contents: DossierContents) -> bytes:
     """The dossier with the PDF that this release makes of it."""
-    return write_dossier(replace(contents, pdf=dossier_pdf(dossier_of(write_dossier(contents)))))
+    checked = dossier_of(write_dossier(contents))
+    return write_dossier(replace(contents, pdf=dossier_pdf(checked, evidence_of(contents))))
 
 
 def compared(data: bytes) -> str:

@@ -8,14 +8,12 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final
 
-import msgspec
 import pytest
 
-from countersign.dossiers.pdf import dossier_pdf, maker
+from countersign.dossiers.pdf import maker
 from countersign.evidence.canonical import canonical_json
-from countersign.evidence.disclosure import read_disclosure
 from countersign.evidence.dossier import TYPES, Dossier, DossierRecord, Stamped
-from tests.certificate.facts import ACK_ID, made_facts
+from tests.certificate.facts import ACK_ID, made_dossier, make_certificate
 from tests.certificate.reader import pages_of, words_of
 
 AT: Final = "2026-11-20T21:31:05.000Z"
@@ -47,14 +45,9 @@ def rec(number: int) -> str:
 
 
 def an_acknowledgment(**changed: Any) -> tuple[DossierRecord, Mapping[str, Any]]:  # noqa: ANN401
-    facts = made_facts(**changed)
-    shown = dict(read_disclosure(encoded)[1:] for encoded in facts.shown)
-    record = msgspec.json.decode(facts.record)
-    one = DossierRecord(
-        id=ACK_ID, type="acknowledgment", record=record, body=facts.record,
-        digest=sha256(facts.record).hexdigest(), shown=shown, index=4,
-    )  # fmt: skip
-    return one, msgspec.json.decode(facts.notice)
+    made = made_dossier(**changed)
+    assert made.notice
+    return replace(made.records[0], index=4), made.notice
 
 
 def an_order(mode: str = "live", **changed: Any) -> Dossier:  # noqa: ANN401
@@ -98,7 +91,7 @@ def an_order(mode: str = "live", **changed: Any) -> Dossier:  # noqa: ANN401
 
 def test_a_judge_reads_who_what_when_and_how_in_one_document() -> None:
     """The parties, a timeline in both times, the lines, the capture, joins, and what is missing."""
-    words = words_of(dossier_pdf(an_order()))
+    words = words_of(make_certificate(an_order()))
     for expected in (
         "Dossier of an Order",
         "Example Operator, Inc.",
@@ -127,7 +120,7 @@ def test_a_judge_reads_who_what_when_and_how_in_one_document() -> None:
 def test_a_dossier_says_what_the_certificate_of_its_acknowledgment_says() -> None:
     """Whose words the notice is, what is missing in it, who sent the initials, whose word it is."""
     notice = {"editorial": ["title"], "text_gaps": ["(E) is missing"]}
-    pdf = dossier_pdf(an_order(notice=notice))
+    pdf = make_certificate(an_order(notice=notice))
     words = words_of(pdf)
     for expected in (
         "this service accepted, from the account acct_",
@@ -154,19 +147,19 @@ def test_a_dossier_says_what_the_certificate_of_its_acknowledgment_says() -> Non
 
 def test_a_dossier_without_gaps_claims_no_more_than_it_can_name() -> None:
     """That nothing else was left out is not known to anyone who reads it."""
-    words = words_of(dossier_pdf(replace(an_order(), missing=())))
+    words = words_of(make_certificate(replace(an_order(), missing=())))
     assert "Nothing that a dossier can name is missing." in words
 
 
 def test_the_same_dossier_gives_the_same_bytes_which_name_their_maker() -> None:
     """So a reader of this release can make it again and compare."""
-    assert dossier_pdf(an_order()) == dossier_pdf(an_order())
-    assert maker() in dossier_pdf(an_order())
+    assert make_certificate(an_order()) == make_certificate(an_order())
+    assert maker() in make_certificate(an_order())
 
 
 def test_a_dossier_of_test_evidence_says_so_in_red_on_every_page() -> None:
     """No one takes a rehearsal for a sale."""
-    pages = pages_of(dossier_pdf(an_order("test")))
+    pages = pages_of(make_certificate(an_order("test")))
     assert len(pages) > 1
     assert all("TEST EVIDENCE" in page for page in pages)
 
@@ -181,7 +174,7 @@ def test_one_record_alone_is_a_dossier_that_says_what_is_missing(kept: str) -> N
         notice=whole.notice if kept == "acknowledgment" else None,
         joins=(), missing=("a clearance",), cosigned=(), timestamps=(),
     )  # fmt: skip
-    words = words_of(dossier_pdf(alone))
+    words = words_of(make_certificate(alone))
     assert "nothing to join to it" in words
     assert "a clearance" in words
     assert "not described in the log" in words
@@ -198,7 +191,7 @@ def test_hostile_text_in_any_record_breaks_nothing() -> None:
         replace(one, record={**one.record, "statement": hostile, "legal_name": hostile})
         for one in order.records
     )
-    words = words_of(dossier_pdf(replace(order, records=records)))
+    words = words_of(make_certificate(replace(order, records=records)))
     assert '#eval("1") *x* [U+202E]gnp.exe' in words
 
 
@@ -211,7 +204,7 @@ def test_a_review_of_another_version_is_no_review(version: str, reviewed: bool) 
         replace(one, record={**one.record, **event}) if one.type == "notice_event" else one
         for one in order.records
     )
-    words = words_of(dossier_pdf(replace(order, records=records)))
+    words = words_of(make_certificate(replace(order, records=records)))
     assert ("Reviewed marked as reviewed on" in words) is reviewed
     assert ("no review from before the acknowledgment" in words) is not reviewed
 
@@ -225,7 +218,7 @@ def test_a_check_at_another_address_says_that_it_is_not_known_what_answered() ->
         else one
         for one in order.records
     )
-    words = words_of(dossier_pdf(replace(order, records=records)))
+    words = words_of(make_certificate(replace(order, records=records)))
     assert (
         "Asked at http://127.0.0.1:18433 asked at another address than the provider's own; what "
         "answered there is not known"

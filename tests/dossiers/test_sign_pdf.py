@@ -17,8 +17,7 @@ from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import SignatureCoverageLevel, validate_pdf_signature
 from pyhanko_certvalidator import ValidationContext
 
-from countersign.acknowledgments.certificate import make_certificate
-from tests.certificate.facts import made_facts
+from tests.certificate.facts import made_dossier, make_certificate
 from tests.support.service import Deployment
 
 
@@ -57,7 +56,7 @@ def key(tmp_path: Path) -> Path:
 def sign(
     nothing: Deployment, tmp_path: Path, key: Path, *more: str, passphrase: str = "pass"
 ) -> subprocess.CompletedProcess[str]:
-    (tmp_path / "certificate.pdf").write_bytes(make_certificate(made_facts()))
+    (tmp_path / "certificate.pdf").write_bytes(make_certificate(made_dossier()))
     (tmp_path / "passphrase").write_text(f"{passphrase}\n")
     return nothing.run(
         "sign-pdf", str(tmp_path / "certificate.pdf"), "--key", str(key),

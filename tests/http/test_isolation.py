@@ -723,7 +723,6 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("GET", "/v1/acknowledgments/{ack_id}"): an_acknowledgment_is_read_by_its_owner_alone,
     ("GET", "/v1/acknowledgments/{ack_id}/proof"): evidence_is_its_owners("proof"),
     ("GET", "/v1/acknowledgments/{ack_id}/certificate"): evidence_is_its_owners("certificate"),
-    ("GET", "/v1/acknowledgments/{ack_id}/bundle"): evidence_is_its_owners("bundle"),
     ("GET", "/v1/acknowledgments/{ack_id}/dossier"): evidence_is_its_owners("dossier"),
     ("GET", "/v1/clearances/{clearance_id}/dossier"): a_dossier_is_its_owners,
     ("GET", "/v1/log/keys"): it_is_the_same_for_everyone("/v1/log/keys"),

@@ -73,21 +73,18 @@ def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Troub
 
 
 def _evidence_in_trouble(deployment: Deployment, operator: Operator, url: str) -> list[Failure]:
-    """Erase one acknowledgment, damage another; then take away where the last head is kept."""
+    """Damage an acknowledgment; then take away where the last head is kept."""
     caller = make_caller(operator, url)
-    made = [json.loads(caller.post(ACKNOWLEDGE, INITIALED).body)["ack_id"] for _ in range(2)]
-    paths = [f"/v1/acknowledgments/{ack_id}/bundle?disclose=session_id" for ack_id in made]
-    deployment.run("erase", made[0], "--yes")
-    answer = caller.send(paths[0])
-    erased = caller.failure("erased", "erased", answer)
-    operator.execute("UPDATE disclosures SET payload = x'00' WHERE record_id = :id", id=made[1])
-    damaged = caller.failure("not its disclosures", "evidence_damaged", caller.send(paths[1]))
+    made = json.loads(caller.post(ACKNOWLEDGE, INITIALED).body)["ack_id"]
+    path = f"/v1/acknowledgments/{made}/dossier?disclose=session_id"
+    operator.execute("UPDATE disclosures SET payload = x'00' WHERE record_id = :id", id=made)
+    damaged = caller.failure("not its disclosures", "evidence_damaged", caller.send(path))
     heads = deployment.data_dir / "heads"
     heads.rename(heads.with_name("moved"))
     heads.write_text("in the way")
     ack_id = json.loads(caller.post(ACKNOWLEDGE, INITIALED).body)["ack_id"]
     answer = caller.send(f"/v1/acknowledgments/{ack_id}/proof")
-    return [erased, damaged, caller.failure("heads out of reach", "evidence_pending", answer)]
+    return [damaged, caller.failure("heads out of reach", "evidence_pending", answer)]
 
 
 def _drop_a_table(operator: Operator, url: str) -> Failure:

@@ -163,7 +163,7 @@ def _of(file: Path) -> bytes | None:
     return file.read_bytes() if file.is_file() else None
 
 
-def test_a_kept_bundle_is_compared_with_the_log_of_today(
+def test_a_kept_dossier_is_compared_with_the_log_of_today(
     embedded: Deployment, tmp_path: Path
 ) -> None:
     """It is still there, many entries later; of another log nothing is said."""
@@ -171,7 +171,7 @@ def test_a_kept_bundle_is_compared_with_the_log_of_today(
     with running_server(embedded) as server, server.client(key) as client:
         outsider = Outsider(tmp_path, server, "test/1")
         kept = acknowledge(client)
-        (tmp_path / "kept.zip").write_bytes(get(client, kept, "bundle"))
+        (tmp_path / "kept.zip").write_bytes(get(client, kept, "dossier"))
         get(client, [acknowledge(client) for _ in range(300)][-1], "proof")
         verify = ("verify", "kept.zip", "--policy", str(outsider.policy), "--against")
         done = run(tmp_path, *verify, outsider.url)

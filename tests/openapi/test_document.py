@@ -252,9 +252,7 @@ OWN_CODES = {
         "not_found",
         "evidence_pending",
         "evidence_damaged",
-        "erased",
     },
-    "getAcknowledgmentBundle": {"not_found", "evidence_pending", "evidence_damaged", "erased"},
     "getAcknowledgmentDossier": {"not_found", "evidence_pending", "evidence_damaged"},
     "getClearanceDossier": {"not_found", "evidence_pending", "evidence_damaged"},
     "getLogPolicy": {"invalid_request", "overloaded", "storage_unavailable"},
@@ -324,7 +322,7 @@ def test_files_are_described_as_bytes() -> None:
         .items()
         if media_type in {"application/pdf", "application/zip"}
     ]
-    assert files == [{"type": "string", "format": "binary"}] * 4
+    assert files == [{"type": "string", "format": "binary"}] * 3
 
 
 def test_the_document_describes_what_webhook_endpoints_receive() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 
 from countersign.evidence.policy import Policy, parse_policy
+from countersign.evidence.verification import Verdict
 from tests.support.service import Deployment
 
 NOTICE = "ab1263"
@@ -30,12 +32,19 @@ def evidence_of(client: httpx2.Client, ack_id: str) -> dict[str, Any]:
 
 
 def get(client: httpx2.Client, ack_id: str, what: str, query: str = "") -> bytes:
-    """A proof, certificate or bundle; waits for sealing."""
+    """A proof, certificate or dossier; waits for sealing."""
     answer = client.get(
         f"/v1/acknowledgments/{ack_id}/{what}{query}", headers={"Prefer": "wait=10"}
     )
     assert answer.status_code == 200, answer.text
     return answer.content
+
+
+def shown(verdict: Verdict) -> Mapping[str, Any]:
+    """The personal fields of the acknowledgment that a dossier shows."""
+    assert verdict.dossier
+    (found,) = verdict.dossier.of("acknowledgment")
+    return found.shown
 
 
 def policy_of(deployment: Deployment, mode: str = "test") -> Policy:

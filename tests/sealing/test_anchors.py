@@ -65,7 +65,7 @@ def test_a_witness_cosigns_and_a_quorum_can_ask_for_it(
 
 
 @pytest.mark.openssl
-def test_a_time_stamp_goes_along_in_the_bundle_and_is_checked(
+def test_a_time_stamp_goes_along_in_the_dossier_and_is_checked(
     embedded: Deployment, tmp_path: Path, authority: Path
 ) -> None:
     """Under the authority's root it is signed; under another it fails at its own step."""
@@ -82,22 +82,20 @@ def test_a_time_stamp_goes_along_in_the_bundle_and_is_checked(
         running_server(live, TIMESTAMP_URLS=url) as server,
         server.client(key) as vendor,
     ):
-        wait_for(lambda: b"timestamps/1.tsr" in get(vendor, ack_id, "bundle"))
-        bundle = get(vendor, ack_id, "bundle")
-    with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
-        words = words_of(archive.read("certificate.pdf"))
-    found = re.search(
-        r", [0-9-]{10} [0-9:]{8} UTC = [0-9-]{10} [0-9:]{8} P[SD]T according to the tokens", words
-    )
+        wait_for(lambda: b"timestamps/1.tsr" in get(vendor, ack_id, "dossier"))
+        made = get(vendor, ack_id, "dossier")
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        words = words_of(archive.read("dossier.pdf"))
+    found = re.search(r"/1.tsr, [0-9-]{10} [0-9:]{8} UTC = [0-9-]{10} [0-9:]{8} P[SD]T", words)
     assert found, "its time is read"
     policy = policy_of(embedded, "live")
     roots = (authority / "ca.pem").read_bytes()
-    verdict = verify_file(bundle, policy, timestamp_check(roots))
+    verdict = verify_file(made, policy, timestamp_check(roots))
     assert verdict.ok, verdict.line()
     assert "signed by a trusted authority" in verdict.facts["timestamps"][0]
-    assert "not checked" in verify_file(bundle, policy, check_timestamp).facts["timestamps"][0]
+    assert "not checked" in verify_file(made, policy, check_timestamp).facts["timestamps"][0]
     stranger = (authority / "tsa.pem").read_bytes()
-    refused = verify_file(bundle, policy, timestamp_check(stranger))
+    refused = verify_file(made, policy, timestamp_check(stranger))
     assert (refused.ok, refused.name) == (False, "timestamps")
 
 

@@ -1,4 +1,4 @@
-"""The certificate of a bundle names the parties by the records that the acknowledgment binds."""
+"""A certificate names the parties by the records that the acknowledgment binds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.bundle import contents_of, read_container
+from countersign.dossiers.dossier import pdf_of
 from tests.certificate.reader import words_of
 from tests.sealing.acts import acknowledge, get
 from tests.support.service import Deployment, running_server
@@ -27,12 +27,12 @@ def test_a_certificate_names_the_parties_as_they_were_described(
     with running_server(own) as server, server.client(own.key(account)) as client:
         ack_id = acknowledge(client)
         own.run("operator", "describe", "--legal-name", "Another Name Inc.")
-        bundle = get(client, ack_id, "bundle")
-    contents, _ = contents_of(read_container(bundle))
-    words = words_of(contents.certificate)
+        made = get(client, ack_id, "dossier")
+        assert get(client, ack_id, "certificate") == pdf_of(made)
+    words = words_of(pdf_of(made))
     for expected in ("Operator Example Inc.", "Vendor Example LLC", "Each line has a field"):
         assert expected in words, expected
     assert "Another Name" not in words
-    (tmp_path / "bundle.zip").write_bytes(bundle)
-    said = own.run("verify", str(tmp_path / "bundle.zip"), "--own-key").stderr
-    assert "certificate.pdf is the one that this release makes" in said
+    (tmp_path / "dossier.zip").write_bytes(made)
+    said = own.run("verify", str(tmp_path / "dossier.zip"), "--own-key").stderr
+    assert "dossier.pdf is the one that this release makes" in said

@@ -14,7 +14,7 @@ from tests.http.backstage import another_deployment
 from tests.sealing.acts import acknowledge, get
 from tests.support.service import Deployment, running_server
 
-FILES = ("proof", "certificate", "bundle")
+FILES = ("proof", "certificate", "dossier")
 # What was done, and which of the three files cannot be handed out any more.
 DONE = {
     "record changed": (
@@ -71,7 +71,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Deployment, str, st
     key = made.key(made.account("vendor"))
     with running_server(made) as server, server.client(key) as client:
         first = acknowledge(client)
-        assert verify_file(get(client, first, "bundle")).ok
+        assert verify_file(get(client, first, "dossier")).ok
         acknowledge(client)
         get(client, acknowledge(client), "proof")
     return made, first, key

@@ -12,8 +12,9 @@ import pytest
 
 from countersign.db.engine import sqlite_module
 from countersign.evidence.verification import verify_file
+from tests.certificate.reader import words_of
 from tests.cli.serving import wait_until
-from tests.sealing.acts import acknowledge, check, get, policy_of
+from tests.sealing.acts import acknowledge, check, get, policy_of, shown
 from tests.support.service import Deployment, running_server
 
 pytestmark = pytest.mark.long
@@ -55,7 +56,7 @@ def test_nothing_personal_stands_in_any_file(embedded: Deployment) -> None:
             json={"test_mode": True, "provider_identity_session_id": "planted-provider-session"},
         )
         assert verified.status_code == 200
-        get(client, ack_id, "bundle")
+        get(client, ack_id, "dossier")
         running = files(embedded.data_dir)
     for seen in (running, files(embedded.data_dir), server.log.read_bytes()):
         for text in (*PLANTED.values(), "planted-provider-session"):
@@ -85,11 +86,11 @@ def test_erasing_claims_no_more_than_has_left_the_write_ahead_log(embedded: Depl
 
 
 def test_an_erased_acknowledgment_keeps_its_record_and_its_proof(own: Deployment) -> None:
-    """What was personal is null, a search finds nothing, and the old bundle still verifies."""
+    """What was personal is null, a search finds nothing, and the old dossier still verifies."""
     key = own.key(own.account("vendor"))
     with running_server(own) as server, server.client(key) as client:
         ack_id = acknowledge(client, **PLANTED)
-        old = get(client, ack_id, "bundle")
+        old = get(client, ack_id, "dossier")
         proof = get(client, ack_id, "proof")
         own.run("erase", ack_id, "--yes")
         read = client.get(f"/v1/acknowledgments/{ack_id}").json()
@@ -99,14 +100,16 @@ def test_an_erased_acknowledgment_keeps_its_record_and_its_proof(own: Deployment
         found = client.get("/v1/acknowledgments", params={"session_id": PLANTED["session_id"]})
         assert found.json()["data"] == []
         assert get(client, ack_id, "proof") == proof
-        new = get(client, ack_id, "bundle")
-        answer = client.get(f"/v1/acknowledgments/{ack_id}/bundle?disclose=session_id")
-        assert (answer.status_code, answer.json()["error"]["code"]) == (410, "erased")
+        new = get(client, ack_id, "dossier")
+        named = get(client, ack_id, "dossier", "?disclose=session_id")
+        words = words_of(get(client, ack_id, "certificate"))
     policy = policy_of(own)
     assert verify_file(old, policy).ok
-    verdict = verify_file(new, policy)
-    assert verdict.ok, verdict.line()
-    assert verdict.shown == {}
+    for made in (new, named):
+        verdict = verify_file(made, policy)
+        assert verdict.ok, verdict.line()
+        assert shown(verdict) == {}
+    assert words.count(f"erased on {read['erased_at'][:10]} ") >= len(personal)
     found_ids = check(own)
     assert found_ids["findings"] == []
 

@@ -12,6 +12,8 @@ import pytest
 
 from countersign.acknowledgments import proof
 from countersign.bootstrap import Deployment as Opened
+from countersign.dossiers.dossier import dossier
+from countersign.dossiers.schemas import DossierQuery
 from countersign.evidence.note import COSIGNATURE, ED25519, Verifier
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import verify_file
@@ -161,7 +163,7 @@ def test_each_key_of_a_log_says_for_which_sizes_it_counts(own: Deployment, tmp_p
     asyncio.run(act())
 
 
-def test_a_bundle_stays_the_same_when_the_log_gets_another_key(
+def test_a_dossier_stays_the_same_when_the_log_gets_another_key(
     embedded: Deployment, tmp_path: Path
 ) -> None:
     """Its policy holds the keys that signed its checkpoint, and no others."""
@@ -172,9 +174,9 @@ def test_a_bundle_stays_the_same_when_the_log_gets_another_key(
         async with opened(embedded) as service:
             made = await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
             await service.log.seal.settle()
-            before = await proof.bundle(service.acknowledgments, *made, disclose=None)
+            before = await dossier(service.acknowledgments, *made, DossierQuery())
             await rotate_log_key(service.log, Mode.LIVE)
-            assert await proof.bundle(service.acknowledgments, *made, disclose=None) == before
+            assert await dossier(service.acknowledgments, *made, DossierQuery()) == before
             assert verify_file(before).ok
             assert verify_file(before, await service.log.policy.without_quorum(Mode.LIVE)).ok
 

@@ -15,7 +15,7 @@ from countersign.acknowledgments.model import Receipt
 from countersign.errors import EmptyInitials, InitialsCountMismatch, NotFound, StorageUnavailable
 from countersign.evidence.verification import verify_file
 from countersign.log import tree_sql
-from tests.sealing.acts import INITIALS, acknowledge, check, get, policy_of
+from tests.sealing.acts import INITIALS, acknowledge, check, get, policy_of, shown
 from tests.sealing.inside import opened
 from tests.support.hosted import PROCESS, PROCESS_JSON, acknowledge_hosted, prepared
 from tests.support.service import Deployment, running_server
@@ -43,17 +43,17 @@ def test_a_hosted_acknowledgment_is_read_back_proved_and_erased(own: Deployment)
             assert [one["ack_id"] for one in found] == [ack_id]
         by_vendor = client.get(f"/v1/acknowledgments/{acknowledge(client)}").json()
         assert (by_vendor["capture"], by_vendor["process"]) == ("vendor_api", None)
-        verdict = verify_file(get(client, ack_id, "bundle"), policy)
+        verdict = verify_file(get(client, ack_id, "dossier"), policy)
         assert verdict.ok, verdict.line()
         assert (verdict.record["capture"], verdict.record["credential"]) == (
             "hosted",
             "checkout_session",
         )
         assert len(verdict.record["_sd"]) == 6
-        assert verdict.shown["process"] == PROCESS_JSON
-        for shown in ("process", "initials_per_line"):
-            verdict = verify_file(get(client, ack_id, "bundle", f"?disclose={shown}"), policy)
-            assert [*verdict.shown] == [shown]
+        assert shown(verdict)["process"] == PROCESS_JSON
+        for name in ("process", "initials_per_line"):
+            verdict = verify_file(get(client, ack_id, "dossier", f"?disclose={name}"), policy)
+            assert [*shown(verdict)] == [name]
         events = [
             event["type"]
             for event in client.get("/v1/events").json()["data"]
@@ -63,8 +63,8 @@ def test_a_hosted_acknowledgment_is_read_back_proved_and_erased(own: Deployment)
         own.run("erase", ack_id, "--yes")
         read = client.get(address).json()
         assert (read["capture"], read["process"]) == ("hosted", None)
-        verdict = verify_file(get(client, ack_id, "bundle"), policy)
-        assert (verdict.ok, verdict.shown) == (True, {})
+        verdict = verify_file(get(client, ack_id, "dossier"), policy)
+        assert (verdict.ok, shown(verdict)) == (True, {})
     assert check(own)["findings"] == []
 
 

@@ -89,16 +89,16 @@ def test_a_log_may_sign_by_ml_dsa_too(own: Deployment, tmp_path: Path) -> None:
     key, live = open_for_live(both, tmp_path)
     with running_server(live) as server, server.client(key) as client:
         proof = get(client, acknowledge_live(client), "proof")
-        bundle = get(client, acknowledge_live(client), "bundle")
+        made_file = get(client, acknowledge_live(client), "dossier")
     policy = policy_of(live, "live")
     assert [log.kind for log in policy.logs] == [ED25519, ED25519, MLDSA_COSIGNATURE]
     assert signatures(proof) == 3
     for log in policy.logs:
         alone = replace(policy, logs=(log,))
         assert verify_file(proof, alone).ok
-        assert verify_file(bundle, alone).ok
+        assert verify_file(made_file, alone).ok
         read = verify.read_policy(f"log {log.vkey}\nquorum none\n".encode())
-        assert verify.verify_bytes(bundle, read).ok
+        assert verify.verify_bytes(made_file, read).ok
     assert check(live)["findings"] == []
     own.run("log", "rotate-key", "--yes")
     kinds = [log.kind for log in policy_of(own, "live").logs]

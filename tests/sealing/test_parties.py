@@ -176,16 +176,16 @@ def test_a_clearance_names_the_identity_check_that_it_relied_on(own: Deployment)
     assert asyncio.run(shown())["verification"] == verification["id"]
 
 
-def test_readers_accept_the_bundle_of_an_acknowledgment_that_binds(own: Deployment) -> None:
+def test_readers_accept_the_dossier_of_an_acknowledgment_that_binds(own: Deployment) -> None:
     """And say what it binds."""
     account = own.account("vendor")
     own.run("operator", "describe", "--legal-name", NAME)
-    bundle, policy = own.data_dir.parent / "bundle.zip", own.data_dir.parent / "policy.txt"
+    made_file, policy = own.data_dir.parent / "dossier.zip", own.data_dir.parent / "policy.txt"
     with running_server(own) as server, server.client(own.key(account)) as client:
-        bundle.write_bytes(get(client, acknowledge(client), "bundle"))
+        made_file.write_bytes(get(client, acknowledge(client), "dossier"))
     policy.write_text(own.run("log", "policy", "--mode", "test").stdout, encoding="utf-8")
     assert policy_of(own).logs
-    done = own.run("verify", str(bundle), "--policy", str(policy))
+    done = own.run("verify", str(made_file), "--policy", str(policy))
     digest = own.read("operator", "show")["sha256"]["test"]
     assert f"record of the operator: SHA-256 {digest}" in done.stderr
     assert "record of the account: none was in force" in done.stderr

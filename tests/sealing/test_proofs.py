@@ -1,4 +1,4 @@
-"""Proofs, bundles and certificates over HTTP, checked with nothing but the policy."""
+"""Proofs, dossiers and certificates over HTTP, checked with nothing but the policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.verification import verify_file
-from tests.sealing.acts import INITIALS, acknowledge, evidence_of, get, policy_of
+from tests.sealing.acts import INITIALS, acknowledge, evidence_of, get, policy_of, shown
 from tests.support.service import Deployment, Server
 
 
@@ -42,30 +42,30 @@ def test_test_evidence_never_satisfies_a_live_policy(
     assert (verdict.ok, verdict.name) == (False, "signature")
 
 
-def test_a_bundle_shows_all_fields_and_verifies(
+def test_a_dossier_shows_all_fields_and_verifies(
     client: httpx2.Client, deployment: Deployment
 ) -> None:
     """By its own key and by the policy."""
     ack_id = acknowledge(client, session_id="cs_1", ip="203.0.113.9", user_agent="Agent/1")
-    bundle = get(client, ack_id, "bundle")
+    made = get(client, ack_id, "dossier")
     for policy in (None, policy_of(deployment)):
-        verdict = verify_file(bundle, policy)
+        verdict = verify_file(made, policy)
         assert verdict.ok, verdict.line()
-        assert verdict.shown["initials_per_line"] == INITIALS
-        assert verdict.shown["session_id"] == "cs_1"
-        assert verdict.shown["ip"]["ip"] == "203.0.113.9"
-        assert verdict.shown["user_agent"]["user_agent"] == "Agent/1"
+        assert shown(verdict)["initials_per_line"] == INITIALS
+        assert shown(verdict)["session_id"] == "cs_1"
+        assert shown(verdict)["ip"]["ip"] == "203.0.113.9"
+        assert shown(verdict)["user_agent"]["user_agent"] == "Agent/1"
 
 
-def test_the_same_bundle_has_the_same_bytes_although_the_log_has_grown(
+def test_the_same_dossier_has_the_same_bytes_although_the_log_has_grown(
     client: httpx2.Client,
 ) -> None:
     """A second request can be compared."""
     ack_id = acknowledge(client)
-    first = get(client, ack_id, "bundle")
+    first = get(client, ack_id, "dossier")
     for _ in range(3):
         acknowledge(client)
-    assert get(client, ack_id, "bundle") == first
+    assert get(client, ack_id, "dossier") == first
 
 
 @pytest.mark.parametrize(
@@ -76,18 +76,18 @@ def test_the_same_bundle_has_the_same_bytes_although_the_log_has_grown(
         ("?disclose=session_id,cbid", {"session_id", "cbid"}),
     ],
 )
-def test_only_the_fields_asked_for_are_in_a_bundle(
+def test_only_the_fields_asked_for_are_in_a_dossier(
     client: httpx2.Client, query: str, names: set[str]
 ) -> None:
     """What is withheld is nowhere in the file, the certificate included."""
     ack_id = acknowledge(
         client, session_id="cs_planted_1", user_agent="PlantedAgent/9", ip="198.51.100.77"
     )
-    bundle = get(client, ack_id, "bundle", query)
-    verdict = verify_file(bundle)
+    made = get(client, ack_id, "dossier", query)
+    verdict = verify_file(made)
     assert verdict.ok, verdict.line()
-    assert set(verdict.shown) == names
-    with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
+    assert set(shown(verdict)) == names
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
         everything = b"".join(archive.read(name) for name in archive.namelist())
     assert b"PlantedAgent" not in everything
     assert b64encode(b"PlantedAgent")[:12] not in everything
@@ -114,13 +114,13 @@ def test_two_acknowledgments_of_one_buyer_share_nothing_when_linking_fields_are_
 def test_an_unknown_field_to_disclose_is_refused(client: httpx2.Client) -> None:
     """It names the fields that there are."""
     ack_id = acknowledge(client)
-    answer = client.get(f"/v1/acknowledgments/{ack_id}/bundle?disclose=initials")
+    answer = client.get(f"/v1/acknowledgments/{ack_id}/dossier?disclose=initials")
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] == "invalid_request"
     assert "initials_per_line" in answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("what", ["proof", "certificate", "bundle"])
+@pytest.mark.parametrize("what", ["proof", "certificate", "dossier"])
 def test_evidence_of_another_account_is_not_found(
     client: httpx2.Client, server: Server, deployment: Deployment, what: str
 ) -> None:
@@ -139,7 +139,7 @@ def test_evidence_of_another_account_is_not_found(
     [
         ("proof", "text/plain; charset=utf-8", b"c2sp.org/tlog-proof@v1\n"),
         ("certificate", "application/pdf", b"%PDF-"),
-        ("bundle", "application/zip", b"PK"),
+        ("dossier", "application/zip", b"PK"),
     ],
 )
 def test_each_download_says_what_it_is(

@@ -12,6 +12,8 @@ from sqlalchemy import Connection
 
 from countersign.acknowledgments import proof
 from countersign.bootstrap import Deployment as Opened
+from countersign.dossiers.dossier import dossier
+from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import AnchoringFailed
 from countersign.evidence.note import Verifier
 from countersign.evidence.policy import Policy, parse_policy
@@ -65,12 +67,19 @@ class Place:
 
         asyncio.run(done())
 
-    async def acknowledged(self, service: Opened) -> Callable[[], Awaitable[bytes]]:
-        """Acknowledge when witnesses may be asked again; gives what asks for the bundle."""
+    async def acknowledged(
+        self, service: Opened, *, proved: bool = False
+    ) -> Callable[[], Awaitable[bytes]]:
+        """Acknowledge when witnesses may be asked again; gives what asks for the dossier.
+
+        `proved`: for the proof alone.
+        """
         self.clock.seconds += ASK_SECONDS
         made = await acknowledge_inside(service, self.account, NOTICE, Mode.LIVE)
         await service.log.seal.settle()
-        return lambda: proof.bundle(service.acknowledgments, *made, disclose=None)
+        if proved:
+            return lambda: proof.proof(service.acknowledgments, *made)
+        return lambda: dossier(service.acknowledgments, *made, DossierQuery())
 
 
 async def newest(service: Opened) -> StoredCheckpoint:
@@ -115,10 +124,10 @@ def test_the_proof_is_over_the_first_checkpoint_that_meets_the_quorum(place: Pla
     """Not over the first that anybody cosigned; until there is one, what there is goes out."""
 
     async def act(service: Opened) -> None:
-        bundle = await place.acknowledged(service)
+        made_file = await place.acknowledged(service)
         place.two.away = True
         await service.log.anchor.anchor()
-        early = verify_file(await bundle())
+        early = verify_file(await made_file())
         assert (early.ok, early.name) == (False, "quorum")
         assert "cosigned by: one" in early.message
         await place.acknowledged(service)
@@ -126,13 +135,13 @@ def test_the_proof_is_over_the_first_checkpoint_that_meets_the_quorum(place: Pla
         place.two.away = False
         await place.acknowledged(service)
         await service.log.anchor.anchor()
-        late = await bundle()
+        late = await made_file()
         verdict = verify_file(late)
         assert verdict.ok, verdict.line()
         assert [cosigned["name"] for cosigned in verdict.facts["cosigned"]] == ["one", "two"]
         await place.acknowledged(service)
         await service.log.anchor.anchor()
-        assert await bundle() == late, "the oldest that does stays the one"
+        assert await made_file() == late, "the oldest that does stays the one"
 
     place.within(act)
 
@@ -233,14 +242,14 @@ def test_a_group_inside_a_group_counts_as_one_of_its_members(place: Place) -> No
     place.file.write_text(lines)
 
     async def act(service: Opened) -> None:
-        bundle = await place.acknowledged(service)
+        made_file = await place.acknowledged(service)
         place.one.away = True
         await service.log.anchor.anchor()
-        assert verify_file(await bundle()).name == "quorum"
+        assert verify_file(await made_file()).name == "quorum"
         await place.acknowledged(service)
         place.one.away = False
         await service.log.anchor.anchor()
-        verdict = verify_file(await bundle())
+        verdict = verify_file(await made_file())
         assert verdict.ok, verdict.line()
 
     place.within(act)
@@ -268,9 +277,9 @@ def test_a_new_epoch_is_cosigned_although_it_is_smaller_than_the_old_log(place: 
         await service.log.anchor.anchor()
         await begin_epoch(service.log, Mode.LIVE, "a test", "elsewhere.example")
         await service.log.seal.current(refresh=True)
-        bundle = await place.acknowledged(service)
+        made_file = await place.acknowledged(service)
         await service.log.anchor.anchor()
-        verdict = verify_file(await bundle())
+        verdict = verify_file(await made_file())
         assert verdict.ok, verdict.line()
         assert verdict.facts["log"].startswith("elsewhere.example/")
 
@@ -278,13 +287,13 @@ def test_a_new_epoch_is_cosigned_although_it_is_smaller_than_the_old_log(place: 
 
 
 def test_no_cosignature_is_asked_of_test_evidence(place: Place) -> None:
-    """Witnesses see live checkpoints only; a test bundle verifies all the same."""
+    """Witnesses see live checkpoints only; a test dossier verifies all the same."""
     with (
         running_server(place.deployment, WITNESS_POLICY_FILE=str(place.file)) as server,
         server.client(place.deployment.key(place.account)) as vendor,
         server.client() as nobody,
     ):
-        bundle = get(vendor, acknowledge(vendor), "bundle")
+        made_file = get(vendor, acknowledge(vendor), "dossier")
         policy = nobody.get("/v1/log/policy?mode=test")
         live = nobody.get("/v1/log/policy?mode=live").content
         assert live == nobody.get("/v1/log/policy").content
@@ -292,9 +301,9 @@ def test_no_cosignature_is_asked_of_test_evidence(place: Place) -> None:
     assert (wrong.status_code, wrong.json()["error"]["code"]) == (400, "invalid_request")
     assert policy.text.endswith("\nquorum none\n")
     assert b"quorum both" in live
-    assert verify_file(bundle).ok
-    assert verify_file(bundle, parse_policy(policy.content)).ok
-    refused = verify_file(bundle, parse_policy(live))
+    assert verify_file(made_file).ok
+    assert verify_file(made_file, parse_policy(policy.content)).ok
+    refused = verify_file(made_file, parse_policy(live))
     assert (refused.name, "a test log" in refused.message) == ("signature", True)
 
 
@@ -304,7 +313,7 @@ def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
     policy = place.file.read_text().replace("group both all one two\nquorum both", "quorum one\n")
 
     async def act(service: Opened) -> None:
-        bundle = await place.acknowledged(service)
+        made_file = await place.acknowledged(service)
         (asked,) = (w for w in parse_policy(policy.encode()).witnesses if w.name == b"one")
         with served(odd) as url:
             log = (await service.log.seal.current())[Mode.LIVE]
@@ -313,7 +322,7 @@ def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
                 await at_odds
         text = (await newest(service)).note.partition(b"\n\n")[0] + b"\n"
         await anchored(service, WITNESS, asked.key_name, odd.cosign(text))
-        (place.file.parent / "odd.zip").write_bytes(await bundle())
+        (place.file.parent / "odd.zip").write_bytes(await made_file())
 
     place.within(act)
     place.file.write_text(policy)
@@ -332,19 +341,19 @@ def test_a_checkpoint_with_a_time_stamp_is_preferred_unless_it_is_far_later(plac
     clock = ShiftedClock()
 
     async def act(service: Opened) -> None:
-        first = await place.acknowledged(service)
+        first = await place.acknowledged(service, proved=True)
         await service.log.anchor.anchor()
         cosigned = await newest(service)
         clock.seconds += 7 * 86_400
-        second = await place.acknowledged(service)
+        second = await place.acknowledged(service, proved=True)
         await service.log.anchor.anchor()
         clock.seconds += 60
         await place.acknowledged(service)
         await service.log.anchor.anchor()
         await anchored(service, TIMESTAMP, "https://tsa.example", b"a stamp")
         stamped = await newest(service)
-        for bundle, expected in ((first, cosigned), (second, stamped)):
-            assert f"\n{expected.size}\n".encode() in await bundle()
+        for file, expected in ((first, cosigned), (second, stamped)):
+            assert f"\n{expected.size}\n".encode() in await file()
 
     place.within(act, clock)
 

@@ -11,8 +11,11 @@ import pytest
 
 from countersign.acknowledgments import proof
 from countersign.bootstrap import Deployment as Opened
+from countersign.dossiers.dossier import dossier
+from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import InvalidConfiguration
-from countersign.evidence.bundle import contents_of, read_container
+from countersign.evidence.bundle import read_container
+from countersign.evidence.dossier import FILES_MAX, dossier_contents_of
 from countersign.evidence.note import parse_note
 from countersign.evidence.timestamp import read_timestamp
 from countersign.evidence.verification import verify_file
@@ -52,10 +55,10 @@ class Place:
         asyncio.run(done())
 
     async def acknowledged(self, service: Opened) -> Callable[[], Awaitable[bytes]]:
-        """Acknowledge; gives what asks for its bundle."""
+        """Acknowledge; gives what asks for its dossier."""
         made = await acknowledge_inside(service, self.account, NOTICE, Mode.LIVE)
         await service.log.seal.settle()
-        return lambda: proof.bundle(service.acknowledgments, *made, disclose=None)
+        return lambda: dossier(service.acknowledgments, *made, DossierQuery())
 
     def roots(self, authorities: Sequence[Path]) -> bytes:
         return b"".join((authority / "ca.pem").read_bytes() for authority in authorities)
@@ -98,8 +101,8 @@ async def anchors(service: Opened) -> Sequence[Anchor]:
     return await service.database.read(logs_sql.anchors_of, log.id, log.size)
 
 
-def stamps_in(bundle: bytes) -> dict[str, bytes]:
-    contents, _ = contents_of(read_container(bundle))
+def stamps_in(data: bytes) -> dict[str, bytes]:
+    contents, _ = dossier_contents_of(read_container(data, FILES_MAX))
     return dict(contents.timestamps)
 
 
@@ -109,22 +112,22 @@ def test_before_its_certificates_end_a_time_stamp_is_time_stamped_itself(
     """By an authority whose certificates end later; readers see that the one renews the other."""
 
     async def act(service: Opened) -> None:
-        bundle = await place.acknowledged(service)
+        file = await place.acknowledged(service)
         for _ in range(4):
             await service.log.anchor.anchor()
             place.clock.seconds += 10
-        (place.folder / "bundle.zip").write_bytes(await bundle())
+        (place.folder / "dossier.zip").write_bytes(await file())
 
     with place.stamped_by(authority, lasting) as settings:
         place.within(act, **settings)
-    bundle = (place.folder / "bundle.zip").read_bytes()
-    stamps = stamps_in(bundle)
+    file = (place.folder / "dossier.zip").read_bytes()
+    stamps = stamps_in(file)
     assert len(stamps) == 3, "one of each authority, and one renewal, not more"
     (renewal,) = (name for name in stamps if name.count(".") == 2)
     renewed = renewal.replace(".1.tsr", ".tsr")
     assert read_timestamp(stamps[renewal]).about(stamps[renewed])
     trusted = timestamp_check(place.roots([authority, lasting]))
-    verdict = verify_file(bundle, policy_of(place.deployment, "live"), trusted)
+    verdict = verify_file(file, policy_of(place.deployment, "live"), trusted)
     assert verdict.ok, verdict.line()
     said = [stamp.partition(", ")[2] for stamp in verdict.facts["timestamps"]]
     assert sorted(said) == [
@@ -149,26 +152,26 @@ def test_a_time_stamp_of_another_authority_than_the_trusted_is_not_kept(
 def test_an_idle_log_is_anchored_again_each_day_and_its_evidence_stays_the_same(
     place: Place, lasting: Path
 ) -> None:
-    """The public checkpoint has the newest cosignature; a bundle keeps the first of everything."""
+    """The public checkpoint has the newest cosignature; a dossier keeps the first of everything."""
     keys = list(policy_of(place.deployment, "live").logs)
     witness = Witness(lambda: keys, at=lambda: place.clock.time_ns() // 1_000_000_000)
     policy = place.folder / "witnesses.policy"
 
     async def act(service: Opened) -> None:
-        bundle = await place.acknowledged(service)
+        file = await place.acknowledged(service)
         log = (await service.log.seal.current(refresh=True))[Mode.LIVE]
-        bundles, numbers, cosigned = [], [], []
+        dossiers, numbers, cosigned = [], [], []
         for seconds in (0, 60, DAY, 60, DAY):
             place.clock.seconds += seconds
             await service.log.anchor.anchor()
             found = await anchors(service)
             numbers.append([sum(a.kind == kind for a in found) for kind in (WITNESS, TIMESTAMP)])
-            bundles.append(await bundle())
+            dossiers.append(await file())
             public = await service.log.seal.newest(log, service.log.policy.quorum(Mode.LIVE))
             (line,) = [s for s in parse_note(public).signatures if s.name == witness.verifier.name]
             cosigned.append(line.time)
         assert numbers == [[1, 1], [1, 1], [2, 2], [2, 2], [3, 3]]
-        assert len(set(bundles)) == 1
+        assert len(set(dossiers)) == 1
         assert [cosigned[2] - cosigned[0] >= DAY, cosigned[4] - cosigned[2] >= DAY] == [True, True]
 
     with served(witness) as url, place.stamped_by(lasting) as settings:

@@ -598,11 +598,10 @@ def test_the_box_of_an_order_shows_what_was_decided(
     links = re.findall(r'href="([^"]+kind=(\w+)[^"]*)"', page)
     files = {kind: box.staff.client.get(html.unescape(url)) for url, kind in links}
     assert {kind: got.content[:2] for kind, got in files.items()} == {
-        "bundle": b"PK",
         "certificate": b"%P",
         "dossier": b"PK",
     }
-    assert files["bundle"].headers["content-disposition"].endswith('-bundle.zip"')
+    assert files["dossier"].headers["content-disposition"].endswith('-dossier.zip"')
     assert "nothing_to_report" in str(box.do("report").url)
     done = box.do("report", carrier="UPS", tracking_number="1Z<script>")
     assert "countersign=done" in str(done.url)
@@ -652,7 +651,7 @@ def test_only_those_who_may_edit_orders_can_use_the_box(
     ):
         assert refused.status_code == 403
     assert "countersign=" not in str(Box(browser, order).do("report", nonce, carrier="UPS").url)
-    fetch = {"action": "countersign_evidence", "order_id": str(order.id), "kind": "bundle"}
+    fetch = {"action": "countersign_evidence", "order_id": str(order.id), "kind": "dossier"}
     own = nonce_of("customer", f"countersign_evidence{order.id}")
     for person, given in (("shop_manager", ""), ("shop_manager", nonce), ("customer", own)):
         got = people[person].client.get(url, params=fetch | {"_wpnonce": given})

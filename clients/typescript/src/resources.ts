@@ -204,9 +204,11 @@ export class Acknowledgments extends Resource {
   }
 
   /**
-   * Get a certificate for people, as a PDF.
+   * Get the certificate of an acknowledgment for people, as a PDF.
    *
-   * A certificate that people can read, with the machine-readable evidence attached.
+   * The PDF of the dossier, `dossier.pdf`, with the evidence attached.
+   *
+   * The PDF alone is for people: what can be verified is the dossier.
    *
    * Needs the scope `evidence:read`.
    *
@@ -216,10 +218,17 @@ export class Acknowledgments extends Resource {
     ack_id: string,
     query: {
       /**
-       * The personal fields to show, separated by commas: `initials_per_line`, `session_id`,
-       * `cbid`, `ip`, `user_agent`, `process`, or `none`. Left out: all of them.
+       * The personal fields to show, over all records, separated by commas: `initials_per_line`,
+       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`, `verification`, `carrier`,
+       * `tracking_number`, `provider_identity_session_id`, `result`, `evidence_sha256`, `override`,
+       * or `none`. Left out: all of them.
        */
       disclose?: string | undefined;
+      /**
+       * The size of the checkpoint of the log to prove it by. Records that it does not hold are
+       * left out.
+       */
+      size?: number | undefined;
     } = {},
     options: CallOptions = {},
   ): Promise<Uint8Array> {
@@ -233,41 +242,7 @@ export class Acknowledgments extends Resource {
   }
 
   /**
-   * Get everything needed to verify an acknowledgment, as a ZIP file.
-   *
-   * Record, disclosures, notice, proof, policy, certificate and verifiers in one ZIP file.
-   *
-   * The same request returns the same bytes, even after the log has grown or has another key. The
-   * bytes change when a witness cosigns or a time-stamp authority stamps a checkpoint, when fields
-   * are erased, when the operator changes the account's name or the witnesses, and with another
-   * release of the service.
-   *
-   * Needs the scope `evidence:read`.
-   *
-   * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
-   */
-  bundle(
-    ack_id: string,
-    query: {
-      /**
-       * The personal fields to show, separated by commas: `initials_per_line`, `session_id`,
-       * `cbid`, `ip`, `user_agent`, `process`, or `none`. Left out: all of them.
-       */
-      disclose?: string | undefined;
-    } = {},
-    options: CallOptions = {},
-  ): Promise<Uint8Array> {
-    return this.sender.send<Uint8Array>({
-      method: "GET",
-      path: `/v1/acknowledgments/${segment(ack_id)}/bundle`,
-      query,
-      returns: "bytes",
-      repeatable: true,
-    }, options);
-  }
-
-  /**
-   * Get the evidence of the order of an acknowledgment, as a ZIP file.
+   * Get everything needed to verify an acknowledgment and its order, as a ZIP file.
    *
    * As that of its clearance; of several clearances, the newest that was granted.
    *

@@ -86,8 +86,8 @@ final class Order_Box {
 			}
 			echo '</ul>';
 		}
-		$kinds = '' === $data['ack'] ? array() : array( 'bundle', 'certificate' );
-		$kinds = '' === $data['clearance'] ? $kinds : array_merge( $kinds, array( 'dossier' ) );
+		$kinds = '' === $data['ack'] . $data['clearance'] ? array() : array( 'dossier' );
+		$kinds = '' === $data['ack'] ? $kinds : array_merge( $kinds, array( 'certificate' ) );
 		foreach ( $kinds as $kind ) {
 			$query = array(
 				'action'   => self::EVIDENCE,
@@ -236,12 +236,13 @@ final class Order_Box {
 		$order = self::order_of_request( self::EVIDENCE );
 		$kind  = isset( $_GET['kind'] ) ? sanitize_key( wp_unslash( $_GET['kind'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- checked above.
 		$data  = Orders::data( $order );
-		$about = 'dossier' === $kind ? $data['clearance'] : $data['ack'];
-		if ( '' === $about || ! in_array( $kind, array( 'bundle', 'certificate', 'dossier' ), true ) ) {
+		$order_of = 'dossier' === $kind && '' !== $data['clearance'];
+		$about    = $order_of ? $data['clearance'] : $data['ack'];
+		if ( '' === $about || ! in_array( $kind, array( 'certificate', 'dossier' ), true ) ) {
 			wp_die( esc_html__( 'There is no such evidence.', 'countersign-woocommerce' ), '', array( 'response' => 404 ) );
 		}
 		try {
-			$place = 'dossier' === $kind ? 'clearances' : 'acknowledgments';
+			$place = $order_of ? 'clearances' : 'acknowledgments';
 			$file  = Client::download( "/v1/{$place}/" . rawurlencode( $about ) . "/{$kind}" );
 		} catch ( Service_Error $error ) {
 			wp_safe_redirect( add_query_arg( 'countersign', $error->reason, $order->get_edit_order_url() ) );

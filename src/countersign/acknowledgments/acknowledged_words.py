@@ -1,4 +1,4 @@
-"""What a certificate and a dossier both say of an acknowledgment, as rows and sentences."""
+"""What a dossier's PDF says of an acknowledgment, as rows and sentences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SAYERS: Final = ("operator", "vendor", "client", "provider")
 
 
 def shared_sources() -> list[bytes]:
-    """What the bytes of both documents depend on, besides their own sources."""
+    """What the bytes of the PDF depend on, besides its own sources."""
     place = resources.files(__package__)
     return [(place / name).read_bytes() for name in _SOURCES]
 
@@ -139,9 +139,9 @@ def captured_row(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded_rows(
-    record: Mapping[str, Any], fields: Mapping[str, Any], absent: str, named: str | None = None
+    record: Mapping[str, Any], fields: Mapping[str, Any], absent: str
 ) -> list[dict[str, Any]]:
-    """What was recorded with the initials, each with its source; `named` is about the account."""
+    """What was recorded with the initials, each with its source."""
 
     def given(name: str, value: str | None) -> str:
         if name not in fields:
@@ -153,7 +153,7 @@ def recorded_rows(
     sources = SENTENCES["sources"][Capture.HOSTED if is_hosted(record) else Capture.VENDOR_API]
     return [
         row("Accepted", time_text(record["accepted_at"]), SERVICE_CLOCK),
-        row("Account (vendor)", record["account"], named),
+        row("Account (vendor)", record["account"]),
         row("Mode", record["mode"]),
         captured_row(record),
         row("Session", given("session_id", fields.get("session_id"))),
@@ -225,7 +225,6 @@ def not_proved(
     fields: Mapping[str, Any],
     *,
     seen: bool,
-    of_order: bool = False,
 ) -> list[str]:
     """What is not proved even then, of an acknowledgment if there is one.
 
@@ -241,19 +240,19 @@ def not_proved(
         "component": process is not None and process["surface"] != Surface.PAGE,
         "claimed": process is not None,
         "screen": by_vendor,
-        "same": of_order,
+        "same": True,
         "facts": True,
-        "others": not of_order,
-        "others_of_order": of_order,
+        "others": True,
         "law": True,
         "operator": not seen,
     }
     return [SENTENCES["proves_not"][name] for name, holding in holds.items() if holding]
 
 
-def how_rows(file: str, verify_url: str) -> list[str]:
-    """The ways to check the file that this document comes in: a bundle, or a dossier."""
-    return [way.format(file=file, verify_url=verify_url) for way in SENTENCES["how"].values()]
+def how_rows(verify_url: str, id_: str, digest: str) -> list[str]:
+    """The ways to check the dossier that this document comes in, and its record by hand."""
+    values = {"verify_url": verify_url, "id": id_, "digest": digest}
+    return [way.format_map(values) for way in SENTENCES["how"].values()]
 
 
 def alone_in_time(*, seen: bool) -> str:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from hashlib import sha256
 from typing import Any, Final
 
-import msgspec
-
 from countersign import __version__
-from countersign.acknowledgments.certificate_facts import CertificateFacts
 from countersign.acknowledgments.certificate_process import SENTENCES
 from countersign.instant import parse_rfc3339
 from countersign.paper.text import clocks, row
@@ -23,26 +19,6 @@ Seen = tuple[tuple[str, datetime | None], ...]
 """Names of those who saw a checkpoint, with their times."""
 
 
-def party(record: Mapping[str, Any], facts: CertificateFacts, member: str) -> dict[str, Any] | None:
-    """The record whose digest the acknowledgment has in this member; None if there is none."""
-    for body in facts.parties:
-        if sha256(body).hexdigest() == record.get(member):
-            found: dict[str, Any] = msgspec.json.decode(body)
-            return found
-    return None
-
-
-def party_rows(record: Mapping[str, Any], facts: CertificateFacts) -> list[dict[str, Any]]:
-    """Who issued the certificate, for whom, and about whom."""
-    operator = party(record, facts, "operator_record")
-    vendor = party(record, facts, "account_record")
-    return [
-        row("Issued by", *described(operator, f"the operator of {facts.origin}", "operator")),
-        row("Vendor", *described(vendor, record["account"], "vendor")),
-        *closing_rows([]),
-    ]
-
-
 def closing_rows(identifiers: Sequence[str]) -> list[dict[str, Any]]:
     """The buyer, of whom there may be identifiers, and what made the document."""
     also = f"; as buyer identifier: {', '.join(identifiers)}" if identifiers else ""
@@ -50,11 +26,6 @@ def closing_rows(identifiers: Sequence[str]) -> list[dict[str, Any]]:
         row("Buyer", f"not named in the evidence{also}", _WORDS["buyer"]),
         row("Made with", f"Countersign {__version__}", _WORDS["made"]),
     ]
-
-
-def vendor_of(record: Mapping[str, Any], facts: CertificateFacts) -> str:
-    """The account of an acknowledgment, with the legal name that it had then."""
-    return with_name(record["account"], party(record, facts, "account_record"))
 
 
 def with_name(account: str, described: Mapping[str, Any] | None) -> str:
@@ -78,31 +49,10 @@ def described(record: Mapping[str, Any] | None, otherwise: str, role: str) -> tu
     return name, "; ".join([_WORDS[role], *stated, _WORDS["described"]])
 
 
-def timeline(
-    record: Mapping[str, Any], process: Mapping[str, Any] | None, facts: CertificateFacts
-) -> list[dict[str, str]]:
-    """What happened when, each by the clock that it is known from; earliest first."""
-    events = [*_events(record, process, facts)]
-    return [moment(*event) for event in sorted(events, key=lambda event: event[0])]
-
-
 def moment(at: datetime, what: str, clock: str) -> dict[str, str]:
     """A row of a timeline."""
     utc, pacific = clocks(at)
     return {"utc": utc, "pacific": pacific, "what": what, "clock": clock}
-
-
-def _events(
-    record: Mapping[str, Any], process: Mapping[str, Any] | None, facts: CertificateFacts
-) -> Iterator[Event]:
-    if process is not None:
-        yield from process_events(process, record)
-    yield accepted(record)
-    entries = f"{facts.size} {'entry' if facts.size == 1 else 'entries'}"
-    made = f"A checkpoint of {entries} was made"
-    clock = f"{_CLOCKS['service']}; in neither the record nor the proof"
-    yield facts.checkpoint_at, made, clock
-    yield from seen_events(facts.witnesses, facts.timestamps)
 
 
 def accepted(record: Mapping[str, Any]) -> Event:

@@ -1,4 +1,4 @@
-"""`countersign acknowledgments`: export acknowledgments, and write the evidence of one."""
+"""`countersign acknowledgments`: export acknowledgments."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ import msgspec
 from countersign.access.account import find_account
 from countersign.access.audit import AuditAction
 from countersign.access.key import Principal
-from countersign.acknowledgments import proof
-from countersign.acknowledgments.find import find_many, find_owner
+from countersign.acknowledgments.find import find_many
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
 from countersign.cli.files import written
 from countersign.cli.support import command, json_text, printable, say, show, with_room
-from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.errors import InvalidArgument
 from countersign.instant import parse_rfc3339, rfc3339, rfc3339_ms
 from countersign.mode import Mode
 
@@ -49,7 +48,7 @@ The last four are the full-width forms of the first: with some languages they co
 
 @click.group()
 def acknowledgments() -> None:
-    """Export acknowledgments, and write the evidence of one."""
+    """Export acknowledgments."""
 
 
 @acknowledgments.command("export")
@@ -108,39 +107,6 @@ async def export(
     if not number:
         other = Mode.TEST if Mode(mode) is Mode.LIVE else Mode.LIVE
         say(f"This was the {mode} mode. For {other.value} mode: --mode {other.value}")
-
-
-@acknowledgments.command("bundle")
-@click.argument("ack_id")
-@click.option("--disclose", help="Personal fields to show, separated by commas, or `none`.")
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write. Left out: ACK_ID.zip.",
-)
-@command
-@with_room(Acknowledgments)
-async def bundle(
-    room: Acknowledgments, ack_id: str, *, disclose: str | None, output: Path | None, as_json: bool
-) -> None:
-    """Write the bundle of one acknowledgment of any account: the file to give to a court."""
-    await room.log.seal.settle()
-    found = await room.log.database.read(find_owner, ack_id)
-    if found is None:
-        raise UnknownSubject(f"The acknowledgment {ack_id!r} does not exist.")
-    account_id, mode = found
-    await room.log.access.audit.note(
-        AuditAction.BUNDLE_WRITTEN, ack_id, account_id=account_id, disclose=disclose
-    )
-    who = operator_of(account_id, mode)
-    data = await proof.bundle(room, who, ack_id, disclose, SEALING_SECONDS)
-    target = output or Path(f"{ack_id}.zip")
-    with written(target) as file:
-        file.write(data)
-    say_how_to_check(target, mode)
-    show(
-        {"ack_id": ack_id, "output": str(target), "bytes": len(data)}, str(target), as_json=as_json
-    )
 
 
 class Terminal:

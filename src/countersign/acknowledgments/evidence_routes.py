@@ -1,51 +1,28 @@
-"""Evidence: proofs, certificates and bundles, and the page that checks them."""
+"""Evidence: proofs, and the page on which evidence is checked."""
 
 from __future__ import annotations
 
 import json
 import re
 from base64 import b64encode
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from importlib import resources
-from typing import Annotated, Final
-
-from msgspec import Meta
+from typing import Final
 
 from countersign import offline
 from countersign.access.key import Scope
 from countersign.acknowledgments import proof
-from countersign.acknowledgments.model import HOSTED_FIELDS, NO_FIELD
 from countersign.acknowledgments.room import Acknowledgments
-from countersign.errors import Erased, EvidenceDamaged, EvidencePending, NotFound
+from countersign.errors import EvidenceDamaged, EvidencePending, NotFound
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 from countersign.http.route import Route, grouped
-from countersign.http.schemas import Request
 from countersign.mode import Mode
 
 WAIT_SECONDS_MAX: Final = 10
 _WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*([0-9]{1,6})(?:$|[,;\s])")
 _NO_POLICIES: Final = b'id="policies">{}'
 _CSP: Final = re.compile(rb'http-equiv="Content-Security-Policy"\s+content="([^"]+)"')
-_FIELD: Final = f"({'|'.join(HOSTED_FIELDS)})"
-
-
-class DisclosureQuery(Request, frozen=True, kw_only=True):
-    """What a certificate or a bundle discloses."""
-
-    disclose: (
-        Annotated[
-            str,
-            Meta(
-                description="The personal fields to show, separated by commas: "
-                + ", ".join(f"`{name}`" for name in HOSTED_FIELDS)
-                + ", or `none`. Left out: all of them.",
-                examples=["initials_per_line,session_id"],
-                extra_json_schema={"pattern": f"^({NO_FIELD}|{_FIELD}(,{_FIELD})*)$"},
-            ),
-        ]
-        | None
-    ) = None
 
 
 async def get_proof(room: Acknowledgments, call: Call) -> Reply:
@@ -58,30 +35,8 @@ async def get_proof(room: Acknowledgments, call: Call) -> Reply:
     return file_reply(file, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
 
 
-async def get_certificate(room: Acknowledgments, call: Call) -> Reply:
-    """A certificate that people can read, with the machine-readable evidence attached."""
-    query: DisclosureQuery = call.query
-    pdf = await proof.certificate(
-        room, call.principal, call.parameter, query.disclose, wait_of(call)
-    )
-    return file_reply(pdf, b"application/pdf", f"{call.parameter}.pdf")
-
-
-async def get_bundle(room: Acknowledgments, call: Call) -> Reply:
-    """Record, disclosures, notice, proof, policy, certificate and verifiers in one ZIP file.
-
-    The same request returns the same bytes, even after the log has grown or has another key. The
-    bytes change when a witness cosigns or a time-stamp authority stamps a checkpoint, when fields
-    are erased, when the operator changes the account's name or the witnesses, and with another
-    release of the service.
-    """
-    query: DisclosureQuery = call.query
-    bundle = await proof.bundle(room, call.principal, call.parameter, query.disclose, wait_of(call))
-    return file_reply(bundle, b"application/zip", f"{call.parameter}.zip")
-
-
 async def get_verify_page(room: Acknowledgments, _call: Call) -> Reply:
-    """The page on which a bundle or a proof is checked: in the browser, uploading nothing.
+    """The page on which a dossier or a proof is checked: in the browser, uploading nothing.
 
     It checks against the policies of this deployment, which it contains as data. No script is
     changed, so the digests in its content security policy hold.
@@ -147,42 +102,20 @@ PREFER_WAIT: Final = {
 }
 FILE_RESPONSE_HEADERS: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
 
-_file_route: Final = partial(
-    Route,
-    scope=Scope.EVIDENCE_READ,
-    request_headers=PREFER_WAIT,
-    response_headers=FILE_RESPONSE_HEADERS,
-)
-
 ROUTES: Final = grouped(
     "Evidence",
     Acknowledgments,
-    _file_route(
+    Route(
         address="GET /v1/acknowledgments/{ack_id}/proof",
+        scope=Scope.EVIDENCE_READ,
+        request_headers=PREFER_WAIT,
+        response_headers=FILE_RESPONSE_HEADERS,
         handler=get_proof,
         operation="getAcknowledgmentProof",
         summary="Get the proof that the log contains the record",
         media_type="text/plain; charset=utf-8",
         response_examples={"a proof": _PROOF},
         refusals=(NotFound, EvidencePending, EvidenceDamaged),
-    ),
-    _file_route(
-        address="GET /v1/acknowledgments/{ack_id}/certificate",
-        handler=get_certificate,
-        operation="getAcknowledgmentCertificate",
-        summary="Get a certificate for people, as a PDF",
-        query=DisclosureQuery,
-        media_type="application/pdf",
-        refusals=(NotFound, EvidencePending, EvidenceDamaged, Erased),
-    ),
-    _file_route(
-        address="GET /v1/acknowledgments/{ack_id}/bundle",
-        handler=get_bundle,
-        operation="getAcknowledgmentBundle",
-        summary="Get everything needed to verify an acknowledgment, as a ZIP file",
-        query=DisclosureQuery,
-        media_type="application/zip",
-        refusals=(NotFound, EvidencePending, EvidenceDamaged, Erased),
     ),
     Route(address="GET /verify", handler=get_verify_page),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from countersign.acknowledgments.certificate import Certificates
+from countersign.acknowledgments.certificates import Certificates
 from countersign.acknowledgments.checkpoints import Checkpoints
 from countersign.config import Settings
 from countersign.host import Network

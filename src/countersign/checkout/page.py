@@ -15,7 +15,6 @@ from typing import Any, Final
 from countersign.access.key import CLIENT_TOKEN
 from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import HOSTED_FIELDS, INITIALS_LENGTH_MAX
-from countersign.acknowledgments.proof import certificate
 from countersign.acknowledgments.schemas import Acknowledgment
 from countersign.checkout import buyer, identity_page, remembered_page, store
 from countersign.checkout.brand import kind_of_logo, read_logo
@@ -40,6 +39,8 @@ from countersign.checkout.screens import NOTHING, PRIVATE, lead, words_of
 from countersign.checkout.sessions import principal_of, return_url, session_of_token
 from countersign.checkout.visits import FIELDS_MAX, Visit, VisitHandler, count, visit_of, with_form
 from countersign.checkout.words import LOCALES
+from countersign.dossiers.dossier import dossier, pdf_of
+from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import (
     CheckoutSessionClosed,
     InvalidClientToken,
@@ -61,7 +62,7 @@ _FIELD_BYTES_MAX: Final = 512
 """Of the initials of one line, encoded as a browser does it."""
 _CERTIFICATE_SECONDS: Final = 5.0
 """How long a certificate waits for the record to be sealed."""
-_SHOWN_FIELDS: Final = ",".join(field for field in HOSTED_FIELDS if field != CBID_FIELD)
+_SHOWN: Final = DossierQuery(disclose=",".join(f for f in HOSTED_FIELDS if f != CBID_FIELD))
 """In the buyer's certificate. The buyer identifier can be used by anyone who knows it."""
 
 
@@ -294,7 +295,9 @@ async def _certificate(visit: Visit) -> Reply:
     pdf = b""
     if visit.call.method != "HEAD":
         async with visit.room.copies.turn(visit.session.id):
-            pdf = await certificate(room, who, ack.ack_id, _SHOWN_FIELDS, _CERTIFICATE_SECONDS)
+            # What the vendor decided and reported later is the vendor's to hand out.
+            made = await dossier(room, who, ack.ack_id, _SHOWN, _CERTIFICATE_SECONDS, alone=True)
+            pdf = pdf_of(made)
     name = f'attachment; filename="{ack.ack_id}.pdf"'.encode()
     kind = (b"content-type", b"application/pdf")
     return Reply(pdf, (kind, (b"content-disposition", name), *PRIVATE, NOTHING))

@@ -1,15 +1,24 @@
 """Compare the PDF in a dossier with the one that this release makes of the same evidence."""
 
 from importlib import metadata, resources
+from typing import Final
 
 from countersign import offline
-from countersign.acknowledgments.certificate import TEXT_BYTES_MAX
 from countersign.dossiers.pdf import dossier_pdf, maker
 from countersign.evidence.bundle import read_container
-from countersign.evidence.dossier import FILES_MAX, Dossier, DossierContents, dossier_contents_of
+from countersign.evidence.dossier import (
+    FILES_MAX,
+    Dossier,
+    DossierContents,
+    dossier_contents_of,
+    evidence_of,
+)
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.verification import dossier_of
 from countersign.paper.typeset import OTHER_MAKER
+
+TEXT_BYTES_MAX: Final = 128 * 1024
+"""Text that is laid out takes hundreds of times its size in memory."""
 
 
 def compare_pdf(data: bytes, verified: Dossier) -> str:
@@ -26,7 +35,7 @@ def compare_pdf(data: bytes, verified: Dossier) -> str:
         if _text_of(contents) > TEXT_BYTES_MAX:
             return "dossier.pdf was not compared: it has too much text"
         try:
-            same = dossier_pdf(own) == contents.pdf
+            same = dossier_pdf(own, evidence_of(contents)) == contents.pdf
         except (ValueError, OverflowError):  # month 13, the year 1, a leap second
             return "dossier.pdf was not compared: the dossier has a time that is no date"
         except (AttributeError, KeyError, TypeError) as error:  # members of no type are checked

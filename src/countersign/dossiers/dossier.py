@@ -15,7 +15,7 @@ import msgspec
 
 from countersign.access.key import Principal
 from countersign.acknowledgments.find import refusing_damage
-from countersign.acknowledgments.proof import fields_to_show, line_of
+from countersign.acknowledgments.model import NO_FIELD
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.clearances.clear import VERIFICATION_FIELD
 from countersign.dossiers import orders_sql
@@ -23,13 +23,17 @@ from countersign.dossiers.compare import offline_file
 from countersign.dossiers.orders_sql import Stored, Within
 from countersign.dossiers.pdf import dossier_pdf
 from countersign.dossiers.schemas import FIELDS, DossierQuery
-from countersign.errors import NotFound
+from countersign.errors import InvalidRequest, NotFound
+from countersign.evidence.bundle import read_container
 from countersign.evidence.disclosure import read_disclosure
 from countersign.evidence.dossier import (
     CLEARANCE,
+    FILES_MAX,
     TYPES,
     DossierContents,
     RecordFiles,
+    dossier_contents_of,
+    evidence_of,
     write_dossier,
 )
 from countersign.evidence.errors import EvidenceError
@@ -65,28 +69,56 @@ class _Version(msgspec.Struct):
 
 
 async def dossier(
-    room: Acknowledgments, who: Principal, id_: str, wanted: DossierQuery, wait: float = 0.0
+    room: Acknowledgments,
+    who: Principal,
+    id_: str,
+    wanted: DossierQuery,
+    wait: float = 0.0,
+    *,
+    alone: bool = False,
 ) -> bytes:
     """The dossier of the order of an acknowledgment or clearance.
 
     Without a size, the checkpoint is the first that holds all records and is anchored as the policy
-    asks. `wait` is in seconds, for sealing and for cosignatures.
+    asks. `wait` is in seconds, for sealing and for cosignatures. `alone`: of an acknowledgment
+    without what the vendor decided and reported later.
     """
-    fields, size = fields_to_show(wanted.disclose, FIELDS), wanted.size
+    fields = _fields_to_show(wanted.disclose)
     with refusing_damage(id_), room.checkpoints.patience(who.account_id, wait) as seconds:
         deadline = asyncio.get_running_loop().time() + seconds
         log = await _log(room, who, id_, seconds)
-        records, checkpoint = await _records(room, Within(who, log.id, size), id_, fields, deadline)
+        within = Within(who, log.id, wanted.size, alone=alone)
+        records, checkpoint = await _records(room, within, id_, fields, deadline)
         if checkpoint is None:
             checkpoint = await room.checkpoints.over(log, _last(records), deadline)
         draft = await _contents(room, log, checkpoint, records)
-        return await room.certificates.run(lambda: _made(draft), line_of(who))
+        owner = (who.account_id, who.mode, who.credential)  # an account's buyers apart
+        return await room.certificates.run(lambda: _made(draft), owner)
+
+
+def pdf_of(made: bytes) -> bytes:
+    """The PDF in a dossier, which alone is called a certificate."""
+    return dossier_contents_of(read_container(made, FILES_MAX))[0].pdf
+
+
+def _fields_to_show(disclose: str | None) -> frozenset[str] | None:
+    """The personal fields that the query parameter `disclose` names; None: all."""
+    if disclose is None:
+        return None
+    names = frozenset(disclose.split(",")) if disclose != NO_FIELD else frozenset[str]()
+    unknown = sorted(names.difference(FIELDS))
+    if unknown:
+        raise InvalidRequest(
+            f"The query parameter disclose names {unknown[0][:64]!a}, which is not a personal "
+            f"field. Use {', '.join(FIELDS)}, or {NO_FIELD}."
+        )
+    return names
 
 
 def _made(draft: DossierContents) -> bytes:
     """The file with its PDF: it takes so long that it is no work for the event loop."""
     checked = dossier_of(write_dossier(draft))
-    made = write_dossier(replace(draft, pdf=dossier_pdf(checked)))
+    made = write_dossier(replace(draft, pdf=dossier_pdf(checked, evidence_of(draft))))
     if dossier_of(made) != checked:
         raise EvidenceError("the dossier says something else once it has its PDF")
     return made

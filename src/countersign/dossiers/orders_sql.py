@@ -55,6 +55,8 @@ class Within(NamedTuple):
     who: Principal
     log_id: int | None = None
     size: int | None = None
+    alone: bool = False
+    """Of an acknowledgment without its clearance."""
 
     def holds(self, row: Stored) -> bool:
         if self.size is None:
@@ -97,7 +99,7 @@ def find_order(connection: Connection, within: Within, id_: str) -> list[Stored]
     """The records of the order of an acknowledgment or clearance, but for identity checks."""
     if is_id(ACKNOWLEDGMENT, id_):
         ack_id: str | None = id_
-        clearance_id = _clearance_of(connection, within, id_)
+        clearance_id = None if within.alone else _clearance_of(connection, within, id_)
     else:
         ack_id = connection.execute(
             select(clearances.c.ack_id).where(clearances.c.id == id_)

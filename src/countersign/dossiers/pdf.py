@@ -1,7 +1,7 @@
 """The PDF of a dossier: what was checked, for people, made of nothing else.
 
 The same dossier gives the same bytes, so that a reader of this release can make it again. The
-template is `pdf.typ`, after the parts that it shares with a certificate.
+template is `pdf.typ`, after the common parts.
 """
 
 import re
@@ -34,6 +34,7 @@ from countersign.evidence.dossier import (
     ACCOUNT,
     CAPTURE_PROCESS,
     CLEARANCE,
+    ERASURE,
     FULFILMENT,
     NOTICE_EVENT,
     OPERATOR,
@@ -62,10 +63,9 @@ _IN_ROWS: Final = {
     *("accepted_at", "account", "capture", "credential", "notice_id", "notice_version"),
     *("notice_version_source", "notice_digest", "session_id", CBID_FIELD, "ip", "user_agent"),
 }
-"""Members of an acknowledgment, and personal fields, that the rows of a certificate show."""
+"""Members of an acknowledgment, and personal fields, that rows of their own show."""
 _NOTES: Final[Mapping[str, str]] = _WORDS["notes"]
 """What members mean that would not be understood by their names."""
-_ABSENT: Final = "withheld or erased"
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
@@ -76,10 +76,34 @@ def maker() -> bytes:
     return made_with(*shared_sources(), *(_source(name) for name in _SOURCES)).encode()
 
 
-def dossier_pdf(dossier: Dossier) -> bytes:
-    """The PDF (PDF/A-3b and PDF/UA-1), made of nothing but what was checked."""
-    words = _words(dossier)
+def dossier_pdf(dossier: Dossier, evidence: Mapping[str, bytes]) -> bytes:
+    """The PDF (PDF/A-3b and PDF/UA-1), made of nothing but what was checked.
+
+    `evidence` are the files that were checked. Those that are text are attached, so that a reader
+    who has the PDF alone still has the records and what proves them.
+    """
+    words = _words(dossier) | {"files": _attached(evidence)}
     return typeset(_source("pdf.typ"), words | {"qr": qr_code(words["verify_url"])})
+
+
+def _attached(evidence: Mapping[str, bytes]) -> list[dict[str, str]]:
+    """Name, text, kind and role (PDF/A-3, AFRelationship) of each attached file."""
+    return [
+        {
+            "name": name.rpartition("/")[2],
+            "text": text.decode(),
+            "type": "application/json" if name.endswith(".json") else "text/plain",
+            **_WORDS["attached"][_kind(name)],
+        }
+        for name, text in evidence.items()
+        if not name.startswith("timestamps/")
+    ]
+
+
+def _kind(name: str) -> str:
+    """What a file of evidence is, as `attached` in `pdf.toml` names it."""
+    kinds = ("disclosures.json", "tlog-proof", "notice.json", "policy.txt")
+    return next((kind.partition(".")[0] for kind in kinds if name.endswith(kind)), "record")
 
 
 @cache
@@ -94,7 +118,7 @@ def _words(dossier: Dossier) -> dict[str, Any]:
     mode, page = first.record["mode"], _check_page(dossier.origin)
     record, fields = (acknowledgment.record, acknowledgment.shown) if acknowledgment else (None, {})
     words: dict[str, Any] = {
-        "title": "Dossier of an Order",
+        "title": _WORDS["names"]["acknowledgment" if first is acknowledgment else "order"],
         "id": first.id,
         "origin": dossier.origin,
         "summary": " ".join(_opening(dossier, acknowledgment)),
@@ -105,18 +129,18 @@ def _words(dossier: Dossier) -> dict[str, Any]:
         "missing": list(dossier.missing),
         "remarks": list(dossier.remarks),
         "notice_rows": _notice_rows(dossier, acknowledgment),
-        "captured": _captured(acknowledgment),
+        "captured": _captured(dossier, acknowledgment),
         "process": _process(acknowledgment),
         "sections": [
-            {"title": f"{_WORDS['titles'][one.type]} {one.id}", "rows": _rows(one)}
+            {"title": f"{_WORDS['titles'][one.type]} {one.id}", "rows": _rows(dossier, one)}
             for one in dossier.records
             if one.type not in _ELSEWHERE
         ],
         "seal": _seal(dossier),
         "proves": _proves(dossier),
         "said": said_rows([*_said(dossier, acknowledgment)]),
-        "proves_not": not_proved(mode, record, fields, seen=_seen(dossier), of_order=True),
-        "how": how_rows("dossier", page),
+        "proves_not": not_proved(mode, record, fields, seen=_seen(dossier)),
+        "how": how_rows(page, first.id, first.digest),
     }
     shown: dict[str, Any] = showable(words)
     at = first.record.get("accepted_at") or first.record["at"]
@@ -164,7 +188,8 @@ def _identifiers(dossier: Dossier) -> list[str]:
 def _notice(dossier: Dossier, acknowledgment: DossierRecord | None) -> dict[str, Any]:
     if acknowledgment is None or dossier.notice is None:
         return {"notice": None, "lines": []}
-    lines = lines_of(dossier.notice["bullets"], acknowledgment.shown, _ABSENT)
+    absent = _absent(dossier, acknowledgment)
+    lines = lines_of(dossier.notice["bullets"], acknowledgment.shown, absent)
     return {"notice": notice_words(dossier.notice), "lines": lines}
 
 
@@ -208,28 +233,30 @@ def _described(record: DossierRecord, role: str) -> tuple[str, str]:
     return name, f"{details}; {record.id}, entry {record.index}"
 
 
-def _captured(acknowledgment: DossierRecord | None) -> str:
+def _captured(dossier: Dossier, acknowledgment: DossierRecord | None) -> str:
     """Who sent the initials, and with what."""
     if acknowledgment is None:
         return str(_WORDS["capture"]["absent"])
     captured = captured_row(acknowledgment.record)
-    hidden = is_hosted(acknowledgment.record) and PROCESS not in acknowledgment.shown
-    withheld = f" {_WORDS['capture']['withheld']}" if hidden else ""
-    return f"{captured['value']} It was {captured['note']}.{withheld}"
+    said, missing = f"{captured['value']} It was {captured['note']}.", None
+    if is_hosted(acknowledgment.record):
+        missing = None if PROCESS in acknowledgment.shown else "withheld"
+    elif not dossier.of(CAPTURE_PROCESS):
+        missing = "none"
+    return f"{said} {_WORDS['capture'][missing]}" if missing else said
 
 
 def _capture(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dict[str, str]]:
     """How the vendor says that it captures initials; nothing with `hosted`, where it does not."""
     if acknowledgment is None or is_hosted(acknowledgment.record):
         return []
-    stated = [
+    return [
         {
             "about": SENTENCES["capture"]["vendor"].format(version=one.record["version"]),
             "text": one.record["statement"],
         }
         for one in dossier.of(CAPTURE_PROCESS)
     ]
-    return stated or [{"about": _WORDS["capture"]["none"], "text": ""}]
 
 
 def _process(acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
@@ -238,11 +265,12 @@ def _process(acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
     return process_rows(acknowledgment.shown[PROCESS], None, acknowledgment.record)
 
 
-def _rows(one: DossierRecord) -> list[dict[str, Any]]:
+def _rows(dossier: Dossier, one: DossierRecord) -> list[dict[str, Any]]:
     """All that a record says: its open members, and what is disclosed of the others."""
     apart, known = _TECHNICAL, []
     if one.type == ACKNOWLEDGMENT:
-        apart, known = _TECHNICAL | _IN_ROWS, recorded_rows(one.record, one.shown, _ABSENT)
+        absent = _absent(dossier, one)
+        apart, known = _TECHNICAL | _IN_ROWS, recorded_rows(one.record, one.shown, absent)
     opened = [
         row(_label(name), _value(value), _NOTES.get(name), mono=_is_digest(value))
         for name, value in one.record.items()
@@ -260,6 +288,12 @@ def _rows(one: DossierRecord) -> list[dict[str, Any]]:
         row("Entry of the log", f"number {one.index}, counted from 0"),
         row("SHA-256", one.digest, mono=True),
     ]
+
+
+def _absent(dossier: Dossier, one: DossierRecord) -> str:
+    """What stands in place of a personal field: when it was erased, if a record here says so."""
+    at = next((e.record["at"] for e in dossier.of(ERASURE) if one.id in e.record["erased"]), None)
+    return f"erased on {time_text(at)}" if at else "withheld or erased"
 
 
 def _is_digest(value: object) -> bool:
@@ -287,7 +321,7 @@ def _value(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 
 def _seal(dossier: Dossier) -> list[dict[str, Any]]:
-    alone = alone_in_time(seen=_seen(dossier))
+    alone, tokens = alone_in_time(seen=_seen(dossier)), _WORDS["stamped"]
     witnesses = [f"{name}, {_witnessed(time)}" for name, time in dossier.cosigned]
     stamps = [f"{stamp.name}, {time_text(stamp.at)}" for stamp in dossier.timestamps]
     return [
@@ -296,7 +330,7 @@ def _seal(dossier: Dossier) -> list[dict[str, Any]]:
         row("Checkpoint root", dossier.root.hex(), mono=True),
         row("Log key SHA-256", dossier.key_fingerprint, mono=True),
         row("Witness cosignatures", "; ".join(witnesses) or alone),
-        row("RFC 3161 timestamps", "; ".join(stamps) or alone),
+        row("RFC 3161 timestamps", "; ".join(stamps) or alone, tokens if stamps else None),
     ]
 
 
@@ -310,7 +344,7 @@ def _seen(dossier: Dossier) -> bool:
 
 
 def _proves(dossier: Dossier) -> list[dict[str, Any]]:
-    by, what = _WORDS["proves"]["by"], SENTENCES["proves"] | _WORDS["proves"]["what"]
+    by, what = _WORDS["proves"]["by"], _WORDS["proves"]["what"]
     some = {"witnesses": dossier.cosigned, "timestamps": dossier.timestamps}
     names = ["log", "digests", "joins", *(name for name, there in some.items() if there)]
     return [row(by[name], what[name]) for name in names]

@@ -13,7 +13,7 @@ from countersign.acknowledgments.evidence_routes import (
     wait_of,
 )
 from countersign.acknowledgments.room import Acknowledgments
-from countersign.dossiers.dossier import dossier
+from countersign.dossiers.dossier import dossier, pdf_of
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import EvidenceDamaged, EvidencePending, NotFound
 from countersign.http.reply import Call, Reply
@@ -24,6 +24,15 @@ from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, is_id
 async def get_acknowledgment_dossier(room: Acknowledgments, call: Call) -> Reply:
     """As that of its clearance; of several clearances, the newest that was granted."""
     return await _dossier(room, call, ACKNOWLEDGMENT)
+
+
+async def get_certificate(room: Acknowledgments, call: Call) -> Reply:
+    """The PDF of the dossier, `dossier.pdf`, with the evidence attached.
+
+    The PDF alone is for people: what can be verified is the dossier.
+    """
+    made = await _made(room, call, ACKNOWLEDGMENT)
+    return file_reply(pdf_of(made), b"application/pdf", f"{call.parameter}.pdf")
 
 
 async def get_clearance_dossier(room: Acknowledgments, call: Call) -> Reply:
@@ -43,17 +52,20 @@ async def get_clearance_dossier(room: Acknowledgments, call: Call) -> Reply:
 
 
 async def _dossier(room: Acknowledgments, call: Call, prefix: str) -> Reply:
+    made = await _made(room, call, prefix)
+    return file_reply(made, b"application/zip", f"{call.parameter}-dossier.zip")
+
+
+async def _made(room: Acknowledgments, call: Call, prefix: str) -> bytes:
     if not is_id(prefix, call.parameter):
         raise NotFound("The record was not found.")
-    made = await dossier(room, call.principal, call.parameter, call.query, wait_of(call))
-    return file_reply(made, b"application/zip", f"{call.parameter}-dossier.zip")
+    return await dossier(room, call.principal, call.parameter, call.query, wait_of(call))
 
 
 _dossier_route: Final = partial(
     Route,
     scope=Scope.EVIDENCE_READ,
     query=DossierQuery,
-    media_type="application/zip",
     refusals=(NotFound, EvidencePending, EvidenceDamaged),
     request_headers=PREFER_WAIT,
     response_headers=FILE_RESPONSE_HEADERS,
@@ -66,12 +78,21 @@ ROUTES: Final = grouped(
         address="GET /v1/acknowledgments/{ack_id}/dossier",
         handler=get_acknowledgment_dossier,
         operation="getAcknowledgmentDossier",
-        summary="Get the evidence of the order of an acknowledgment, as a ZIP file",
+        summary="Get everything needed to verify an acknowledgment and its order, as a ZIP file",
+        media_type="application/zip",
+    ),
+    _dossier_route(
+        address="GET /v1/acknowledgments/{ack_id}/certificate",
+        handler=get_certificate,
+        operation="getAcknowledgmentCertificate",
+        summary="Get the certificate of an acknowledgment for people, as a PDF",
+        media_type="application/pdf",
     ),
     _dossier_route(
         address="GET /v1/clearances/{clearance_id}/dossier",
         handler=get_clearance_dossier,
         operation="getClearanceDossier",
         summary="Get the evidence of a cleared or refused order, as a ZIP file",
+        media_type="application/zip",
     ),
 )

@@ -28,7 +28,6 @@ from countersign.evidence.receipt import check_receipt, is_receipt
 from countersign.evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION
 from countersign.evidence.verification import (
     DOSSIER_STEPS,
-    STEPS,
     CheckTimestamp,
     Conclusion,
     Verdict,
@@ -230,23 +229,17 @@ def _verify_receipt(
 
 def _compared(verdict: Verdict, data: bytes) -> Verdict:
     """The verdict, with the result of making the PDF again."""
-    if not verdict.ok or not (verdict.notice or verdict.dossier):
+    if not verdict.ok or not verdict.dossier:
         return verdict
-    # They are slow to load.
-    from countersign.acknowledgments.certificate import compare_certificate  # noqa: PLC0415
-    from countersign.dossiers.compare import compare_pdf  # noqa: PLC0415
+    from countersign.dossiers.compare import compare_pdf  # noqa: PLC0415 - it is slow to load
 
-    steps = DOSSIER_STEPS if verdict.dossier else STEPS
     try:
-        if verdict.dossier:
-            found = compare_pdf(data, verdict.dossier)
-        else:
-            found = compare_certificate(data, len(verdict.facts["cosigned"]))
+        found = compare_pdf(data, verdict.dossier)
     except EvidenceError as error:
         return Verdict(
             outcome=Conclusion.FAILED,
-            step=len(steps),
-            name=steps[-1],
+            step=len(DOSSIER_STEPS),
+            name=DOSSIER_STEPS[-1],
             message=str(error),
             facts=verdict.facts,
         )

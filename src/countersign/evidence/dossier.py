@@ -133,16 +133,21 @@ def is_dossier(data: bytes) -> bool:
 
 
 def write_dossier(contents: DossierContents) -> bytes:
+    files = evidence_of(contents)
+    files |= {PDF: contents.pdf, VERIFY_PY: contents.verify_py, VERIFY_HTML: contents.verify_html}
+    files[README] = contents.readme
+    return write_container({**files, SUMS: sums(files)})
+
+
+def evidence_of(contents: DossierContents) -> dict[str, bytes]:
+    """The files that are checked, by name and in order: all but the PDF and the readers."""
     files: dict[str, bytes] = {}
     for id_, record in contents.records.items():
         written = (record.record, canonical_json(list(record.disclosures)), record.proof)
         files |= zip(_names(id_), written, strict=True)
     if contents.notice is not None:
         files[NOTICE] = contents.notice
-    files |= {POLICY: contents.policy, **dict(sorted(contents.timestamps.items()))}
-    files |= {PDF: contents.pdf, VERIFY_PY: contents.verify_py, VERIFY_HTML: contents.verify_html}
-    files[README] = contents.readme
-    return write_container({**files, SUMS: sums(files)})
+    return files | {POLICY: contents.policy, **dict(sorted(contents.timestamps.items()))}
 
 
 def dossier_contents_of(files: Mapping[str, bytes]) -> tuple[DossierContents, bytes]:

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from importlib import resources
 from string import Template
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from countersign import __version__
-from countersign.acknowledgments.certificate_facts import CertificateFacts
-from countersign.acknowledgments.certificate_parties import party
 from countersign.cli.support import printable
+from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.contents import BOUND
+from countersign.evidence.dossier import Dossier, DossierRecord
 from countersign.evidence.record import ACKNOWLEDGMENT
-from countersign.instant import rfc3339, rfc3339_ms
+from countersign.instant import parse_rfc3339, rfc3339, rfc3339_ms
 
 KINDS: Final = ("902-11", "902-13", "902-14", "ca-1552", "ca-1553", "ca-1561")
 DESCRIPTION: Final = "docs/system-description.md"
@@ -82,6 +81,17 @@ class Exhibit(NamedTuple):
     records: Sequence[ExhibitRecord]
 
 
+class CertificationFacts(NamedTuple):
+    """What a draft is filled in from."""
+
+    subject: DossierRecord
+    dossier: Dossier
+    """Where the record is proved, and the parties are that it names."""
+    checkpoint_at: datetime
+    """When the checkpoint was made, by the service's clock."""
+    erased_at: datetime | None
+
+
 class CertificationDraft(NamedTuple):
     """A draft, the facts in it by name, and what a person still has to fill in."""
 
@@ -90,9 +100,9 @@ class CertificationDraft(NamedTuple):
     blanks: tuple[str, ...]
 
 
-def draft(kind: str, facts: CertificateFacts, exhibit: Exhibit | None) -> CertificationDraft:
+def draft(kind: str, facts: CertificationFacts, exhibit: Exhibit | None) -> CertificationDraft:
     """The draft of one of KINDS, in Markdown."""
-    record: dict[str, Any] = msgspec.json.decode(facts.record)
+    record = facts.subject.record
     known = dict(_facts(record, facts))
     if exhibit is not None:
         known |= {
@@ -104,20 +114,20 @@ def draft(kind: str, facts: CertificateFacts, exhibit: Exhibit | None) -> Certif
     template = Template((resources.files(__package__) / f"certifications/{kind}.md").read_text())
     text = template.substitute(
         notice=_NOTICE + (_TEST if record["mode"] == "test" else ""),
-        facts=_section(known, exhibit, _processes(record, facts)),
+        facts=_section(known, exhibit, _processes(facts)),
         person="`[FILL IN: full name]`",
-        operator=_operator(record, facts),
+        operator=_operator(facts),
         system=f"version {known['system_description_version']}, SHA-256 "
         f"`{known['system_description_sha256']}`",
         exhibit=_exhibit(exhibit),
         record_sha256=known["record_sha256"],
-        key_fingerprint=facts.key_fingerprint,
+        key_fingerprint=facts.dossier.key_fingerprint,
         signature=_SIGNATURE,
     )
     return CertificationDraft(text, known, tuple(_BLANK.findall(text)))
 
 
-def _facts(record: Mapping[str, Any], facts: CertificateFacts) -> Iterator[tuple[str, str]]:
+def _facts(record: Mapping[str, Any], facts: CertificationFacts) -> Iterator[tuple[str, str]]:
     """What the evidence shows, by name; nothing in it is personal."""
     from countersign.server.guides import packaged  # noqa: PLC0415 - it is slow to load
 
@@ -127,19 +137,20 @@ def _facts(record: Mapping[str, Any], facts: CertificateFacts) -> Iterator[tuple
     yield "mode", record["mode"]
     yield from _acknowledged(record) if record["type"] == ACKNOWLEDGMENT else _decided(record)
     yield "record_version", str(record["v"])
-    yield "record_sha256", sha256(facts.record).hexdigest()
+    yield "record_sha256", facts.subject.digest
     for member, words in BOUND.items():
         if member in record:
             yield f"{member}_sha256", record[member] or f"no record of {words} was in force"
     if facts.erased_at is not None:
         yield "personal_fields", f"erased at {rfc3339_ms(facts.erased_at)}"
-    yield "log", facts.origin
-    yield "entry", f"{facts.index}, counted from 0, of {facts.size}"
-    yield "root", facts.root.hex()
+    proved = facts.dossier
+    yield "log", proved.origin
+    yield "entry", f"{facts.subject.index}, counted from 0, of {proved.size}"
+    yield "root", proved.root.hex()
     yield "checkpoint_made_at", f"{rfc3339(facts.checkpoint_at)} by the clock of the service"
-    yield "log_key_fingerprint", facts.key_fingerprint
-    seen = [(name, "cosigned", at) for name, at in facts.witnesses]
-    seen += [(name, "time-stamped", at) for name, at in facts.timestamps]
+    yield "log_key_fingerprint", proved.key_fingerprint
+    seen = [(name, "cosigned", cosigned_at(at)) for name, at in proved.cosigned]
+    seen += [(one.name, "time-stamped", parse_rfc3339(one.at)) for one in proved.timestamps]
     others = [f"{how} by {name}" + (f" at {rfc3339(at)}" if at else "") for name, how, at in seen]
     yield "time_by_others", "; ".join(others) or "none: only the clock of the service"
     yield "software", f"Countersign {__version__}"
@@ -175,16 +186,22 @@ def _section(known: Mapping[str, str], exhibit: Exhibit | None, processes: str) 
     return "\n".join(lines) + processes
 
 
-def _processes(record: Mapping[str, Any], facts: CertificateFacts) -> str:
+def _party(facts: CertificationFacts, member: str) -> Mapping[str, Any] | None:
+    """The record whose digest is in this member; None if there is none."""
+    named = facts.subject.record.get(member)
+    return next((one.record for one in facts.dossier.records if one.digest == named), None)
+
+
+def _processes(facts: CertificationFacts) -> str:
     """Who the parties are, and how the account captures, as the records that are bound say."""
     parts = []
     for member, title in (("operator_record", "operator"), ("account_record", "account")):
-        found = party(record, facts, member)
+        found = _party(facts, member)
         if found is not None:
             stated = ("legal_name", "address", "licence", "contact")
             said = [f"{name.replace('_', ' ')}: {_plain(found[name] or '-')}" for name in stated]
             parts.append(f"The {title}, as recorded in the log: {'; '.join(said)}.")
-    process = party(record, facts, "capture_process")
+    process = _party(facts, "capture_process")
     if process is not None:
         quoted = "\n".join(f"> {_plain(line)}" for line in process["statement"].splitlines())
         head = f"How the account says that it captures (version {process['version']}; not checked):"
@@ -192,8 +209,8 @@ def _processes(record: Mapping[str, Any], facts: CertificateFacts) -> str:
     return "".join(f"\n\n{part}" for part in parts)
 
 
-def _operator(record: Mapping[str, Any], facts: CertificateFacts) -> str:
-    found = party(record, facts, "operator_record")
+def _operator(facts: CertificationFacts) -> str:
+    found = _party(facts, "operator_record")
     name = None if found is None else found["legal_name"]
     return _plain(name) if name else "`[FILL IN: legal name of the operator of the service]`"
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
 
 import click
 
 from countersign.access.audit import AuditAction
 from countersign.access.key import Principal
-from countersign.acknowledgments.certificate_facts import CertificateFacts
 from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of
-from countersign.acknowledgments.proof import facts_of
+from countersign.acknowledgments.find import stored
+from countersign.acknowledgments.model import NO_FIELD
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.cli.support import command, say, show, with_room
 from countersign.dossiers.dossier import dossier
@@ -20,17 +19,18 @@ from countersign.dossiers.orders_sql import find_order_owner
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, contents_of, read_container
-from countersign.evidence.checkpoint import cosigned_at
-from countersign.evidence.dossier import ACCOUNT, CAPTURE_PROCESS, OPERATOR
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.verification import Verdict, dossier_of, verify_file
 from countersign.ids import ACKNOWLEDGMENT, is_id
-from countersign.instant import parse_rfc3339
 from countersign.log import logs_sql
 from countersign.mode import Mode
-from countersign.server.certification import KINDS, Exhibit, ExhibitRecord, draft
-
-_PARTIES: Final = (OPERATOR, ACCOUNT, CAPTURE_PROCESS)
+from countersign.server.certification import (
+    KINDS,
+    CertificationFacts,
+    Exhibit,
+    ExhibitRecord,
+    draft,
+)
 
 
 @click.command()
@@ -59,8 +59,7 @@ async def certification(
         raise UnknownSubject(f"The acknowledgment or clearance {id_!r} does not exist.")
     account_id, mode = found
     exhibit = None if file is None else await _exhibit(room, mode, id_, file)
-    facts_about = facts_of if is_id(ACKNOWLEDGMENT, id_) else _facts_of_clearance
-    facts = await facts_about(room, operator_of(account_id, mode), id_, SEALING_SECONDS)
+    facts = await _facts_of(room, operator_of(account_id, mode), id_)
     made = draft(kind, facts, exhibit)
     await room.log.access.audit.note(AuditAction.CERTIFICATION_DRAFTED, id_, provision=kind)
     view = {
@@ -114,32 +113,14 @@ def _records(data: bytes, verdict: Verdict) -> list[ExhibitRecord]:
     return [ExhibitRecord(record["id"], record["type"], sha256(body or b"").hexdigest())]
 
 
-async def _facts_of_clearance(
-    room: Acknowledgments, who: Principal, clearance_id: str, wait: float
-) -> CertificateFacts:
-    """The same of a clearance, from its dossier, which is verified as its reader would."""
-    made = dossier_of(await dossier(room, who, clearance_id, DossierQuery(disclose="none"), wait))
-    (record,) = [one for one in made.records if one.id == clearance_id]
+async def _facts_of(room: Acknowledgments, who: Principal, id_: str) -> CertificationFacts:
+    """What the record's dossier shows, which is verified as its reader would."""
+    wanted = DossierQuery(disclose=NO_FIELD)
+    made = dossier_of(await dossier(room, who, id_, wanted, SEALING_SECONDS))
+    (subject,) = [one for one in made.records if one.id == id_]
     database = room.log.database
     log = next(one for one in await database.read(logs_sql.all_logs) if one.origin == made.origin)
     checkpoint = await database.read(logs_sql.of_size, log.id, made.size)
     assert checkpoint is not None  # noqa: S101 - the dossier is proved by it
-    return CertificateFacts(
-        record=record.body,
-        parties=tuple(one.body for kind in _PARTIES for one in made.of(kind)),
-        shown=(),
-        erased_at=None,
-        notice=b"",
-        review=None,
-        account_name=None,
-        proof=b"",
-        origin=made.origin,
-        index=record.index,
-        size=made.size,
-        root=made.root,
-        checkpoint_at=checkpoint.at,
-        key_fingerprint=made.key_fingerprint,
-        witnesses=tuple((name, cosigned_at(at)) for name, at in made.cosigned),
-        timestamps=tuple((one.name, parse_rfc3339(one.at)) for one in made.timestamps),
-        verify_url="",
-    )
+    erased_at = (await stored(room, who, id_)).erased_at if is_id(ACKNOWLEDGMENT, id_) else None
+    return CertificationFacts(subject, made, checkpoint.at, erased_at)

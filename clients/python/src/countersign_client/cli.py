@@ -214,10 +214,9 @@ def _evidence(what: str, suffix: str, help_: str) -> None:
         _show({"file": str(path), "bytes": len(content)}, str(path), as_json=as_json)
 
 
-_evidence("bundle", ".zip", "Save everything needed to verify an acknowledgment.")
 _evidence("certificate", ".pdf", "Save the certificate of an acknowledgment.")
 _evidence("proof", ".tlog-proof", "Save the proof that the log has the record.")
-_evidence("dossier", "-dossier.zip", "Save the evidence of a whole order.")
+_evidence("dossier", "-dossier.zip", "Save everything needed to verify an order.")
 
 
 def _show_event(event: types.Event, *, as_json: bool) -> None:

@@ -263,54 +263,30 @@ class Acknowledgments(Resource[S]):
         ack_id: str,
         *,
         disclose: str | None = None,
+        size: int | None = None,
         wait_seconds: int | None = None,
     ) -> Call[bytes]:
-        """Get a certificate for people, as a PDF.
+        """Get the certificate of an acknowledgment for people, as a PDF.
 
-        A certificate that people can read, with the machine-readable evidence attached.
+        The PDF of the dossier, `dossier.pdf`, with the evidence attached.
+
+        The PDF alone is for people: what can be verified is the dossier.
 
         Needs the scope `evidence:read`.
 
-        - `disclose`: The personal fields to show, separated by commas: `initials_per_line`,
-          `session_id`, `cbid`, `ip`, `user_agent`, `process`, or `none`. Left out: all of them.
+        - `disclose`: The personal fields to show, over all records, separated by commas:
+          `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`,
+          `verification`, `carrier`, `tracking_number`, `provider_identity_session_id`, `result`,
+          `evidence_sha256`, `override`, or `none`. Left out: all of them.
+        - `size`: The size of the checkpoint of the log to prove it by. Records that it does not
+          hold are left out.
         - `wait_seconds`: How long to wait for sealing, at most 10.
         """
         return Call(
             method="GET",
             path=f"/v1/acknowledgments/{segment(ack_id)}/certificate",
             returns=bytes,
-            query={"disclose": disclose},
-            headers={"Prefer": waiting(wait_seconds)},
-        )
-
-    @operation
-    def bundle(
-        self,
-        ack_id: str,
-        *,
-        disclose: str | None = None,
-        wait_seconds: int | None = None,
-    ) -> Call[bytes]:
-        """Get everything needed to verify an acknowledgment, as a ZIP file.
-
-        Record, disclosures, notice, proof, policy, certificate and verifiers in one ZIP file.
-
-        The same request returns the same bytes, even after the log has grown or has another key.
-        The bytes change when a witness cosigns or a time-stamp authority stamps a checkpoint,
-        when fields are erased, when the operator changes the account's name or the witnesses,
-        and with another release of the service.
-
-        Needs the scope `evidence:read`.
-
-        - `disclose`: The personal fields to show, separated by commas: `initials_per_line`,
-          `session_id`, `cbid`, `ip`, `user_agent`, `process`, or `none`. Left out: all of them.
-        - `wait_seconds`: How long to wait for sealing, at most 10.
-        """
-        return Call(
-            method="GET",
-            path=f"/v1/acknowledgments/{segment(ack_id)}/bundle",
-            returns=bytes,
-            query={"disclose": disclose},
+            query={"disclose": disclose, "size": size},
             headers={"Prefer": waiting(wait_seconds)},
         )
 
@@ -323,7 +299,7 @@ class Acknowledgments(Resource[S]):
         size: int | None = None,
         wait_seconds: int | None = None,
     ) -> Call[bytes]:
-        """Get the evidence of the order of an acknowledgment, as a ZIP file.
+        """Get everything needed to verify an acknowledgment and its order, as a ZIP file.
 
         As that of its clearance; of several clearances, the newest that was granted.
 

@@ -45,8 +45,8 @@ class EvidenceAdmin(admin.ModelAdmin):
     @admin.display(description="evidence")
     def evidence(self, order: CountersignOrder) -> SafeString | str:
         """Links to what can be downloaded."""
-        kinds = ["bundle", "certificate"] if order.ack_id else []
-        kinds += ["dossier"] if order.clearance_id else []
+        kinds = ["dossier"] if order.ack_id or order.clearance_id else []
+        kinds += ["certificate"] if order.ack_id else []
         links = [(reverse(self._name, args=(order.pk, kind)), kind) for kind in kinds]
         return format_html_join(" · ", '<a href="{}">{}</a>', links) or "-"
 
@@ -71,12 +71,12 @@ class EvidenceAdmin(admin.ModelAdmin):
         if order is None:
             raise Http404
         try:
-            if kind == "bundle" and order.ack_id:
-                made = client().acknowledgments.bundle(order.ack_id, wait_seconds=WAIT_SECONDS)
-            elif kind == "certificate" and order.ack_id:
+            if kind == "certificate" and order.ack_id:
                 made = client().acknowledgments.certificate(order.ack_id, wait_seconds=WAIT_SECONDS)
             elif kind == "dossier" and order.clearance_id:
                 made = client().clearances.dossier(order.clearance_id, wait_seconds=WAIT_SECONDS)
+            elif kind == "dossier" and order.ack_id:
+                made = client().acknowledgments.dossier(order.ack_id, wait_seconds=WAIT_SECONDS)
             else:
                 raise Http404
         except CountersignError as error:
@@ -84,7 +84,7 @@ class EvidenceAdmin(admin.ModelAdmin):
             meta = self.model._meta  # noqa: SLF001 - as above
             return redirect(f"admin:{meta.app_label}_{meta.model_name}_change", order.pk)
         ending = "pdf" if kind == "certificate" else "zip"
-        about = order.clearance_id if kind == "dossier" else order.ack_id
+        about = (kind == "dossier" and order.clearance_id) or order.ack_id
         name = f"{about}-{kind}.{ending}"
         return HttpResponse(
             made,
