@@ -25,7 +25,7 @@ WEBHOOK_ARGS ?=
 
 VENV := .venv
 # The tools and the client that are installed next to the service.
-PACKAGES := packages/simulators packages/conformance clients/python
+PACKAGES := packages/evidence packages/simulators packages/conformance clients/python
 # Node.js, each with a lock file; the tests need the packages of all of them.
 NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript clients/typescript \
 	examples/node-shop
@@ -95,7 +95,7 @@ schema: $(VENV)/.dev ## Note what the migrations make, after one was added for a
 docs: $(VENV)/.dev ## Write again what the pages in docs/ take from the code
 	$(BIN)/python -m tools.commands
 	$(BIN)/python -m tests.docs.generated
-	cd src/countersign/offline && sha256sum verify.py verify.html > ../../../spec/verifiers.sha256
+	cd packages/evidence/src/countersign_evidence/offline && sha256sum verify.py verify.html > $(CURDIR)/spec/verifiers.sha256
 
 # Only who changes web/ needs Node.js: the built file is committed, and tests build it again.
 web: web/node_modules/.package-lock.json ## Build the browser component again from web/
@@ -109,7 +109,7 @@ screenshots: $(VENV)/.dev ## Take the pictures of docs/images/checkout again, wi
 # with the pins of the one before it, so that all of them fit into one .venv.
 # Pins that still satisfy pyproject.toml stay; `make lock UPGRADE=1` renews all.
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes \
-	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+	--custom-compile-command "make lock" --no-emit-package countersign-evidence $(if $(UPGRADE),--upgrade)
 
 lock: $(VENV)/.dev ## Recompile requirements*.txt from pyproject.toml (UPGRADE=1: newest versions)
 	$(UV_COMPILE) pyproject.toml --extra timestamps -o requirements.txt

@@ -27,8 +27,8 @@ from countersign.clearances.schemas import ClearanceRequest, FulfilmentRequest
 from countersign.config import load_settings
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
-from countersign.evidence.verification import verify_file
 from countersign.mode import Mode
+from countersign_evidence.verification import verify_file
 
 _ZIP = "94103"
 

@@ -39,16 +39,16 @@ from countersign.config import load_settings
 from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
-from countersign.evidence.entry import log_entry
-from countersign.evidence.note import Signer
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.tiles import GrowingTree
-from countersign.evidence.tree import leaf_hash
-from countersign.evidence.verification import verify_file
 from countersign.log.head_files import HeadFiles
 from countersign.log.sequencer import Sequencer, Unsealed
 from countersign.log.tree_sql import inclusion
 from countersign.mode import Mode
+from countersign_evidence.entry import log_entry
+from countersign_evidence.note import Signer
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.tiles import GrowingTree
+from countersign_evidence.tree import leaf_hash
+from countersign_evidence.verification import verify_file
 
 BATCH: Final = 10_000
 SMALL: Final = 10_000

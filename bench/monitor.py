@@ -21,11 +21,15 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import entries_of
-from countersign.evidence.note import Signer, sign_checkpoint
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.tiles import (
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.entry import entries_of
+from countersign_evidence.monitor.round import Watch
+from countersign_evidence.monitor.source import open_source
+from countersign_evidence.monitor.state import State
+from countersign_evidence.monitor.watch import LookStatus, Patience, look
+from countersign_evidence.note import Signer, sign_checkpoint
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.tiles import (
     WIDTH,
     GrowingTree,
     entry_bundle,
@@ -33,11 +37,7 @@ from countersign.evidence.tiles import (
     tile_path,
     tiles_at,
 )
-from countersign.evidence.tree import leaf_hash
-from countersign.monitor.round import Watch
-from countersign.monitor.source import open_source
-from countersign.monitor.state import State
-from countersign.monitor.watch import LookStatus, Patience, look
+from countersign_evidence.tree import leaf_hash
 
 HOST: Final = "log.example"
 ORIGIN: Final = f"{HOST}/v1/log/live/1"
@@ -92,7 +92,7 @@ async def monitored(port: int, folder: Path) -> float:
     """Seconds of a look at all of the log by a monitor that knows nothing."""
     watch = Watch(
         policy=parse_policy(f"log {SIGNER.verifier.vkey}\nquorum none\n".encode()),
-        clock=time,
+        clock=time.time_ns,
         state=State(folder),
         progress=lambda *_: None,
     )

@@ -15,7 +15,7 @@ import click
 
 from countersign.http.commands import command_of
 from countersign.http.route import Route
-from countersign.root import GROUPS, PACKAGED, PLACES, TABLE, packaged_command
+from countersign.root import GROUPS, PACKAGED, PLACES, TABLE, module_of, packaged_command
 from countersign.server.routes import ROUTES
 
 
@@ -23,8 +23,7 @@ def table() -> dict[str, dict[str, str]]:
     """By its path, the help of each group and command, and the place of each command."""
     rows: dict[str, dict[str, str]] = {}
     for path, place in PLACES.items():
-        module, _, name = place.partition(":")
-        declared = getattr(import_module(f"countersign.{module}"), name)
+        declared = getattr(import_module(module_of(place)), place.partition(":")[2])
         rows |= dict(_rows(declared, path, place))
     rows |= {name: {"help": help_} for name, help_ in GROUPS.items()} | operations(ROUTES)
     for name in PACKAGED:

@@ -28,18 +28,22 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PYTHON: Final = (
-    *(".", "packages/conformance", "packages/simulators", "clients/python"),
+    *(".", "packages/evidence", "packages/conformance", "packages/simulators", "clients/python"),
     "integrations/django",
 )
 NPM: Final = "clients/typescript"
 PLUGIN: Final = "integrations/woocommerce"
+_OFFLINE: Final = "packages/evidence/src/countersign_evidence/offline"
 FILES: Final = (
-    *("src/countersign/offline/verify.py", "src/countersign/offline/verify.html"),
+    *(f"{_OFFLINE}/verify.py", f"{_OFFLINE}/verify.html"),
     "clients/php/countersign.php",
     # With hashes: what the parts list names can be installed.
     "requirements.txt",
 )
 """What is part of a release as it is."""
+INSTALLED: Final = ("countersign-evidence", "countersign-service")
+INSTALL: Final = "countersign.txt"
+"""What pip installs of ours: from the files of the release, and without asking a registry."""
 LOCKS: Final = ("requirements.txt", "requirements-build.txt", f"{NPM}/package-lock.json")
 SBOM, PROVENANCE, SUMS = "sbom.cdx.json", "provenance.json", "SHA256SUMS"
 NAMES: Final = "urn:x-countersign"
@@ -116,6 +120,21 @@ def provenance(
     }
 
 
+def install_file(directory: Path) -> str:
+    """The lines for pip that install the wheels next to it, each with its hash."""
+    lines = [
+        "# After requirements.txt: pip install -r countersign.txt",
+        "--no-index",
+        "--find-links .",
+    ]
+    for name in INSTALLED:
+        (wheel,) = directory.glob(f"{name.replace('-', '_')}-*.whl")
+        version = wheel.name.split("-")[1]
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        lines.append(f"{name}=={version} --hash=sha256:{digest}")
+    return "\n".join(lines) + "\n"
+
+
 def checksums(directory: Path) -> dict[str, str]:
     """The SHA-256 of each file of a directory, by name."""
     return {
@@ -147,6 +166,15 @@ def pack_plugin(source: Path, licence: Path, target: Path, epoch: int) -> Path:
     return packed
 
 
+def build_package(source: Path, target: Path, epoch: str, *only: str) -> None:
+    """The wheel and the source of one Python package, or what `only` names (`--target wheel`)."""
+    _run(
+        *(sys.executable, "-m", "hatchling", "build", "--directory", str(target), *only),
+        directory=source,
+        SOURCE_DATE_EPOCH=epoch,
+    )
+
+
 def build(target: Path) -> None:
     """Build all of a release into an empty directory."""
     commit = _run("git", "rev-parse", "HEAD")
@@ -158,11 +186,8 @@ def build(target: Path) -> None:
         _run("git", "archive", "--output", str(archive), "HEAD")
         _run("tar", "--extract", "--file", str(archive), "--directory", str(source))
         for package in PYTHON:
-            _run(
-                *(sys.executable, "-m", "hatchling", "build", "--directory", str(target)),
-                directory=source / package,
-                SOURCE_DATE_EPOCH=epoch,
-            )
+            build_package(source / package, target, epoch)
+        (target / INSTALL).write_text(install_file(target), encoding="utf-8")
         # What its lock file names, as `make` installed it.
         (source / NPM / "node_modules").symlink_to(ROOT / NPM / "node_modules")
         # One after the other: npm may be set up to run no scripts of packages.

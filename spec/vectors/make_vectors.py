@@ -27,14 +27,14 @@ from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.acknowledgments.acknowledge import acknowledge, prepare_hosted
 from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin, Source
-from countersign.evidence.canonical import canonical_json
-from countersign.evidence.process import Process
 from countersign.log.append_record import SEAL_ENTROPY
 from countersign.log.record import NewRecord
 from countersign.mode import Mode
 from countersign.notices.model import NoticeContent, NoticeEdition, notice_digest, published_bytes
 from countersign.parties.model import Bound
 from countersign.vault.vault import DataKey
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.process import Process
 
 ROOT = Path(__file__).parent / "record"
 _KEY = DataKey(bytes(16), bytes(32))

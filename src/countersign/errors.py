@@ -14,25 +14,12 @@ import tomllib
 from importlib.resources import files
 from typing import ClassVar, Final
 
+# The commands of the evidence raise these too, without the service.
+from countersign_evidence.errors import CountersignError as CountersignError  # noqa: PLC0414
+from countersign_evidence.errors import InvalidArgument as InvalidArgument  # noqa: PLC0414
+from countersign_evidence.errors import OperatorError as OperatorError  # noqa: PLC0414
+
 _REMEDIES: Final = tomllib.loads((files("countersign") / "remedies.toml").read_text("utf-8"))
-
-
-class CountersignError(Exception):
-    """The root. `code` is stable; the first line of the docstring is the default message."""
-
-    code: ClassVar[str] = "internal_error"
-
-    def __init_subclass__(cls, code: str = "") -> None:
-        if code:
-            cls.code = code
-
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or (type(self).__doc__ or "").partition("\n")[0])
-
-    @property
-    def message(self) -> str:
-        """The text to show to the caller."""
-        return str(self.args[0])
 
 
 class Refusal(CountersignError):
@@ -262,10 +249,6 @@ REFUSALS: Final = tuple(
 # --- the command line ---------------------------------------------------------------------------
 
 
-class OperatorError(CountersignError, code="operator_error"):
-    """The command failed."""
-
-
 class InvalidConfiguration(OperatorError, code="invalid_configuration"):
     """The configuration is not valid."""
 
@@ -380,7 +363,3 @@ class UnknownKey(OperatorError, code="key_not_found"):
 
 class KeyNotUsable(OperatorError, code="key_not_usable"):
     """The key is revoked or expired."""
-
-
-class InvalidArgument(OperatorError, code="invalid_argument"):
-    """An argument is not valid."""

@@ -19,22 +19,6 @@ _LOOK_SECONDS: Final = 0.02
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[int]:
-    """Hold the lock of a file, and give its descriptor. It dies with its process.
-
-    Raises:
-        BlockingIOError: another process holds it.
-        OSError: the file cannot be made or opened.
-    """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
 def only_server(data_dir: Path) -> Iterator[None]:
     """Hold the lock while serving.
 

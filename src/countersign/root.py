@@ -42,9 +42,9 @@ PLACES: Final = {
     "init": "server.commands:init",
     "keys": "access.commands:keys",
     "log": "log.commands:log",
-    "log check-alarm": "monitor.commands:check_alarm_file",
-    "log mirror": "monitor.commands:mirror_log",
-    "log monitor": "monitor.commands:monitor",
+    "log check-alarm": "countersign_evidence.monitor.commands:check_alarm_file",
+    "log mirror": "countersign_evidence.monitor.commands:mirror_log",
+    "log monitor": "countersign_evidence.monitor.commands:monitor",
     "notices": "notices.commands:notices",
     "operator": "parties.commands:operator",
     "restore": "operations.commands:restore",
@@ -52,11 +52,11 @@ PLACES: Final = {
     "serve": "server.commands:serve",
     "sign-pdf": "dossiers.sign_pdf:sign_pdf",
     "vault": "vault.commands:vault",
-    "verify": "dossiers.verify_command:verify",
+    "verify": "countersign_evidence.verify_command:verify",
     "webhooks listen": "webhooks.listen:listen",
 }
 """In which module each command or group is declared, under which name; operations have theirs at
-their routes."""
+their routes. A module is one of the service, or of the evidence by its whole name."""
 GROUPS: Final = {
     "checkout-sessions": "Links by which one buyer initials a notice for one order.",
     "test": "The sandbox of an account: its clock, buyers, events and faults. Never live.",
@@ -84,20 +84,27 @@ class Later(click.Command):
 
     def load(self) -> click.Command:
         """The command itself."""
-        from countersign.cli.arguments import explain  # noqa: PLC0415 - not needed for a list
+        # Neither is needed for a list.
+        from countersign.cli.arguments import EXPLAINED  # noqa: PLC0415
+        from countersign_evidence.cli.arguments import explain  # noqa: PLC0415
 
-        return explain(self._find(), self._path)
+        return explain(self._find(), self._path, EXPLAINED)
 
     # What click calls first, to run a command and to complete its words.
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401
         return self.load().make_context(*args, **extra)
 
 
+def module_of(place: str) -> str:
+    """The whole name of the module of a place."""
+    module = place.partition(":")[0]
+    return module if module.startswith("countersign_evidence.") else f"countersign.{module}"
+
+
 def command_at(place: str) -> click.Command:
     """The command of a place: a module, a group or routes in it, and names below that."""
-    module, _, names = place.partition(":")
-    first, *inner = names.split()
-    found = getattr(import_module(f"countersign.{module}"), first)
+    first, *inner = place.partition(":")[2].split()
+    found = getattr(import_module(module_of(place)), first)
     if isinstance(found, tuple):
         from countersign.http.commands import command_among  # noqa: PLC0415 - as above
 
@@ -120,8 +127,8 @@ def packaged_command(name: str) -> click.Command:
 
 
 def _missing(name: str) -> click.Command:
-    from countersign.cli.support import command  # noqa: PLC0415 - as above
     from countersign.errors import PackageNotInstalled  # noqa: PLC0415 - as above
+    from countersign_evidence.cli.support import command  # noqa: PLC0415 - as above
 
     distribution = PACKAGED[name]
 
@@ -165,7 +172,7 @@ def main(context: click.Context) -> None:
     Settings come from COUNTERSIGN_* variables or the TOML file that COUNTERSIGN_CONFIG names.
     Results go to standard output, messages to standard error.
     """
-    from countersign.cli.support import log_to_standard_error  # noqa: PLC0415 - not for a list
+    from countersign.cli.deployment import log_to_standard_error  # noqa: PLC0415 - not for a list
 
     # Only this user may read databases, secrets and locks.
     os.umask(0o077)

@@ -10,9 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from countersign.dossiers.pdf import dossier_pdf
-from countersign.evidence.canonical import canonical_json
-from countersign.evidence.dossier import Dossier, DossierRecord
-from countersign.evidence.record import (
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.dossier import Dossier, DossierRecord
+from countersign_evidence.record import (
     Draft,
     Subject,
     bullet_digests,

@@ -14,8 +14,8 @@ import pytest
 from pypdf import PdfReader
 
 from countersign.acknowledgments.acknowledged_words import said_of, said_rows
-from countersign.evidence.canonical import canonical_json
-from countersign.evidence.dossier import Dossier, DossierRecord, Stamped
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.dossier import Dossier, DossierRecord, Stamped
 from tests.certificate.facts import (
     ACK_ID,
     PERSONAL,

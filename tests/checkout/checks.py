@@ -22,9 +22,9 @@ from countersign.checkout.room import Checkout
 from countersign.checkout.schemas import CheckoutSessionRequest
 from countersign.checkout.verification_schemas import VerificationSessionRequest
 from countersign.db.tables import events
-from countersign.evidence.process import Surface
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
+from countersign_evidence.process import Surface
 from tests.clearances.desk import NOBODY
 from tests.http.backstage import notice_file
 from tests.support.providers import Playing, playing

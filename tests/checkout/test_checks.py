@@ -31,8 +31,8 @@ from countersign.errors import (
     NotFound,
     ProviderSessionNotFound,
 )
-from countersign.evidence.process import Binding, Process
 from countersign.ids import VERIFICATION_SESSION
+from countersign_evidence.process import Binding, Process
 from tests.checkout.checks import Checks, checks_at, submit
 from tests.verification.conftest import each_engine, stage
 from tests.verification.inside import Stage

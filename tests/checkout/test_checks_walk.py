@@ -32,9 +32,9 @@ from countersign.checkout import buyer, expiry, identity, sessions
 from countersign.checkout.model import ATTEMPTS_MAX, Collected, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.errors import CheckoutSessionClosed
-from countersign.evidence.process import Binding
 from countersign.remembered.inform import inform
 from countersign.remembered.model import Kind, KnownBy
+from countersign_evidence.process import Binding
 from tests.checkout.checks import Checks, checks_at, submit
 from tests.support.depth import drawn
 from tests.verification.conftest import each_engine, stage

@@ -13,11 +13,11 @@ import pytest
 from countersign.access.origins import add_origin
 from countersign.bootstrap import Deployment as Opened
 from countersign.checkout.words import WORDS
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.proof import parse_proof
-from countersign.evidence.receipt import check_receipt
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.proof import parse_proof
+from countersign_evidence.receipt import check_receipt
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client, notice_file

@@ -21,8 +21,8 @@ from countersign.checkout.model import (
     Session,
     Status,
 )
-from countersign.evidence.process import Binding
 from countersign.instant import from_ms, to_ms
+from countersign_evidence.process import Binding
 from countersign_simulators.base import Reply, Request
 from tests.checkout.checks import Checks, checks_at
 from tests.verification.conftest import each_engine, stage

@@ -44,7 +44,7 @@ from countersign.errors import (
     NoticeVersionMismatch,
     ProviderSessionNotBound,
 )
-from countersign.evidence.process import Process, Surface
+from countersign_evidence.process import Process, Surface
 from tests.clearances.desk import NOBODY, Desk
 from tests.http.backstage import notice_file
 from tests.support.depth import drawn

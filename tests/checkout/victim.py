@@ -9,7 +9,7 @@ from __future__ import annotations
 from countersign.bootstrap import open_deployment
 from countersign.checkout import buyer, sessions
 from countersign.config import load_settings
-from countersign.evidence.process import Surface
+from countersign_evidence.process import Surface
 from tests.clearances.desk import NOBODY
 from tests.support.killed import counted, run
 

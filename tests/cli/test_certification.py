@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from countersign.evidence.dossier import Dossier, DossierRecord
 from countersign.instant import from_ms
 from countersign.server.certification import DESCRIPTION, KINDS, CertificationFacts, Exhibit, draft
+from countersign_evidence.dossier import Dossier, DossierRecord
 from tests.docs.markdown import ROOT
 from tests.sealing.acts import INITIALS, acknowledge
 from tests.support.engines import ENGINES, engine_settings

@@ -10,8 +10,8 @@ import pytest
 
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
-from countersign.evidence.disclosure import disclose
 from countersign.log.append_record import seal_disclosures
+from countersign_evidence.disclosure import disclose
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_many
 from tests.cli.tampering import tamper

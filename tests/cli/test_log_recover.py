@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.verification import verify_file
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.verification import verify_file
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence
 

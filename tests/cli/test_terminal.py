@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.cli.support import field_lines, json_text, printable
+from countersign_evidence.cli.support import field_lines, json_text, printable
 from tests.cli.conftest import Bench
 
 TRICKS = "a\x1b[31m\x07\x9b2J\u202egpj.exe\x7f\u2028b"
@@ -37,9 +37,12 @@ def test_printed_json_has_them_too_and_means_the_same(value: object, indent: int
 
 def test_no_command_prints_by_itself() -> None:
     """What is printed goes through the two functions above."""
-    source = Path(__file__).parents[2] / "src" / "countersign"
+    root = Path(__file__).parents[2]
+    sources = [root / "src/countersign", root / "packages/evidence/src/countersign_evidence"]
+    found = [m for s in sources for m in (*s.rglob("*command*.py"), *s.glob("cli/*.py"))]
+    assert found
     allowed = {"support.py", "verify_command.py", "acknowledgments/commands.py"}
-    for module in (*source.rglob("*command*.py"), *source.glob("cli/*.py")):
+    for module in found:
         text = module.read_text()
         if not {module.name, f"{module.parent.name}/{module.name}"} & allowed:
             assert "print(" not in text.replace("console.print(", ""), module

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.bundle import GUIDE
-from countersign.evidence.note import Signer
 from countersign.http.examples import RECEIPT
 from countersign.log.keys import test_seed as key_of_test_log
+from countersign_evidence.bundle import GUIDE
+from countersign_evidence.note import Signer
 from tests.offline import builder
 from tests.support.service import Deployment
 

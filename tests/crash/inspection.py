@@ -25,7 +25,7 @@ from countersign.db.tables import (
     verifications,
     zip_attempts,
 )
-from countersign.evidence.disclosure import b64url
+from countersign_evidence.disclosure import b64url
 from tests.support.service import Deployment
 from tests.support.vault import StoredVault
 

@@ -79,7 +79,7 @@ def stale_files(tree: Path) -> set[str]:
 def tree(tmp_path: Path) -> Path:
     """A copy of the service, and of what is compared with it."""
     skipped = shutil.ignore_patterns("__pycache__")
-    for folder in ("src", "tools"):
+    for folder in ("src", "packages/evidence/src", "tools"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=skipped)
     compared = ("docs/cli.md", "docs/testing.md", "docs/webhooks.md", "spec/openapi.json")
     readers = ("__init__.py", "docs/__init__.py", "docs/generated.py", "docs/markdown.py")
@@ -94,7 +94,8 @@ def test_the_table_of_rooms_is_in_the_order_of_imports() -> None:
     """Read from top to bottom it shows what may import what, and no room is missing."""
     rows = read(ROOT / "CONTRIBUTING.md").rows("## Where things are")
     places = [re.findall(r"`(\w+)(?:/|\.py)`", row[0]) for row in rows]
-    rooms = {room: floor for floor, level in enumerate(FLOORS) for room in level.split()}
+    levels = FLOORS["countersign"]
+    rooms = {room: floor for floor, level in enumerate(levels) for room in level.split()}
     order = [rooms[name] for names in places for name in names]
     assert order == sorted(order)
     folders = {path.parent.name for path in (ROOT / "src" / "countersign").glob("*/__init__.py")}
@@ -105,7 +106,7 @@ def test_the_table_of_rooms_is_in_the_order_of_imports() -> None:
 def test_a_change_needs_few_files(section: str) -> None:
     """A table that grows shows that something is declared in too many places."""
     files = named(section)
-    source = [file for file in files if file.startswith("src/")]
+    source = [file for file in files if file.startswith(("src/", "packages/evidence/src/"))]
     source_max, others_max = FILES_MAX[section]
     assert len(source) <= source_max
     assert len(files) - len(source) <= others_max
@@ -160,7 +161,7 @@ FIELD: Final = {
             "            shown_in=shown.get('shown_in'),\n",
         ),
     ],
-    "src/countersign/offline/verify.py": [
+    "packages/evidence/src/countersign_evidence/offline/verify.py": [
         (
             '"acknowledgment": {\n        INITIALS: each(is_text),\n',
             '        "shown_in": or_null(is_text),\n',
@@ -177,7 +178,8 @@ def test_a_field_of_the_acknowledgment_needs_only_the_files_that_the_page_names(
     for file, lines in FIELD.items():
         for line, new in lines:
             insert_after(tree / file, line, new)
-    settings = {"COUNTERSIGN_DATA_DIR": str(tree / "data"), "PYTHONPATH": str(tree / "src")}
+    path = f"{tree / 'src'}{os.pathsep}{tree / 'packages/evidence/src'}"
+    settings = {"COUNTERSIGN_DATA_DIR": str(tree / "data"), "PYTHONPATH": path}
     environment = os.environ | settings | {"COUNTERSIGN_PORT": str(port := free_port())}
 
     def run(*words: str) -> str:
@@ -202,7 +204,8 @@ def test_a_field_of_the_acknowledgment_needs_only_the_files_that_the_page_names(
         ack_id = made.json()["ack_id"]
         assert client.get(f"/v1/acknowledgments/{ack_id}").json()["shown_in"] == "es"
     run("dossier", ack_id, "--output", str(tree / "dossier.zip"))
-    reader = [sys.executable, str(tree / "src/countersign/offline/verify.py")]
+    verifier = "packages/evidence/src/countersign_evidence/offline/verify.py"
+    reader = [sys.executable, str(tree / verifier)]
     done = subprocess.run(
         [*reader, str(tree / "dossier.zip")], check=False, capture_output=True, text=True
     )

@@ -25,7 +25,7 @@ PAGES: Final = [
     *(ROOT / name for name in ("README.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-SOURCE: Final = ROOT / "src" / "countersign"
+SOURCES: Final = [ROOT / "src" / "countersign", ROOT / "packages" / "evidence" / "src"]
 FOLDERS: Final = (
     *("bench", "clients", "examples", "integrations"),
     *("packages", "src", "tests", "tools"),
@@ -105,7 +105,7 @@ def test_the_description_of_the_api_is_in_plain_words() -> None:
 
 def test_messages_are_in_plain_words() -> None:
     """Of the service and its commands; the names of settings and events are no words."""
-    modules = [p for p in SOURCE.rglob("*.py") if "simulators" not in p.parts]
+    modules = [p for source in SOURCES for p in source.rglob("*.py")]
     said = [text for path in modules for text in strings(path)]
     assert [f for text in said if " " in text for f in found_in(text)] == []
 
@@ -126,7 +126,8 @@ def test_comments_and_names_are_in_plain_words(folder: str) -> None:
 def test_messages_lead_to_pages_that_a_server_serves() -> None:
     """An installed release has no file `docs/operate.md`, but every server serves the guides."""
     served = {f"{g.path}#{section.anchor}" for g in read_guides() for section in g.sections}
-    said = [text for path in SOURCE.rglob("*.py") for text in strings(path) if "docs/" in text]
+    modules = [p for source in SOURCES for p in source.rglob("*.py")]
+    said = [text for path in modules for text in strings(path) if "docs/" in text]
     named = {place for text in said for place in _GUIDE.findall(text)}
     assert named
     assert named <= served

@@ -10,15 +10,15 @@ from countersign.access.account import Account, find_account
 from countersign.access.key import Principal
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
-from countersign.evidence.bundle import SUMS, read_container, sums, write_container
-from countersign.evidence.dossier import FILES_MAX, Dossier
-from countersign.evidence.verification import dossier_of
 from countersign.parties.describe import (
     describe_account,
     describe_operator,
     state_capture_process,
 )
 from countersign.parties.model import Particulars
+from countersign_evidence.bundle import SUMS, read_container, sums, write_container
+from countersign_evidence.dossier import FILES_MAX, Dossier
+from countersign_evidence.verification import dossier_of
 from tests.clearances.desk import Desk, order
 
 ZIP: Final = "94103"

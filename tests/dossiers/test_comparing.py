@@ -10,24 +10,24 @@ import pytest
 
 from countersign.dossiers.compare import compare_pdf
 from countersign.dossiers.pdf import dossier_pdf, maker
-from countersign.evidence.bundle import read_container
-from countersign.evidence.dossier import (
+from countersign_evidence.bundle import read_container
+from countersign_evidence.dossier import (
     FILES_MAX,
     DossierContents,
     dossier_contents_of,
     evidence_of,
     write_dossier,
 )
-from countersign.evidence.note import COSIGNATURE, Signer, parse_note
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.proof import parse_proof
-from countersign.evidence.verification import (
+from countersign_evidence.note import COSIGNATURE, Signer, parse_note
+from countersign_evidence.offline import verify
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.proof import parse_proof
+from countersign_evidence.verification import (
     Conclusion,
     dossier_of,
     verify_file,
     without_cosignatures,
 )
-from countersign.offline import verify
 from tests.evidence.dossier_vectors import DOSSIERS, load_maker
 from tests.offline import builder
 

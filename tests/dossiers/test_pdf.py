@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from countersign.dossiers.pdf import maker
-from countersign.evidence.canonical import canonical_json
-from countersign.evidence.dossier import TYPES, Dossier, DossierRecord, Stamped
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.dossier import TYPES, Dossier, DossierRecord, Stamped
 from tests.certificate.facts import ACK_ID, made_dossier, make_certificate
 from tests.certificate.reader import pages_of, words_of
 

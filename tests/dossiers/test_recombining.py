@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from countersign.dossiers.compare import compare_pdf
-from countersign.evidence.dossier import TYPES
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.verification import verify_file
+from countersign_evidence.dossier import TYPES
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.verification import verify_file
 from tests.dossiers.orders import Orders, files_of, packed, said
 from tests.support.depth import drawn
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.evidence.alarm import AlarmKind
-from countersign.evidence.check_alarm import Shown, check_alarm
-from countersign.evidence.policy import parse_policy
+from countersign_evidence.alarm import AlarmKind
+from countersign_evidence.check_alarm import Shown, check_alarm
+from countersign_evidence.policy import parse_policy
 
 ALARMS: Final = Path(__file__).parents[2] / "spec" / "vectors" / "alarm"
 EXPECTED: Final[dict[str, Any]] = json.loads((ALARMS / "expected.json").read_bytes())

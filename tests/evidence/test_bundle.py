@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.evidence.bundle import (
+from countersign_evidence.bundle import (
     BUNDLE_BYTES_MAX,
     GUIDE,
     BundleContents,
@@ -18,7 +18,7 @@ from countersign.evidence.bundle import (
     read_container,
     write_bundle,
 )
-from countersign.evidence.errors import EvidenceError
+from countersign_evidence.errors import EvidenceError
 from tests.offline import builder
 
 CONTENTS = BundleContents(

@@ -7,9 +7,9 @@ from types import ModuleType
 
 import pytest
 
-from countersign.evidence.note import parse_note
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.verification import DOSSIER_STEPS, Conclusion, verify_file
+from countersign_evidence.note import parse_note
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.verification import DOSSIER_STEPS, Conclusion, verify_file
 from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE, load_maker
 
 

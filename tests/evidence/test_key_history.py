@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.key_history import (
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.key_history import (
     KeyHistory,
     KeyRange,
     check_checkpoint,
@@ -16,8 +16,8 @@ from countersign.evidence.key_history import (
     keys_for,
     sign_history,
 )
-from countersign.evidence.note import MLDSA_COSIGNATURE, Signer, sign_checkpoint
-from countersign.evidence.policy import Policy, UnnamedKey
+from countersign_evidence.note import MLDSA_COSIGNATURE, Signer, sign_checkpoint
+from countersign_evidence.policy import Policy, UnnamedKey
 
 ORIGIN = "log.example.com:8443/v1/log/live/1"
 OLD, NEW, THIEF = (Signer.from_seed(ORIGIN, bytes([n]) * 32) for n in (1, 2, 3))

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from countersign.evidence.approval import check_approvals, make_roster
-from countersign.evidence.checkpoint import parse_checkpoint
-from countersign.evidence.note import Signer, parse_note
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.tree import leaf_hash
-from countersign.evidence.verification import STEPS, verify_file
-from countersign.log.timestamps import timestamp_check
-from countersign.offline import verify as offline
+from countersign_evidence.approval import check_approvals, make_roster
+from countersign_evidence.checkpoint import parse_checkpoint
+from countersign_evidence.note import Signer, parse_note
+from countersign_evidence.offline import verify as offline
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.timestamp_signer import timestamp_check
+from countersign_evidence.tree import leaf_hash
+from countersign_evidence.verification import STEPS, verify_file
 from tests.evidence import rfc6962_reference as rfc
 from tests.support.merkle import parse_entry_bundle
 from tests.support.quorum import checked

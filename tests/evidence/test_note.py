@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Signer, Verifier, open_note, parse_note
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import Signer, Verifier, open_note, parse_note
 from tests.evidence.keys import MLDSA_NAME, mldsa_line, mldsa_vkey
 from tests.offline.builder import COSIGNED_AT, signature_line, vkey
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Verifier
-from countersign.evidence.policy import Group, NoQuorum, NotCheckable, parse_policy
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import Verifier
+from countersign_evidence.policy import Group, NoQuorum, NotCheckable, parse_policy
 from tests.evidence.keys import MLDSA_NAME, mldsa_line, mldsa_vkey
 from tests.offline.builder import signature_line, vkey
 from tests.support.quorum import checked

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.checkpoint import Checkpoint, format_checkpoint, parse_checkpoint
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.proof import Proof, format_proof, parse_proof
+from countersign_evidence.checkpoint import Checkpoint, format_checkpoint, parse_checkpoint
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.proof import Proof, format_proof, parse_proof
 
 H1, H2 = sha256(b"hash1").digest(), sha256(b"hash2").digest()
 B1, B2 = b64encode(H1).decode(), b64encode(H2).decode()

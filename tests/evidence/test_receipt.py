@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import entries_of
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Signer, sign_checkpoint
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.receipt import check_receipt, is_receipt, make_receipts
 from countersign.http.examples import RECEIPT
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.entry import entries_of
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import Signer, sign_checkpoint
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.receipt import check_receipt, is_receipt, make_receipts
 from tests.evidence.rfc6962_reference import mth, path
 
 ORIGIN = "evidence.example.com:8443/v1/log/live/1"

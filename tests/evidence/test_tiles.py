@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.evidence import tree
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.tiles import (
+from countersign_evidence import tree
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.tiles import (
     GrowingTree,
     TileId,
     TileReader,

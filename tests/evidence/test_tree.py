@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from countersign.evidence import tree
-from countersign.evidence.errors import EvidenceError
+from countersign_evidence import tree
+from countersign_evidence.errors import EvidenceError
 from tests.evidence import rfc6962_reference as rfc
 from tests.support.merkle import root_at, root_hash, verify_consistency
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.verification import STEPS, Verdict, verify_file
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.verification import STEPS, Verdict, verify_file
 from tests.offline import builder
 
 MATERIAL = builder.material()

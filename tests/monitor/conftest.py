@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.check_alarm import Judged, check_alarm
-from countersign.evidence.policy import parse_policy
-from countersign.monitor.again import WEEKLY, Again
-from countersign.monitor.round import Watch
-from countersign.monitor.source import open_source
-from countersign.monitor.state import State
-from countersign.monitor.watch import Patience, Seen, look
+from countersign_evidence.check_alarm import Judged, check_alarm
+from countersign_evidence.monitor.again import WEEKLY, Again
+from countersign_evidence.monitor.round import Watch
+from countersign_evidence.monitor.source import open_source
+from countersign_evidence.monitor.state import State
+from countersign_evidence.monitor.watch import Patience, Seen, look
+from countersign_evidence.policy import parse_policy
 from tests.monitor.liar import Served, StoppedClock
 
 NOT_AGAIN = Again(whole=timedelta(days=10_000), sample=0)
@@ -47,7 +47,7 @@ class Monitor:
             watch = Watch(
                 policy=parse_policy(keys.encode(), any_kind=True),
                 state=State(self.folder),
-                clock=self.clock,
+                clock=self.clock.time_ns,
                 progress=lambda *of: self.progress.append(of),
                 receipts=receipts,
                 again=again,

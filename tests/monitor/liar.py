@@ -15,13 +15,13 @@ from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
-from countersign.evidence.canonical import canonical_json
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import log_entry
-from countersign.evidence.note import Signer, sign_checkpoint
-from countersign.evidence.proof import Proof, format_proof
-from countersign.evidence.tiles import entry_bundle, parse_tile_path
-from countersign.evidence.tree import Node, inclusion_path
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.entry import log_entry
+from countersign_evidence.note import Signer, sign_checkpoint
+from countersign_evidence.proof import Proof, format_proof
+from countersign_evidence.tiles import entry_bundle, parse_tile_path
+from countersign_evidence.tree import Node, inclusion_path
 from tests.support.merkle import root_hash
 
 HOST: Final = "log.example"

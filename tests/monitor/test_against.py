@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.entry import log_entry
+from countersign_evidence.entry import log_entry
 from tests.evidence.dossier_vectors import LIVE, load_maker
 from tests.monitor.liar import Log, served
 from tests.support import command, forked

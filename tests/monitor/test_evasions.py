@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.alarm import EPOCH_RECORD, Alarm, AlarmKind, format_alarm
-from countersign.evidence.check_alarm import Shown, check_alarm
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import is_next, is_same_service, log_entry
-from countersign.evidence.note import Signer, sign_checkpoint
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.proof import parse_proof
-from countersign.evidence.receipt import make_receipts
 from countersign.instant import from_ns
-from countersign.monitor.watch import LookStatus
+from countersign_evidence.alarm import EPOCH_RECORD, Alarm, AlarmKind, format_alarm
+from countersign_evidence.check_alarm import Shown, check_alarm
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.entry import is_next, is_same_service, log_entry
+from countersign_evidence.monitor.watch import LookStatus
+from countersign_evidence.note import Signer, sign_checkpoint
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.proof import parse_proof
+from countersign_evidence.receipt import make_receipts
 from tests.monitor.conftest import Monitor
 from tests.monitor.liar import Act, Handler, Log, Served, log_with_record, proof_of, served
 from tests.monitor.test_lies import consistent, log_of, next_log

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.alarm import AlarmKind, format_alarm, of_log, parse_alarm
-from countersign.evidence.check_alarm import Shown, check_alarm
-from countersign.evidence.key_history import KeyHistory, KeyRange, sign_history
-from countersign.evidence.note import MLDSA_COSIGNATURE, SignatureLine, Signer
-from countersign.evidence.policy import Policy, parse_policy
-from countersign.evidence.receipt import make_receipts
 from countersign.instant import from_ns
-from countersign.monitor.watch import LookStatus
+from countersign_evidence.alarm import AlarmKind, format_alarm, of_log, parse_alarm
+from countersign_evidence.check_alarm import Shown, check_alarm
+from countersign_evidence.key_history import KeyHistory, KeyRange, sign_history
+from countersign_evidence.monitor.watch import LookStatus
+from countersign_evidence.note import MLDSA_COSIGNATURE, SignatureLine, Signer
+from countersign_evidence.policy import Policy, parse_policy
+from countersign_evidence.receipt import make_receipts
 from tests.monitor.conftest import Monitor
 from tests.monitor.liar import OTHER_SEED, Handler, Log, served
 from tests.monitor.test_lies import consistent, log_of

@@ -15,13 +15,13 @@ from shutil import copytree
 
 import pytest
 
-from countersign.evidence.alarm import Alarm, AlarmKind, format_alarm, parse_alarm
-from countersign.evidence.check_alarm import Shown, check_alarm
-from countersign.evidence.entry import log_entry
-from countersign.evidence.key_history import KeyHistory, KeyRange, sign_history
-from countersign.evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
-from countersign.evidence.policy import parse_policy
-from countersign.monitor.watch import LookStatus, Patience
+from countersign_evidence.alarm import Alarm, AlarmKind, format_alarm, parse_alarm
+from countersign_evidence.check_alarm import Shown, check_alarm
+from countersign_evidence.entry import log_entry
+from countersign_evidence.key_history import KeyHistory, KeyRange, sign_history
+from countersign_evidence.monitor.watch import LookStatus, Patience
+from countersign_evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
+from countersign_evidence.policy import parse_policy
 from tests.monitor.conftest import NOT_AGAIN, Monitor
 from tests.monitor.liar import OTHER_SEED, Act, Handler, Log, Served, entry, served
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.alarm import AlarmKind
-from countersign.evidence.check_alarm import Shown
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.tiles import WIDTH, entry_bundle
-from countersign.monitor.again import SAMPLE, Again
-from countersign.monitor.mirror import Copy, mirror
-from countersign.monitor.round import AlarmFound, Look
-from countersign.monitor.source import open_source
-from countersign.monitor.watch import LookStatus
+from countersign_evidence.alarm import AlarmKind
+from countersign_evidence.check_alarm import Shown
+from countersign_evidence.monitor.again import SAMPLE, Again
+from countersign_evidence.monitor.mirror import Copy, mirror
+from countersign_evidence.monitor.round import AlarmFound, Look
+from countersign_evidence.monitor.source import open_source
+from countersign_evidence.monitor.watch import LookStatus
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.tiles import WIDTH, entry_bundle
 from tests.monitor.conftest import Monitor
 from tests.monitor.liar import Served, StoppedClock, entry, leaf, served
 from tests.monitor.test_lies import consistent, log_of, many
@@ -161,7 +161,7 @@ class Mirror:
 
         async def once() -> None:
             async with open_source(site.at(), pause=self.clock.pause) as source:
-                look = Look(policy=keys, clock=self.clock)
+                look = Look(policy=keys, clock=self.clock.time_ns)
                 await mirror(look, source, Copy(self.folder), lambda *_: None, again)
 
         asyncio.run(once())

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.alarm import AlarmKind
-from countersign.evidence.check_alarm import Shown
-from countersign.evidence.receipt import make_receipts
 from countersign.instant import from_ns
-from countersign.monitor.watch import LookStatus
+from countersign_evidence.alarm import AlarmKind
+from countersign_evidence.check_alarm import Shown
+from countersign_evidence.monitor.watch import LookStatus
+from countersign_evidence.receipt import make_receipts
 from tests.monitor.conftest import NOT_AGAIN, Monitor
 from tests.monitor.liar import OTHER_SEED, Log, served
 

@@ -9,8 +9,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
-from countersign.evidence.bundle import SUMS, read_container, sums, write_container
-from countersign.evidence.dossier import FILES_MAX, write_dossier
+from countersign_evidence.bundle import SUMS, read_container, sums, write_container
+from countersign_evidence.dossier import FILES_MAX, write_dossier
 from tests.evidence.dossier_vectors import GOOD, load_maker
 
 COUNT: Final = 1000

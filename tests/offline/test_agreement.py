@@ -13,10 +13,10 @@ from types import ModuleType
 
 import pytest
 
-from countersign.evidence.contents import RECORD_TYPES
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.verification import STEPS, verify_file
 from countersign.log.record import RecordType
+from countersign_evidence.contents import RECORD_TYPES
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.verification import STEPS, verify_file
 from tests.offline import builder
 
 GOOD = builder.good()

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from countersign import __version__
-from countersign.evidence.bundle import GUIDE
+from countersign_evidence.bundle import GUIDE
 from tests.offline import builder
 
 

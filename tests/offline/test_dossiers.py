@@ -13,10 +13,10 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Page
 
-from countersign.evidence.bundle import SUMS, read_container, sums, write_container
-from countersign.evidence.dossier import FILES_MAX
-from countersign.evidence.verification import DOSSIER_STEPS, verify_file
-from countersign.offline import verify
+from countersign_evidence.bundle import SUMS, read_container, sums, write_container
+from countersign_evidence.dossier import FILES_MAX
+from countersign_evidence.offline import verify
+from countersign_evidence.verification import DOSSIER_STEPS, verify_file
 from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE
 from tests.offline.dossier_cases import cases
 from tests.support.browsers import running_browser

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign.offline import verify
+from countersign_evidence.offline import verify
 
 VECTORS = json.loads((Path(__file__).parent / "rfc8032.json").read_text())
 MESSAGE = b"a message"

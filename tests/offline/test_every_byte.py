@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from countersign.offline import verify
+from countersign_evidence.offline import verify
 from tests.offline import builder
 
 # Small, and with one signature, so that each byte can have its turn.

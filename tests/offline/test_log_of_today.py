@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from countersign.evidence.key_history import KeyHistory, KeyRange, sign_history
+from countersign_evidence.key_history import KeyHistory, KeyRange, sign_history
 from tests.monitor.liar import OTHER_SEED, Log, Served, log_with_record, proof_of, served
 from tests.support.browsers import running_browser
 

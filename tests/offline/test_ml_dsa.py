@@ -13,7 +13,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
 
-from countersign.offline import verify
+from countersign_evidence.offline import verify
 from tests.support.browsers import running_browser
 
 _ANSWERS = json.loads((Path(__file__).parent / "mldsa44.json").read_text())

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.verification import verify_file
+from countersign_evidence.verification import verify_file
 from tests.support.browsers import running_browser
 from tests.unit import record_reader
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.verification import verify_file
-from countersign.offline import verify
+from countersign_evidence.offline import verify
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.verification import verify_file
 from tests.offline import builder
 from tests.offline.odd_words import sealed
 

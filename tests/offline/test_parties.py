@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.canonical import canonical_json
-from countersign.evidence.contents import BINDING_TYPES, RECORD_TYPES, check_record
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.proof import parse_proof
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.contents import BINDING_TYPES, RECORD_TYPES, check_record
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.proof import parse_proof
 
 LOG = Path(__file__).parents[2] / "spec" / "vectors" / "log"
 ORIGIN = "evidence.example.com:8443/v1/log/test/2"

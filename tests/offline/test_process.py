@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import expect, sync_playwright
 
-from countersign.evidence.process import Claim, Line, Process, Viewport
+from countersign_evidence.process import Claim, Line, Process, Viewport
 from tests.conftest import find_chromium
 from tests.support.command import run
 from tests.support.hosted import PROCESS_JSON

@@ -18,8 +18,8 @@ from unittest import mock
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from countersign.evidence.bundle import read_container
-from countersign.evidence.verification import STEPS, verify_file
+from countersign_evidence.bundle import read_container
+from countersign_evidence.verification import STEPS, verify_file
 from tests.offline import builder
 from tests.offline.odd import BUNDLES, NOT_CHECKABLE
 from tests.offline.odd_words import WORDS

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, FilePayload, Page, expect
 
-from countersign.evidence.verification import verify_file
+from countersign_evidence.verification import verify_file
 from tests.offline import builder
 from tests.support.browsers import running_browser
 

@@ -13,8 +13,8 @@ from countersign import bootstrap
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.zips import proved_zip_index
 from countersign.db.tables import accounts, idempotency_keys, metadata
-from countersign.evidence.canonical import canonical_json
 from countersign.identity.model import FactSource
+from countersign_evidence.canonical import canonical_json
 from tests.http.backstage import Operator
 
 ALL_ZIPS = [f"{number:05}" for number in range(100_000)]

@@ -32,7 +32,6 @@ from countersign.db.tables import deployment
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import OnHold
-from countersign.evidence.verification import dossier_of
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
@@ -45,6 +44,7 @@ from countersign.privacy.requests import (
     request_erasure,
     requested,
 )
+from countersign_evidence.verification import dossier_of
 from tests.clearances.desk import NOBODY, order
 from tests.http.backstage import another_deployment, notice_file
 from tests.support.engines import ENGINES, engine_server

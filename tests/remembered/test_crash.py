@@ -10,9 +10,9 @@ import pytest
 
 from countersign.checkout import expiry
 from countersign.checkout.model import Collected, Session, Status
-from countersign.evidence.process import Binding
 from countersign.mode import Mode
 from countersign.remembered.cookies import remember_cookie
+from countersign_evidence.process import Binding
 from tests.checkout.checks import Checks, checks_at
 from tests.support import forked
 from tests.verification.conftest import each_engine, stage

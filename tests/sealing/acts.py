@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx2
 
-from countersign.evidence.policy import Policy, parse_policy
-from countersign.evidence.verification import Verdict
+from countersign_evidence.policy import Policy, parse_policy
+from countersign_evidence.verification import Verdict
 from tests.support.service import Deployment
 
 NOTICE = "ab1263"

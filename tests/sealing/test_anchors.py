@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from rfc3161_client import decode_timestamp_response
 
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Verifier
-from countersign.evidence.timestamp import read_timestamp
-from countersign.evidence.verification import verify_file
-from countersign.log.timestamps import (
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import Verifier
+from countersign_evidence.timestamp import read_timestamp
+from countersign_evidence.timestamp_signer import (
     check_timestamp,
     timestamp_check,
     timestamp_request,
 )
+from countersign_evidence.verification import verify_file
 from tests.certificate.reader import words_of
 from tests.sealing.acts import get, policy_of
 from tests.sealing.authority import stamp

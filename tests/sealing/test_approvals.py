@@ -14,9 +14,9 @@ from sqlalchemy import Connection, text
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.errors import EvidenceRefused
-from countersign.evidence.approval import check_approvals, make_roster
 from countersign.log import approvals_sql
 from countersign.log.rotation import approve
+from countersign_evidence.approval import check_approvals, make_roster
 from tests.sealing.acts import check, policy_of
 from tests.sealing.inside import ShiftedClock, opened
 from tests.support.service import Deployment

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.verification import verify_file
+from countersign_evidence.verification import verify_file
 from tests.sealing.acts import acknowledge, check, get, policy_of
 from tests.support.service import Deployment, running_server
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.evidence.verification import verify_file
+from countersign_evidence.verification import verify_file
 from tests.cli.tampering import tamper
 from tests.http.backstage import another_deployment
 from tests.sealing.acts import acknowledge, get

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from countersign.db.engine import sqlite_module
-from countersign.evidence.verification import verify_file
+from countersign_evidence.verification import verify_file
 from tests.certificate.reader import words_of
 from tests.cli.serving import wait_until
 from tests.sealing.acts import acknowledge, check, get, policy_of, shown

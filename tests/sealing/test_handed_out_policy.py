@@ -14,13 +14,13 @@ from countersign.acknowledgments import proof
 from countersign.bootstrap import Deployment as Opened
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
-from countersign.evidence.note import COSIGNATURE, ED25519, Verifier
-from countersign.evidence.policy import parse_policy
-from countersign.evidence.verification import verify_file
 from countersign.log import logs_sql
 from countersign.log.model import StoredCheckpoint
 from countersign.log.rotation import rotate_log_key
 from countersign.mode import Mode
+from countersign_evidence.note import COSIGNATURE, ED25519, Verifier
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.verification import verify_file
 from tests.cli.notice_files import write_notice
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.sealing.witness import Witness, served

@@ -13,8 +13,8 @@ from sqlalchemy import Connection
 from countersign.acknowledgments.acknowledge import write_hosted
 from countersign.acknowledgments.model import Receipt
 from countersign.errors import EmptyInitials, InitialsCountMismatch, NotFound, StorageUnavailable
-from countersign.evidence.verification import verify_file
 from countersign.log import tree_sql
+from countersign_evidence.verification import verify_file
 from tests.sealing.acts import INITIALS, acknowledge, check, get, policy_of, shown
 from tests.sealing.inside import opened
 from tests.support.hosted import PROCESS, PROCESS_JSON, acknowledge_hosted, prepared

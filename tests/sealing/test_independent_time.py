@@ -12,7 +12,7 @@ from countersign.bootstrap import Deployment as Opened
 from countersign.log import anchor as anchoring
 from countersign.log import authorities
 from countersign.log.authorities import Authority, known_authorities
-from countersign.log.timestamps import timestamp_check
+from countersign_evidence.timestamp_signer import timestamp_check
 from tests.sealing.acts import policy_of
 from tests.sealing.authority import stamp
 from tests.sealing.live import acknowledge_live, open_for_live

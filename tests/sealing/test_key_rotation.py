@@ -12,15 +12,15 @@ import pytest
 from countersign.bootstrap import open_deployment
 from countersign.clock import Clock
 from countersign.config import load_settings
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.key_history import KeyRange, check_history
-from countersign.evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note
-from countersign.evidence.proof import parse_proof
-from countersign.evidence.verification import verify_file
 from countersign.log import logs_sql
 from countersign.mode import Mode
 from countersign.notices.publish import publish
-from countersign.offline import verify
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.key_history import KeyRange, check_history
+from countersign_evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note
+from countersign_evidence.offline import verify
+from countersign_evidence.proof import parse_proof
+from countersign_evidence.verification import verify_file
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import check, get, policy_of
 from tests.sealing.inside import ShiftedClock, opened

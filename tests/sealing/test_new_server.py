@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.verification import verify_file
+from countersign_evidence.verification import verify_file
 from tests.sealing.acts import acknowledge, get, policy_of
 from tests.sealing.witness import wait_for
 from tests.support.service import Deployment, running_server

@@ -14,10 +14,10 @@ import pytest
 from sqlalchemy import Connection, select
 
 from countersign.db.tables import disclosures, shred_keys
-from countersign.evidence.disclosure import read_disclosure
 from countersign.log import logs_sql, tree_sql
 from countersign.log.append_record import open_disclosures
 from countersign.mode import Mode
+from countersign_evidence.disclosure import read_disclosure
 from tests.sealing.acts import acknowledge, check, get, policy_of
 from tests.sealing.inside import opened
 from tests.support.service import Deployment, running_server

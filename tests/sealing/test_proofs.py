@@ -12,8 +12,8 @@ from hashlib import sha256
 import httpx2
 import pytest
 
-from countersign.evidence.proof import parse_proof
-from countersign.evidence.verification import verify_file
+from countersign_evidence.proof import parse_proof
+from countersign_evidence.verification import verify_file
 from tests.sealing.acts import INITIALS, acknowledge, evidence_of, get, policy_of, shown
 from tests.support.service import Deployment, Server
 

@@ -7,10 +7,10 @@ import re
 import httpx2
 import pytest
 
-from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
-from countersign.evidence.note import Verifier, open_note
-from countersign.evidence.tiles import tile_path
-from countersign.evidence.tree import leaf_hash
+from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
+from countersign_evidence.note import Verifier, open_note
+from countersign_evidence.tiles import tile_path
+from countersign_evidence.tree import leaf_hash
 from tests.sealing.acts import acknowledge, evidence_of, get
 from tests.support.merkle import parse_entry_bundle, root_hash
 from tests.support.service import Deployment, Server, running_server

@@ -15,9 +15,6 @@ from countersign.bootstrap import Deployment as Opened
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import AnchoringFailed
-from countersign.evidence.note import Verifier
-from countersign.evidence.policy import Policy, parse_policy
-from countersign.evidence.verification import verify_file
 from countersign.http.reply import Call
 from countersign.log import logs_sql
 from countersign.log.anchor import ASK_SECONDS
@@ -25,6 +22,9 @@ from countersign.log.model import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
 from countersign.log.operate import begin_epoch
 from countersign.log.routes import get_resource
 from countersign.mode import Mode
+from countersign_evidence.note import Verifier
+from countersign_evidence.policy import Policy, parse_policy
+from countersign_evidence.verification import verify_file
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import acknowledge, get, policy_of
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened

@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.evidence.note import parse_note
-from countersign.evidence.policy import Policy, parse_policy
-from countersign.evidence.proof import parse_proof
-from countersign.evidence.receipt import Promise, check_receipt
 from countersign.instant import parse_rfc3339
 from countersign.mode import Mode
+from countersign_evidence.note import parse_note
+from countersign_evidence.policy import Policy, parse_policy
+from countersign_evidence.proof import parse_proof
+from countersign_evidence.receipt import Promise, check_receipt
 from tests.sealing.acts import INITIALS, NOTICE, get, policy_of
 from tests.sealing.inside import opened, receipt_inside
 from tests.sealing.live import answer_live, open_for_live

@@ -14,15 +14,15 @@ from countersign.bootstrap import Deployment as Opened
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import InvalidConfiguration
-from countersign.evidence.bundle import read_container
-from countersign.evidence.dossier import FILES_MAX, dossier_contents_of
-from countersign.evidence.note import parse_note
-from countersign.evidence.timestamp import read_timestamp
-from countersign.evidence.verification import verify_file
 from countersign.log import logs_sql
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor
-from countersign.log.timestamps import timestamp_check
 from countersign.mode import Mode
+from countersign_evidence.bundle import read_container
+from countersign_evidence.dossier import FILES_MAX, dossier_contents_of
+from countersign_evidence.note import parse_note
+from countersign_evidence.timestamp import read_timestamp
+from countersign_evidence.timestamp_signer import timestamp_check
+from countersign_evidence.verification import verify_file
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import policy_of
 from tests.sealing.authority import make_authority, stamp, stamp_by_pyhanko

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note
-from countersign.evidence.proof import parse_proof
-from countersign.evidence.verification import verify_file
+from countersign_evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note
+from countersign_evidence.proof import parse_proof
+from countersign_evidence.verification import verify_file
 from tests.sealing.acts import check, get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.support.engines import ENGINES, engine_settings

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from countersign.errors import HeadUnavailable
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.note import Signer, sign_checkpoint
 from countersign.log.head_files import HeadFiles
 from countersign.mode import Mode
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.note import Signer, sign_checkpoint
 
 
 def note(epoch: int, size: int) -> bytes:

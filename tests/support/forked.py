@@ -321,9 +321,9 @@ def _end_with_parent() -> None:
 
 def main() -> None:
     """Be the parent of others; in each of those, become what was ordered."""
-    from countersign.root import PLACES  # noqa: PLC0415 - only this process needs it
+    from countersign.root import PLACES, module_of  # noqa: PLC0415 - only this process needs it
 
-    rooms = {f"countersign.{place.partition(':')[0]}" for place in PLACES.values()}
+    rooms = {module_of(place) for place in PLACES.values()}
     for name in (*_PRELOADED, *sorted(rooms)):
         importlib.import_module(name)
     # What is there now is shared by all; collecting it would copy it.

@@ -11,8 +11,8 @@ from countersign.acknowledgments.model import Receipt, Submission
 from countersign.acknowledgments.origin import resolve_browser
 from countersign.acknowledgments.write_together import Made
 from countersign.bootstrap import Deployment as Opened
-from countersign.evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 from countersign.mode import Mode
+from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 
 _OPENED, _INITIALED, _CHANGED, _REVIEWED = (
     f"2026-11-20T21:3{minute}:00.123Z" for minute in range(4)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.tree import EMPTY_ROOT, Read, cover, fold, node_hash
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.tree import EMPTY_ROOT, Read, cover, fold, node_hash
 
 
 def root_hash(leaf_hashes: Sequence[bytes]) -> bytes:

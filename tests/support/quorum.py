@@ -1,6 +1,6 @@
 """A signed checkpoint against a policy, as a client checks it."""
 
-from countersign.evidence.policy import CheckedCheckpoint, Policy
+from countersign_evidence.policy import CheckedCheckpoint, Policy
 
 
 def checked(policy: Policy, note: bytes) -> CheckedCheckpoint:

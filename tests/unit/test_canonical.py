@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.canonical import canonical_json, checked_canonical_json
-from countersign.evidence.errors import EvidenceError
+from countersign_evidence.canonical import canonical_json, checked_canonical_json
+from countersign_evidence.errors import EvidenceError
 from tests.unit.support import jcs
 
 LARGEST = 2**53 - 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.disclosure import (
+from countersign_evidence.disclosure import (
     SALT_BYTES,
     b64url,
     b64url_each,

@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 
 import countersign
+import countersign_evidence
 from countersign import errors
 from countersign.errors import (
     _REMEDIES,
@@ -25,9 +26,9 @@ from countersign.errors import (
     Retryable,
     Unauthorized,
 )
-from countersign.evidence.errors import EvidenceError
 from countersign.http.errors import error_reply
 from countersign.server.routes import ROUTES
+from countersign_evidence.errors import EvidenceError
 from tools.openapi import refusals_of
 
 E = TypeVar("E", bound=BaseException)
@@ -47,7 +48,12 @@ def make(kind: type[Refusal]) -> Refusal:
 
 # Migrations are run by their own tool, and `__main__` is the command itself.
 NOT_IMPORTED = {"countersign.__main__", "countersign.db.migrations.env"}
-for _module in pkgutil.walk_packages(countersign.__path__, "countersign."):
+OURS = ("countersign.", "countersign_evidence.")
+_modules = [
+    *pkgutil.walk_packages(countersign.__path__, "countersign."),
+    *pkgutil.walk_packages(countersign_evidence.__path__, "countersign_evidence."),
+]
+for _module in _modules:
     if _module.name not in NOT_IMPORTED and ".versions." not in _module.name:
         importlib.import_module(_module.name)
 
@@ -62,11 +68,11 @@ def test_there_is_one_tree() -> None:
     Outside are: evidence, a library whose inputs are plain values; a label in a log, which is
     never caught; and signals that never leave the room of an outside party.
     """
-    own = {kind for kind in below(Exception) if kind.__module__.startswith("countersign.")}
+    own = {kind for kind in below(Exception) if kind.__module__.startswith(OURS)}
     rooms = (
-        "countersign.offline.",
+        "countersign_evidence.offline.",
         "countersign.identity.",
-        "countersign.monitor.",
+        "countersign_evidence.monitor.",
         "countersign.webhooks.address_guard",
     )
     own = {kind for kind in own if not kind.__module__.startswith(rooms)}

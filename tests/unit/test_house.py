@@ -43,8 +43,8 @@ ELSEWHERE: Final = ("conformance", "simulat")
 
 @pytest.fixture(scope="module")
 def modules() -> list[Module]:
-    """The modules of the service."""
-    return modules_of(SOURCE)
+    """The modules of the service and of the evidence that it is made with."""
+    return [module for root in COUNTED for module in modules_of(root)]
 
 
 def made(tmp_path: Path, **sources: str) -> list[Module]:

@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 
 import countersign
+import countersign_evidence
 import countersign_simulators
 from tests.unit.imports import wrong_imports
 
 SOURCE = Path(countersign.__file__).parent
+EVIDENCE = Path(countersign_evidence.__file__).parent
 
 
 def wrong_in(tmp_path: Path, place: str, source: str) -> list[str]:
-    """What is found in a package with this one module."""
-    package = tmp_path / "countersign"
-    path = package / place
+    """What is found in a package with this one module; `E:` is the evidence's."""
+    of_evidence = place.startswith("E:")
+    package = tmp_path / ("countersign_evidence" if of_evidence else "countersign")
+    path = package / place.removeprefix("E:")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(textwrap.dedent(source), encoding="utf-8")
     return wrong_imports(package)
@@ -27,6 +30,11 @@ def wrong_in(tmp_path: Path, place: str, source: str) -> list[str]:
 def test_imports_point_one_way() -> None:
     """Each part imports only what stands before it, and says so in full."""
     assert wrong_imports(SOURCE) == []
+
+
+def test_the_evidence_imports_nothing_of_the_service() -> None:
+    """It is a distribution of its own, for those who run no service."""
+    assert wrong_imports(EVIDENCE) == []
 
 
 def test_the_source_that_is_read_is_the_whole_of_it() -> None:
@@ -39,7 +47,10 @@ def test_the_source_that_is_read_is_the_whole_of_it() -> None:
 @pytest.mark.parametrize(
     ("place", "source", "what"),
     [
-        ("evidence/a.py", "from countersign.access.key import Scope", "must not import access"),
+        ("E:a.py", "from countersign.access.key import Scope", "must not import countersign"),
+        ("E:a.py", "from countersign_evidence.monitor.watch import x", "must not import monitor"),
+        ("E:monitor/a.py", "import countersign", "must not import countersign"),
+        ("E:cli/a.py", "from countersign_simulators import x", "must not import countersign_"),
         ("log/a.py", "import countersign.notices.model", "must not import notices"),
         ("buyers/a.py", "from countersign import clearances", "must not import clearances"),
         ("db/a.py", "from countersign.notices.sql import x", "must not import notices"),
@@ -49,7 +60,7 @@ def test_the_source_that_is_read_is_the_whole_of_it() -> None:
         ("bootstrap.py", "from countersign.server.app import App", "must not import server"),
         ("http/deep/er/a.py", "from countersign.root import main", "must not import root"),
         ("errors.py", "from countersign.instant import x", "must not import instant"),
-        ("offline/a.py", "from countersign.evidence.tree import x", "must not import evidence"),
+        ("E:offline/a.py", "from countersign_evidence.tree import x", "must not import tree"),
         ("__init__.py", "from countersign.errors import x", "must not import errors"),
         ("http/a.py", "from countersign_conformance.kit import x", "must not import countersign_"),
         ("new/a.py", "", "has no place"),
@@ -64,18 +75,20 @@ def test_an_import_against_the_direction_is_found(
     """The check itself can fail, on each of its rules."""
     (found,) = wrong_in(tmp_path, place, source)
     assert what in found
-    assert found.startswith(f"{place}:1: ")
+    assert found.startswith(f"{place.removeprefix('E:')}:1: ")
 
 
 def test_simulators_share_no_code_with_the_service() -> None:
     """Only their command uses any, so that adapter and simulator cannot share a mistake."""
     package = Path(countersign_simulators.__file__).parent
     found = {
-        path.name: set(re.findall(r"(?:from|import) (countersign\.[\w.]+)", path.read_text()))
+        path.name: set(
+            re.findall(r"(?:from|import) (countersign(?:_evidence)?\.[\w.]+)", path.read_text())
+        )
         for path in package.glob("*.py")
     }
     assert len(found) > 10
-    assert found.pop("command.py") == {"countersign.cli.support", "countersign.errors"}
+    assert found.pop("command.py") == {"countersign_evidence.cli.support", "countersign.errors"}
     assert not set().union(*found.values())
 
 
@@ -105,7 +118,7 @@ def test_a_hidden_import_counts_as_well(source: str, tmp_path: Path) -> None:
     assert "must not import vault" in found
 
 
-@pytest.mark.parametrize("place", ["buyers/model.py", "evidence/a.py"])
+@pytest.mark.parametrize("place", ["buyers/model.py", "E:a.py"])
 @pytest.mark.parametrize(
     "source",
     [
@@ -139,7 +152,7 @@ def test_clock_randomness_network_and_files_are_found_in_pure_parts(
     ("place", "source"),
     [
         ("log/model.py", "from datetime import datetime, time\nfrom countersign.errors import x"),
-        ("buyers/model.py", "import msgspec\nfrom countersign.evidence.canonical import y"),
+        ("buyers/model.py", "import msgspec\nfrom countersign_evidence.canonical import y"),
         ("clearances/a.py", "import time, os\nfrom countersign.buyers.model import Buyer"),
         ("events/a.py", "from countersign.events.model import x\nimport sqlalchemy"),
         ("root.py", "from countersign import __version__\nfrom countersign.server.app import x"),

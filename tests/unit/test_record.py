@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.evidence.record import (
+from countersign_evidence.record import (
     Draft,
     SealedRecord,
     Subject,

@@ -9,8 +9,8 @@ from threading import Event
 import pytest
 
 from countersign.errors import TokenUnavailable
-from countersign.evidence.note import Signer
 from countersign.log.token import T, Token
+from countersign_evidence.note import Signer
 
 VERIFIER = Signer.from_seed("log.example.com/v1/log/live/1", bytes(32)).verifier
 _SIGNATURE = bytes(64)

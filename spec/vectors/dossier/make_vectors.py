@@ -19,18 +19,18 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from countersign.evidence.bundle import SUMS, read_container, sums, write_container
-from countersign.evidence.canonical import Json, canonical_json
-from countersign.evidence.disclosure import b64url, disclose
-from countersign.evidence.dossier import (
+from countersign_evidence.bundle import SUMS, read_container, sums, write_container
+from countersign_evidence.canonical import Json, canonical_json
+from countersign_evidence.disclosure import b64url, disclose
+from countersign_evidence.dossier import (
     FILES_MAX,
     TYPES,
     DossierContents,
     RecordFiles,
     write_dossier,
 )
-from countersign.evidence.note import Signer
-from countersign.evidence.proof import format_proof, parse_proof
+from countersign_evidence.note import Signer
+from countersign_evidence.proof import format_proof, parse_proof
 
 ROOT = Path(__file__).parent
 AT = "2026-11-20T21:31:0{}.123Z"

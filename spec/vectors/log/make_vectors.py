@@ -21,8 +21,9 @@ from pathlib import Path
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign.evidence.approval import ROTATE, SET_APPROVERS, Proposal, sign_proposal
-from countersign.evidence.bundle import (
+from countersign.log.keys import test_seed
+from countersign_evidence.approval import ROTATE, SET_APPROVERS, Proposal, sign_proposal
+from countersign_evidence.bundle import (
     SUMS,
     BundleContents,
     read_container,
@@ -30,11 +31,11 @@ from countersign.evidence.bundle import (
     write_bundle,
     write_container,
 )
-from countersign.evidence.canonical import Json, canonical_json
-from countersign.evidence.checkpoint import Checkpoint, ed25519_message, format_checkpoint
-from countersign.evidence.disclosure import b64url
-from countersign.evidence.entry import log_entry
-from countersign.evidence.note import (
+from countersign_evidence.canonical import Json, canonical_json
+from countersign_evidence.checkpoint import Checkpoint, ed25519_message, format_checkpoint
+from countersign_evidence.disclosure import b64url
+from countersign_evidence.entry import log_entry
+from countersign_evidence.note import (
     COSIGNATURE,
     MLDSA_COSIGNATURE,
     Signer,
@@ -42,11 +43,10 @@ from countersign.evidence.note import (
     parse_note,
     sign_checkpoint,
 )
-from countersign.evidence.proof import Proof, format_proof
-from countersign.evidence.record import Draft, bullet_digests, entropy_needed, make_records
-from countersign.evidence.tiles import GrowingTree, TileReader, entry_bundle, tile_path
-from countersign.evidence.tree import inclusion_path, leaf_hash
-from countersign.log.keys import test_seed
+from countersign_evidence.proof import Proof, format_proof
+from countersign_evidence.record import Draft, bullet_digests, entropy_needed, make_records
+from countersign_evidence.tiles import GrowingTree, TileReader, entry_bundle, tile_path
+from countersign_evidence.tree import inclusion_path, leaf_hash
 
 ROOT = Path(__file__).parent
 RECORDS = ROOT.parent / "record"

@@ -21,18 +21,10 @@ from countersign.access.keys import (
 )
 from countersign.access.origins import add_origin, origins_of, remove_origin
 from countersign.access.room import Access
-from countersign.cli.support import (
-    Duration,
-    asking,
-    command,
-    say,
-    say_if_local,
-    show,
-    show_all,
-    with_room,
-)
+from countersign.cli.deployment import say_if_local, with_room
 from countersign.instant import from_ns, rfc3339
 from countersign.mode import Mode
+from countersign_evidence.cli.support import Duration, asking, command, say, show, show_all
 
 
 @click.group()

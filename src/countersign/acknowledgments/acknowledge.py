@@ -32,19 +32,6 @@ from countersign.errors import (
     StorageUnavailable,
     TokenUnavailable,
 )
-from countersign.evidence.disclosure import SALT_BYTES
-from countersign.evidence.process import PROCESS, Process
-from countersign.evidence.receipt import make_receipts
-from countersign.evidence.record import (
-    CBID_FIELD,
-    SESSION_FIELD,
-    Draft,
-    SealedRecord,
-    Subject,
-    bullet_digests,
-    entropy_needed,
-    make_records,
-)
 from countersign.ids import ACKNOWLEDGMENT, timed_id
 from countersign.instant import from_ns, rfc3339_ms
 from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
@@ -54,6 +41,19 @@ from countersign.notices.visible_text import is_blank
 from countersign.parties.model import Bound
 from countersign.parties.sql import bound_now
 from countersign.vault.vault import DataKey
+from countersign_evidence.disclosure import SALT_BYTES
+from countersign_evidence.process import PROCESS, Process
+from countersign_evidence.receipt import make_receipts
+from countersign_evidence.record import (
+    CBID_FIELD,
+    SESSION_FIELD,
+    Draft,
+    SealedRecord,
+    Subject,
+    bullet_digests,
+    entropy_needed,
+    make_records,
+)
 
 _ID_ENTROPY: Final = 8
 _ENTROPY: Final = _ID_ENTROPY + entropy_needed(len(PERSONAL_FIELDS)) + SEAL_ENTROPY

@@ -15,10 +15,10 @@ from countersign.acknowledgments.certificate_process import (
     span,
 )
 from countersign.acknowledgments.model import Capture, VersionSource
-from countersign.evidence.process import PROCESS, Binding, Surface
 from countersign.instant import parse_rfc3339
 from countersign.mode import Mode
 from countersign.paper.text import clocks, code_points, han_font, row, showable, time_text
+from countersign_evidence.process import PROCESS, Binding, Surface
 
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")
 _LONG_LINE: Final = 700

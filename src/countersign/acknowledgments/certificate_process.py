@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any, Final
 
-from countersign.evidence.process import PROCESS, Surface
 from countersign.instant import parse_rfc3339
 from countersign.paper.text import row, time_text
+from countersign_evidence.process import PROCESS, Surface
 
 SENTENCES: Final = tomllib.loads(
     (resources.files(__package__) / "certificate.toml").read_text("utf-8")

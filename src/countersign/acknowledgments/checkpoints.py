@@ -10,12 +10,12 @@ from datetime import timedelta
 from typing import Final
 
 from countersign.errors import EvidencePending
-from countersign.evidence.policy import Policy
 from countersign.log import logs_sql
 from countersign.log.model import TIMESTAMP, WITNESS, Log, StoredCheckpoint
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 from countersign.snapshot import SharedQuestion
+from countersign_evidence.policy import Policy
 
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.25

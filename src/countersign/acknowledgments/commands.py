@@ -20,11 +20,12 @@ from countersign.access.key import Principal
 from countersign.acknowledgments.find import find_many
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
-from countersign.cli.files import written
-from countersign.cli.support import command, json_text, printable, say, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument
 from countersign.instant import parse_rfc3339, rfc3339, rfc3339_ms
 from countersign.mode import Mode
+from countersign_evidence.cli.files import written
+from countersign_evidence.cli.support import command, json_text, printable, say, show
 
 _MODES = click.Choice([mode.value for mode in Mode])
 _PROGRESS_EVERY = 5000

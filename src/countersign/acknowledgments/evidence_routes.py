@@ -10,7 +10,6 @@ from hashlib import sha256
 from importlib import resources
 from typing import Final
 
-from countersign import offline
 from countersign.access.key import Scope
 from countersign.acknowledgments import proof
 from countersign.acknowledgments.room import Acknowledgments
@@ -18,6 +17,7 @@ from countersign.errors import EvidenceDamaged, EvidencePending, NotFound
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 from countersign.http.route import Route, grouped
 from countersign.mode import Mode
+from countersign_evidence import offline
 
 WAIT_SECONDS_MAX: Final = 10
 _WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*([0-9]{1,6})(?:$|[,;\s])")

@@ -26,9 +26,6 @@ from countersign.db.tables import (
     shred_keys,
 )
 from countersign.errors import DamagedValue, EvidenceDamaged, NotFound
-from countersign.evidence.disclosure import read_disclosure
-from countersign.evidence.process import PROCESS
-from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
 from countersign.http.schemas import Evidence
 from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import earliest_id, is_id
@@ -36,9 +33,12 @@ from countersign.instant import to_ms
 from countersign.log.append_record import open_disclosures
 from countersign.log.record import RecordType, Sealed
 from countersign.mode import Mode
+from countersign_evidence.disclosure import read_disclosure
+from countersign_evidence.process import PROCESS
+from countersign_evidence.record import CBID_FIELD, SESSION_FIELD
 
 read_record: Final = msgspec.json.Decoder(RecordView).decode
-_log: Final = structlog.get_logger("countersign.evidence")
+_log: Final = structlog.get_logger("countersign_evidence")
 
 SELECT_RECORDS: Final = select(
     records.c.id,

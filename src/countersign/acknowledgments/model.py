@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from countersign.acknowledgments.origin import Origin
-from countersign.evidence.process import PROCESS
-from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
 from countersign.log.record import Sealed
 from countersign.mode import Mode
+from countersign_evidence.process import PROCESS
+from countersign_evidence.record import CBID_FIELD, SESSION_FIELD
 
 INITIALS_LENGTH_MAX: Final = 32
 """Characters (Unicode code points) in the initials of one line."""

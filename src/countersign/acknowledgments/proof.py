@@ -11,12 +11,12 @@ import asyncio
 from countersign.access.key import Principal
 from countersign.acknowledgments.find import refusing_damage, stored
 from countersign.acknowledgments.room import Acknowledgments
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.proof import Proof, format_proof
-from countersign.evidence.verification import verify_file
 from countersign.log import logs_sql, tree_sql
 from countersign.log.model import cosignatures
 from countersign.log.seal import with_cosignatures
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.proof import Proof, format_proof
+from countersign_evidence.verification import verify_file
 
 
 async def proof(room: Acknowledgments, who: Principal, ack_id: str, wait: float = 0.0) -> bytes:

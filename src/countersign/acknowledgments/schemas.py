@@ -6,7 +6,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.acknowledgments.model import INITIALS_LENGTH_MAX, Capture, VersionSource
 from countersign.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
-from countersign.evidence.process import Process
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
 from countersign.http.examples import RECEIPT as EXAMPLE_RECEIPT
 from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
@@ -14,6 +13,7 @@ from countersign.http.schemas import STORABLE, Evidence, Opaque, Request, Timest
 from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import OPAQUE_LENGTH_MAX
 from countersign.notices.schemas import CONTENT, DIGEST
+from countersign_evidence.process import Process
 
 _ADDRESS: Final = {
     "anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}]

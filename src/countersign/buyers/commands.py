@@ -24,7 +24,12 @@ from countersign.buyers.rules import (
     VerificationSettings,
     weakened,
 )
-from countersign.cli.support import (
+from countersign.cli.deployment import with_room
+from countersign.errors import InvalidArgument
+from countersign.identity.registry import PROVIDER_NAMES
+from countersign.instant import rfc3339
+from countersign.mode import Mode
+from countersign_evidence.cli.support import (
     asking,
     command,
     confirm,
@@ -34,12 +39,7 @@ from countersign.cli.support import (
     say,
     show,
     show_all,
-    with_room,
 )
-from countersign.errors import InvalidArgument
-from countersign.identity.registry import PROVIDER_NAMES
-from countersign.instant import rfc3339
-from countersign.mode import Mode
 
 _in_room = with_room(Buyers)
 _CREDENTIALS_VARIABLE = "COUNTERSIGN_PROVIDER_CREDENTIALS"

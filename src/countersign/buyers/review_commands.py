@@ -11,10 +11,11 @@ from countersign.access.account import find_account
 from countersign.buyers import admin, review
 from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.buyers.room import Buyers
-from countersign.cli.support import asking, command, field_lines, say, show, show_all, with_room
+from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument
 from countersign.instant import rfc3339
 from countersign.mode import Mode
+from countersign_evidence.cli.support import asking, command, field_lines, say, show, show_all
 
 _in_room = with_room(Buyers)
 

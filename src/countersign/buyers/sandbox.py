@@ -40,7 +40,6 @@ from countersign.buyers.sql import (
 )
 from countersign.db.tables import test_faults
 from countersign.errors import CountersignError, ProviderSessionNotBound
-from countersign.evidence.canonical import Json, canonical_json
 from countersign.identity.model import Finding, ProviderResult
 from countersign.ids import SANDBOX_BUYER, VERIFICATION, base32, timed_id
 from countersign.instant import from_ns
@@ -50,6 +49,7 @@ from countersign.mode import Mode
 from countersign.parties.sql import bound_now
 from countersign.reason import Reason
 from countersign.vault.vault import DataKey
+from countersign_evidence.canonical import Json, canonical_json
 
 CALLS_MAX: Final = 1000
 DELAY_SECONDS_MAX: Final = 15

@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from countersign.buyers.model import BuyerStatus
-from countersign.evidence.process import Binding
 from countersign.reason import Reason
+from countersign_evidence.process import Binding
 
 WRONG_SET_UP: Final = frozenset(
     {

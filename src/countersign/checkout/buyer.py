@@ -26,9 +26,9 @@ from countersign.checkout.room import Checkout
 from countersign.checkout.sessions import cleared, principal_of
 from countersign.checkout.words import WORDS
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
-from countersign.evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 from countersign.instant import rfc3339_ms
 from countersign.notices.model import NoticeEdition
+from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 
 _TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new text."
 

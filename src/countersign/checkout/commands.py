@@ -13,8 +13,9 @@ from countersign.access.key import KeyKind, Principal
 from countersign.access.room import Access
 from countersign.checkout.brand import change_brand
 from countersign.checkout.room import Checkout
-from countersign.cli.support import command, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.mode import Mode
+from countersign_evidence.cli.support import command, show
 
 _MODES: Final = click.Choice([mode.value for mode in Mode])
 account_option: Final = click.option("--account", required=True, help="Id or name of the account.")

@@ -31,7 +31,6 @@ from countersign.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from countersign.evidence.process import Surface
 from countersign.http.body import BODY_BYTES_MAX, parse_body
 from countersign.http.headers import bearer, is_plain_json
 from countersign.http.reply import Call, Reply, encode, etag_of, tagged
@@ -39,6 +38,7 @@ from countersign.http.route import Route, grouped
 from countersign.ids import VERIFICATION_SESSION
 from countersign.mode import Mode
 from countersign.notices.model import NoticeEdition
+from countersign_evidence.process import Surface
 
 T = TypeVar("T")
 

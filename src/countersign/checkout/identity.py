@@ -36,11 +36,11 @@ from countersign.errors import (
     Refusal,
     VerificationNotConfigured,
 )
-from countersign.evidence.process import Binding
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign.remembered.inform import Informing
+from countersign_evidence.process import Binding
 
 OUTCOMES: Final[Mapping[str, str | None]] = {
     "verified": None,

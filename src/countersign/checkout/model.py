@@ -24,11 +24,11 @@ from countersign.checkout.attempt import (
     Trouble,
 )
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
-from countersign.evidence.process import Surface, Viewport
 from countersign.ids import VERIFICATION_SESSION, is_id
 from countersign.mode import Mode
 from countersign.notices.rule import Exemption
 from countersign.reason import Reason
+from countersign_evidence.process import Surface, Viewport
 
 LIFETIME: Final = timedelta(minutes=30)
 LIFETIME_MAX: Final = timedelta(hours=24)

@@ -50,13 +50,13 @@ from countersign.errors import (
     NoticeNotReviewed,
     NoticeVersionMismatch,
 )
-from countersign.evidence.process import Surface, Viewport
-from countersign.evidence.record import CBID_FIELD
 from countersign.http.body import BODY_BYTES_MAX, FORM_BYTES_MAX, PASSKEY_FORM_BYTES_MAX
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, grouped
 from countersign.notices.model import NoticeEdition
 from countersign.notices.visible_text import is_blank
+from countersign_evidence.process import Surface, Viewport
+from countersign_evidence.record import CBID_FIELD
 
 _FIELD_BYTES_MAX: Final = 512
 """Of the initials of one line, encoded as a browser does it."""

@@ -22,7 +22,6 @@ from countersign.checkout.screens import lead, words_of
 from countersign.checkout.sessions import return_url
 from countersign.checkout.visits import NOT_ENOUGH, Visit
 from countersign.errors import CheckoutSessionClosed, RateLimited
-from countersign.evidence.process import Binding
 from countersign.http.reply import Call, Reply
 from countersign.instant import from_ms, from_ns, to_ms
 from countersign.mode import Mode
@@ -35,6 +34,7 @@ from countersign.remembered.passkeys import (
     register,
     registration_options,
 )
+from countersign_evidence.process import Binding
 
 CHECK: Final = "check"
 """The value of `step` with which the page of the identity check itself is asked for."""

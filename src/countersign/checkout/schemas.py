@@ -17,7 +17,6 @@ from countersign.checkout.model import (
     Collected,
     Status,
 )
-from countersign.evidence.process import Viewport
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, RECEIPT, SESSION
 from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
 from countersign.http.schemas import (
@@ -32,6 +31,7 @@ from countersign.http.schemas import (
 from countersign.ids import CHECKOUT_SESSION
 from countersign.notices.obligations import ProductClass
 from countersign.notices.rule import Cart, Exemption
+from countersign_evidence.process import Viewport
 
 LIFETIME_MIN: Final = timedelta(minutes=1)
 CHECKOUT_SESSION_ID: Final = "chk_01km9x4v8gen3rr1p6q1s2t3v6"

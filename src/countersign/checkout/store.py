@@ -26,12 +26,12 @@ from countersign.db.tables import checkout_sessions, shred_keys
 from countersign.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
-from countersign.evidence.record import CBID_FIELD
 from countersign.ids import CHECKOUT_SESSION, VERIFICATION_SESSION, is_id
 from countersign.instant import from_ns, to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign.vault.vault import NONCE_BYTES, DataKey, Place
+from countersign_evidence.record import CBID_FIELD
 
 _log: Final = structlog.get_logger("countersign.checkout")
 

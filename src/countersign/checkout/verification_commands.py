@@ -12,9 +12,10 @@ from countersign.checkout.commands import account_option, acting_for, mode_optio
 from countersign.checkout.room import Checkout
 from countersign.checkout.verification_schemas import VerificationSessionRequest
 from countersign.checkout.words import LOCALES
-from countersign.cli.support import Duration, command, say, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.http.body import parse_body
 from countersign.http.reply import encode
+from countersign_evidence.cli.support import Duration, command, say, show
 
 
 @click.group("verification-sessions")

@@ -35,15 +35,6 @@ from countersign.clearances.token import order_digest, token_claims
 from countersign.db.bulk import BulkInsert
 from countersign.db.tables import clearances
 from countersign.errors import CountersignError, InvalidRequest
-from countersign.evidence.canonical import canonical_json
-from countersign.evidence.record import (
-    CBID_FIELD,
-    SESSION_FIELD,
-    Draft,
-    SealedRecord,
-    entropy_needed,
-    make_records,
-)
 from countersign.http.reply import encode
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
 from countersign.instant import from_ns, rfc3339, rfc3339_ms, to_ms
@@ -52,6 +43,15 @@ from countersign.log.record import NewRecord, RecordType
 from countersign.notices.obligations import COMPARED_ZIP, NOTHING
 from countersign.notices.registry import KnownNotices
 from countersign.parties.model import Bound
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.record import (
+    CBID_FIELD,
+    SESSION_FIELD,
+    Draft,
+    SealedRecord,
+    entropy_needed,
+    make_records,
+)
 
 SHIPPING_FIELD: Final = "shipping"
 VERIFICATION_FIELD: Final = "verification"

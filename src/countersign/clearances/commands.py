@@ -11,9 +11,10 @@ from countersign.clearances.keys import ClearanceKey
 from countersign.clearances.model import ClearanceRules
 from countersign.clearances.room import Clearances
 from countersign.clearances.settings import get_rules, set_rules
-from countersign.cli.support import Duration, asking, command, field_lines, say, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.instant import rfc3339
 from countersign.mode import Mode
+from countersign_evidence.cli.support import Duration, asking, command, field_lines, say, show
 
 _DEFAULT: Final = ClearanceRules()
 

@@ -29,7 +29,6 @@ from countersign.errors import (
 )
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
-from countersign.evidence.canonical import Json
 from countersign.http.body import in_utc
 from countersign.http.reply import encode
 from countersign.ids import FULFILMENT, timed_id
@@ -38,6 +37,7 @@ from countersign.log.append_record import account_fact
 from countersign.log.record import RecordType
 from countersign.notices.obligations import ADULT_SIGNATURE
 from countersign.parties.sql import bound_now
+from countersign_evidence.canonical import Json
 
 _PERSONAL: Final = (CARRIER_FIELD, TRACKING_FIELD)
 _SIGNATURE: Final = "adult_signature_obtained"

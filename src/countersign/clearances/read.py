@@ -19,14 +19,14 @@ from countersign.clearances.token import order_digest, token_claims
 from countersign.db.rows import rows as of_all
 from countersign.db.tables import clearances, disclosures, fulfilments, records
 from countersign.errors import NotFound
-from countersign.evidence.disclosure import read_disclosure
-from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
 from countersign.http.paging import Page
 from countersign.ids import CLEARANCE, is_id
 from countersign.instant import from_ns, to_the_second
 from countersign.log.append_record import open_disclosures
 from countersign.log.record import RecordType, Sealed
 from countersign.mode import Mode
+from countersign_evidence.disclosure import read_disclosure
+from countersign_evidence.record import CBID_FIELD, SESSION_FIELD
 
 CARRIER_FIELD: Final = "carrier"
 TRACKING_FIELD: Final = "tracking_number"

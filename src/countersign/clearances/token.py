@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from countersign.buyers.rules import zip5
 from countersign.clearances.model import GrantedClearance
-from countersign.evidence.canonical import Json, canonical_json
-from countersign.evidence.disclosure import b64url
 from countersign.instant import to_ms
 from countersign.mode import Mode
+from countersign_evidence.canonical import Json, canonical_json
+from countersign_evidence.disclosure import b64url
 
 SEED_BYTES: Final = 32
 _ALGORITHM: Final = "EdDSA"

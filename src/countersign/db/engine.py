@@ -33,7 +33,7 @@ from countersign.errors import (
     StorageUnavailable,
     UnsupportedSqlite,
 )
-from countersign.evidence.errors import EvidenceError
+from countersign_evidence.errors import EvidenceError
 
 _SetUp: TypeAlias = Callable[[Any, ConnectionPoolEntry], None]
 """Is given a new connection of the driver, and its place in the pool."""

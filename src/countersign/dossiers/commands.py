@@ -9,12 +9,13 @@ import click
 from countersign.access.audit import AuditAction
 from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of, say_how_to_check
 from countersign.acknowledgments.room import Acknowledgments
-from countersign.cli.files import written
-from countersign.cli.support import command, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.dossiers.dossier import dossier as make_dossier
 from countersign.dossiers.orders_sql import find_order_owner
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import UnknownSubject
+from countersign_evidence.cli.files import written
+from countersign_evidence.cli.support import command, show
 
 
 @click.command()

@@ -3,19 +3,19 @@
 from importlib import metadata, resources
 from typing import Final
 
-from countersign import offline
 from countersign.dossiers.pdf import dossier_pdf, maker
-from countersign.evidence.bundle import read_container
-from countersign.evidence.dossier import (
+from countersign.paper.typeset import OTHER_MAKER
+from countersign_evidence import offline
+from countersign_evidence.bundle import read_container
+from countersign_evidence.dossier import (
     FILES_MAX,
     Dossier,
     DossierContents,
     dossier_contents_of,
     evidence_of,
 )
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.verification import dossier_of
-from countersign.paper.typeset import OTHER_MAKER
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.verification import dossier_of
 
 TEXT_BYTES_MAX: Final = 128 * 1024
 """Text that is laid out takes hundreds of times its size in memory."""

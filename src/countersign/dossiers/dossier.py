@@ -24,9 +24,14 @@ from countersign.dossiers.orders_sql import Stored, Within
 from countersign.dossiers.pdf import dossier_pdf
 from countersign.dossiers.schemas import FIELDS, DossierQuery
 from countersign.errors import InvalidRequest, NotFound
-from countersign.evidence.bundle import read_container
-from countersign.evidence.disclosure import read_disclosure
-from countersign.evidence.dossier import (
+from countersign.log import logs_sql
+from countersign.log.append_record import open_disclosures
+from countersign.log.model import Log, StoredCheckpoint, cosignatures, time_stamps
+from countersign.log.seal import with_cosignatures
+from countersign.notices.registry import published_versions
+from countersign_evidence.bundle import read_container
+from countersign_evidence.disclosure import read_disclosure
+from countersign_evidence.dossier import (
     CLEARANCE,
     FILES_MAX,
     TYPES,
@@ -36,16 +41,11 @@ from countersign.evidence.dossier import (
     evidence_of,
     write_dossier,
 )
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.process import PROCESS
-from countersign.evidence.proof import Proof, format_proof
-from countersign.evidence.record import ACKNOWLEDGMENT, CBID_FIELD
-from countersign.evidence.verification import dossier_of
-from countersign.log import logs_sql
-from countersign.log.append_record import open_disclosures
-from countersign.log.model import Log, StoredCheckpoint, cosignatures, time_stamps
-from countersign.log.seal import with_cosignatures
-from countersign.notices.registry import published_versions
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.process import PROCESS
+from countersign_evidence.proof import Proof, format_proof
+from countersign_evidence.record import ACKNOWLEDGMENT, CBID_FIELD
+from countersign_evidence.verification import dossier_of
 
 
 class _Shown(NamedTuple):

@@ -25,11 +25,11 @@ from countersign.db.tables import (
     shred_keys,
     verifications,
 )
-from countersign.evidence.joins import party_digests
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.log import tree_sql
 from countersign.log.record import RecordType
 from countersign.mode import Mode
+from countersign_evidence.joins import party_digests
 
 _REPORTS_MAX: Final = 8
 _EVENTS_MAX: Final = 16

@@ -29,8 +29,13 @@ from countersign.acknowledgments.acknowledged_words import (
 from countersign.acknowledgments.certificate_parties import closing_rows, described, with_name
 from countersign.acknowledgments.certificate_process import SENTENCES, process_rows
 from countersign.dossiers.pdf_timeline import timeline
-from countersign.evidence.checkpoint import cosigned_at
-from countersign.evidence.dossier import (
+from countersign.host import is_loopback
+from countersign.mode import Mode
+from countersign.paper.text import both_times, row, showable, time_text
+from countersign.paper.typeset import maker as made_with
+from countersign.paper.typeset import qr_code, typeset
+from countersign_evidence.checkpoint import cosigned_at
+from countersign_evidence.dossier import (
     ACCOUNT,
     CAPTURE_PROCESS,
     CLEARANCE,
@@ -41,14 +46,9 @@ from countersign.evidence.dossier import (
     Dossier,
     DossierRecord,
 )
-from countersign.evidence.entry import entry_host, service_of
-from countersign.evidence.process import PROCESS
-from countersign.evidence.record import ACKNOWLEDGMENT, CBID_FIELD, VERIFICATION
-from countersign.host import is_loopback
-from countersign.mode import Mode
-from countersign.paper.text import both_times, row, showable, time_text
-from countersign.paper.typeset import maker as made_with
-from countersign.paper.typeset import qr_code, typeset
+from countersign_evidence.entry import entry_host, service_of
+from countersign_evidence.process import PROCESS
+from countersign_evidence.record import ACKNOWLEDGMENT, CBID_FIELD, VERIFICATION
 
 _SOURCES: Final = ("pdf.py", "pdf.toml", "pdf.typ", "pdf_timeline.py")
 _WORDS: Final = tomllib.loads((resources.files(__package__) / "pdf.toml").read_text("utf-8"))

@@ -12,11 +12,11 @@ from countersign.acknowledgments.certificate_parties import (
     seen_events,
 )
 from countersign.acknowledgments.certificate_process import SENTENCES
-from countersign.evidence.checkpoint import cosigned_at
-from countersign.evidence.dossier import CLEARANCE, Dossier, DossierRecord
-from countersign.evidence.process import PROCESS
-from countersign.evidence.record import ACKNOWLEDGMENT
 from countersign.instant import parse_rfc3339
+from countersign_evidence.checkpoint import cosigned_at
+from countersign_evidence.dossier import CLEARANCE, Dossier, DossierRecord
+from countersign_evidence.process import PROCESS
+from countersign_evidence.record import ACKNOWLEDGMENT
 
 
 def timeline(dossier: Dossier, words: Mapping[str, Any]) -> list[dict[str, str]]:

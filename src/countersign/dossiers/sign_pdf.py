@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from countersign.cli.files import written
-from countersign.cli.support import command, say, show
 from countersign.errors import InvalidArgument
+from countersign_evidence.cli.files import written
+from countersign_evidence.cli.support import command, say, show
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FIELD = "Operator"

@@ -18,7 +18,13 @@ import msgspec
 
 from countersign.access.account import find_account
 from countersign.access.key import KeyKind, Principal
-from countersign.cli.support import (
+from countersign.cli.deployment import with_room
+from countersign.errors import InvalidRequest
+from countersign.http.body import parse_body
+from countersign.http.reply import Call, encode
+from countersign.http.route import Command, Route
+from countersign.mode import Mode
+from countersign_evidence.cli.support import (
     Duration,
     asking,
     command,
@@ -27,13 +33,7 @@ from countersign.cli.support import (
     say,
     show,
     show_all,
-    with_room,
 )
-from countersign.errors import InvalidRequest
-from countersign.http.body import parse_body
-from countersign.http.reply import Call, encode
-from countersign.http.route import Command, Route
-from countersign.mode import Mode
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _MEMBER: Final = re.compile(r" - at `\$\.(\w+)[^`]*`")

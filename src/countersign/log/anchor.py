@@ -25,11 +25,6 @@ from countersign.errors import (
     EvidencePending,
     InvalidConfiguration,
 )
-from countersign.evidence.checkpoint import cosigned_at
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import open_note, parse_cosignature
-from countersign.evidence.policy import Witness
-from countersign.evidence.verification import CheckTimestamp
 from countersign.instant import from_ns
 from countersign.log import logs_sql, tree_sql
 from countersign.log.authorities import (
@@ -42,6 +37,11 @@ from countersign.log.seal import SealLog
 from countersign.loops import forever
 from countersign.mode import Mode
 from countersign.patience import detached
+from countersign_evidence.checkpoint import cosigned_at
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import open_note, parse_cosignature
+from countersign_evidence.policy import Witness
+from countersign_evidence.verification import CheckTimestamp
 
 PERIOD_SECONDS: Final = 10.0
 """How often witnesses are asked where no caller waits for them."""

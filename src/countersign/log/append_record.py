@@ -9,13 +9,13 @@ import msgspec
 from msgspec.structs import replace
 
 from countersign.clock import Clock, Entropy
-from countersign.evidence.canonical import Json
-from countersign.evidence.record import Draft, entropy_needed, make_records
 from countersign.ids import FACT, timed_id
 from countersign.instant import from_ns, rfc3339_ms
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.mode import Mode
 from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Place, Vault
+from countersign_evidence.canonical import Json
+from countersign_evidence.record import Draft, entropy_needed, make_records
 
 SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES
 """Random bytes that sealing the disclosures of one record takes."""

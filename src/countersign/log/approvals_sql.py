@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from countersign.db.rows import row
 from countersign.db.tables import log_approvals, log_proposals, log_rosters
-from countersign.evidence.approval import Roster, make_roster
+from countersign_evidence.approval import Roster, make_roster
 
 _NONE = Roster(0, ())
 

@@ -82,13 +82,13 @@ def chosen_authorities(connection: Connection) -> tuple[str, ...]:
 def timestamps_package() -> ModuleType:
     """What makes and checks time-stamps; InvalidConfiguration if the extra is not installed."""
     try:
-        from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
+        from countersign_evidence import timestamp_signer  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise InvalidConfiguration(
             "Time-stamps need the package rfc3161-client, which is not installed: pip install "
-            "'countersign-service[timestamps]'."
+            "'rfc3161-client>=1.0.9'."
         ) from error
-    return timestamps
+    return timestamp_signer
 
 
 async def choose_authorities(access: Access, names: Sequence[str]) -> None:

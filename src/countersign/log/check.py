@@ -13,12 +13,6 @@ from typing import Final, NamedTuple
 
 from countersign.db.engine import is_damage
 from countersign.errors import HeadUnavailable, InternalError, StorageUnavailable
-from countersign.evidence.checkpoint import parse_checkpoint
-from countersign.evidence.entry import log_entry
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Verifier, open_note
-from countersign.evidence.tiles import GrowingTree
-from countersign.evidence.tree import leaf_hash
 from countersign.log import logs_sql, tree_sql
 from countersign.log.check_records import check_records
 from countersign.log.fork_guard import guard
@@ -26,6 +20,12 @@ from countersign.log.head_files import checkpoint_of
 from countersign.log.model import Log, StoredCheckpoint
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
+from countersign_evidence.checkpoint import parse_checkpoint
+from countersign_evidence.entry import log_entry
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import Verifier, open_note
+from countersign_evidence.tiles import GrowingTree
+from countersign_evidence.tree import leaf_hash
 
 _PAGE: Final = 500
 

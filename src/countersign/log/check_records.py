@@ -18,12 +18,12 @@ from sqlalchemy.types import NullType
 
 from countersign.db.tables import disclosures, erasures, shred_keys
 from countersign.errors import DamagedValue
-from countersign.evidence.disclosure import b64url
 from countersign.instant import from_ms, rfc3339_ms
 from countersign.log.append_record import open_disclosures
 from countersign.log.record import RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
+from countersign_evidence.disclosure import b64url
 
 _PAGE: Final = 500
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import click
 
-from countersign.cli.support import command, confirm, say, say_if_local, show, with_room
+from countersign.cli.deployment import say_if_local, with_room
 from countersign.db.engine import is_damage
 from countersign.errors import InternalError, InvalidArgument, StorageUnavailable
-from countersign.evidence.errors import EvidenceError
 from countersign.instant import rfc3339
 from countersign.log import operate
 from countersign.log.anchor import LastAnchor
@@ -23,6 +22,8 @@ from countersign.log.key_commands import COMMANDS
 from countersign.log.model import WITNESS, LogState, PublishedHead
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
+from countersign_evidence.cli.support import command, confirm, say, show
+from countersign_evidence.errors import EvidenceError
 
 ALONE = (
     "only this deployment's own clock shows when its evidence existed, and anyone who has the "

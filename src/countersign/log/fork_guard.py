@@ -12,11 +12,11 @@ from sqlalchemy import Connection, Row, bindparam, delete, select
 
 from countersign.db.bulk import DriverStatement
 from countersign.db.tables import checkpoints, deployment, log_heads, log_keys, logs
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Verifier, open_note
 from countersign.log.head_files import checkpoint_of
 from countersign.log.model import Guarded
 from countersign.mode import Mode
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import Verifier, open_note
 
 SUSPENDED: Final = "sealing_suspended"
 """Name of the deployment's value that says why sealing waits for the operator."""

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from countersign.errors import HeadUnavailable
-from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import parse_note
 from countersign.log.model import PublishedHead
 from countersign.mode import Mode
-from countersign.private_file import sync
+from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.files import sync
+from countersign_evidence.note import parse_note
 
 
 def checkpoint_of(note: bytes) -> Checkpoint:

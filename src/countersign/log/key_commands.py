@@ -9,11 +9,8 @@ from typing import Any, Final
 
 import click
 
-from countersign.cli.support import Duration, asking, command, confirm, say, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument
-from countersign.evidence.approval import private_key, read_private_key, sign_proposal
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Signer, parse_note
 from countersign.instant import rfc3339
 from countersign.log import approvals_sql, rotation
 from countersign.log.keys import SEED_BYTES
@@ -22,6 +19,10 @@ from countersign.log.room import LogRoom
 from countersign.log.routes import key_history
 from countersign.mode import Mode
 from countersign.private_file import write_key_file
+from countersign_evidence.approval import private_key, read_private_key, sign_proposal
+from countersign_evidence.cli.support import Duration, asking, command, confirm, say, show
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import Signer, parse_note
 
 _MODES: Final = click.Choice([mode.value for mode in Mode])
 _FILE: Final = click.Path(path_type=Path)

@@ -17,18 +17,6 @@ from countersign.errors import (
     StorageUnavailable,
     TokenUnavailable,
 )
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.key_history import KeyHistory, check_history, sign_history
-from countersign.evidence.note import (
-    ED25519,
-    MLDSA_COSIGNATURE,
-    Signer,
-    Verifier,
-    open_note,
-    sign_checkpoint,
-)
-from countersign.evidence.tree import EMPTY_ROOT
 from countersign.instant import from_ns
 from countersign.log import logs_sql
 from countersign.log.model import Log, LogKey
@@ -38,6 +26,18 @@ from countersign.mode import Mode
 from countersign.vault.room import VaultRoom
 from countersign.vault.sealed_column import SealedColumn
 from countersign.vault.vault import DEPLOYMENT
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.key_history import KeyHistory, check_history, sign_history
+from countersign_evidence.note import (
+    ED25519,
+    MLDSA_COSIGNATURE,
+    Signer,
+    Verifier,
+    open_note,
+    sign_checkpoint,
+)
+from countersign_evidence.tree import EMPTY_ROOT
 
 SEED_BYTES: Final = 32
 TOKEN_ID_BYTES: Final = 16

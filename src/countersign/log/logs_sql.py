@@ -21,11 +21,11 @@ from sqlalchemy import (
 
 from countersign.db.rows import row, rows
 from countersign.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
-from countersign.evidence.policy import Policy
 from countersign.ids import made_at_ms
 from countersign.instant import from_ms
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, LogKey, StoredCheckpoint
 from countersign.mode import Mode
+from countersign_evidence.policy import Policy
 
 _RECENT_ANCHORS: Final = 10_000
 _LOGS: Final = (

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.note import Verifier
 from countersign.mode import Mode
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.note import Verifier
 
 AUDIT_SUBJECT: Final = "log"
 """What audit entries about the logs name as their subject."""

@@ -16,12 +16,6 @@ from sqlalchemy import Connection
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.errors import EvidenceRefused, InvalidArgument
-from countersign.evidence.canonical import Json
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import check_origin, entry_host
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import sign_checkpoint
-from countersign.evidence.tree import EMPTY_ROOT
 from countersign.host import is_wildcard
 from countersign.instant import from_ns
 from countersign.log import fork_guard, logs_sql
@@ -30,6 +24,12 @@ from countersign.log.model import AUDIT_SUBJECT, Log, LogKey, PublishedHead
 from countersign.log.record import NewRecord, RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
+from countersign_evidence.canonical import Json
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.entry import check_origin, entry_host
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import sign_checkpoint
+from countersign_evidence.tree import EMPTY_ROOT
 
 _EPOCH_DIGITS_MAX: Final = 9
 _SCHEME: Final = re.compile(r"https?://")

@@ -15,14 +15,14 @@ from typing import Final, NamedTuple
 from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.errors import InvalidArgument, InvalidConfiguration
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.key_history import KeyRange
-from countersign.evidence.note import COSIGNATURE, ED25519, Verifier, parse_note
-from countersign.evidence.policy import NONE, Policy, Witness, parse_policy
 from countersign.instant import from_ns
 from countersign.log import logs_sql
 from countersign.log.model import Log, LogKey
 from countersign.mode import Mode
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.key_history import KeyRange
+from countersign_evidence.note import COSIGNATURE, ED25519, Verifier, parse_note
+from countersign_evidence.policy import NONE, Policy, Witness, parse_policy
 
 _NO_WITNESSES: Final = b"quorum none\n"
 

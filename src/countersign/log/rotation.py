@@ -17,18 +17,6 @@ from sqlalchemy import Connection
 
 from countersign.access.audit import AuditAction, write_audit
 from countersign.errors import EvidenceRefused, InvalidArgument
-from countersign.evidence.approval import (
-    ROTATE,
-    SET_APPROVERS,
-    Proposal,
-    Roster,
-    check_approvals,
-    make_roster,
-    parse_proposal,
-)
-from countersign.evidence.canonical import Json
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note
 from countersign.ids import timed_id
 from countersign.instant import from_ns, rfc3339_ms
 from countersign.log import approvals_sql, logs_sql
@@ -38,6 +26,18 @@ from countersign.log.operate import log_in_use
 from countersign.log.record import RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
+from countersign_evidence.approval import (
+    ROTATE,
+    SET_APPROVERS,
+    Proposal,
+    Roster,
+    check_approvals,
+    make_roster,
+    parse_proposal,
+)
+from countersign_evidence.canonical import Json
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note
 
 OVERLAP: Final = timedelta(days=7)
 """How long the old key still signs together with its successor."""

@@ -9,10 +9,6 @@ import msgspec
 from msgspec import Meta
 
 from countersign.errors import InvalidRequest, NotFound, Overloaded, StorageUnavailable
-from countersign.evidence.entry import entries_of
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.key_history import KeyHistory
-from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
 from countersign.http.reply import JSON, Call, Header, Reply, etag_of, tagged
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import Request
@@ -21,6 +17,10 @@ from countersign.log.model import Log
 from countersign.log.record import RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
+from countersign_evidence.entry import entries_of
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.key_history import KeyHistory
+from countersign_evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
 
 _LOG: Final = re.compile(r"(test|live)/([1-9][0-9]{0,8})/(checkpoint|epoch|keys|tile/.{1,200})\Z")
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")

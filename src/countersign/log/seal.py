@@ -13,10 +13,6 @@ import structlog
 from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.errors import EvidencePending, HeadUnavailable, NotFound, StorageUnavailable
-from countersign.evidence.checkpoint import parse_checkpoint
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Verifier, open_note
-from countersign.evidence.policy import Policy
 from countersign.log import logs_sql, tree_sql
 from countersign.log.fork_guard import guard
 from countersign.log.head_files import HeadFiles, checkpoint_of
@@ -28,6 +24,10 @@ from countersign.loops import forever
 from countersign.mode import Mode
 from countersign.patience import patiently
 from countersign.snapshot import SharedQuestion
+from countersign_evidence.checkpoint import parse_checkpoint
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import Verifier, open_note
+from countersign_evidence.policy import Policy
 
 PERIOD_SECONDS: Final = 0.25
 """How long a record waits for its entry at most, where it is not sealed in its own transaction."""

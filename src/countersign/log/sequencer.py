@@ -22,18 +22,18 @@ from countersign.db.bulk import BulkInsert, DriverStatement
 from countersign.db.tables import checkpoints, log_entries, log_tiles
 from countersign.errors import CountersignError, SealingSuspended, TokenUnavailable
 from countersign.events.sql import write_sealed_events
-from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import entries_of, origin_mode
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import ED25519, Signer, sign_checkpoint
-from countersign.evidence.tiles import HEIGHT, WIDTH, GrowingTree
-from countersign.evidence.tree import leaf_hash
 from countersign.instant import from_ms, rfc3339_ms
 from countersign.log.fork_guard import suspended_by_operator, why_not
 from countersign.log.head_files import HeadFiles
 from countersign.log.record import NewRecord
 from countersign.log.tree_sql import tile_roots
 from countersign.mode import Mode
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.entry import entries_of, origin_mode
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import ED25519, Signer, sign_checkpoint
+from countersign_evidence.tiles import HEIGHT, WIDTH, GrowingTree
+from countersign_evidence.tree import leaf_hash
 
 BATCH_MAX: Final = 10_000
 BATCH_MIN: Final = 64

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from countersign.config import Settings
 from countersign.errors import InvalidConfiguration, TokenUnavailable
-from countersign.evidence.note import ED25519, Signer, Verifier
+from countersign_evidence.note import ED25519, Signer, Verifier
 
 CALL_SECONDS: Final = 5.0
 """How long a call may take; what it was about waits then."""
@@ -175,6 +175,6 @@ def configured_token(settings: Settings) -> Token | None:
     except ImportError:
         raise InvalidConfiguration(
             "COUNTERSIGN_PKCS11_MODULE needs the package python-pkcs11: "
-            "pip install 'countersign-service[pkcs11]'."
+            "pip install 'python-pkcs11>=0.9'."
         ) from None
     return Token(module, label, pin)

@@ -9,10 +9,10 @@ from sqlalchemy import Connection, case, select, type_coerce
 from sqlalchemy.types import NullType
 
 from countersign.db.tables import deployment_records, log_entries, log_tiles, logs, records
-from countersign.evidence.entry import entries_of
-from countersign.evidence.tiles import HEIGHT, TileId, TileReader
-from countersign.evidence.tree import consistency_path, inclusion_path, leaf_hash
 from countersign.log.record import Sealed
+from countersign_evidence.entry import entries_of
+from countersign_evidence.tiles import HEIGHT, TileId, TileReader
+from countersign_evidence.tree import consistency_path, inclusion_path, leaf_hash
 
 _TILE: Final = log_tiles.c
 _SURPLUS_MAX: Final = 100

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from countersign.cli.support import command, confirm, say, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.errors import InvalidNoticeFile, UnknownNotice
 from countersign.http.body import parse_body
 from countersign.instant import rfc3339
@@ -34,6 +34,7 @@ from countersign.notices.requirements import Requirements, requirements_of
 from countersign.notices.room import Notices
 from countersign.notices.rule import Cart
 from countersign.snapshot import STALENESS_SECONDS
+from countersign_evidence.cli.support import command, confirm, say, show
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _GAP_CLOSED: Final = click.option(

@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 
 from countersign.errors import NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
-from countersign.evidence.canonical import canonical_json
 from countersign.mode import Mode
 from countersign.notices.obligations import Following, following
 from countersign.notices.rule import AppliesTo
+from countersign_evidence.canonical import canonical_json
 
 
 class Bullet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

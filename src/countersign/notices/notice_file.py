@@ -10,12 +10,12 @@ from typing import Any, Final
 import msgspec
 
 from countersign.errors import InvalidNoticeFile
-from countersign.evidence.canonical import checked_canonical_json
-from countersign.evidence.errors import EvidenceError
 from countersign.notices.model import Bullet, NoticeContent
 from countersign.notices.rule import AppliesTo, RequiredCheck
 from countersign.notices.visible_text import is_blank
 from countersign.notices.zip_areas import STATES
+from countersign_evidence.canonical import checked_canonical_json
+from countersign_evidence.errors import EvidenceError
 
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")

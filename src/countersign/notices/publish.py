@@ -22,7 +22,6 @@ from countersign.errors import (
     UnknownNotice,
 )
 from countersign.events.sql import write_notice_events
-from countersign.evidence.canonical import Json
 from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.log.record import RecordType
@@ -57,6 +56,7 @@ from countersign.notices.registry import (
 )
 from countersign.notices.room import Notices
 from countersign.notices.rule import AppliesTo
+from countersign_evidence.canonical import Json
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\.[^\s]+\Z")
 _SOURCE: Final = "file"

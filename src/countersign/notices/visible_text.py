@@ -1,6 +1,6 @@
 """What counts as blank: text of which nothing can be seen."""
 
-from countersign.offline import verify as rules
+from countersign_evidence.offline import verify as rules
 
 
 def is_blank(text: str) -> bool:

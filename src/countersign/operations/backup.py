@@ -22,7 +22,7 @@ from countersign.errors import BackupFailed, NotInitialised
 from countersign.log.fork_guard import SUSPENDED
 from countersign.mode import Mode
 from countersign.privacy.erase import ERASURE_DUE, KEYS_MISSING
-from countersign.private_file import sync
+from countersign_evidence.files import sync
 
 DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"

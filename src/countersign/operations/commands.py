@@ -9,7 +9,6 @@ from typing import Final
 
 import click
 
-from countersign.cli.support import command, confirm, say, show
 from countersign.config import load_settings
 from countersign.db.engine import database_url
 from countersign.lock import only_server
@@ -17,6 +16,7 @@ from countersign.operations.backup import KeysAge, Restored, back_up
 from countersign.operations.backup import restore as restore_backup
 from countersign.operations.serving_role import grant
 from countersign.operations.serving_role import grants as serving_role_grants
+from countersign_evidence.cli.support import command, confirm, say, show
 
 _WARNINGS: Final = {
     KeysAge.SAME: (

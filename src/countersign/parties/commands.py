@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from countersign.access.account import find_account
-from countersign.cli.support import command, field_lines, say, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
@@ -22,6 +22,7 @@ from countersign.parties.describe import (
     state_capture_process,
 )
 from countersign.parties.model import DEPLOYMENT, STATEMENT_LENGTH_MAX, Particulars, PartyType
+from countersign_evidence.cli.support import command, field_lines, say, show
 
 F = TypeVar("F", bound=Callable[..., Any])
 _STATED: Final = {

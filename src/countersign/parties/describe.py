@@ -12,12 +12,12 @@ from sqlalchemy import Connection
 from countersign.access.account import Account
 from countersign.access.audit import AuditAction, write_audit
 from countersign.errors import InvalidArgument
-from countersign.evidence.canonical import Json
 from countersign.log.record import RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 from countersign.parties.model import DEPLOYMENT, Particulars, PartyType, checked_statement
 from countersign.parties.sql import PartyRecord, put_in_force, record_in_force
+from countersign_evidence.canonical import Json
 
 _NOTHING: Final = Particulars()
 

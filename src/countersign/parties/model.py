@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from countersign.errors import InvalidArgument
-from countersign.evidence.canonical import Json
-from countersign.evidence.record import PARTIES_VERSION
+from countersign_evidence.canonical import Json
+from countersign_evidence.record import PARTIES_VERSION
 
 DEPLOYMENT: Final = "deployment"
 """The scope of the operator's records; that of the others is their account."""

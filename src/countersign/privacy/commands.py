@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from countersign.cli.support import command, confirm, say, show, show_all, with_room
+from countersign.cli.deployment import with_room
 from countersign.config import load_settings
 from countersign.errors import OnHold
 from countersign.instant import rfc3339
@@ -24,6 +24,7 @@ from countersign.privacy.requests import (
 )
 from countersign.privacy.retention import list_due
 from countersign.privacy.room import Privacy
+from countersign_evidence.cli.support import command, confirm, say, show, show_all
 
 _PROGRESS_EVERY = 100
 

@@ -15,13 +15,13 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.db.rows import rows
 from countersign.db.tables import accounts, buyers, disclosures, legal_holds, records, verifications
 from countersign.errors import InvalidArgument, UnknownSubject
-from countersign.evidence.record import CBID_FIELD
 from countersign.ids import BUYER, timed_id
 from countersign.instant import from_ns
 from countersign.privacy.erase_sql import chunks
 from countersign.privacy.model import Hold
 from countersign.privacy.person_sql import identifiers_of
 from countersign.privacy.room import Privacy
+from countersign_evidence.record import CBID_FIELD
 
 _HOLDS_LOCK: Final = 0x636F756E68
 

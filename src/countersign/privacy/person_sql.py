@@ -18,7 +18,7 @@ from countersign.db.tables import (
     shred_keys,
     started_checks,
 )
-from countersign.evidence.record import CBID_FIELD
+from countersign_evidence.record import CBID_FIELD
 
 
 class Person(NamedTuple):

@@ -20,7 +20,6 @@ from countersign.buyers.started import REMEMBERED as PROVIDER
 from countersign.buyers.started import Check, judge, judge_known
 from countersign.db.tables import remembered_uses, verifications
 from countersign.errors import CheckoutSessionClosed
-from countersign.evidence.canonical import Json
 from countersign.ids import VERIFICATION, timed_id
 from countersign.instant import from_ns
 from countersign.log.append_record import account_fact
@@ -30,6 +29,7 @@ from countersign.parties.model import Bound
 from countersign.parties.sql import bound_now
 from countersign.remembered.model import KnownBy
 from countersign.remembered.room import Remembered
+from countersign_evidence.canonical import Json
 
 _USE: Final = "use"
 

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from countersign.evidence.process import Binding
 from countersign.mode import Mode
+from countersign_evidence.process import Binding
 
 COOKIE_KEPT: Final = timedelta(days=90)
 PASSKEY_KEPT: Final = timedelta(days=400)

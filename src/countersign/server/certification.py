@@ -16,12 +16,12 @@ from string import Template
 from typing import Any, Final, NamedTuple
 
 from countersign import __version__
-from countersign.cli.support import printable
-from countersign.evidence.checkpoint import cosigned_at
-from countersign.evidence.contents import BOUND
-from countersign.evidence.dossier import Dossier, DossierRecord
-from countersign.evidence.record import ACKNOWLEDGMENT
 from countersign.instant import parse_rfc3339, rfc3339, rfc3339_ms
+from countersign_evidence.checkpoint import cosigned_at
+from countersign_evidence.cli.support import printable
+from countersign_evidence.contents import BOUND
+from countersign_evidence.dossier import Dossier, DossierRecord
+from countersign_evidence.record import ACKNOWLEDGMENT
 
 KINDS: Final = ("902-11", "902-13", "902-14", "ca-1552", "ca-1553", "ca-1561")
 DESCRIPTION: Final = "docs/system-description.md"

@@ -13,14 +13,11 @@ from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of
 from countersign.acknowledgments.find import stored
 from countersign.acknowledgments.model import NO_FIELD
 from countersign.acknowledgments.room import Acknowledgments
-from countersign.cli.support import command, say, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.orders_sql import find_order_owner
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import InvalidArgument, UnknownSubject
-from countersign.evidence.bundle import BUNDLE_BYTES_MAX, contents_of, read_container
-from countersign.evidence.proof import parse_proof
-from countersign.evidence.verification import Verdict, dossier_of, verify_file
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.log import logs_sql
 from countersign.mode import Mode
@@ -31,6 +28,10 @@ from countersign.server.certification import (
     ExhibitRecord,
     draft,
 )
+from countersign_evidence.bundle import BUNDLE_BYTES_MAX, contents_of, read_container
+from countersign_evidence.cli.support import command, say, show
+from countersign_evidence.proof import parse_proof
+from countersign_evidence.verification import Verdict, dossier_of, verify_file
 
 
 @click.command()

@@ -20,11 +20,10 @@ from countersign.bootstrap import (
     initialise,
     open_deployment,
 )
-from countersign.cli.support import command, say, say_if_local, show
+from countersign.cli.deployment import say_if_local
 from countersign.config import Settings, load_settings, unknown_variables
 from countersign.db.engine import database_url, is_embedded
 from countersign.errors import InvalidConfiguration, NotInitialised, UnknownAccount
-from countersign.evidence.entry import entry_host
 from countersign.host import is_loopback
 from countersign.instant import from_ns
 from countersign.lock import only_server
@@ -36,6 +35,8 @@ from countersign.operations import serving_role
 from countersign.private_file import loose_mode
 from countersign.server.listen import refuse_taken
 from countersign.vault.key_file import key_file
+from countersign_evidence.cli.support import command, say, show
+from countersign_evidence.entry import entry_host
 
 _DEMO_ACCOUNT = "demo"
 

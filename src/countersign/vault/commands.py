@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from countersign.access.audit import AuditAction
-from countersign.cli.support import asking, command, say, show, with_room
+from countersign.cli.deployment import with_room
 from countersign.vault.data_keys_sql import counts, noted_copies
 from countersign.vault.key_file import rewrap, rotate_key_encryption
 from countersign.vault.room import VaultRoom
+from countersign_evidence.cli.support import asking, command, say, show
 
 _VAULT = "vault"
 

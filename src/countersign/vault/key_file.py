@@ -18,8 +18,7 @@ from sqlalchemy import URL
 from countersign.clock import Entropy
 from countersign.db import schema
 from countersign.errors import InvalidArgument, KeyRotationFailed
-from countersign.lock import locked
-from countersign.private_file import replace_file, write_key_file
+from countersign.private_file import write_key_file
 from countersign.vault import data_keys_sql
 from countersign.vault.key_encryption import (
     KEY_BYTES,
@@ -30,6 +29,7 @@ from countersign.vault.key_encryption import (
     parse_keys,
 )
 from countersign.vault.room import VaultRoom
+from countersign_evidence.files import locked, replace_file
 
 _VALUE: Final = "vault"
 _CHUNK: Final = 200

@@ -16,13 +16,13 @@ from typing import Any, Final
 import click
 import httpx2
 
-from countersign.cli.support import command, say, show
 from countersign.config import load_settings
 from countersign.errors import InvalidArgument
 from countersign.events.model import EventType
 from countersign.instant import rfc3339
 from countersign.webhooks.model import parse_target
 from countersign.webhooks.signature import SECRET_BYTES, PrivateKey, SharedSecret, SigningKey, sign
+from countersign_evidence.cli.support import command, say, show
 
 _POLL_SECONDS: Final = 1.0
 _FORWARD_SECONDS_MAX: Final = 30.0

@@ -9,8 +9,8 @@ from typing import Any
 import click
 import httpx2
 
-from countersign.cli.support import command, json_text, say, show
 from countersign.errors import AddressInUse, InvalidArgument
+from countersign_evidence.cli.support import command, json_text, say, show
 from countersign_simulators.base import Session, Simulator
 from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.server import serve

@@ -1,0 +1,165 @@
+"""Alarms: what somebody who watches a log found, in one file that others can check.
+
+An alarm is proved if the log's own signatures contradict each other, or what its entries may be. It
+is an observation if it rests on the word of its writer that this is what was served.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
+from countersign_evidence.encoding import read_hash, strict_base64
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import parse_note
+
+VERSION: Final = 1
+ALARM_BYTES_MAX: Final = 32_000_000
+EPOCH_RECORD: Final = "epoch"
+"""The name, below the address of a log, of the record with which it begins."""
+ENTRY: Final = "entry"
+"""The name under which an alarm holds one entry."""
+RECEIPT: Final = "receipt"
+"""The name under which an alarm holds a receipt."""
+KEY_HISTORY: Final = "keys"
+"""The name, below the address of a log, of the history of its keys."""
+
+
+class AlarmKind(StrEnum):
+    """What is wrong with the log."""
+
+    FORK = "fork"
+    """Two signed checkpoints that are not of one tree."""
+    SHRINK = "shrink"
+    """A smaller checkpoint was served than before."""
+    UNBACKED = "unbacked"
+    """Tiles or entries were served that are not those of the signed checkpoint."""
+    GAP = "gap"
+    """Tiles or entries of a signed checkpoint were not served."""
+    ENTRY = "entry"
+    """The log holds something that is not an entry of it."""
+    KEY = "key"
+    """A checkpoint in the log's name has no good signature by its keys."""
+    QUORUM = "quorum"
+    """Too few witnesses of the policy cosigned what was served."""
+    EPOCH = "epoch"
+    """The log that follows does not cite what this one had published."""
+    SUPPRESSED = "suppressed"
+    """The log has not got a record that it had promised to have by now."""
+    REPLACED = "replaced"
+    """The address serves another log than before."""
+    SILENCE = "silence"
+    """For too long there was no response that can be used, or no growth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An alarm, not checked. Which members are used depends on its kind (spec section 20)."""
+
+    kind: AlarmKind
+    url: str
+    observed_at: str
+    message: str
+    checkpoints: tuple[bytes, ...] = ()
+    before: tuple[bytes, ...] = ()
+    """Of a fork: subtrees of the smaller tree, as the larger one has them."""
+    after: tuple[bytes, ...] = ()
+    """Of a fork: the subtrees that make up the rest of the larger tree."""
+    index: int | None = None
+    path: tuple[bytes, ...] = ()
+    """From the entry with this index to the root of the last checkpoint."""
+    resources: Mapping[str, bytes | None] = field(default_factory=dict)
+    """What was served below the address of the log, by path; None: it was not found."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    v: int
+    alarm: str
+    url: str
+    observed_at: str
+    message: str
+    checkpoints: list[str]
+    before: list[str]
+    after: list[str]
+    index: int | None
+    path: list[str]
+    resources: dict[str, str | None] = field(default_factory=dict)
+
+
+_decode: Final = msgspec.json.Decoder(_File).decode
+
+
+def format_alarm(alarm: Alarm) -> bytes:
+    """The file of an alarm: canonical JSON."""
+    found: dict[str, Any] = {
+        "v": VERSION,
+        "alarm": alarm.kind.value,
+        "url": alarm.url,
+        "observed_at": alarm.observed_at,
+        "message": alarm.message,
+        "checkpoints": [note.decode() for note in alarm.checkpoints],
+        "before": [_text(hash_) for hash_ in alarm.before],
+        "after": [_text(hash_) for hash_ in alarm.after],
+        "index": alarm.index,
+        "path": [_text(hash_) for hash_ in alarm.path],
+        "resources": {
+            name: None if body is None else _text(body) for name, body in alarm.resources.items()
+        },
+    }
+    return canonical_json(found)
+
+
+def parse_alarm(data: bytes) -> Alarm:
+    """Read the file of an alarm. Raises EvidenceError if it has not the one form."""
+    if len(data) > ALARM_BYTES_MAX:
+        raise EvidenceError(f"an alarm has at most {ALARM_BYTES_MAX} bytes")
+    try:
+        file = _decode(data)
+        kind = AlarmKind(file.alarm)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise EvidenceError("not the file of an alarm, or of a kind that is not known") from error
+    if file.v != VERSION:
+        raise EvidenceError(f"the version of the alarm is {file.v}, not {VERSION}")
+    alarm = Alarm(
+        kind=kind,
+        url=file.url,
+        observed_at=file.observed_at,
+        message=file.message,
+        checkpoints=tuple(note.encode() for note in file.checkpoints),
+        before=tuple(map(read_hash, file.before)),
+        after=tuple(map(read_hash, file.after)),
+        index=file.index,
+        path=tuple(map(read_hash, file.path)),
+        resources={
+            name: None if body is None else strict_base64(body)
+            for name, body in file.resources.items()
+        },
+    )
+    if format_alarm(alarm) != data:
+        raise EvidenceError("the file of the alarm is not canonical JSON")
+    return alarm
+
+
+def of_log(origin: str) -> str:
+    """The name under which an alarm holds the history of a log's keys that its writer knew."""
+    return f"{KEY_HISTORY}/{origin}"
+
+
+def is_history(name: str) -> bool:
+    """Whether this is the name of a history of keys in an alarm."""
+    return name.partition("/")[0] == KEY_HISTORY
+
+
+def said_by(note: bytes) -> Checkpoint:
+    """What a signed checkpoint says; no signature is looked at."""
+    return parse_checkpoint(parse_note(note).text)
+
+
+def _text(data: bytes) -> str:
+    return b64encode(data).decode("ascii")

@@ -1,0 +1,370 @@
+"""Check the file of an alarm against a policy: does it show what it says, and by whose word."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from countersign_evidence.alarm import (
+    ENTRY,
+    EPOCH_RECORD,
+    KEY_HISTORY,
+    RECEIPT,
+    Alarm,
+    AlarmKind,
+    is_history,
+    of_log,
+    parse_alarm,
+    said_by,
+)
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.entry import (
+    entry_form,
+    entry_host,
+    is_next,
+    is_same_service,
+    log_entry,
+    origin_mode,
+)
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.instant import rfc3339
+from countersign_evidence.key_history import check_checkpoint, follows, keys_for
+from countersign_evidence.policy import (
+    CheckedCheckpoint,
+    NoQuorum,
+    NotCheckable,
+    Policy,
+    UnnamedKey,
+)
+from countersign_evidence.receipt import check_receipt
+from countersign_evidence.tiles import TileId, TileReader, parse_tile_path, tile_nodes
+from countersign_evidence.tree import (
+    Node,
+    cover,
+    fold,
+    leaf_hash,
+    root_over,
+    subtrees,
+    verify_inclusion,
+)
+
+
+class Shown(StrEnum):
+    """What the file of an alarm came to."""
+
+    PROVED = "proved"
+    """The log's own signatures show it."""
+    OBSERVED = "observed"
+    """The file agrees with itself; that this was served is the word of its writer."""
+    UNCHECKED = "unchecked"
+    """It depends on a signature of a kind that this reader cannot check."""
+    FAILED = "failed"
+    """It does not show what it says."""
+
+
+class Judged(NamedTuple):
+    """An alarm after its check: what it came to, why in words, and the alarm if it is readable."""
+
+    shown: Shown
+    message: str
+    alarm: Alarm | None = None
+
+    @property
+    def origins(self) -> list[str]:
+        """The logs that its checkpoints name; no signature is looked at."""
+        found = []
+        for note in self.alarm.checkpoints if self.alarm else ():
+            with suppress(EvidenceError):
+                found.append(said_by(note).origin)
+        return [*dict.fromkeys(found)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trust:
+    """Whose signatures count: those of the policy, and of histories that its keys signed."""
+
+    policy: Policy
+    histories: tuple[bytes, ...]
+
+    def checked(self, note: bytes) -> CheckedCheckpoint:
+        """A checkpoint that a log signed. Raises EvidenceError."""
+        return check_checkpoint(note, self.policy, self.histories)
+
+    def said(self, note: bytes) -> Checkpoint:
+        """What one of the log's keys signed. Raises EvidenceError.
+
+        A wrong line next to it takes nothing from an accusation: anyone can append one.
+        """
+        said = said_by(note)
+        for key in keys_for(self.policy, said.origin, said.size, self.histories):
+            with suppress(EvidenceError):
+                return (
+                    replace(self.policy, logs=(key,), witnesses=()).check_signature(note).checkpoint
+                )
+        return self.checked(note).checkpoint
+
+
+def check_alarm(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) -> Judged:
+    """Check the file of an alarm, also by the histories of keys of its logs, and those in the file.
+
+    Never raises, whatever the bytes are.
+    """
+    alarm = None
+    try:
+        alarm = parse_alarm(data)
+        # The reader's own ones first: those in the file have to go on from them. In it, what its
+        # writer knew stands before what was served.
+        names = dict.fromkeys([*(of_log(log.name) for log in policy.logs), KEY_HISTORY])
+        held = [body for body in map(alarm.resources.get, names) if body is not None]
+        known = _Trust(policy, (*histories, *held))
+        return Judged(*_CHECKS[alarm.kind](alarm, known), alarm)
+    except UnnamedKey as error:
+        said = f"{error}; another key did, which no history of keys shows to be the log's"
+        return Judged(Shown.UNCHECKED, said, alarm)
+    except NotCheckable as error:
+        return Judged(Shown.UNCHECKED, str(error), alarm)
+    except EvidenceError as error:
+        return Judged(Shown.FAILED, str(error), alarm)
+
+
+def contradiction(checkpoint: Checkpoint, resources: Mapping[str, bytes | None]) -> str | None:
+    """What keeps these tiles and entries from all being in the tree of the checkpoint, if anything.
+
+    Two of them may disagree about a hash; one may not be what stands at its path; the tiles at the
+    right edge, if they are all there, may lead to another root.
+    """
+    known: dict[Node, tuple[bytes, str]] = {}
+    host = entry_host(checkpoint.origin)
+    for path, body in resources.items():
+        if body is None:
+            continue
+        try:
+            nodes = tile_nodes(path, body, host)
+        except EvidenceError as error:
+            return f"tile/{path} {error}"
+        for node, hash_ in nodes:
+            other, where = known.setdefault(node, (hash_, path))
+            if other != hash_:
+                return f"tile/{path} and tile/{where} contradict each other"
+
+    def read(tiles: Sequence[TileId]) -> list[bytes]:
+        return [resources.get(tile.path) or b"" for tile in tiles]
+
+    try:
+        root = fold(TileReader(read, checkpoint.size)(cover(0, checkpoint.size)))
+    except EvidenceError:
+        return None  # not all of the edge is there
+    return None if root == checkpoint.root else "the tiles lead to another root than the signed one"
+
+
+def forked(
+    old: Checkpoint, new: Checkpoint, before: tuple[bytes, ...], after: tuple[bytes, ...]
+) -> str | None:
+    """How two checkpoints of one log contradict each other, by subtrees of the larger tree.
+
+    None: they do not. Raises EvidenceError if the subtrees are not those of the larger one.
+    """
+    if old.size == new.size:
+        return None if old.root == new.root else f"two roots for the size {old.size}"
+    nodes = subtrees(0, old.size), subtrees(old.size, new.size)
+    if (len(before), len(after)) != (len(nodes[0]), len(nodes[1])):
+        raise EvidenceError("the subtrees are not as many as the two sizes need")
+    if root_over([*nodes[0], *nodes[1]], [*before, *after]) != new.root:
+        raise EvidenceError("the subtrees do not lead to the root of the larger checkpoint")
+    if fold(before) == old.root:
+        return None
+    return (
+        f"the signed tree of {new.size} does not begin with the signed tree of {old.size}: what "
+        "was there before was changed"
+    )
+
+
+def dropped(kept: Checkpoint, record: bytes) -> str | None:
+    """How the record with which the next log begins leaves out a checkpoint; None: it does not."""
+    try:
+        said = msgspec.json.decode(record, type=_Epoch)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EvidenceError("not the record of an epoch") from error
+    cited = []
+    if said.previous_log == kept.origin:
+        cited.append((said.previous_size, said.previous_root))
+    if said.previous_published is not None:
+        published = said_by(said.previous_published.encode())
+        if published.origin == kept.origin:
+            cited.append((published.size, published.root.hex()))
+    if not cited:
+        return f"it does not continue {kept.origin}, but {said.previous_log}"
+    if kept.size > max(size for size, _ in cited):
+        return f"it cites {max(cited)[0]} entries of {kept.origin}, which had signed {kept.size}"
+    if any(size == kept.size and root != kept.root.hex() for size, root in cited):
+        return f"it cites another root for the size {kept.size} of {kept.origin}"
+    return None
+
+
+class _Epoch(msgspec.Struct, tag_field="type", tag=EPOCH_RECORD):
+    previous_log: str
+    previous_size: int
+    previous_root: str
+    previous_published: str | None
+
+
+def _fork(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    old, new = sorted(_signed(alarm, known, 2), key=lambda checkpoint: checkpoint.size)
+    _same_log(old, new)
+    return Shown.PROVED, _found(forked(old, new, alarm.before, alarm.after))
+
+
+def _shrink(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    kept, served = _signed(alarm, known, 2)
+    _same_log(kept, served)
+    if served.size >= kept.size:
+        raise EvidenceError("the second checkpoint is not smaller than the first")
+    return Shown.OBSERVED, f"after {kept.size} entries, {served.size} were served"
+
+
+def _unbacked(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (checkpoint,) = _signed(alarm, known, 1)
+    return Shown.OBSERVED, _found(contradiction(checkpoint, _served(alarm)))
+
+
+def _gap(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (checkpoint,) = _signed(alarm, known, 1)
+    missing = [path for path, body in _served(alarm).items() if body is None]
+    for path in missing:
+        level, index, width = parse_tile_path(path)
+        nodes = checkpoint.size >> (0 if level == "entries" else 8 * level)
+        if index * 256 + width > nodes:
+            raise EvidenceError(f"tile/{path} is not part of the checkpoint")
+    if not missing:
+        raise EvidenceError("nothing is missing")
+    return Shown.OBSERVED, f"not served: {', '.join(f'tile/{path}' for path in missing)}"
+
+
+def _entry(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (checkpoint,) = _signed(alarm, known, 1)
+    entry = alarm.resources.get(ENTRY) or b""
+    verify_inclusion(_index(alarm), checkpoint.size, leaf_hash(entry), alarm.path, checkpoint.root)
+    if re.fullmatch(entry_form(entry_host(checkpoint.origin)), entry):
+        raise EvidenceError("the entry has the right form")
+    return Shown.PROVED, f"entry {alarm.index} is not of the form of this log's entries"
+
+
+def _key(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (note,) = _notes(alarm, 1)
+    origin = said_by(note).origin
+    if origin not in {log.name for log in known.policy.logs}:
+        raise EvidenceError(f"the policy names no log {origin}")
+    try:
+        known.checked(note)
+    except NotCheckable:
+        raise
+    except EvidenceError as error:
+        is_unnamed = isinstance(error, UnnamedKey)
+        if is_unnamed and not (KEY_HISTORY in alarm.resources and follows(known.policy, origin)):
+            raise  # perhaps the log has named this key
+        return Shown.OBSERVED, str(error)
+    raise EvidenceError("the checkpoint is signed by a key of the log")
+
+
+def _quorum(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (note,) = _notes(alarm, 1)
+    try:
+        known.policy.check_quorum(known.checked(note))
+    except NoQuorum as error:
+        return Shown.OBSERVED, str(error)
+    raise EvidenceError("the quorum of the policy is met")
+
+
+def _epoch(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    kept, new = _signed(alarm, known, 2)
+    if not is_next(new.origin, kept.origin):
+        raise EvidenceError(f"{new.origin} is not the epoch that follows {kept.origin}")
+    record = alarm.resources.get(EPOCH_RECORD)
+    if record is None:
+        return Shown.OBSERVED, f"{new.origin} does not show the record with which it begins"
+    leaf = leaf_hash(log_entry(new.origin, sha256(record).digest()))
+    if alarm.index != 0:
+        raise EvidenceError("the record of an epoch is the first entry")
+    verify_inclusion(0, new.size, leaf, alarm.path, new.root)
+    found = f"{new.origin}: {_found(dropped(kept, record))}"
+    if not is_same_service(new.origin, kept.origin):
+        # The policy may name the logs of two operators: no signature says that one is the other's.
+        return Shown.OBSERVED, f"{found}; that it follows that log is the word of the writer"
+    return Shown.PROVED, found
+
+
+def _suppressed(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (last,) = _signed(alarm, known, 1)
+    receipt = alarm.resources.get(RECEIPT) or b""
+    promise = check_receipt(receipt, known.policy, known.histories)
+    if origin_mode(promise.origin) != origin_mode(last.origin):
+        raise EvidenceError("receipt and checkpoint are of logs of two modes")
+    return Shown.OBSERVED, (
+        f"{promise.origin} promised to have the record {promise.digest.hex()} by "
+        f"{rfc3339(promise.sealed_by)}; that it is not among the {last.size} entries can be "
+        "checked by reading them"
+    )
+
+
+def _replaced(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    kept, served = _signed(alarm, known, 2)
+    if kept.origin == served.origin:
+        raise EvidenceError("both checkpoints are of one log")
+    return Shown.OBSERVED, f"the address of {kept.origin} served {served.origin}"
+
+
+def _silence(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
+    (last,) = _signed(alarm, known, 1)
+    return Shown.OBSERVED, f"nothing after the checkpoint of {last.size}: {alarm.message}"
+
+
+_CHECKS: Final[Mapping[AlarmKind, Callable[[Alarm, _Trust], tuple[Shown, str]]]] = {
+    AlarmKind.FORK: _fork,
+    AlarmKind.SHRINK: _shrink,
+    AlarmKind.UNBACKED: _unbacked,
+    AlarmKind.GAP: _gap,
+    AlarmKind.ENTRY: _entry,
+    AlarmKind.KEY: _key,
+    AlarmKind.QUORUM: _quorum,
+    AlarmKind.EPOCH: _epoch,
+    AlarmKind.SUPPRESSED: _suppressed,
+    AlarmKind.REPLACED: _replaced,
+    AlarmKind.SILENCE: _silence,
+}
+
+
+def _notes(alarm: Alarm, count: int) -> tuple[bytes, ...]:
+    if len(alarm.checkpoints) != count:
+        raise EvidenceError(f"such an alarm has {count} checkpoints")
+    return alarm.checkpoints
+
+
+def _signed(alarm: Alarm, known: _Trust, count: int) -> list[Checkpoint]:
+    return [known.said(note) for note in _notes(alarm, count)]
+
+
+def _served(alarm: Alarm) -> dict[str, bytes | None]:
+    """The tiles and bundles of entries in it."""
+    return {name: body for name, body in alarm.resources.items() if not is_history(name)}
+
+
+def _same_log(one: Checkpoint, other: Checkpoint) -> None:
+    if one.origin != other.origin:
+        raise EvidenceError("the checkpoints are of two logs")
+
+
+def _found(what: str | None) -> str:
+    if what is None:
+        raise EvidenceError("there is no contradiction")
+    return what
+
+
+def _index(alarm: Alarm) -> int:
+    if alarm.index is None:
+        raise EvidenceError("the alarm names no entry")
+    return alarm.index

@@ -1,0 +1,59 @@
+"""Files that commands write, whole or not at all; and the policies that they are given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from countersign_evidence.errors import EvidenceError, InvalidArgument
+from countersign_evidence.note import NOTE_BYTES_MAX
+from countersign_evidence.policy import POLICY_BYTES_MAX, Policy, parse_policy
+
+
+def read_policy(file: Path) -> Policy:
+    """The policy in a file. Raises InvalidArgument if it is none."""
+    try:
+        with file.open("rb") as opened:
+            # One byte more than is taken is enough to refuse it.
+            return parse_policy(opened.read(POLICY_BYTES_MAX + 1), any_kind=True)
+    except OSError as error:
+        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
+    except EvidenceError as error:
+        raise InvalidArgument(f"{file} is not a policy: {error}.") from error
+
+
+def read_histories(file: Path | None) -> Sequence[bytes]:
+    """The history of a log's keys in a file, if there is one. Raises InvalidArgument."""
+    if file is None:
+        return ()
+    try:
+        with file.open("rb") as opened:
+            return (opened.read(NOTE_BYTES_MAX + 1),)
+    except OSError as error:
+        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
+
+
+@contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """Write to a temporary file, and rename it at the end of the block.
+
+    After an error, an existing file is unchanged.
+
+    Raises InvalidArgument if it cannot be written.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise InvalidArgument(f"{path} is not a file.")
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with draft.open("wb") as target:
+            yield target
+        draft.replace(path)
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be written: {error.strerror}.") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()

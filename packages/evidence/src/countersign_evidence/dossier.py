@@ -1,0 +1,198 @@
+"""Dossiers: one ZIP file with the evidence of one order, under one checkpoint.
+
+The container is that of a bundle. Which files it has, and in which order, follows from the records
+in it, so there is no manifest: nothing in it is left to its maker but what is checked.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+from countersign_evidence.bundle import (
+    NOTICE,
+    POLICY,
+    README,
+    SUMS,
+    VERIFY_HTML,
+    VERIFY_PY,
+    check_timestamp_files,
+    read_disclosures,
+    sums,
+    write_container,
+)
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.record import ACKNOWLEDGMENT, VERIFICATION
+
+OPERATOR: Final = "operator"
+ACCOUNT: Final = "account"
+CAPTURE_PROCESS: Final = "capture_process"
+NOTICE_EVENT: Final = "notice_event"
+CLEARANCE: Final = "clearance"
+FULFILMENT: Final = "fulfilment"
+ERASURE: Final = "erasure"
+TYPES: Final = (
+    *(OPERATOR, ACCOUNT, CAPTURE_PROCESS, NOTICE_EVENT),
+    *(ACKNOWLEDGMENT, VERIFICATION, CLEARANCE, FULFILMENT, ERASURE),
+)
+"""The types of the records in a dossier, in their order."""
+PDF: Final = "dossier.pdf"
+FILES_MAX: Final = 256
+_NOTICE_BYTES_MAX: Final = 2_000_000
+_DISCLOSURES_BYTES_MAX: Final = 1_000_000
+_FOLDER: Final = "records/"
+_ENDINGS: Final = (".json", ".disclosures.json", ".tlog-proof")
+_NAME: Final = re.compile(r"records/([a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25})\.json\Z", re.ASCII)
+_TOOLS: Final = (PDF, VERIFY_PY, VERIFY_HTML, README, SUMS)
+_LOCAL: Final = b"PK\x03\x04"
+_NAME_AT: Final = 30
+
+GUIDE: Final = (resources.files(__package__) / "dossier_readme.txt").read_bytes()
+"""README.txt of every dossier."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DossierRecord:
+    """A record that was checked: that the log holds it, and that it binds what is shown."""
+
+    id: str
+    type: str
+    record: Mapping[str, Any]
+    """Its members."""
+    body: bytes
+    digest: str
+    """The hex SHA-256 of its bytes."""
+    shown: Mapping[str, Any]
+    """The disclosed fields by name."""
+    index: int
+    """Its place in the log, from 0."""
+
+
+class Stamped(NamedTuple):
+    """A time-stamp of the checkpoint: its file, and the time in it (RFC 3339, UTC)."""
+
+    name: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dossier:
+    """A dossier that was checked, in all that is said of it; nothing else in the file was."""
+
+    records: tuple[DossierRecord, ...]
+    notice: Mapping[str, Any] | None
+    """The notice that was acknowledged; None without an acknowledgment."""
+    joins: tuple[str, ...]
+    """In words: which record belongs to which, and by what."""
+    missing: tuple[str, ...]
+    """In words: what an order can have, and this dossier does not show."""
+    remarks: tuple[str, ...]
+    """In words: what is odd in it, and no failure."""
+    origin: str
+    size: int
+    root: bytes
+    checkpoint: bytes
+    """The signed note, with its cosignatures."""
+    cosigned: tuple[tuple[str, int], ...]
+    """Witnesses whose cosignature was checked: name, and time in Unix seconds."""
+    timestamps: tuple[Stamped, ...]
+    key_fingerprint: str
+
+    def of(self, type_: str) -> list[DossierRecord]:
+        """The records of this type."""
+        return [record for record in self.records if record.type == type_]
+
+
+class RecordFiles(NamedTuple):
+    """The three files of a record."""
+
+    record: bytes
+    disclosures: tuple[str, ...]
+    proof: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DossierContents:
+    """What a dossier holds; the records by identifier, in their order."""
+
+    records: Mapping[str, RecordFiles]
+    notice: bytes | None
+    policy: bytes
+    timestamps: Mapping[str, bytes] = field(default_factory=dict)
+    pdf: bytes
+    verify_py: bytes
+    verify_html: bytes
+    readme: bytes = GUIDE
+
+
+def is_dossier(data: bytes) -> bool:
+    """Whether a ZIP file is to be read as a dossier: its first file is one of a record."""
+    return data[:4] == _LOCAL and data[_NAME_AT:].startswith(_FOLDER.encode())
+
+
+def write_dossier(contents: DossierContents) -> bytes:
+    files = evidence_of(contents)
+    files |= {PDF: contents.pdf, VERIFY_PY: contents.verify_py, VERIFY_HTML: contents.verify_html}
+    files[README] = contents.readme
+    return write_container({**files, SUMS: sums(files)})
+
+
+def evidence_of(contents: DossierContents) -> dict[str, bytes]:
+    """The files that are checked, by name and in order: all but the PDF and the readers."""
+    files: dict[str, bytes] = {}
+    for id_, record in contents.records.items():
+        written = (record.record, canonical_json(list(record.disclosures)), record.proof)
+        files |= zip(_names(id_), written, strict=True)
+    if contents.notice is not None:
+        files[NOTICE] = contents.notice
+    return files | {POLICY: contents.policy, **dict(sorted(contents.timestamps.items()))}
+
+
+def dossier_contents_of(files: Mapping[str, bytes]) -> tuple[DossierContents, bytes]:
+    """What the files of a dossier hold, and its SHA256SUMS; no digest is checked yet."""
+    ids = [found[1] for name in files if (found := _NAME.match(name))]
+    stamps = sorted(name for name in files if name.startswith("timestamps/"))
+    notice = [NOTICE] if any(id_.startswith("ack_") for id_ in ids) else []
+    of_records = [name for id_ in ids for name in _names(id_)]
+    order = [*of_records, *notice, POLICY, *stamps, *_TOOLS]
+    if not ids or list(files) != order:
+        raise EvidenceError("the dossier has missing or unexpected files, or another order")
+    check_timestamp_files({name: files[name] for name in stamps})
+    if notice and len(files[NOTICE]) > _NOTICE_BYTES_MAX:
+        raise EvidenceError(f"{NOTICE} has at most {_NOTICE_BYTES_MAX} bytes")
+    contents = DossierContents(
+        records={id_: _record_files(files, id_) for id_ in ids},
+        notice=files.get(NOTICE),
+        policy=files[POLICY],
+        timestamps={name: files[name] for name in stamps},
+        pdf=files[PDF],
+        verify_py=files[VERIFY_PY],
+        verify_html=files[VERIFY_HTML],
+        readme=files[README],
+    )
+    return contents, files[SUMS]
+
+
+def in_dossier_order(listed: bytes, names: Collection[str]) -> list[str]:
+    """Those of the names that files of a dossier have, in the order of its SHA256SUMS.
+
+    Of an unpacked dossier: the order of its records is not in their names.
+    """
+    lines = listed.decode("ascii", "replace").splitlines()
+    order = dict.fromkeys([*(line[66:] for line in lines), SUMS])
+    return [name for name in order if name in names]
+
+
+def _names(id_: str) -> list[str]:
+    return [f"{_FOLDER}{id_}{ending}" for ending in _ENDINGS]
+
+
+def _record_files(files: Mapping[str, bytes], id_: str) -> RecordFiles:
+    record, disclosures, proof = (files[name] for name in _names(id_))
+    if len(disclosures) > _DISCLOSURES_BYTES_MAX:
+        raise EvidenceError(
+            f"the disclosures of {id_} have more than {_DISCLOSURES_BYTES_MAX} bytes"
+        )
+    return RecordFiles(record, read_disclosures(disclosures), proof)

@@ -1,0 +1,37 @@
+"""The one error that evidence code lets out, and those of its commands."""
+
+from typing import ClassVar
+
+
+class CountersignError(Exception):
+    """The root. `code` is stable; the first line of the docstring is the default message."""
+
+    code: ClassVar[str] = "internal_error"
+
+    def __init_subclass__(cls, code: str = "") -> None:
+        if code:
+            cls.code = code
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").partition("\n")[0])
+
+    @property
+    def message(self) -> str:
+        """The text to show to the caller."""
+        return str(self.args[0])
+
+
+class OperatorError(CountersignError, code="operator_error"):
+    """The command failed."""
+
+
+class InvalidArgument(OperatorError, code="invalid_argument"):
+    """An argument is not valid."""
+
+
+class EvidenceError(ValueError):
+    """The input cannot become evidence, or is not the evidence that a function reads or checks.
+
+    Each reader and each check in this room raises it, and its docstring says more only where that
+    is not plain from what it reads.
+    """

@@ -1,0 +1,213 @@
+"""A copy of a log as files that any web server can serve; only what was found right is written."""
+
+from __future__ import annotations
+
+import os
+from contextlib import aclosing
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from shutil import rmtree
+from typing import Final
+
+from countersign_evidence.alarm import EPOCH_RECORD, KEY_HISTORY, said_by
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.entry import log_entry
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.files import draft, sync
+from countersign_evidence.monitor.again import WEEKLY, Again
+from countersign_evidence.monitor.reading import Reader, Wrong
+from countersign_evidence.monitor.round import (
+    SAVED_EVERY,
+    AlarmFound,
+    Look,
+    OnProgress,
+    Unchecked,
+    alarm_of,
+    continues,
+    learn_keys,
+    not_smaller,
+    read_again,
+    signed_checkpoint,
+)
+from countersign_evidence.monitor.source import LogSource, Missing
+from countersign_evidence.tiles import WIDTH, GrowingTree, parse_tile_path, tiles_at
+from countersign_evidence.tree import HASH_BYTES, leaf_hash
+
+CHECKPOINT: Final = "checkpoint"
+_DRAFT: Final = ".draft"
+_FILE_MODE: Final = 0o644
+_FOLDER_MODE: Final = 0o755
+_BYTES_MAX: Final = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A folder with the resources of a log."""
+
+    folder: Path
+
+    def write(self, path: str, body: bytes) -> None:
+        """Write a resource, unless it is there. Raises OSError."""
+        file = self.folder / path
+        try:
+            if file.read_bytes() == body:
+                return
+        except OSError:
+            pass
+        self._make(file.parent)
+        # Not next to the file: what is left of a run that was killed would be served.
+        with draft(self.folder / _DRAFT, body) as new:
+            new.chmod(_FILE_MODE)
+            new.replace(file)
+        sync(file.parent)
+
+    def keep(self, path: str, body: bytes) -> None:
+        """Write a tile or a bundle of entries that was found right, unless it is there."""
+        self.write(f"tile/{path}", body)
+
+    def read_again_at(self) -> int:
+        """Up to when what the copy has was read again from the log, in Unix seconds."""
+        return int((self.folder / CHECKPOINT).stat().st_mtime)
+
+    def note_read_again(self, at: int) -> None:
+        """Keep that time as the one of the checkpoint's file: a copy has no other files."""
+        os.utime(self.folder / CHECKPOINT, (at, at))
+
+    def drop_drafts(self) -> None:
+        """Delete what a run that was killed has left half-written."""
+        for left in self.folder.glob(f"{_DRAFT}.*"):
+            left.unlink(missing_ok=True)
+
+    def read(self, path: str) -> bytes | None:
+        """A resource, if it is there."""
+        try:
+            return (self.folder / path).read_bytes()
+        except OSError:
+            return None
+
+    def drop_partial(self, path: str) -> None:
+        """Delete what was written of a tile while it was not complete."""
+        rmtree(self.folder / f"{path}.p", ignore_errors=True)
+
+    def tree(self) -> tuple[GrowingTree, bytes | None]:
+        """The tree of the checkpoint that was copied last, and that; Unchecked if it is damaged."""
+        note = self.read(CHECKPOINT)
+        if note is None:
+            return GrowingTree(), None
+        tree, head = None, None
+        try:
+            head = said_by(note)
+            edge: list[list[bytes]] = [[] for _ in range((head.size.bit_length() + 7) // 8)]
+            for tile in tiles_at(head.size):
+                body = self.read(f"tile/{tile.path}") or b""
+                edge[tile.level] = [body[i : i + HASH_BYTES] for i in range(0, len(body), 32)]
+            tree = GrowingTree(head.size, edge)
+        except EvidenceError:
+            pass
+        if tree is None or head is None or tree.root() != head.root:
+            raise Unchecked(
+                f"{self.folder} is damaged, its tiles are not those of its checkpoint: delete its "
+                "checkpoint, and all is read again"
+            )
+        return tree, note
+
+    def _make(self, folder: Path) -> None:
+        if not folder.is_dir():
+            self._make(folder.parent)
+            folder.mkdir(exist_ok=True)
+            folder.chmod(_FOLDER_MODE)
+
+
+async def mirror(
+    look: Look, source: LogSource, copy: Copy, progress: OnProgress, again: Again = WEEKLY
+) -> Checkpoint:
+    """Bring the copy up to what the log publishes; gives the checkpoint that it now has.
+
+    A part of what the copy has is read again from the log, and written again if the copy's file is
+    another.
+
+    Raises AlarmFound, Unchecked, Unreachable, or OSError. The copy then is as good as before.
+    """
+    copy.drop_drafts()
+    tree, old = copy.tree()
+    before, began = tree.size, look.now
+    if old is not None:
+        look.histories[said_by(old).origin] = copy.read(KEY_HISTORY)
+    note, head = await signed_checkpoint(look, source)
+    if old is not None:
+        if said_by(old).origin != head.origin:
+            raise Unchecked(f"{copy.folder} is a copy of another log, {said_by(old).origin}")
+        note, head = await not_smaller(look, source, old, note)
+        await continues(look, source, old, note)
+    try:
+        try:
+            complete = await _read(source, copy, tree, head, progress, is_trusting=True)
+        except Wrong:
+            # Perhaps a file of the copy, from a run that did not come to its end.
+            tree, _ = copy.tree()
+            complete = await _read(source, copy, tree, head, progress, is_trusting=False)
+        if old is not None:
+            due = again.due(before, head.size, copy.read_again_at(), began)
+            await read_again(source, Reader(source.get, head, copy.keep), due)
+    except Wrong as wrong:
+        raise AlarmFound(alarm_of(look, source, wrong, note)) from wrong
+    await _copy_beginning(source, copy, head)
+    await _copy_keys(look, source, copy, head)
+    copy.write(CHECKPOINT, note)
+    copy.note_read_again(began)
+    for path in complete:  # not before: who is stopped goes on from the edge of the old checkpoint
+        copy.drop_partial(path)
+    return head
+
+
+async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> None:
+    """Copy the record with which the log begins, if it has one that is its first entry."""
+    try:
+        record = await source.get(EPOCH_RECORD, _BYTES_MAX)
+    except Missing:
+        return  # the first log of a mode
+    entry = log_entry(head.origin, sha256(record).digest())
+    if head.size and await Reader(source.get, head).leaf(0) == leaf_hash(entry):
+        copy.write(EPOCH_RECORD, record)
+
+
+async def _copy_keys(look: Look, source: LogSource, copy: Copy, head: Checkpoint) -> None:
+    """Copy the history of this log's keys, if there is one that the keys of the policy signed."""
+    await learn_keys(look, source, head.origin)
+    for note in look.history(head.origin):
+        copy.write(KEY_HISTORY, note)
+
+
+async def _read(
+    source: LogSource,
+    copy: Copy,
+    tree: GrowingTree,
+    head: Checkpoint,
+    progress: OnProgress,
+    *,
+    is_trusting: bool,
+) -> list[str]:
+    """Read and write what the copy lacks; gives the paths of the complete tiles and bundles.
+
+    `is_trusting`: the tiles that the copy has are not read again.
+    """
+    complete = []
+
+    async def read(path: str, most: int) -> bytes:
+        kept = copy.read(path) if is_trusting else None
+        return await source.get(path, most) if kept is None else kept
+
+    def keep(path: str, body: bytes) -> None:
+        copy.keep(path, body)
+        if parse_tile_path(path)[2] == WIDTH:
+            complete.append(f"tile/{path}")
+
+    reader = Reader(read, head, keep)
+    said = tree.size
+    async with aclosing(reader.grow(tree)) as steps:
+        async for size in steps:
+            if size - said >= SAVED_EVERY:
+                said = size
+                progress(head.origin, size, head.size)
+    return complete

@@ -1,0 +1,327 @@
+"""One look at a log: whether what it publishes now continues what it published before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from countersign_evidence.alarm import KEY_HISTORY, Alarm, AlarmKind, of_log, said_by
+from countersign_evidence.check_alarm import forked
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.instant import from_ns, rfc3339
+from countersign_evidence.key_history import (
+    check_checkpoint,
+    check_history,
+    follows,
+    known_history,
+)
+from countersign_evidence.monitor.again import WEEKLY, Again
+from countersign_evidence.monitor.reading import Keep, Reader, Wrong, nothing
+from countersign_evidence.monitor.source import (
+    PAUSE_SECONDS,
+    TRIES,
+    LogSource,
+    Missing,
+    Unreachable,
+)
+from countersign_evidence.monitor.state import Kept, ReadTree, State
+from countersign_evidence.note import NOTE_BYTES_MAX, parse_note
+from countersign_evidence.policy import (
+    CheckedCheckpoint,
+    NoQuorum,
+    NotCheckable,
+    Policy,
+    UnnamedKey,
+)
+from countersign_evidence.tree import subtrees
+
+SAVED_EVERY: Final = 100 * 256
+"""Entries after which what was read so far is kept."""
+_SECOND_NS: Final = 1_000_000_000
+
+
+OnProgress: TypeAlias = Callable[[str, int, int], None]
+"""Hears of which log, how many entries were read, and of how many."""
+
+
+class AlarmFound(Exception):
+    """The log is not what it has to be."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        super().__init__(alarm.message)
+        self.alarm = alarm
+
+
+class Unchecked(Exception):
+    """The log cannot be checked with this policy, or by this program."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Whose signatures count, and what time it is."""
+
+    policy: Policy
+    clock: Callable[[], int]
+    """Unix time in nanoseconds."""
+    histories: dict[str, bytes | None] = field(default_factory=dict)
+    """Of each log that was looked at, the history of its keys; None: there is none that counts."""
+    earlier: dict[str, bytes] = field(default_factory=dict)
+    """Of a log whose history goes on in this look, the one before."""
+
+    def history(self, origin: str) -> tuple[bytes, ...]:
+        """The histories of this log's keys that are known: the newest, and what it goes on from."""
+        found = self.earlier.get(origin), self.histories.get(origin)
+        return tuple(note for note in found if note is not None)
+
+    @property
+    def now(self) -> int:
+        """Unix seconds."""
+        return self.clock() // _SECOND_NS
+
+    def alarm(self, kind: AlarmKind, url: str, message: str, *notes: bytes) -> Alarm:
+        """An alarm of this moment, with the histories of the keys of its logs."""
+        at = rfc3339(from_ns(self.clock()))
+        histories = self.kept_of(*(said_by(note).origin for note in notes))
+        return Alarm(kind, url, at, message, notes, resources=histories)
+
+    def kept_of(self, *origins: str) -> dict[str, bytes | None]:
+        """The histories of these logs that are known, as an alarm has them."""
+        return {
+            name: note
+            for origin in origins
+            for name, note in zip((of_log(origin), KEY_HISTORY), self.history(origin), strict=False)
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch(Look):
+    """The same, of a monitor that remembers."""
+
+    state: State
+    progress: OnProgress
+    receipts: Path | None = None
+    """A folder with receipts, whose promises are checked."""
+    again: Again = WEEKLY
+    """Which of the entries that were read before are read again."""
+    seen: Callable[[str], Keep] = lambda _origin: nothing
+    """Gets the tiles of a log as they are read; called again if the reading begins again."""
+
+
+async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> Kept:
+    """Check all that a log has published since, and keep what was found right.
+
+    `known` is what is kept of any log. Raises AlarmFound, Unchecked, or Unreachable.
+    """
+    note, served = await signed_checkpoint(watch, source)
+    for other in known:
+        if other.url == source.url and other.note and other.origin != served.origin:
+            message = f"the address of {other.origin} serves {served.origin}"
+            notes = other.note.encode(), note
+            raise AlarmFound(watch.alarm(AlarmKind.REPLACED, source.url, message, *notes))
+    # A log is what its name says, whatever the address of this copy of it.
+    of_log = [one for one in known if one.origin == served.origin]
+    kept = of_log[0] if of_log else Kept(origin=served.origin, url="", grown_at=watch.now)
+    if kept.note is not None:
+        note, served = await not_smaller(watch, source, kept.note.encode(), note)
+        await continues(watch, source, kept.note.encode(), note)
+    began = watch.now
+    try:
+        tree = await _read_up_to(watch, source, kept, served)
+        if kept.note is not None:  # at the first look all of it is new
+            since = kept.again_at or kept.checked_at
+            due = watch.again.due(kept.tree.size, served.size, since, began)
+            await read_again(source, Reader(source.get, served), due)
+    except Wrong as wrong:
+        raise AlarmFound(alarm_of(watch, source, wrong, note)) from wrong
+    now, grown = watch.now, tree.size > kept.tree.size
+    kept = replace(
+        kept,
+        url=source.url,
+        note=note.decode(),
+        keys=next((keys.decode() for keys in reversed(watch.history(kept.origin))), None),
+        tree=tree,
+        reading=None,
+        # The whole look decides later whether all was right: from here on it may only fail.
+        checked_at=now if kept.note is None else kept.checked_at,
+        grown_at=now if grown else kept.grown_at,
+        again_at=began,
+    )
+    if grown:
+        watch.state.keep_head(kept.origin, note, from_ns(watch.clock()))
+    watch.state.keep(kept)
+    return kept
+
+
+async def signed_checkpoint(look: Look, source: LogSource) -> tuple[bytes, Checkpoint]:
+    """The checkpoint that a log serves, signed as the policy asks."""
+    try:
+        note = await source.get("checkpoint", NOTE_BYTES_MAX)
+    except Missing as error:
+        raise Unreachable(f"{source.url} has no checkpoint: is it the address of a log?") from error
+    try:
+        origin = said_by(note).origin
+    except EvidenceError as error:
+        raise Unreachable(f"{source.url}/checkpoint is not a checkpoint: {error}") from error
+    if origin not in {log.name for log in look.policy.logs}:
+        raise Unchecked(f"the policy names no log {origin}: get the operator's present policy")
+    try:
+        checked = await _signed(look, source, note)
+        look.policy.check_quorum(checked)
+    except NotCheckable as error:
+        raise Unchecked(f"{origin}: {error}") from error
+    except NoQuorum as error:
+        raise AlarmFound(look.alarm(AlarmKind.QUORUM, source.url, str(error), note)) from error
+    except EvidenceError as error:
+        raise AlarmFound(look.alarm(AlarmKind.KEY, source.url, str(error), note)) from error
+    return note, checked.checkpoint
+
+
+async def _signed(look: Look, source: LogSource, note: bytes) -> CheckedCheckpoint:
+    """The checkpoint, signed by a key of the policy, or by one that its keys name in a history.
+
+    The history is requested once for each log, and when there is a signature by a key that is not
+    known: while the key before it signs too, which is when that can be relied on most.
+    """
+    origin = said_by(note).origin
+    try:
+        checked = check_checkpoint(note, look.policy, look.history(origin))
+    except UnnamedKey:
+        served = await learn_keys(look, source, origin)
+        try:
+            return check_checkpoint(note, look.policy, look.history(origin))
+        except UnnamedKey as error:
+            if not follows(look.policy, origin):
+                raise Unchecked(
+                    f"{error}; no Ed25519 key of the policy can show whether the log has a new "
+                    "one: get the operator's present policy"
+                ) from error
+            alarm = look.alarm(AlarmKind.KEY, source.url, str(error), note)
+            raise AlarmFound(with_resources(alarm, {KEY_HISTORY: served})) from error
+    if origin not in look.histories or _has_unknown_key(look, origin, note):
+        look.histories.setdefault(origin, None)
+        with suppress(Unreachable):  # all that has to be known is known
+            await learn_keys(look, source, origin)
+    return checked
+
+
+async def learn_keys(look: Look, source: LogSource, origin: str) -> bytes | None:
+    """Request the history of this log's keys, and know it if it goes on from what is known.
+
+    Gives what was served, None if nothing was. Raises Unreachable.
+    """
+    try:
+        served = await source.get(KEY_HISTORY, NOTE_BYTES_MAX)
+    except Missing:
+        return None
+    own = [key for key in look.policy.logs if key.name == origin]
+    before = known_history(look.policy, origin, look.history(origin))
+    with suppress(EvidenceError):
+        check_history(served, own, before)
+        known = look.histories.get(origin)
+        if known is not None and known != served:
+            look.earlier.setdefault(origin, known)
+        look.histories[origin] = served
+    return served
+
+
+def _has_unknown_key(look: Look, origin: str, note: bytes) -> bool:
+    history = known_history(look.policy, origin, look.history(origin))
+    keys = [*look.policy.logs, *(history.keys if history else ())]
+    known = {key.signs_as for key in keys}
+    return any(line.name == origin and line.by not in known for line in parse_note(note).signatures)
+
+
+async def not_smaller(
+    look: Look, source: LogSource, kept: bytes, note: bytes
+) -> tuple[bytes, Checkpoint]:
+    """A checkpoint at least as large as the kept one; several servers may differ for a moment."""
+    head, served = said_by(kept), said_by(note)
+    for _ in range(TRIES):
+        if served.size >= head.size:
+            return note, served
+        await source.pause(PAUSE_SECONDS)
+        note, served = await signed_checkpoint(look, source)
+    if served.origin == head.origin and served.size < head.size:
+        try:
+            await continues(look, source, note, kept)
+        except Unreachable:
+            pass  # the smaller one is enough of an alarm
+        except AlarmFound as found:
+            # A copy that is behind need not have the tiles of the larger one.
+            if found.alarm.kind not in {AlarmKind.GAP, AlarmKind.UNBACKED}:
+                raise
+        message = f"after {head.size} entries, {served.size} are served"
+        raise AlarmFound(look.alarm(AlarmKind.SHRINK, source.url, message, kept, note))
+    return note, served
+
+
+async def continues(look: Look, source: LogSource, old_note: bytes, new_note: bytes) -> None:
+    """Check that the larger tree begins with the smaller one. AlarmFound: it does not."""
+    old, new = said_by(old_note), said_by(new_note)
+    reader = Reader(source.get, new)
+    before: tuple[bytes, ...] = ()
+    after: tuple[bytes, ...] = ()
+    try:
+        if old.size < new.size:
+            nodes = subtrees(0, old.size), subtrees(old.size, new.size)
+            found = await reader.nodes([*nodes[0], *nodes[1]])
+            before, after = tuple(found[: len(nodes[0])]), tuple(found[len(nodes[0]) :])
+        try:
+            message = forked(old, new, before, after)
+        except EvidenceError as error:
+            raise await reader.wrong_edge() from error
+    except Wrong as wrong:
+        raise AlarmFound(alarm_of(look, source, wrong, new_note)) from wrong
+    if message is not None:
+        alarm = look.alarm(AlarmKind.FORK, source.url, message, old_note, new_note)
+        raise AlarmFound(replace(alarm, before=before, after=after))
+
+
+async def _read_up_to(watch: Watch, source: LogSource, kept: Kept, served: Checkpoint) -> ReadTree:
+    """Read every entry and tile up to this checkpoint. Raises Wrong, if it is so twice."""
+    begin = kept.tree
+    if kept.reading is not None and kept.tree.size <= kept.reading.size <= served.size:
+        begin = kept.reading
+    try:
+        return await _grow(watch, source, kept, begin, served)
+    except Wrong:
+        # It may have been a file that was being written, or what was read in an earlier run.
+        await source.pause(PAUSE_SECONDS)
+        return await _grow(watch, source, kept, kept.tree, served)
+
+
+async def read_again(source: LogSource, reader: Reader, due: Sequence[int]) -> None:
+    """Read these bundles once more. Raises Wrong, if one of them is so twice."""
+    try:
+        await reader.again(due)
+    except Wrong:
+        await source.pause(PAUSE_SECONDS)
+        await reader.again(due)
+
+
+async def _grow(
+    watch: Watch, source: LogSource, kept: Kept, begin: ReadTree, served: Checkpoint
+) -> ReadTree:
+    reader = Reader(source.get, served, watch.seen(served.origin))
+    tree, saved = begin.grown(), begin.size
+    async with aclosing(reader.grow(tree)) as steps:
+        async for size in steps:
+            if size - saved >= SAVED_EVERY:
+                saved = size
+                watch.state.keep(kept.since(tree))
+                watch.progress(served.origin, size, served.size)
+    return ReadTree.of(tree)
+
+
+def alarm_of(look: Look, source: LogSource, wrong: Wrong, note: bytes) -> Alarm:
+    alarm = look.alarm(wrong.kind, source.url, wrong.message, note)
+    return replace(with_resources(alarm, wrong.resources), index=wrong.index, path=wrong.path)
+
+
+def with_resources(alarm: Alarm, more: Mapping[str, bytes | None]) -> Alarm:
+    """An alarm with further resources."""
+    return replace(alarm, resources={**alarm.resources, **more})

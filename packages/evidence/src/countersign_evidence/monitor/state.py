@@ -1,0 +1,128 @@
+"""What a monitor keeps between its runs: for each log the last head that was found right.
+
+Each file is replaced whole, so a monitor that is killed goes on from the one before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from countersign_evidence.alarm import Alarm, format_alarm, is_history, said_by
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.files import replace_file
+from countersign_evidence.tiles import GrowingTree
+
+
+class DamagedState(Exception):
+    """A file of the directory cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTree:
+    """A tree that was read: its size, and the incomplete tiles at its right edge."""
+
+    size: int = 0
+    edge: tuple[tuple[bytes, ...], ...] = ()
+
+    @classmethod
+    def of(cls, tree: GrowingTree) -> ReadTree:
+        return cls(size=tree.size, edge=tree.edge)
+
+    def grown(self) -> GrowingTree:
+        """The same, to append to."""
+        return GrowingTree(self.size, self.edge)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What is known of one log; times are Unix seconds."""
+
+    origin: str
+    url: str
+    note: str | None = None
+    """The last signed checkpoint that was found right; None: there was none yet."""
+    keys: str | None = None
+    """The newest history of the log's keys that was found right."""
+    tree: ReadTree = ReadTree()
+    """The tree of that checkpoint, every entry of which was read."""
+    reading: ReadTree | None = None
+    """How far the entries after that were read, towards a later checkpoint."""
+    checked_at: int = 0
+    """When a look last found all right: this log, those read with it, and the receipts."""
+    grown_at: int = 0
+    again_at: int = 0
+    """Up to when of the clock what was read before was read again; 0: not yet."""
+    alarms: int = 0
+
+    @property
+    def head(self) -> Checkpoint | None:
+        """What the kept checkpoint says."""
+        return None if self.note is None else said_by(self.note.encode())
+
+    def since(self, tree: GrowingTree) -> Kept:
+        """With how far the entries were read."""
+        return replace(self, reading=ReadTree.of(tree))
+
+
+class State:
+    """The directory of a monitor."""
+
+    def __init__(self, directory: Path) -> None:
+        """Raises OSError if the directory cannot be made."""
+        self.directory = directory
+        for part in (directory, directory / "heads", directory / "alarms"):
+            part.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def logs(self) -> list[Kept]:
+        """What is known of each log, in the order of their addresses. Raises DamagedState."""
+        found = [_read(path) for path in sorted(self.directory.glob("*.json"))]
+        return sorted(found, key=lambda kept: (len(kept.url), kept.url))
+
+    def keep(self, kept: Kept) -> None:
+        """Replace what is known of a log."""
+        replace_file(self.directory / f"{_name(kept.origin)}.json", _encode(kept))
+
+    def keep_head(self, origin: str, note: bytes, at: datetime) -> None:
+        """Keep the last checkpoint of each day (UTC)."""
+        folder = self.directory / "heads" / _name(origin)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        replace_file(folder / f"{at:%Y-%m-%d}.checkpoint", note)
+
+    def write_alarm(self, alarm: Alarm) -> Path:
+        """Write the file of an alarm; what contradicts in the same way has one file, the first."""
+        resources = {k: v for k, v in alarm.resources.items() if not is_history(k)}
+        shown = replace(alarm, observed_at="", message="", url="", resources=resources)
+        name = f"{alarm.kind.value}-{sha256(format_alarm(shown)).hexdigest()[:16]}.alarm.json"
+        path = self.directory / "alarms" / name
+        if not path.exists():
+            replace_file(path, format_alarm(alarm), 0o644)
+        return path
+
+
+def _name(origin: str) -> str:
+    """The name of a log's files: readable, and no two logs have the same."""
+    readable = "".join(c if c.isascii() and (c.isalnum() or c in ".-") else "_" for c in origin)
+    return f"{readable[:100]}-{sha256(origin.encode()).hexdigest()[:8]}"
+
+
+def _encode(kept: Kept) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(kept), indent=1)
+
+
+def _read(path: Path) -> Kept:
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=Kept)
+        root = kept.tree.grown().root()
+        (kept.reading or ReadTree()).grown()
+        head = kept.head
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, EvidenceError) as error:
+        raise DamagedState(f"{path}: {error}") from error
+    if head is not None and head.root != root:
+        raise DamagedState(f"{path}: the tree is not that of the checkpoint")
+    return kept

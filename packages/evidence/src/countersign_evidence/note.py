@@ -1,0 +1,301 @@
+"""Signed notes (c2sp.org/signed-note): a text, and signature lines of named keys below it.
+
+A signature by a key that is not asked for is ignored, as the specification says; each by a known
+key has to be good, a second one too. Kinds of keys: Ed25519 (0x01), and the timestamped
+cosignatures of a witness by Ed25519 (0x04) and by ML-DSA-44 (0x06, c2sp.org/tlog-cosignature).
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Final, NamedTuple, TypeAlias
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
+
+from countersign_evidence.checkpoint import (
+    Checkpoint,
+    ed25519_message,
+    format_checkpoint,
+    mldsa_message,
+)
+from countersign_evidence.encoding import read_text, strict_base64
+from countersign_evidence.errors import EvidenceError
+
+ED25519: Final = 0x01
+COSIGNATURE: Final = 0x04
+MLDSA_COSIGNATURE: Final = 0x06
+KEY_ID_BYTES: Final = 4
+TIME_BYTES: Final = 8
+_PUBLIC_KEY_BYTES: Final = {ED25519: 32, COSIGNATURE: 32, MLDSA_COSIGNATURE: 1312}
+_KEY_ID: Final = re.compile(r"[0-9a-f]{8}\Z", re.ASCII)
+_TIME_MAX: Final = 2**63 - 1
+_P: Final = 2**255 - 19
+_ORDER_8: Final = int("7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7", 16)
+_SMALL_ORDER: Final = frozenset({0, 1, _P - 1, _ORDER_8, _P - _ORDER_8})
+"""The y of the eight points whose order divides 8: by such a key anyone signs anything."""
+NOTE_BYTES_MAX: Final = 1_000_000
+SIGNATURES_MAX: Final = 100
+_DASH: Final = "\u2014 "
+
+RawSignature: TypeAlias = Callable[[bytes], bytes]
+"""Makes the bytes of a signature of a message: 64 by Ed25519, 2,420 by ML-DSA-44."""
+
+
+def check_name(name: str) -> None:
+    """A key's name is not empty, and has no space (of any kind in Unicode) and no plus."""
+    if not name or "+" in name or any(character.isspace() for character in name):
+        raise EvidenceError("not the name of a key")
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    name: str
+    kind: int
+    public_key: bytes
+    given_id: bytes | None = None
+    """The id of a key whose kind is not known here: other kinds make their ids in other ways."""
+
+    @property
+    def key_id(self) -> bytes:
+        """The first 4 bytes of SHA-256(name ‖ newline ‖ kind ‖ public key)."""
+        if self.given_id is not None:
+            return self.given_id
+        key = self.name.encode() + b"\n" + bytes([self.kind]) + self.public_key
+        return sha256(key).digest()[:KEY_ID_BYTES]
+
+    @property
+    def signs_as(self) -> tuple[str, bytes]:
+        """Name and id of the key, as they stand before its signatures."""
+        return self.name, self.key_id
+
+    @property
+    def vkey(self) -> str:
+        """The key as text: `name+hex8+base64(kind ‖ public key)`."""
+        key = b64encode(bytes([self.kind]) + self.public_key).decode("ascii")
+        return f"{self.name}+{self.key_id.hex()}+{key}"
+
+    @property
+    def checkable(self) -> bool:
+        """Whether signatures by this kind of key can be checked here."""
+        return self.kind in _PUBLIC_KEY_BYTES and not _lacks_mldsa(self)
+
+    @classmethod
+    def parse(cls, vkey: str, *, any_kind: bool = False) -> "Verifier":
+        """Read a verifier key; `any_kind`: also of a kind that cannot be checked here.
+
+        Raises EvidenceError if it is malformed, its id is wrong, it is no key that anyone can have
+        made honestly, or its kind cannot be checked here.
+        """
+        name, _, rest = vkey.partition("+")
+        key_id, _, encoded = rest.partition("+")
+        check_name(name)
+        key = strict_base64(encoded)
+        if not key:
+            raise EvidenceError("not a verifier key")
+        verifier = cls(name, key[0], key[1:])
+        if verifier.key_id.hex() != key_id:
+            if verifier.kind not in _PUBLIC_KEY_BYTES and _KEY_ID.match(key_id):
+                verifier = replace(verifier, given_id=bytes.fromhex(key_id))
+            else:
+                raise EvidenceError("the id of the key does not go with it")
+        length = _PUBLIC_KEY_BYTES.get(verifier.kind)
+        if length is not None and len(verifier.public_key) != length:
+            raise EvidenceError(f"a key of kind {verifier.kind} has {length} bytes")
+        if verifier.kind in {ED25519, COSIGNATURE}:
+            _check_point(verifier.public_key)
+        if not any_kind and not verifier.checkable:
+            where = "here" if length is None else "on this machine"
+            raise EvidenceError(f"a key of kind {verifier.kind} cannot be checked {where}")
+        return verifier
+
+    def verify(self, text: bytes, signature: bytes) -> bool:
+        """Whether this is the key's signature of a note's text."""
+        time = 0
+        if self.kind != ED25519:
+            time = int.from_bytes(signature[:TIME_BYTES], "big")
+            signature = signature[TIME_BYTES:]
+        if time > _TIME_MAX:
+            return False
+        try:
+            message = self.message(text, time)
+            if self.kind == MLDSA_COSIGNATURE:
+                MLDSA44PublicKey.from_public_bytes(self.public_key).verify(signature, message)
+            else:
+                Ed25519PublicKey.from_public_bytes(self.public_key).verify(signature, message)
+        except (InvalidSignature, ValueError):  # an EvidenceError is a ValueError
+            return False
+        return True
+
+    def message(self, text: bytes, time: int) -> bytes:
+        """What the key signs for a note's text, at this time (Unix seconds) if it is a cosigner's.
+
+        Raises EvidenceError if it only signs checkpoints, and this is none.
+        """
+        if self.kind == MLDSA_COSIGNATURE:
+            return mldsa_message(self.name, time, text)
+        return ed25519_message(time, text) if self.kind == COSIGNATURE else text
+
+
+def _check_point(public_key: bytes) -> None:
+    """Refuse Ed25519 keys of small order, and other encodings than the one of RFC 8032 §5.1.2.
+
+    Both would let one signature be good by several keys, and verifiers disagree about them.
+    """
+    y = int.from_bytes(public_key, "little") & (2**255 - 1)
+    if y >= _P or y in _SMALL_ORDER:
+        raise EvidenceError("an Ed25519 key of small order, or not in canonical form")
+
+
+def _lacks_mldsa(verifier: Verifier) -> bool:
+    """Whether this needs ML-DSA and the OpenSSL here, another than that of the wheels, has none."""
+    if verifier.kind != MLDSA_COSIGNATURE:
+        return False
+    try:
+        MLDSA44PublicKey.from_public_bytes(verifier.public_key)
+    except UnsupportedAlgorithm:
+        return True
+    return False
+
+
+class NoKnownSignature(EvidenceError):
+    """None of the keys that were given signed the note."""
+
+
+class SignatureLine(NamedTuple):
+    """A signature as it stands in a note: who, by which key, and the bytes after the key's id."""
+
+    name: str
+    key_id: bytes
+    signature: bytes
+
+    @property
+    def by(self) -> tuple[str, bytes]:
+        """Name and id of the key."""
+        return self.name, self.key_id
+
+    def text(self) -> bytes:
+        """The line again, with its newline."""
+        encoded = b64encode(self.key_id + self.signature).decode("ascii")
+        return f"{_DASH}{self.name} {encoded}\n".encode()
+
+    @property
+    def time(self) -> int:
+        """Of a cosignature: when the witness signed, in Unix seconds."""
+        return int.from_bytes(self.signature[:TIME_BYTES], "big")
+
+
+class Note(NamedTuple):
+    """A note: the text, which ends in a newline, and its signatures. Nothing is verified yet."""
+
+    text: bytes
+    signatures: tuple[SignatureLine, ...]
+
+
+class Signer:
+    """A key that signs notes: its public half, and what makes the signature of a message.
+
+    The private key is in this process (`from_seed`), or on a device that does not let it out.
+    """
+
+    def __init__(self, verifier: Verifier, raw: RawSignature) -> None:
+        self.verifier = verifier
+        self._raw = raw
+        self._key_id = verifier.key_id
+
+    @classmethod
+    def from_seed(cls, name: str, seed: bytes, kind: int = ED25519) -> "Signer":
+        """The key of a 32-byte seed: of RFC 8032 §5.1.5, or for ML-DSA-44 of FIPS 204 §5.1."""
+        check_name(name)
+        key: Ed25519PrivateKey | MLDSA44PrivateKey
+        if kind == MLDSA_COSIGNATURE:
+            key = MLDSA44PrivateKey.from_seed_bytes(seed)
+        else:
+            key = Ed25519PrivateKey.from_private_bytes(seed)
+        return cls(Verifier(name, kind, key.public_key().public_bytes_raw()), key.sign)
+
+    def __repr__(self) -> str:
+        return f"Signer({self.verifier.vkey})"
+
+    def sign(self, text: bytes, time: int = 0) -> bytes:
+        """The signature line for a text, with its newline; `time` is what a cosignature states.
+
+        An ML-DSA-44 key signs checkpoints only: EvidenceError for any other text.
+        """
+        made = self._raw(self.verifier.message(text, time))
+        if self.verifier.kind != ED25519:
+            made = time.to_bytes(TIME_BYTES, "big") + made
+        return SignatureLine(self.verifier.name, self._key_id, made).text()
+
+
+def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer], time: int = 0) -> bytes:
+    """The signed note of a checkpoint, with one signature of each key, in their order.
+
+    `time`, in Unix seconds, is that of the cosignatures among them.
+    """
+    text = format_checkpoint(checkpoint)
+    return text + b"\n" + b"".join(signer.sign(text, time) for signer in signers)
+
+
+def parse_note(data: bytes) -> Note:
+    if len(data) > NOTE_BYTES_MAX:
+        raise EvidenceError(f"a note has at most {NOTE_BYTES_MAX} bytes")
+    text = read_text(data, "a note is UTF-8")
+    if any(ord(character) < 32 and character != "\n" for character in text):
+        raise EvidenceError("a note has no control characters but newlines")
+    body, blank, lines = text.rpartition("\n\n")
+    if not blank or not lines.endswith("\n"):
+        raise EvidenceError("a note is a text, an empty line, and signature lines")
+    signatures = tuple(_signature_line(line) for line in lines[:-1].split("\n"))
+    if len(signatures) > SIGNATURES_MAX:
+        raise EvidenceError(f"a note has at most {SIGNATURES_MAX} signatures")
+    return Note((body + "\n").encode(), signatures)
+
+
+def open_note(
+    data: bytes, verifiers: Sequence[Verifier]
+) -> tuple[bytes, tuple[SignatureLine, ...]]:
+    """The text of a note and those of its signatures that are by these keys, all good.
+
+    Raises EvidenceError if it is malformed, a signature by one of the keys is wrong, there is none,
+    or two of the keys go by the name and id of a signature.
+    """
+    note = parse_note(data)
+    known: dict[tuple[str, bytes], list[Verifier]] = {}
+    for verifier in verifiers:
+        known.setdefault(verifier.signs_as, []).append(verifier)
+    good: dict[tuple[str, bytes], SignatureLine] = {}
+    for line in note.signatures:
+        found = known.get(line.by, [])
+        if not found:
+            continue
+        if len(found) > 1:
+            raise EvidenceError(f"two keys go by {line.name}+{line.key_id.hex()}")
+        if not found[0].verify(note.text, line.signature):
+            raise EvidenceError(f"the signature by {line.name} is wrong")
+        good.setdefault(line.by, line)
+    if not good:
+        raise NoKnownSignature("no signature by a key that is trusted")
+    return note.text, tuple(good.values())
+
+
+def parse_cosignature(line: bytes) -> SignatureLine:
+    """Read one signature line with its newline, as a witness gives it."""
+    text = read_text(line, "a signature line is UTF-8")
+    if not text.endswith("\n") or "\n" in text[:-1]:
+        raise EvidenceError("a signature line is one line")
+    return _signature_line(text[:-1])
+
+
+def _signature_line(line: str) -> SignatureLine:
+    name, _, encoded = line.removeprefix(_DASH).partition(" ")
+    if not line.startswith(_DASH):
+        raise EvidenceError("a signature line begins with a dash")
+    check_name(name)
+    data = strict_base64(encoded)
+    if len(data) <= KEY_ID_BYTES:
+        raise EvidenceError("a signature is longer than the id of its key")
+    return SignatureLine(name, data[:KEY_ID_BYTES], data[KEY_ID_BYTES:])

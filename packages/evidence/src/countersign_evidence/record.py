@@ -1,0 +1,118 @@
+"""Records: the exact bytes that are evidence, of an acknowledgment or of another fact.
+
+Members and their meaning are those of `spec/evidence-format.md`. The bytes are written once,
+hashed as they are, and never made again when they are verified.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from countersign_evidence.canonical import Json, canonical_json, checked_canonical_json
+from countersign_evidence.disclosure import SALT_BYTES, b64url_each, disclose
+
+VERSION: Final = 1
+PARTIES_VERSION: Final = 2
+"""Of records that bind those of the operator and of the account."""
+ACKNOWLEDGMENT: Final = "acknowledgment"
+VERIFICATION: Final = "verification"
+SESSION_FIELD: Final = "session_id"
+CBID_FIELD: Final = "cbid"
+"""The names of personal fields by whose values records are found, too."""
+_ALGORITHM: Final = "sha-256"
+
+
+class Subject(msgspec.Struct, kw_only=True):
+    """The members of an acknowledgment record; nothing in it is personal.
+
+    They stand in the order of their names, so that writing them needs no sorting. Those with a
+    value here are not for the caller: `make_records` fills in `sd` and `nonce`.
+    """
+
+    sd: Sequence[str] = msgspec.field(name="_sd", default=())
+    sd_alg: str = msgspec.field(name="_sd_alg", default=_ALGORITHM)
+    accepted_at: str
+    account: str
+    account_record: str | None
+    bullets: msgspec.Raw
+    capture: str
+    capture_process: str | msgspec.UnsetType | None = msgspec.UNSET
+    credential: str
+    id: str
+    mode: str
+    nonce: str = ""
+    notice_digest: str
+    notice_id: str
+    notice_version: str
+    notice_version_source: str
+    operator_record: str | None
+    test_clock: str | msgspec.UnsetType = msgspec.UNSET
+    type: str = ACKNOWLEDGMENT
+    v: int = PARTIES_VERSION
+
+
+class Draft(NamedTuple):
+    """What a record is made of."""
+
+    members: Subject | Mapping[str, Json]
+    """What it says openly: of an acknowledgment, or the members of a record of something else."""
+    personal: Sequence[tuple[str, object]]
+    """Name and value of each personal field; a field that is not known is given with the value
+    None, so that its absence can be shown."""
+    entropy: bytes
+    """`entropy_needed(len(personal))` random bytes: 16 for the nonce, 16 for each salt."""
+
+
+class SealedRecord(NamedTuple):
+    """A record and the encoded disclosures that it binds."""
+
+    body: bytes
+    digest: bytes
+    disclosures: list[str]
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def entropy_needed(fields: int) -> int:
+    """How many random bytes a record with this many personal fields takes: nonce and salts."""
+    return SALT_BYTES * (fields + 1)
+
+
+def bullet_digests(bullets: Sequence[tuple[str, str]]) -> msgspec.Raw:
+    """The `bullets` member, canonical: id and hex SHA-256 of the UTF-8 text of each line."""
+    return msgspec.Raw(
+        canonical_json(
+            [{"id": id_, "digest": sha256(t.encode()).hexdigest()} for id_, t in bullets]
+        )
+    )
+
+
+def make_records(drafts: Sequence[Draft]) -> list[SealedRecord]:
+    """Write records, and the disclosures of their personal fields: one step for all of them."""
+    parts: list[bytes] = []
+    for _, personal, entropy in drafts:
+        if len(entropy) != SALT_BYTES * (len(personal) + 1):
+            raise ValueError("wrong number of random bytes")
+        parts += [entropy[at : at + SALT_BYTES] for at in range(0, len(entropy), SALT_BYTES)]
+    drawn = iter(b64url_each(parts))
+    nonces, lines = [], []
+    for _, personal, _ in drafts:
+        nonces.append(next(drawn))
+        lines += [(salt, *field) for field, salt in zip(personal, drawn, strict=False)]
+    encoded, digests = disclose(lines)
+    made, start = [], 0
+    for (members, personal, _), nonce in zip(drafts, nonces, strict=True):
+        end = start + len(personal)
+        bound = sorted(digests[start:end])
+        if isinstance(members, Subject):
+            members.sd, members.nonce = bound, nonce
+            body = _encode(members)
+        else:
+            own = {"nonce": nonce, "_sd": bound, "_sd_alg": _ALGORITHM}
+            body = checked_canonical_json({"v": VERSION, **members, **own})
+        made.append(SealedRecord(body, sha256(body).digest(), encoded[start:end]))
+        start = end
+    return made

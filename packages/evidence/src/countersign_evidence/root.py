@@ -1,0 +1,21 @@
+"""`countersign-evidence`: verifying and watching, without the service."""
+
+import click
+
+from countersign_evidence import __version__
+from countersign_evidence.cli.arguments import explain
+from countersign_evidence.monitor.commands import check_alarm_file, mirror_log, monitor
+from countersign_evidence.verify_command import verify
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="countersign-evidence")
+def main() -> None:
+    """Countersign's evidence: check it, and watch the logs that hold it.
+
+    Results go to standard output, messages to standard error.
+    """
+
+
+for part in (verify, monitor, mirror_log, check_alarm_file):
+    main.add_command(explain(part, part.name or ""))

@@ -1,0 +1,398 @@
+"""`countersign verify`: check evidence without a server, a database or a network."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import click
+
+from countersign_evidence.bundle import BUNDLE_BYTES_MAX, SUMS, in_order, write_container
+from countersign_evidence.checkpoint import cosigned_at
+from countersign_evidence.cli.files import read_histories, read_policy
+from countersign_evidence.cli.support import command, fail, printable, say
+from countersign_evidence.contents import BOUND, INITIALS
+from countersign_evidence.dossier import Dossier, in_dossier_order
+from countersign_evidence.errors import EvidenceError, InvalidArgument
+from countersign_evidence.instant import rfc3339
+from countersign_evidence.monitor.against import compare
+from countersign_evidence.monitor.watch import LookStatus, Seen
+from countersign_evidence.offline.verify import explain_process
+from countersign_evidence.policy import Policy, UnnamedKey
+from countersign_evidence.process import PROCESS
+from countersign_evidence.receipt import check_receipt, is_receipt
+from countersign_evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION
+from countersign_evidence.verification import (
+    DOSSIER_STEPS,
+    CheckTimestamp,
+    Conclusion,
+    Verdict,
+    verify_file,
+)
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_STATUS = {
+    Conclusion.OK: 0,
+    Conclusion.FAILED: 1,
+    Conclusion.UNCHECKED: 2,
+    Conclusion.CONSISTENT: 3,
+}
+_OWN_KEY = (
+    "the key was not checked: it came in this bundle, and the person who made the bundle may have "
+    "made the key too. Give the operator's policy from another source: --policy POLICY"
+)
+_READ_HERE = (
+    "the signature does not cover certificate.pdf, verify.py and verify.html in a bundle: rely "
+    "on this output, not on them"
+)
+_READ_HERE_TOO = _READ_HERE.replace("certificate.pdf", "dossier.pdf").replace("bundle", "dossier")
+_OMITTED = "a dossier cannot show that nothing was left out besides what it says is missing"
+_UNKNOWN_KEY = (
+    ", and a key under its name did: get the operator's present policy, or give what the log "
+    "serves as `keys` with --key-history"
+)
+_TEST = "this is test evidence: it proves nothing about a sale"
+_VENDOR = "the vendor asserts that the buyer was shown the notice and typed the initials"
+_HOSTED = (
+    "a client that had the session's token sent the initials: this does not show who used it, that "
+    "it was a browser, or that the notice was read"
+)
+_ASSUMED = "the vendor did not say which version was shown: the one in force was assumed"
+_GAPS = "the text of the notice is known to be incomplete"
+_TECHNICAL = {"v", "type", "id", "mode", "nonce", "_sd", "_sd_alg"}
+_IN_LOG = {
+    LookStatus.CONSISTENT: "STILL IN THE LOG  ",
+    LookStatus.ALARM: "",
+    LookStatus.UNCHECKED: "THE LOG COULD NOT BE CHECKED  ",
+}
+_MAKERS = "countersign_evidence.pdf"
+_ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--policy",
+    "policy_file",
+    type=_FILE,
+    help="The keys that you trust. Without it a bundle is checked against its own key.",
+)
+@click.option(
+    "--timestamp-roots",
+    type=_FILE,
+    help="Certificates (PEM) of the time-stamp authorities that you trust.",
+)
+@click.option(
+    "--own-key",
+    is_flag=True,
+    help="Exit with 0, not 3, if all checks pass with the key in the bundle itself.",
+)
+@click.option(
+    "--against",
+    metavar="URL",
+    help="The address of the log: is what this file proves still in it?",
+)
+@click.option(
+    "--key-history",
+    type=_FILE,
+    help="Of a receipt: what the log serves as `keys`, which names its other keys.",
+)
+@command
+def verify(
+    file: Path,
+    policy_file: Path | None,
+    timestamp_roots: Path | None,
+    against: str | None,
+    key_history: Path | None,
+    *,
+    own_key: bool,
+    as_json: bool,
+) -> None:
+    """Check a bundle or a dossier, packed or unpacked, a proof, or a receipt.
+
+    Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked, also where
+    something for it is missing; 3 all checks passed, but only with the key in the bundle itself.
+
+    The verdict is one line on standard output. The verified text is printed on standard error.
+
+    The command needs no server, no database and no network. Only --against connects to the log.
+    With it, 1 also means that the log contradicts the file (then the alarm is a file in the current
+    directory: countersign log check-alarm), and 2 that the log could not be reached or checked.
+    """
+    with _unchecked(as_json=as_json):
+        policy = None if policy_file is None else read_policy(policy_file)
+        if against is not None and policy is None:
+            raise InvalidArgument("--against needs the keys that you trust: --policy POLICY.")
+        data = _read(file)
+        check_timestamp = _timestamp_check(timestamp_roots)
+        if is_receipt(data):
+            if against is not None:
+                raise InvalidArgument(
+                    "--against checks a proof. Whether the log kept the promise of a receipt is "
+                    "checked by countersign log monitor --receipts."
+                )
+            _verify_receipt(data, policy, read_histories(key_history), as_json=as_json)
+            return
+        if key_history is not None:
+            raise InvalidArgument(
+                "--key-history is for receipts: for a proof, use a present policy."
+            )
+    if data.startswith(b"%PDF"):
+        _refuse_certificate(data)
+    verdict = _compared(verify_file(data, policy, check_timestamp), data)
+    warnings = _warnings(verdict)
+    _say(verdict, warnings)
+    said = asdict(replace(verdict, dossier=None)) | {"dossier": _view(verdict.dossier)}
+    view = {"ok": verdict.outcome is Conclusion.OK, **said, "warnings": warnings}
+    seen = compare(data, policy, against) if against and policy and verdict.ok else None
+    if seen is not None:
+        view["against"] = seen.view()
+    click.echo(json.dumps(view) if as_json else _printable(verdict.line()))
+    if seen is not None:
+        _say_seen(seen, as_json=as_json)
+        sys.exit(seen.status)
+    if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
+        sys.exit(_STATUS[verdict.outcome])
+
+
+@contextmanager
+def _unchecked(*, as_json: bool) -> Iterator[None]:
+    """Exit with the status of what could not be checked if something for it is missing."""
+    try:
+        yield
+    except InvalidArgument as error:
+        fail(error, as_json=as_json, status=_STATUS[Conclusion.UNCHECKED])
+
+
+def _say(verdict: Verdict, warnings: list[str]) -> None:
+    """What people have to know next to the verdict, on standard error."""
+    for warning in warnings:
+        say(f"warning: {warning}")
+    for line in _words(verdict):
+        say(_printable(line))
+    for remark in verdict.remarks:
+        say(_printable(f"odd, and no failure: {remark}"))
+    for cosigned in verdict.facts.get("cosigned", ()):
+        at = cosigned_at(cosigned["time"])
+        when = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is not a valid date"
+        say(_printable(f"cosigned by {cosigned['name']} at {when}"))
+    if "certificate" in verdict.facts:
+        say(_printable(verdict.facts["certificate"]))
+    for stamp in verdict.facts.get("timestamps", ()):
+        say(_printable(f"time-stamp: {stamp}"))
+
+
+def _say_seen(seen: Seen, *, as_json: bool) -> None:
+    """What the log of today says of the file."""
+    if not as_json:
+        click.echo(_printable(_IN_LOG[seen.status] + seen.message))
+    if seen.alarm_file is not None:
+        say(f"the file of the alarm: {seen.alarm_file}")
+
+
+def _verify_receipt(
+    data: bytes, policy: Policy | None, histories: Sequence[bytes], *, as_json: bool
+) -> None:
+    """Say what a receipt promises; exit status 1 if no log of the policy promised it.
+
+    2 if a key under the name of such a log signed it, which is not known to be the log's.
+    """
+    if policy is None:
+        raise InvalidArgument("A receipt needs the policy to check it against: --policy POLICY.")
+    try:
+        found = check_receipt(data, policy, histories)
+    except EvidenceError as error:
+        unknown = isinstance(error, UnnamedKey)
+        message = f"{error}{_UNKNOWN_KEY if unknown else ''}"
+        verdict = "COULD NOT BE CHECKED" if unknown else "FAILED"
+        view = {"ok": False, "message": message}
+        click.echo(json.dumps(view) if as_json else _printable(f"{verdict}: {message}"))
+        sys.exit(_STATUS[Conclusion.UNCHECKED if unknown else Conclusion.FAILED])
+    digest, until = found.digest.hex(), rfc3339(found.sealed_by)
+    message = f"{found.origin} promised to have the record {digest} by {until}"
+    say("a receipt is a promise, not a proof: ask for the bundle, and check that one")
+    view = {
+        "ok": True,
+        "message": message,
+        "record_sha256": digest,
+        "log": found.origin,
+        "sealed_by": until,
+    }
+    click.echo(json.dumps(view) if as_json else _printable(f"OK  {message}"))
+
+
+def _compared(verdict: Verdict, data: bytes) -> Verdict:
+    """The verdict, with the result of making the PDF again."""
+    if not verdict.ok or not verdict.dossier:
+        return verdict
+    try:
+        found = _made_again(data, verdict.dossier)
+    except EvidenceError as error:
+        return Verdict(
+            outcome=Conclusion.FAILED,
+            step=len(DOSSIER_STEPS),
+            name=DOSSIER_STEPS[-1],
+            message=str(error),
+            facts=verdict.facts,
+        )
+    return replace(verdict, facts={**verdict.facts, "certificate": found})
+
+
+def _made_again(data: bytes, dossier: Dossier) -> str:
+    """Whether the service makes the same PDF, in words; only the service can make it."""
+    for made in entry_points(group=_MAKERS):
+        compare: Callable[[bytes, Dossier], str] = made.load()
+        return compare(data, dossier)
+    return "dossier.pdf was not compared: the package countersign-service is not installed"
+
+
+def _view(dossier: Dossier | None) -> dict[str, Any] | None:
+    """What a dossier says, for programs."""
+    if dossier is None:
+        return None
+    names = ("id", "type", "record", "digest", "shown", "index")
+    records = [{name: getattr(one, name) for name in names} for one in dossier.records]
+    return {"records": records, "joins": dossier.joins, "missing": dossier.missing}
+
+
+def _read(place: Path) -> bytes:
+    """A file, or the bundle or dossier that was unpacked into a folder."""
+    try:
+        if place.is_file():
+            return _bytes(place)
+        if not place.is_dir():  # reading a pipe or a device may never end
+            raise InvalidArgument(f"{place} is neither a file nor a directory.")
+        within = (*place.iterdir(), *place.glob("timestamps/*"), *place.glob("records/*"))
+        names = {p.relative_to(place).as_posix() for p in within if p.is_file()}
+        known, files, left = in_order(names), {}, BUNDLE_BYTES_MAX
+        if (place / "records").is_dir() and SUMS in names:
+            known = in_dossier_order(_bytes(place / SUMS), names)
+        for name in known:
+            files[name] = _bytes(place / name, max(left, 0))
+            left -= len(files[name])
+    except OSError as error:
+        raise InvalidArgument(f"{place} cannot be read: {error.strerror}.") from error
+    if others := sorted(names.difference(known)):
+        say(_printable(f"not part of the bundle, and not checked: {', '.join(others)}"))
+    return write_container(files)
+
+
+def _bytes(file: Path, most: int = BUNDLE_BYTES_MAX) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(most + 1)  # one more than is taken is enough to refuse it
+
+
+def _refuse_certificate(pdf: bytes) -> None:
+    """Say what to check instead of a certificate, and exit."""
+    found = _ACK_ID.search(pdf)
+    of = f" It seems to belong to {found[0].decode()}." if found else ""
+    say(
+        f"could not be checked: this is a PDF, perhaps a certificate.{of} A certificate alone "
+        "proves nothing: request the bundle, a ZIP file, from the sender"
+    )
+    sys.exit(_STATUS[Conclusion.UNCHECKED])
+
+
+def _words(verdict: Verdict) -> Iterator[str]:
+    """What was checked, in words."""
+    if verdict.dossier:
+        yield from _order(verdict.dossier)
+    elif verdict.notice:
+        yield from _acknowledged(verdict.record, verdict.notice, verdict.shown)
+
+
+def _order(dossier: Dossier) -> Iterator[str]:
+    """The records of an order, what joins them, and what is missing."""
+    for one in dossier.records:
+        yield f"{one.type} {one.id}, entry {one.index}:"
+        if one.type == ACKNOWLEDGMENT and dossier.notice:
+            yield from _acknowledged(one.record, dossier.notice, one.shown)
+            continue
+        for name, value in one.record.items():
+            if name not in _TECHNICAL:
+                yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+        for name, value in one.shown.items():
+            yield f"  {name} (disclosed): {json.dumps(value, ensure_ascii=False)}"
+    for what in dossier.joins:
+        yield f"joined: {what}"
+    for what in dossier.missing or ["nothing that a dossier can name"]:
+        yield f"missing: {what}"
+
+
+def _acknowledged(
+    record: Mapping[str, Any], notice: Mapping[str, Any], shown: Mapping[str, Any]
+) -> Iterator[str]:
+    """What was acknowledged, in the words that were checked."""
+    yield (
+        f"accepted at {record['accepted_at']} by the service's own clock, on its operator's word, "
+        f"for {record['account']}"
+    )
+    yield from _bound(record)
+    yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
+    yield f"  version {record['notice_version_source']}"
+    for name in ("source_law", "source_bill", "source_url"):
+        if isinstance(notice.get(name), str):
+            yield f"  {name}: {notice[name]}"
+    yield f"The notice reads: {notice['heading']}"
+    bullets = notice["bullets"]
+    initials = shown.get(INITIALS, ["not shown"] * len(bullets))
+    for given, bullet in zip(initials, bullets, strict=True):
+        yield f"  [{given}] ({bullet['id']}) {bullet['text']}"
+    yield f"The notice ends with: {notice['attestation_text']}"
+    for gap in notice.get("text_gaps", ()):
+        yield f"Known to be missing in this text: {gap}"
+    for name, value in shown.items():
+        if name not in {INITIALS, PROCESS}:  # both are shown in words
+            yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+    if PROCESS in shown:
+        yield from explain_process(shown[PROCESS], [bullet["id"] for bullet in bullets])
+
+
+def _bound(record: Mapping[str, Any]) -> Iterator[str]:
+    for name, words in BOUND.items():
+        if record["v"] == PARTIES_VERSION and name in record:
+            bound = f"SHA-256 {record[name]}" if record[name] else "none was in force"
+            yield f"  record of {words}: {bound}"
+
+
+def _warnings(verdict: Verdict) -> list[str]:
+    """What a reader of a good verdict must know."""
+    if not verdict.ok:
+        return []
+    warnings = {
+        _OWN_KEY: verdict.facts["policy"] == "bundle",
+        _TEST: verdict.record.get("mode") == "test",
+        _VENDOR: verdict.record.get("capture") == "vendor_api",
+        _HOSTED: verdict.record.get("capture") == "hosted",
+        _ASSUMED: verdict.record.get("notice_version_source") == "assumed",
+        _GAPS: bool(verdict.notice.get("text_gaps")),
+        _READ_HERE: bool(verdict.notice) and verdict.dossier is None,
+        _READ_HERE_TOO: verdict.dossier is not None,
+        _OMITTED: verdict.dossier is not None,
+    }
+    return [warning for warning, due in warnings.items() if due]
+
+
+def _printable(text: str) -> str:
+    """A text from a file, on one line."""
+    return printable(text, keep="")
+
+
+def _timestamp_check(roots: Path | None) -> CheckTimestamp | None:
+    if roots is None:
+        return None
+    try:
+        from countersign_evidence import timestamp_signer  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        raise InvalidArgument("--timestamp-roots needs the package rfc3161-client.") from error
+    try:
+        return timestamp_signer.timestamp_check(_bytes(roots))
+    except EvidenceError as error:
+        raise InvalidArgument(f"{roots}: {error}.") from error
