@@ -11,8 +11,7 @@ from countersign.access.key import Principal
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
 from countersign.parties.describe import (
-    describe_account,
-    describe_operator,
+    describe,
     state_capture_process,
 )
 from countersign.parties.model import Particulars
@@ -47,8 +46,8 @@ class Orders:
         who, room = self.desk.account(), self.desk.deployment.log
         if described:
             account: Account = self.desk.do(find_account(room.access, who.account_id))
-            self.desk.do(describe_operator(room, Particulars(legal_name="An Operator, Inc.")))
-            self.desk.do(describe_account(room, account, Particulars(legal_name="A Vendor, Inc.")))
+            self.desk.do(describe(room, None, Particulars(legal_name="An Operator, Inc.")))
+            self.desk.do(describe(room, account, Particulars(legal_name="A Vendor, Inc.")))
             self.desk.do(state_capture_process(room, account, "We show each line."))
         return who
 

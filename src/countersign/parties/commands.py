@@ -16,8 +16,7 @@ from countersign.log.room import LogRoom
 from countersign.mode import Mode
 from countersign.parties.describe import (
     Described,
-    describe_account,
-    describe_operator,
+    describe,
     described,
     state_capture_process,
 )
@@ -57,7 +56,7 @@ async def describe_operator_command(
     At least one option is needed. Each description is a new record, also of the same words.
     Records that are written from now on bind it. It is not secret: it is shown with the evidence.
     """
-    found = await describe_operator(room, Particulars(**stated))
+    found = await describe(room, None, Particulars(**stated))
     say("The operator is recorded in the log of each mode.")
     _show(found, as_json=as_json)
 
@@ -86,7 +85,7 @@ async def describe_account_command(
     the evidence.
     """
     owner = await find_account(room.access, account)
-    found = await describe_account(room, owner, Particulars(**stated))
+    found = await describe(room, owner, Particulars(**stated))
     say(f"Account {owner.name} is recorded in the log of each mode.")
     _show(found, as_json=as_json)
 

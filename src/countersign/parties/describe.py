@@ -16,7 +16,7 @@ from countersign.log.record import RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 from countersign.parties.model import DEPLOYMENT, Particulars, PartyType, checked_statement
-from countersign.parties.sql import PartyRecord, put_in_force, record_in_force
+from countersign.parties.sql import put_in_force, record_in_force
 from countersign_evidence.canonical import Json
 
 _NOTHING: Final = Particulars()
@@ -35,16 +35,11 @@ class Described:
     """Their SHA-256 in hexadecimal, which later records bind."""
 
 
-async def describe_operator(room: LogRoom, given: Particulars) -> Described:
-    """Record who operates the service.
+async def describe(room: LogRoom, account: Account | None, given: Particulars) -> Described:
+    """Record who an account is; None: who operates the service.
 
     Raises InvalidArgument if nothing is stated, or a text is unusable.
     """
-    return await room.database.write(_describe, room, None, given)
-
-
-async def describe_account(room: LogRoom, account: Account, given: Particulars) -> Described:
-    """Record who an account is; raises as `describe_operator` does."""
     return await room.database.write(_describe, room, account, given)
 
 
@@ -120,7 +115,6 @@ def _record(  # noqa: PLR0917 - what the acts have found out
     changed: list[str],
 ) -> Described:
     """Write the record of each mode, which follows the one before it, and the audit entry."""
-    made: dict[Mode, PartyRecord] = {}
     for mode in Mode:
         before = record_in_force(connection, scope, mode, type_)
         previous = None if before is None else before.digest.hex()
@@ -132,17 +126,11 @@ def _record(  # noqa: PLR0917 - what the acts have found out
         number = 1 if before is None else before.number + 1
         room.journal.write(connection, [record])
         put_in_force(connection, scope, record, number)
-        made[mode] = PartyRecord(record.id, number, record.digest, record.body)
-    entry = room.access.audit.entry(
-        _AUDITED[type_], scope, changed=changed, number=made[Mode.LIVE].number
-    )
-    write_audit(connection, entry)
-    return Described(
-        members=members,
-        number=made[Mode.LIVE].number,
-        records={mode: record.record_id for mode, record in made.items()},
-        digests={mode: record.digest.hex() for mode, record in made.items()},
-    )
+    if (made := described(connection, scope, type_)) is None:
+        raise AssertionError("it has just been written")
+    named = {"changed": changed, "number": made.number}
+    write_audit(connection, room.access.audit.entry(_AUDITED[type_], scope, **named))
+    return made
 
 
 def _particulars(found: Described) -> Particulars:

@@ -157,7 +157,10 @@ async def _erase_as_planned(
                 AuditAction.ERASED, subject, reason=reason.value, records=len(going), **details
             )
         cbid = subject if plan.buyer else None
-        return await _write_erasure(privacy, parts, kept, reason=reason, cbid=cbid, audit=audit)
+        secret, journal = access.secret, privacy.log.journal
+        return await access.database.write(
+            carry_out, secret, journal, parts, cbid=cbid, audit=audit, kept=kept, reason=reason
+        )
     return None
 
 
@@ -174,28 +177,6 @@ async def make_erasure(
         members={"erased": [*ids], "reason": reason.value},
     )
     return RecordErasure(ids, erasure)
-
-
-async def _write_erasure(
-    privacy: Privacy,
-    parts: Sequence[RecordErasure],
-    kept: KeptRecords,
-    *,
-    reason: ErasureReason,
-    cbid: str | None = None,
-    audit: AuditEntry | None = None,
-) -> Outdated | None:
-    access, journal = privacy.access, privacy.log.journal
-    return await access.database.write(
-        carry_out,
-        access.secret,
-        journal,
-        parts,
-        cbid=cbid,
-        audit=audit,
-        kept=kept,
-        reason=reason,
-    )
 
 
 def carry_out(
@@ -286,6 +267,7 @@ async def finish_restore(privacy: Privacy) -> int:
     along with the shred keys when the database is backed up.
     """
     database, reason = privacy.access.database, ErasureReason.OTHER
+    secret, journal = privacy.access.secret, privacy.log.journal
     total, after = 0, ""
     while page := await database.scan(_find_keyless, after):
         for after, account_id, mode in page:
@@ -293,7 +275,7 @@ async def finish_restore(privacy: Privacy) -> int:
             kept = await kept_of(privacy, [after])
             # Ciphertext that a hold keeps stays, although nothing can decrypt it.
             with suppress(OnHold):
-                await _write_erasure(privacy, [part], kept, reason=reason)
+                await database.write(carry_out, secret, journal, [part], kept=kept, reason=reason)
                 total += 1
     held = await _erase_buyers(privacy)
     await database.write(_finish_restore, buyers_too=not held)
