@@ -100,7 +100,7 @@ class Authenticate:
         )
         expires_ns = None if key.expires_at is None else to_ms(key.expires_at) * 1_000_000
         self._known[place] = _Known(principal, began, expires_ns)
-        if _unused_lately(key, now):
+        if key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN:
             self._note(key.id, now)
         return principal
 
@@ -114,10 +114,6 @@ class Authenticate:
         task = detached(note())
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
-
-
-def _unused_lately(key: ApiKey, now: datetime) -> bool:
-    return key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN
 
 
 def keys_by_digest(connection: Connection, digests: Sequence[bytes]) -> list[ApiKey | None]:

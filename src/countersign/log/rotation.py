@@ -214,7 +214,7 @@ def _carry_out(
         members |= {"approval": signed.decode(), "threshold": roster.threshold}
     keys = [
         replace(key, log_id=stored.log_id, created_at=now, retires_at=None)
-        for key in _keys_in(stored)
+        for key in msgspec.json.decode(stored.keys, type=list[LogKey])
     ]
     if [key.vkey for key in keys] != proposal.values("new"):
         raise EvidenceRefused(
@@ -244,10 +244,6 @@ def _carry_out(
     _audit(connection, room, action, stored, new_keys=[key.vkey for key in keys])
     by = [] if signed is None else [key for key, _ in _approvals(connection, stored, roster)]
     return Change(stored.text, by, roster.threshold, keys, carried_out=True)
-
-
-def _keys_in(stored: StoredProposal) -> list[LogKey]:
-    return msgspec.json.decode(stored.keys, type=list[LogKey])
 
 
 def _audit(

@@ -172,7 +172,7 @@ class Vault:
         return await asyncio.to_thread(self._encryption.unwrap, of.wrapped, _wrap_context(of))
 
     async def _unwrap(self, wrapped: WrappedKey) -> DataKey:
-        id_ = _id_bytes(wrapped.id)
+        id_ = base32_value(wrapped.id.removeprefix("dk_")).to_bytes(_ID_BYTES, "big")
         known = self._by_id.get(id_)
         if known is None:
             known = self._by_id[id_] = DataKey(id_, await self._key(wrapped))
@@ -190,10 +190,6 @@ def _month(day: int) -> int:
 
 def _id_text(id_: bytes) -> str:
     return f"dk_{base32(int.from_bytes(id_, 'big'))}"
-
-
-def _id_bytes(text: str) -> bytes:
-    return base32_value(text.removeprefix("dk_")).to_bytes(_ID_BYTES, "big")
 
 
 def _wrap_context(key: WrappedKey) -> bytes:
