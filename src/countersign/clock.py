@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 Entropy: TypeAlias = Callable[[int], bytes]
-"""Gives that many random bytes, as `os.urandom` does."""
+"""Returns that many random bytes, as `os.urandom` does."""
 
 
 class Clock(Protocol):

@@ -37,7 +37,7 @@ class Lines:
 
     @asynccontextmanager
     async def turn(self, key: Hashable) -> AsyncIterator[bool]:
-        """Wait for the turn, and have it until the block ends; gives whether others came before.
+        """Wait for the turn, and have it until the block ends; returns whether others came before.
 
         Raises:
             Overloaded: the line is full.

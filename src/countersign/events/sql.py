@@ -226,7 +226,7 @@ def renumber_restored(connection: Connection) -> bool:
 
     Rows with a transaction number that this cluster has not reached are from another cluster. They
     would stay invisible until then, and later ones would come before them. What was restored
-    counts as written by transaction 0 from now on; its order is that of the rows. Gives whether
+    counts as written by transaction 0 from now on; its order is that of the rows. Returns whether
     there was something to correct.
     """
     if connection.dialect.name == "sqlite":
@@ -249,7 +249,7 @@ def renumber_restored(connection: Connection) -> bool:
 
 
 def delete_old_events(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete at most `limit` events from before this time; gives how many.
+    """Delete at most `limit` events from before this time; returns how many.
 
     The last row stays: on the embedded database the numbers continue from it.
     """

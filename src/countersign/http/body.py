@@ -20,7 +20,7 @@ from countersign.http.schemas import Request
 from countersign.instant import parse_rfc3339
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-"""Gives the next message about a request, as ASGI has it."""
+"""Returns the next message about a request, as ASGI has it."""
 
 BODY_BYTES_MAX: Final = 64 * 1024
 _DRAINED_BYTES_MAX: Final = 1024 * 1024

@@ -181,7 +181,7 @@ class AnchorLog:
         self._asked_at[whom] = now
         return True
 
-    async def _anchored(self, checkpoint: StoredCheckpoint, kind: str, name: str) -> int | None:
+    async def _last_size(self, checkpoint: StoredCheckpoint, kind: str, name: str) -> int | None:
         """The size that this third party anchored last; None: this checkpoint, and lately."""
         newest = await self._database.read(logs_sql.newest_anchor, checkpoint.log_id, kind, name)
         size, at = newest or (0, None)
@@ -191,7 +191,7 @@ class AnchorLog:
     async def cosign(self, log: Log, checkpoint: StoredCheckpoint, witness: Witness) -> None:
         """Have a witness cosign a checkpoint (c2sp.org/tlog-witness), and keep the cosignature."""
         name = witness.key_name
-        old = await self._anchored(checkpoint, WITNESS, name)
+        old = await self._last_size(checkpoint, WITNESS, name)
         if old is None:
             return
         status, media_type, body = await self._submit(witness, log, old, checkpoint)
@@ -219,11 +219,11 @@ class AnchorLog:
 
     async def stamp(self, checkpoint: StoredCheckpoint, authority: str) -> None:
         """Have an authority time-stamp a checkpoint (RFC 3161), at most every five minutes."""
-        if await self._anchored(checkpoint, TIMESTAMP, authority) is None:
+        if await self._last_size(checkpoint, TIMESTAMP, authority) is None:
             return
         if not self._may_ask(authority, STAMP_SECONDS):
             return
-        body, ends_at = await self._stamped(authority, checkpoint.note)
+        body, ends_at = await self._request_stamp(authority, checkpoint.note)
         place = checkpoint.log_id, checkpoint.size
         await self._keep(*place, TIMESTAMP, authority, body, ends_at=ends_at)
 
@@ -238,7 +238,7 @@ class AnchorLog:
             return
         for authority in await self._authorities():
             try:
-                body, ends_at = await self._stamped(authority, old.body)
+                body, ends_at = await self._request_stamp(authority, old.body)
             except AnchoringFailed as error:
                 _log.warning("anchoring_failed", url=authority, reason=error.message)
                 continue
@@ -248,7 +248,7 @@ class AnchorLog:
             await self._keep(*place, TIMESTAMP, authority, body, renews=renews, ends_at=ends_at)
             return
 
-    async def _stamped(self, authority: str, data: bytes) -> tuple[bytes, datetime | None]:
+    async def _request_stamp(self, authority: str, data: bytes) -> tuple[bytes, datetime | None]:
         """A checked time-stamp of these bytes, and when the first of its certificates ends."""
         timestamps = timestamps_package()
         request = timestamps.timestamp_request(data)
@@ -334,7 +334,7 @@ def _timestamp_check(roots: Path | None) -> CheckTimestamp:
 
 
 async def _post(url: str, media_type: str, body: bytes) -> tuple[int, str, bytes]:
-    """Post to a witness or an authority, with limits; gives status, media type and body."""
+    """Post to a witness or an authority, with limits; returns status, media type and body."""
     headers = {"Content-Type": media_type}
     try:
         async with (

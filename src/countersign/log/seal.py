@@ -97,7 +97,7 @@ class SealLog:
         return next((log for log in logs if (log.mode, log.epoch) == wanted), None)
 
     async def settle(self) -> int:
-        """Seal all that is queued, as far as sealing is possible; gives how many records."""
+        """Seal all that is queued, as far as sealing is possible; returns how many records."""
         total = 0
         for mode in Mode:
             total += await self._settle(mode)

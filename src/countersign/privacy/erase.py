@@ -112,7 +112,7 @@ async def erase_planned(
 ) -> HeldRecords:
     """Destroy it permanently, and write that down; `details` are for the audit.
 
-    Gives what legal holds keep of a buyer's records: whatever the orders on hold need. All else
+    Returns what legal holds keep of a buyer's records: whatever the orders on hold need. All else
     goes, and what is kept is erased when the holds have ended: `carry_out_waiting`.
 
     The records themselves, their entries in the log and every proof stay valid. Each erasure has a
@@ -262,9 +262,9 @@ async def destroy_copies(database: Database) -> bool:
 async def finish_restore(privacy: Privacy) -> int:
     """After a restore, erase again what was erased since the backup, and write that down.
 
-    Gives of how many records; harmless when it is done already. Such disclosures are those whose
-    keys are missing. Buyers have no keys: their erasure is remembered by keyed hashes, which go
-    along with the shred keys when the database is backed up.
+    Returns how many records that were; harmless when it is done already. Such disclosures are those
+    whose keys are missing. Buyers have no keys: their erasure is remembered by keyed hashes, which
+    go along with the shred keys when the database is backed up.
     """
     database, reason = privacy.access.database, ErasureReason.OTHER
     secret, journal = privacy.access.secret, privacy.log.journal
@@ -283,7 +283,7 @@ async def finish_restore(privacy: Privacy) -> int:
 
 
 async def _erase_buyers(privacy: Privacy) -> int:
-    """Erase the buyers again that were erased since the backup; gives how many a hold keeps."""
+    """Erase the buyers again that were erased since the backup; returns how many a hold keeps."""
     database, held = privacy.access.database, 0
     for cbid in await database.scan(_find_erased_buyers, privacy.access.secret):
         buyer = await database.scan(sql.find_buyer, privacy.access.secret, cbid)

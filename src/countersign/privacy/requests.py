@@ -61,7 +61,7 @@ async def carry_out_request(privacy: Privacy, cbid: str) -> ErasureOutcome:
 async def carry_out_waiting(privacy: Privacy) -> list[str]:
     """Erase the records that waited for the end of a hold, but for those that one still keeps.
 
-    Gives those that were erased.
+    Returns those that were erased.
     """
     waiting, erased = await privacy.access.database.read(_waiting), list[str]()
     for record_id, reason in waiting:

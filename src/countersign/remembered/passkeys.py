@@ -126,7 +126,7 @@ def _use(
         _log.warning("passkey_copied", id=row.id)
         return NotKnown.COPIED
     changed = {"sign_count": count, "last_used_at": now, "expires_at": now + PASSKEY_KEPT}
-    is_first = sql.used(connection, row.id, row, **changed)
+    is_first = sql.use(connection, row.id, row, **changed)
     return of_row(row, KnownBy) if is_first else NotKnown.REFUSED
 
 
@@ -177,7 +177,7 @@ def _asserted(
 
 
 async def _checked(check: Callable[[], T]) -> T | None:
-    """What a check of a response gives; None if it is refused.
+    """What a check of a response returns; None if it is refused.
 
     In a thread: the first use loads a library (80 ms, 6 MiB), which no start should wait for.
     """

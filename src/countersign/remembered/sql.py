@@ -58,7 +58,7 @@ def add(connection: Connection, row: dict[str, object]) -> bool:
     return True
 
 
-def used(connection: Connection, id_: str, before: Row[*tuple[Any, ...]], **values: object) -> bool:
+def use(connection: Connection, id_: str, before: Row[*tuple[Any, ...]], **values: object) -> bool:
     """Note a use; False if it was used or removed since `before` was read."""
     same = update(remembered).where(
         _c.id == id_, _c.last_used_at == before.last_used_at, _c.sign_count == before.sign_count

@@ -63,7 +63,7 @@ class RateLimiter:
     def admit(self, key_id: str) -> tuple[int, tuple[Header, Header]]:
         """Count one request, if there is room for it.
 
-        Gives the seconds to wait (0: it is let through) and the headers that state what is left.
+        Returns the seconds to wait (0: it is let through) and the headers that state what is left.
         """
         now = self._clock.monotonic()
         ahead = self._arrivals.add(key_id, now, self._interval, self._most) - now

@@ -281,7 +281,7 @@ class DeliverWebhooks:
     async def _deliver(
         self, endpoint: Endpoint, claimed: Sequence[ClaimedDelivery], backoff: Backoff, number: int
     ) -> int | None:
-        """Attempt these, so many at a time; gives the average milliseconds of one.
+        """Attempt these, so many at a time; returns the average milliseconds of one.
 
         None: the endpoint gets no more messages.
         """

@@ -141,7 +141,7 @@ def find_work(connection: Connection, now: datetime) -> Sequence[tuple[Endpoint,
 
 
 def fan_out(connection: Connection, endpoint_id: str, now: datetime, limit: int) -> int:
-    """Make deliveries of the next events; gives how many events were processed."""
+    """Make deliveries of the next events; returns how many events were processed."""
     row = connection.execute(
         select(_e.account_id, _e.mode, _e.cursor_tx, _e.cursor_seq, _e.recovered_at)
         .where(_e.id == endpoint_id, _enabled)
@@ -438,7 +438,7 @@ def delete_old(
     """Delete events and finished deliveries from before these times.
 
     What has been attempted since before `tried_since` is ended. At most `limit` rows of each kind;
-    gives the largest of the numbers.
+    returns the largest of the numbers.
     """
     largest = 0
     for endpoint_id, deleted_at in connection.execute(

@@ -32,7 +32,7 @@ def timestamp_request(data: bytes) -> bytes:
 
 
 def check_timestamp(token: bytes, over: bytes, roots: Sequence[Certificate] = ()) -> str:
-    """Check a response of an authority (DER) over these bytes; gives who signed it, for people.
+    """Check a response of an authority (DER) over these bytes; returns who signed it, for people.
 
     `roots` are certificates of authorities that are trusted; without any, the signature of the
     authority cannot be checked, which the result says.
