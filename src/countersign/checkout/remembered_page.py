@@ -164,7 +164,9 @@ async def offer(visit: Visit) -> Mapping[str, Any]:
     challenge, party, options = _keeping(visit), room.remembered.party, None
     if party is not None:
         options = registration_options(
-            room.remembered, party, mode, _cbid(visit.session), challenge, _name(visit)
+            *(room.remembered, party, mode, _cbid(visit.session)),
+            challenge=challenge,
+            name=_name(visit),
         )
     shown = {"served": _text(challenge), "options": options and json.dumps(options)}
     return {

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.audit import AuditAction, write_audit
 from countersign.errors import EvidenceRefused, InvalidArgument
 from countersign.host import is_wildcard
 from countersign.instant import from_ns
 from countersign.log import fork_guard, logs_sql
 from countersign.log.journal import Journal
-from countersign.log.model import AUDIT_SUBJECT, Log, LogKey, PublishedHead
-from countersign.log.record import NewRecord, RecordType
+from countersign.log.model import AUDIT_SUBJECT, Log, PublishedHead
+from countersign.log.record import RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 from countersign_evidence.canonical import Json
@@ -109,7 +109,19 @@ async def _begin(
         at=now,
         keys_revision=1,
     )
-    if not await room.database.write(_write_log, room, log, keys, empty, first=first, audit=audit):
+
+    def write(connection: Connection) -> bool:
+        if not logs_sql.add_log(connection, log, keys, empty):
+            return False
+        fork_guard.forget_suspension(connection, mode)
+        write_audit(connection, audit)
+        if first is not None:
+            # It is the log's first entry, whatever else is waiting.
+            room.sequencer.wait_for_turn(connection, mode)
+            Journal(room.sequencer).write(connection, [first])
+        return True
+
+    if not await room.database.write(write):
         # Another command was first: its key is the one, and its head is kept already.
         await room.keys.load()
         raise EvidenceRefused(
@@ -117,27 +129,6 @@ async def _begin(
         )
     room.heads.replace(mode, empty)
     return NewEpoch(origin, keys[0].vkey)
-
-
-def _write_log(
-    connection: Connection,
-    room: LogRoom,
-    log: Log,
-    keys: Sequence[LogKey],
-    note: bytes,
-    *,
-    first: NewRecord | None,
-    audit: AuditEntry | None,
-) -> bool:
-    if not logs_sql.add_log(connection, log, keys, note):
-        return False
-    fork_guard.forget_suspension(connection, log.mode)
-    write_audit(connection, audit)
-    if first is not None:
-        # It is the log's first entry, whatever else is waiting.
-        room.sequencer.wait_for_turn(connection, log.mode)
-        Journal(room.sequencer).write(connection, [first])
-    return True
 
 
 def _origin(mode: Mode, epoch: int, host: str) -> str:
@@ -277,15 +268,15 @@ async def _continue(
     audit = room.access.audit.entry(
         AuditAction.LOG_RECOVERED, AUDIT_SUBJECT, mode=log.mode.value, reason=reason, **audited
     )
+
+    def resume(connection: Connection) -> None:
+        fork_guard.forget_suspension(connection, log.mode)
+        room.journal.write(connection, [decision])
+        write_audit(connection, audit)
+
     # Recorded first: if the file cannot be replaced then, sealing stays suspended.
-    await room.database.write(_resume, room, decision, audit)
+    await room.database.write(resume)
     room.heads.replace(log.mode, note)
-
-
-def _resume(connection: Connection, room: LogRoom, decision: NewRecord, audit: AuditEntry) -> None:
-    fork_guard.forget_suspension(connection, decision.mode)
-    room.journal.write(connection, [decision])
-    write_audit(connection, audit)
 
 
 async def _objection(room: LogRoom, log: Log, kept: Checkpoint, given: Checkpoint) -> str | None:

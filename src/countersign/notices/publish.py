@@ -89,47 +89,43 @@ async def publish(
     `gap_closed` says why the version has no gap where an earlier one with its lines has one.
     """
     content, details = parse_notice_file(file), {_SOURCE: source} | closing(gap_closed)
-    return await room.log.access.database.write(_publish, room, content, details, audit)
-
-
-def _publish(
-    connection: Connection,
-    room: Notices,
-    content: NoticeContent,
-    details: dict[str, str],
-    audit: Audit | None,
-) -> Publication | CountersignError:
     body = published_bytes(content)
     digest = notice_digest(body)
-    known = digest_of(connection, content.id, content.version)
-    if known is None:
-        event = _event(room, content, LifecycleEvent.PUBLISHED, details)
-        others = all_versions(connection, room.registry.zone).get(content.id, ())
-        refuse_dropped_gap(content, [other.content for other in others], [event])
-        add_version(connection, body, digest, event)
-        _record(connection, room, event, digest)
-        write_notice_events(connection, content.id, content.version, [*Mode], event.at)
-    elif known != digest:
-        return NoticeVersionConflict(
-            f"{content.id} version {content.version} is already published with a different text. "
-            "A published version cannot change: give the new text a new version."
-        )
-    rule_is_new = content.applies_to is not None and _is_new_rule(connection, content)
-    if rule_is_new:
-        details = rule_details(content.applies_to)
-        add_event(connection, _event(room, content, LifecycleEvent.RULE_PUBLISHED, details))
-    if audit is not None and (known is None or rule_is_new):
-        rule = {"rule": content.applies_to.version} if content.applies_to and rule_is_new else {}
-        noted = {"version": content.version, **rule}
-        write_audit(connection, audit.entry(AuditAction.NOTICE_PUBLISHED, content.id, **noted))
-    return Publication(content=content, digest=digest, new=known is None, new_rule=rule_is_new)
+
+    def act(connection: Connection) -> Publication | CountersignError:
+        known = digest_of(connection, content.id, content.version)
+        if known is None:
+            event = _event(room, content, LifecycleEvent.PUBLISHED, details)
+            others = all_versions(connection, room.registry.zone).get(content.id, ())
+            refuse_dropped_gap(content, [other.content for other in others], [event])
+            add_version(connection, body, digest, event)
+            _record(connection, room, event, digest)
+            write_notice_events(connection, content.id, content.version, [*Mode], event.at)
+        elif known != digest:
+            return NoticeVersionConflict(
+                f"{content.id} version {content.version} is already published with a different "
+                "text. A published version cannot change: give the new text a new version."
+            )
+        rule, rule_is_new = content.applies_to, _is_new_rule(connection, content)
+        if rule_is_new:
+            of_rule = rule_details(rule)
+            add_event(connection, _event(room, content, LifecycleEvent.RULE_PUBLISHED, of_rule))
+        if audit is not None and (known is None or rule_is_new):
+            noted = {"version": content.version}
+            noted |= {"rule": rule.version} if rule and rule_is_new else {}
+            write_audit(connection, audit.entry(AuditAction.NOTICE_PUBLISHED, content.id, **noted))
+        return Publication(content=content, digest=digest, new=known is None, new_rule=rule_is_new)
+
+    return await room.log.access.database.write(act)
 
 
 def _is_new_rule(connection: Connection, content: NoticeContent) -> bool:
-    """Whether this version does not have the rule yet.
+    """Whether this version has a rule, and did not have it yet.
 
     Raises NoticeVersionConflict if a version of the notice has another rule of that name.
     """
+    if content.applies_to is None:
+        return False
     published = [v.events for v in published_versions(connection)]
     of_notice = [events for events in published if events[0].notice_id == content.id]
     for rule in (rule for events in of_notice for rule in rules_in(events)):

@@ -9,7 +9,7 @@ from countersign.db.rows import of_row
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.remembered import sql
-from countersign.remembered.model import COOKIE_KEPT, Kind, KnownBy
+from countersign.remembered.model import Kind, KnownBy
 from countersign.remembered.room import Remembered, new_row
 
 _BYTES: Final = 32
@@ -23,7 +23,7 @@ async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
     """
     access = room.buyers.access
     value = urlsafe_b64encode(access.entropy(_BYTES)).rstrip(b"=").decode()
-    row = new_row(room, mode, cbid, Kind.COOKIE, _lookup(room, value), COOKIE_KEPT)
+    row = new_row(room, mode, cbid, Kind.COOKIE, _lookup(room, value))
     return value if await access.database.write(sql.add, row) else ""
 
 

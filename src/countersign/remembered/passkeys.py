@@ -35,8 +35,8 @@ _ALGORITHMS: Final = (-8, -7, -257)
 _log: Final = structlog.get_logger("countersign.remembered")
 
 
-def registration_options(  # noqa: PLR0917 - what the options are made of
-    room: Remembered, party: RelyingParty, mode: Mode, cbid: str, challenge: bytes, name: str
+def registration_options(
+    room: Remembered, party: RelyingParty, mode: Mode, cbid: str, *, challenge: bytes, name: str
 ) -> dict[str, Any]:
     """The options of `navigator.credentials.create` (§5.4), with bytes as base64url.
 
@@ -81,7 +81,7 @@ async def register(
     made = await _checked(lambda: _registered(party, challenge, response))
     if made is None:
         return False
-    row = new_row(room, mode, cbid, Kind.PASSKEY, _lookup(room, made.credential_id), PASSKEY_KEPT)
+    row = new_row(room, mode, cbid, Kind.PASSKEY, _lookup(room, made.credential_id))
     row |= {"public_key": made.public_key, "sign_count": made.sign_count}
     row |= {"user_handle": _handle(room, mode, cbid)}
     return await room.buyers.access.database.write(sql.add, row)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
 from urllib.parse import urlsplit
 
 from countersign.buyers.room import Buyers
@@ -12,7 +11,7 @@ from countersign.host import ip_or_none
 from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.remembered.model import Kind, RelyingParty
+from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind, RelyingParty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +40,11 @@ def relying_party(public_url: str) -> RelyingParty | None:
     return RelyingParty(host, f"{parts.scheme}://{host}{port}")
 
 
-def new_row(  # noqa: PLR0917 - the columns
-    room: Remembered, mode: Mode, cbid: str, kind: Kind, lookup: bytes, kept: timedelta
+def new_row(
+    room: Remembered, mode: Mode, cbid: str, kind: Kind, lookup: bytes
 ) -> dict[str, object]:
     """The row of something by which a buyer is remembered from now on."""
+    kept = PASSKEY_KEPT if kind is Kind.PASSKEY else COOKIE_KEPT
     time_ns = room.buyers.access.clock.time_ns()
     now = from_ns(time_ns)
     return {

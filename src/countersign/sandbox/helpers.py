@@ -22,7 +22,7 @@ from countersign.buyers.model import (
     simulated_status_view,
 )
 from countersign.buyers.room import Buyers
-from countersign.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
+from countersign.buyers.sandbox import in_state, sandbox_act, write_simulated
 from countersign.buyers.sql import buyers_by_cbid
 from countersign.db.tables import test_clocks, verifications
 from countersign.errors import InvalidRequest, NotFound
@@ -74,12 +74,13 @@ _DEFAULT_REASONS: Final = {
 }
 
 
-async def move_buyer(  # noqa: PLR0917 - as the API names them
+async def move_buyer(
     room: SandboxRoom,
     account_id: str,
     cbid: str,
     status: BuyerStatus,
     reasons: tuple[Reason, ...] = (),
+    *,
     remember: Remember[BuyerStatusView] = None,
 ) -> BuyerStatusView:
     """Put a sandbox buyer in any state; the event of that state is written with it.
@@ -95,40 +96,23 @@ async def move_buyer(  # noqa: PLR0917 - as the API names them
         raise NotFound(_NO_BUYER)
     act = await sandbox_act(room.buyers, account_id, cbid)
     result = (status, reasons or usual or ())
-    return await room.buyers.access.database.write(_move_buyer, room.buyers, act, result, remember)
 
+    def move(connection: Connection) -> BuyerStatusView | NotFound:
+        before = buyers_by_cbid(connection, [cbid], to_change=True).get(cbid)
+        if before is None or (before.account_id, before.mode) != (account_id, Mode.TEST):
+            return NotFound(_NO_BUYER)
+        after = in_state(before, *result, act.now)
+        if after != before:
+            # The session whose guesses of ZIP codes are counted.
+            of_buyer = select(verifications.c.subject_index).where(verifications.c.cbid == cbid)
+            first = connection.execute(of_buyer.order_by(verifications.c.id).limit(1)).scalar()
+            change = (room.buyers, act, (before, after), result)
+            write_simulated(connection, *change, subject_index=first, test_helper=True)
+        view = simulated_status_view(after, act.now)
+        keep_answer(connection, remember, view)
+        return view
 
-def _move_buyer(
-    connection: Connection,
-    room: Buyers,
-    act: SimulatedAct,
-    result: tuple[BuyerStatus, tuple[Reason, ...]],
-    remember: Remember[BuyerStatusView],
-) -> BuyerStatusView | NotFound:
-    before = buyers_by_cbid(connection, [act.cbid], to_change=True).get(act.cbid)
-    if before is None or (before.account_id, before.mode) != (act.account_id, Mode.TEST):
-        return NotFound(_NO_BUYER)
-    after = in_state(before, *result, act.now)
-    if after != before:
-        # The session whose guesses of ZIP codes are counted.
-        subject = (
-            select(verifications.c.subject_index)
-            .where(verifications.c.cbid == act.cbid)
-            .order_by(verifications.c.id)
-            .limit(1)
-        )
-        write_simulated(
-            connection,
-            room,
-            act,
-            (before, after),
-            result,
-            subject_index=connection.execute(subject).scalar(),
-            test_helper=True,
-        )
-    view = simulated_status_view(after, act.now)
-    keep_answer(connection, remember, view)
-    return view
+    return await room.buyers.access.database.write(move)
 
 
 async def trigger_event(
@@ -145,18 +129,13 @@ async def trigger_event(
     Raises InvalidRequest if `object_id` cannot be one of an object that such an event is about.
     """
     new = _event(room.buyers, account_id, type_, object_id)
-    return await room.buyers.access.database.write(_trigger, room, new, remember)
 
+    def trigger(connection: Connection) -> EventView:
+        view = room.events.ids.view(write_one_event(connection, new))
+        keep_answer(connection, remember, view)
+        return view
 
-def _trigger(
-    connection: Connection,
-    room: SandboxRoom,
-    new: NewEvent,
-    remember: Remember[EventView],
-) -> EventView:
-    view = room.events.ids.view(write_one_event(connection, new))
-    keep_answer(connection, remember, view)
-    return view
+    return await room.buyers.access.database.write(trigger)
 
 
 def _event(room: Buyers, account_id: str, type_: EventType, object_id: str | None) -> NewEvent:
@@ -204,8 +183,29 @@ async def advance_clock(
     """
     if (by is None) == (to is None):
         raise InvalidRequest("Give either the time to advance by, or the time to advance to.")
-    database = room.buyers.access.database
-    view = await database.write(_advance_clock, account_id, by, to, _now(room), remember)
+    of_account, now = test_clocks.c.account_id == account_id, _now(room)
+
+    def advance(connection: Connection) -> TestClock:
+        known = select(test_clocks.c.ahead_ms).where(of_account).with_for_update()
+        ahead = connection.execute(known).scalar_one_or_none()
+        clock = REAL_TIME if ahead is None else AccountClock(ahead=ahead * _MILLISECOND)
+        if by is not None:
+            clock = clock.advanced(by)
+        if to is not None:
+            clock = clock.advanced_to(to, now)
+        values = {"ahead_ms": clock.ahead // _MILLISECOND, "changed_at": now}
+        if ahead is None:
+            # Where another process advances it at this moment too, its row makes this transaction
+            # fail, and the call is done again by itself: then that row is seen.
+            connection.execute(insert(test_clocks), {"account_id": account_id} | values)
+        else:
+            connection.execute(update(test_clocks).where(of_account).values(values))
+        write_expiries(connection, account_id, by=clock.at(now), at=now, limit=_EXPIRED_MAX)
+        view = _clock_view(clock, now)
+        keep_answer(connection, remember, view)
+        return view
+
+    view = await room.buyers.access.database.write(advance)
     await room.buyers.access.test_clocks.renew()
     return view
 
@@ -215,36 +215,6 @@ async def reset_clock(room: SandboxRoom, account_id: str) -> TestClock:
     await room.buyers.access.database.write(_reset_clock, account_id)
     await room.buyers.access.test_clocks.renew()
     return _clock_view(REAL_TIME, _now(room))
-
-
-def _advance_clock(  # noqa: PLR0917 - see `Database.write`
-    connection: Connection,
-    account_id: str,
-    by: timedelta | None,
-    to: datetime | None,
-    now: datetime,
-    remember: Remember[TestClock],
-) -> TestClock:
-    of_account = test_clocks.c.account_id == account_id
-    ahead = connection.execute(
-        select(test_clocks.c.ahead_ms).where(of_account).with_for_update()
-    ).scalar_one_or_none()
-    clock = REAL_TIME if ahead is None else AccountClock(ahead=ahead * _MILLISECOND)
-    if by is not None:
-        clock = clock.advanced(by)
-    if to is not None:
-        clock = clock.advanced_to(to, now)
-    values = {"ahead_ms": clock.ahead // _MILLISECOND, "changed_at": now}
-    if ahead is None:
-        # Where another process advances it at this moment too, its row makes this transaction
-        # fail, and the call is done again by itself: then that row is seen.
-        connection.execute(insert(test_clocks), {"account_id": account_id} | values)
-    else:
-        connection.execute(update(test_clocks).where(of_account).values(values))
-    write_expiries(connection, account_id, by=clock.at(now), at=now, limit=_EXPIRED_MAX)
-    view = _clock_view(clock, now)
-    keep_answer(connection, remember, view)
-    return view
 
 
 def _reset_clock(connection: Connection, account_id: str) -> None:

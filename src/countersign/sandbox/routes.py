@@ -52,14 +52,8 @@ async def move_buyer(room: SandboxRoom, call: Call) -> Reply:
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.BuyerMove)
     render = partial(status_body, body.cbid)
-    view = await helpers.move_buyer(
-        room,
-        account_id,
-        body.cbid,
-        body.status,
-        tuple(body.reasons or ()),
-        call.remembering(render),
-    )
+    moved = (account_id, body.cbid, body.status, tuple(body.reasons or ()))
+    view = await helpers.move_buyer(room, *moved, remember=call.remembering(render))
     return Reply(render(view))
 
 

@@ -188,22 +188,15 @@ class App:
         if self._visits:
             call.count_visit = self._visits.count
         with ExitStack() as until_done:
-            call.read_body = partial(self._read_held, route, until_done, call, incoming)
-            return await route.handler(self._rooms[route.address], call)
 
-    async def _read_held(  # noqa: PLR0917 - all but the last two are known to the gates
-        self,
-        route: Route[Any],
-        until_done: ExitStack,
-        call: Call,
-        incoming: Incoming,
-        most: int,
-        owners: Sequence[str],
-    ) -> bytes:
-        """Read the body of one without a key; it counts for its owners until the reply is made."""
-        take = until_done.enter_context(self._held[route.address].share(owners))
-        declared = call.headers.get(b"content-length", b"")
-        return await incoming.read(declared, most, take, _STRANGERS_SECONDS_MAX)
+            async def read_body(most: int, owners: Sequence[str]) -> bytes:
+                """It counts for its owners until the reply is made."""
+                take = until_done.enter_context(self._held[route.address].share(owners))
+                declared = call.headers.get(b"content-length", b"")
+                return await incoming.read(declared, most, take, _STRANGERS_SECONDS_MAX)
+
+            call.read_body = read_body
+            return await route.handler(self._rooms[route.address], call)
 
     async def _once(
         self, act: Callable[[], Awaitable[Reply]], route: Route[Any], call: Call, key: str
