@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -26,6 +26,7 @@ from countersign.webhooks.room import DeliveryActivity
 _CONNECTIONS_MAX: Final = 32
 """At a time; beyond them, connections are closed without a response."""
 _SECONDS_MAX: Final = 5.0
+_LANE: Final = ("lane",)
 
 
 class Metrics(Collector):
@@ -53,152 +54,101 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The current values."""
-        responses = CounterMetricFamily(
-            "countersign_http_answers",
+        answered = dict(self._responses)
+        yield _counter(
+            "http_answers",
             "Responses by operation and status.",
-            labels=("operation", "status"),
+            ("operation", "status"),
+            {(what or "none", str(status)): n for (what, status), n in answered.items()},
         )
-        for (operation, status), number in dict(self._responses).items():
-            responses.add_metric((operation or "none", str(status)), number)
-        yield responses
-        lane = ("lane",)
-        batches = CounterMetricFamily("countersign_database_batches", "Transactions.", labels=lane)
-        calls = CounterMetricFamily(
-            "countersign_database_calls", "Calls in the batches.", labels=lane
-        )
-        waiting = GaugeMetricFamily(
-            "countersign_database_waiting", "Calls waiting for a batch.", labels=lane
-        )
-        for name, (run, done, pending) in self._database.batches().items():
-            batches.add_metric((name,), run)
-            calls.add_metric((name,), done)
-            waiting.add_metric((name,), pending)
-        oldest = GaugeMetricFamily(
-            "countersign_oldest_wait_seconds",
-            "For how long the oldest call or batch of a lane has waited for the database.",
-            labels=lane,
-        )
-        for name, seconds in self._database.oldest().items():
-            oldest.add_metric((name,), seconds)
-        yield from (batches, calls, waiting, oldest)
-        ended = CounterMetricFamily(
-            "countersign_loops_ended", "Loops that ended and were restarted.", labels=("loop",)
-        )
-        for name, number in dict(self.loops_ended).items():
-            ended.add_metric((name,), number)
-        yield ended
+        lanes, oldest = self._database.batches(), self._database.oldest()
+        runs, done, waiting = ({n: one[i] for n, one in lanes.items()} for i in range(3))
+        yield _counter("database_batches", "Transactions.", _LANE, runs)
+        yield _counter("database_calls", "Calls in the batches.", _LANE, done)
+        yield _gauge("database_waiting", "Calls waiting for a batch.", _LANE, waiting)
+        meaning = "For how long the oldest call or batch of a lane has waited for the database."
+        yield _gauge("oldest_wait_seconds", meaning, _LANE, oldest)
+        meaning = "Loops that ended and were restarted."
+        yield _counter("loops_ended", meaning, ("loop",), self.loops_ended)
         yield from self._logs()
         yield from self._deliveries()
         yield from self._verified()
         yield from self._pages()
 
-    def _logs(self) -> Iterator[GaugeMetricFamily]:
-        mode = ("mode",)
-        entries = GaugeMetricFamily("countersign_log_entries", "Entries in the log.", labels=mode)
-        queued = GaugeMetricFamily(
-            "countersign_log_waiting", "Records that wait to be sealed.", labels=mode
-        )
-        suspended = GaugeMetricFamily(
-            "countersign_log_suspended", "1 while sealing is suspended.", labels=mode
-        )
-        for name, (size, waiting) in dict(self._seal_log.gauges).items():
-            entries.add_metric((name.value,), size)
-            queued.add_metric((name.value,), waiting)
-            suspended.add_metric((name.value,), int(name in self._seal_log.suspended))
-        yield from (entries, queued, suspended)
-        labels = ("kind", "name")
-        covered = GaugeMetricFamily(
-            "countersign_anchor_entries",
-            "Entries of the live log that a witness or time-stamp authority has seen.",
-            labels=labels,
-        )
-        success = GaugeMetricFamily(
-            "countersign_anchor_success_seconds",
-            "When that was, in Unix time; 0: never.",
-            labels=labels,
-        )
-        for last in self._anchor.gauges:
-            covered.add_metric((last.kind, last.name), last.size or 0)
-            success.add_metric((last.kind, last.name), last.at.timestamp() if last.at else 0)
-        yield from (covered, success)
+    def _logs(self) -> Iterator[Metric]:
+        found, suspended = dict(self._seal_log.gauges), self._seal_log.suspended
+        mode, sizes = ("mode",), {mode.value: size for mode, (size, _) in found.items()}
+        yield _gauge("log_entries", "Entries in the log.", mode, sizes)
+        queued = {mode.value: number for mode, (_, number) in found.items()}
+        yield _gauge("log_waiting", "Records that wait to be sealed.", mode, queued)
+        waits = {mode.value: int(mode in suspended) for mode in found}
+        yield _gauge("log_suspended", "1 while sealing is suspended.", mode, waits)
+        labels, gauges = ("kind", "name"), self._anchor.gauges
+        covered = {(last.kind, last.name): last.size or 0 for last in gauges}
+        meaning = "Entries of the live log that a witness or time-stamp authority has seen."
+        yield _gauge("anchor_entries", meaning, labels, covered)
+        at = {(last.kind, last.name): last.at.timestamp() if last.at else 0 for last in gauges}
+        meaning = "When that was, in Unix time; 0: never."
+        yield _gauge("anchor_success_seconds", meaning, labels, at)
 
-    def _deliveries(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        attempts = CounterMetricFamily(
-            "countersign_webhook_attempts", "Messages sent, by outcome.", labels=("outcome",)
-        )
-        for outcome, number in dict(self._webhooks.attempts).items():
-            attempts.add_metric((outcome.value,), number)
-        waiting = GaugeMetricFamily(
-            "countersign_webhook_endpoints_waiting", "Endpoints with something to send."
-        )
-        waiting.add_metric((), self._webhooks.endpoints_waiting)
-        yield from (attempts, waiting)
+    def _deliveries(self) -> Iterator[Metric]:
+        outcomes = {outcome.value: n for outcome, n in dict(self._webhooks.attempts).items()}
+        yield _counter("webhook_attempts", "Messages sent, by outcome.", ("outcome",), outcomes)
+        waiting, meaning = self._webhooks.endpoints_waiting, "Endpoints with something to send."
+        yield _gauge("webhook_endpoints_waiting", meaning, (), {(): waiting})
 
     def _verified(self) -> Iterator[Metric]:
         watch, provider = self._checkout.buyers.watch, ("provider",)
-        verdicts = CounterMetricFamily(
-            "countersign_verifications",
-            "Live verifications by provider, status or `error`, and reasons or error code.",
-            labels=("provider", "status", "reason"),
-        )
-        for labels, number in dict(watch.verdicts).items():
-            verdicts.add_metric(labels, number)
-        asked = SummaryMetricFamily(
-            "countersign_provider_seconds",
-            "Time until an identity provider's response, with all retries.",
-            labels=provider,
-        )
+        meaning = "Live verifications by provider, status or `error`, and reasons or error code."
+        labels = ("provider", "status", "reason")
+        yield _counter("verifications", meaning, labels, dict(watch.verdicts))
+        meaning = "Time until an identity provider's response, with all retries."
+        asked = SummaryMetricFamily("countersign_provider_seconds", meaning, labels=provider)
         for name, (number, seconds) in dict(watch.seconds).items():
             asked.add_metric((name,), number, seconds)
-        unknown = CounterMetricFamily(
-            "countersign_provider_unknown_fields",
-            "Fields of identity providers' responses that this version does not know.",
-            labels=provider,
-        )
-        for name, number in dict(watch.unknown_fields).items():
-            unknown.add_metric((name,), number)
-        refused = CounterMetricFamily(
-            "countersign_provider_webhooks_refused",
-            "Messages of identity providers that were not authentic.",
-            labels=provider,
-        )
-        for name, number in dict(watch.refused_messages).items():
-            refused.add_metric((name,), number)
+        yield asked
+        meaning = "Fields of identity providers' responses that this version does not know."
+        yield _counter("provider_unknown_fields", meaning, provider, dict(watch.unknown_fields))
+        meaning = "Messages of identity providers that were not authentic."
+        refused = dict(watch.refused_messages)
+        yield _counter("provider_webhooks_refused", meaning, provider, refused)
         number, since = watch.pending
+        meaning = "Sessions that the provider has not decided yet."
+        yield _gauge("verifications_pending", meaning, (), {(): number})
         now = from_ns(self._checkout.access.clock.time_ns())
-        pending = GaugeMetricFamily(
-            "countersign_verifications_pending",
-            "Sessions that the provider has not decided yet.",
-            number,
-        )
-        oldest = GaugeMetricFamily(
-            "countersign_verifications_pending_oldest_seconds",
-            "Age of the oldest undecided session.",
-            0.0 if since is None else max(0.0, (now - since).total_seconds()),
-        )
-        yield from (verdicts, asked, unknown, refused, pending, oldest)
+        age = 0.0 if since is None else max(0.0, (now - since).total_seconds())
+        meaning = "Age of the oldest undecided session."
+        yield _gauge("verifications_pending_oldest_seconds", meaning, (), {(): age})
 
     def _pages(self) -> Iterator[Metric]:
-        started = CounterMetricFamily(
-            "countersign_identity_checks_started",
-            "Checks that this service started, by provider, and `started` or the error code.",
-            labels=("provider", "outcome"),
-        )
-        for labels, number in dict(self._checkout.buyers.watch.started).items():
-            started.add_metric(labels, number)
-        passes = CounterMetricFamily(
-            "countersign_remembered_passes",
-            "Buyers who passed without a new identity check, by what they were remembered by.",
-            labels=("kind",),
-        )
-        for kind, number in dict(self._checkout.remembered.passes).items():
-            passes.add_metric((kind,), number)
-        streams = GaugeMetricFamily(
-            "countersign_event_streams",
-            "Pages that wait for news now.",
-            self._checkout.updates.open,
-        )
-        yield from (started, passes, streams)
+        meaning = "Checks that this service started, by provider, and `started` or the error code."
+        started, labels = dict(self._checkout.buyers.watch.started), ("provider", "outcome")
+        yield _counter("identity_checks_started", meaning, labels, started)
+        meaning = "Buyers who passed without a new identity check, by what they were remembered by."
+        passes = dict(self._checkout.remembered.passes)
+        yield _counter("remembered_passes", meaning, ("kind",), passes)
+        streams = self._checkout.updates.open
+        yield _gauge("event_streams", "Pages that wait for news now.", (), {(): streams})
+
+
+def _counter(
+    name: str, meaning: str, labels: Sequence[str], values: Mapping[Any, float]
+) -> CounterMetricFamily:
+    """A counter with its values by labels: a text where there is one label, else all of them."""
+    family = CounterMetricFamily(f"countersign_{name}", meaning, labels=labels)
+    for of, value in dict(values).items():
+        family.add_metric((of,) if isinstance(of, str) else of, value)
+    return family
+
+
+def _gauge(
+    name: str, meaning: str, labels: Sequence[str], values: Mapping[Any, float]
+) -> GaugeMetricFamily:
+    """The same of a number that goes up and down."""
+    family = GaugeMetricFamily(f"countersign_{name}", meaning, labels=labels)
+    for of, value in dict(values).items():
+        family.add_metric((of,) if isinstance(of, str) else of, value)
+    return family
 
 
 async def serve_metrics(
