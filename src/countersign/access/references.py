@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
+from countersign.db.rows import chunks
 from countersign.db.tables import buyer_references, buyers
 from countersign.ids import BUYER, SANDBOX_BUYER, id_pattern
 
@@ -46,9 +47,9 @@ def named(connection: Connection, rows: Sequence[Sequence[str]]) -> list[list[st
     """The texts of these rows with the buyers in place of their references."""
     found = {one for row in rows for text in row for one in _REFERENCE.findall(text)}
     meanings: dict[str, str] = {}
-    for chunk in _chunks([*found]):
+    for chunk in chunks([*found]):
         known = select(_r.reference, _r.cbid).where(_r.reference.in_(chunk))
-        meanings |= dict(map(_pair, connection.execute(known)))
+        meanings |= {row.reference: row.cbid for row in connection.execute(known)}
     return [
         [_REFERENCE.sub(lambda one: meanings.get(one[0], ERASED_BUYER), text) for text in row]
         for row in rows
@@ -63,11 +64,3 @@ def references_of(connection: Connection, cbid: str) -> Sequence[str]:
 def forget_references(connection: Connection, cbids: Sequence[str]) -> None:
     """Take the meaning from all references to these buyers."""
     connection.execute(delete(buyer_references).where(_r.cbid.in_(cbids)))
-
-
-def _pair(row: Row[str, str]) -> tuple[str, str]:
-    return row.reference, row.cbid
-
-
-def _chunks(found: Sequence[str]) -> list[Sequence[str]]:
-    return [found[start : start + 500] for start in range(0, len(found), 500)]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, Executable, Row
 
 T = TypeVar("T")
+
+_CHUNK: Final = 500
+"""Values in one statement; the databases have a limit."""
 
 
 def rows(
@@ -47,3 +50,8 @@ def of_row(found: Row[*tuple[Any, ...]], type_: type[T], **others: object) -> T:
         members = {str(name): value for name, value in found._asdict().items()} | others
         return msgspec.convert(members, type_, from_attributes=True)
     return msgspec.convert(found, type_, from_attributes=True)
+
+
+def chunks(ids: Sequence[str]) -> list[Sequence[str]]:
+    """The ids in lists short enough for one statement."""
+    return [ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK)]

@@ -16,6 +16,7 @@ import msgspec
 from sqlalchemy import Connection, TextClause, select, text, type_coerce
 from sqlalchemy.types import NullType
 
+from countersign.db.rows import chunks
 from countersign.db.tables import disclosures, erasures, shred_keys
 from countersign.errors import DamagedValue
 from countersign.instant import from_ms, rfc3339_ms
@@ -225,11 +226,9 @@ def _notice_rows(connection: Connection) -> Sequence[tuple[str, str, str, bytes 
 
 def _erased(connection: Connection, record_ids: Sequence[str]) -> frozenset[str]:
     """Those of these records that the database knows to be erased."""
-    id_, found = erasures.c.record_id, set[str]()
-    for start in range(0, len(record_ids), _PAGE):
-        chunk = select(id_).where(id_.in_(record_ids[start : start + _PAGE]))
-        found.update(connection.execute(chunk).scalars())
-    return frozenset(found)
+    id_ = erasures.c.record_id
+    queries = [select(id_).where(id_.in_(chunk)) for chunk in chunks(record_ids)]
+    return frozenset(one for query in queries for one in connection.execute(query).scalars())
 
 
 def _sealed(

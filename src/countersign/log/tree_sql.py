@@ -8,6 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, case, select, type_coerce
 from sqlalchemy.types import NullType
 
+from countersign.db.rows import chunks
 from countersign.db.tables import deployment_records, log_entries, log_tiles, logs, records
 from countersign.log.record import Sealed
 from countersign_evidence.entry import entries_of
@@ -16,18 +17,16 @@ from countersign_evidence.tree import consistency_path, inclusion_path, leaf_has
 
 _TILE: Final = log_tiles.c
 _SURPLUS_MAX: Final = 100
-_IDS_MAX: Final = 500
-"""Values in one statement; the databases have a limit."""
 
 
 def sealed(connection: Connection, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
     """By record, for those with an entry: the id of the log, and the place in it."""
     found: dict[str, tuple[int, Sealed]] = {}
-    for start in range(0, len(record_ids), _IDS_MAX):
+    for chunk in chunks(record_ids):
         rows = connection.execute(
             select(log_entries.c.record_id, logs.c.id, logs.c.origin, log_entries.c.leaf_index)
             .join(log_entries, log_entries.c.log_id == logs.c.id)
-            .where(log_entries.c.record_id.in_(record_ids[start : start + _IDS_MAX]))
+            .where(log_entries.c.record_id.in_(chunk))
         )
         found |= {row[0]: (row[1], Sealed(row[2], row[3])) for row in rows}
     return found

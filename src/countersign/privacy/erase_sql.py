@@ -28,7 +28,7 @@ from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sql import buyers_by_cbid, erased_name, write_buyer
 from countersign.checkout.store import erase_contents
-from countersign.db.rows import rows
+from countersign.db.rows import chunks, rows
 from countersign.db.tables import (
     EVENT_OF_BUYER,
     accounts,
@@ -69,7 +69,6 @@ from countersign.privacy.model import (
 from countersign.privacy.person_sql import cbid_indexes, find_person, identifiers_of
 from countersign.vault.data_keys_sql import COPIES_REMAIN
 
-_CHUNK: Final = 500
 SELECT_ERASABLE: Final = select(
     records.c.id.label("record_id"),
     records.c.account_id,
@@ -337,8 +336,3 @@ def delete_noted_copies(connection: Connection, noted: bytes) -> None:
     connection.execute(
         delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
     )
-
-
-def chunks(ids: Sequence[str]) -> list[Sequence[str]]:
-    """The ids in lists short enough for one statement."""
-    return [ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK)]

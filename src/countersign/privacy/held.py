@@ -9,11 +9,12 @@ from sqlalchemy import Connection, select
 
 from countersign.access.secrets import DeploymentSecret
 from countersign.clearances.clear import VERIFICATION_FIELD
+from countersign.db.rows import chunks
 from countersign.db.tables import clearances, disclosures, fulfilments, records, shred_keys
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, VERIFICATION, is_id
 from countersign.log.append_record import open_disclosures
 from countersign.log.record import RecordType
-from countersign.privacy.erase_sql import chunks, of_own
+from countersign.privacy.erase_sql import of_own
 from countersign.privacy.holds import active_holds, find_holding
 from countersign.privacy.room import Privacy
 from countersign_evidence.disclosure import read_disclosure

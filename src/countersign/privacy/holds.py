@@ -12,12 +12,11 @@ from sqlalchemy import Connection, insert, select, text, update
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.references import named, refer
 from countersign.access.secrets import DeploymentSecret
-from countersign.db.rows import rows
+from countersign.db.rows import chunks, rows
 from countersign.db.tables import accounts, buyers, disclosures, legal_holds, records, verifications
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.ids import BUYER, timed_id
 from countersign.instant import from_ns
-from countersign.privacy.erase_sql import chunks
 from countersign.privacy.model import Hold
 from countersign.privacy.person_sql import identifiers_of
 from countersign.privacy.room import Privacy
