@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, select
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
-from countersign.db.bulk import BulkInsert, BulkStatement
+from countersign.db.bulk import BulkInsert, DriverStatement
 from countersign.db.tables import idempotency_keys
 from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
 from countersign.instant import to_ms
@@ -41,7 +41,7 @@ _INSERT: Final = BulkInsert(
 _SELECT: Final = select(idempotency_keys).where(
     idempotency_keys.c.slot.in_(bindparam("slots", expanding=True))
 )
-_DELETE_EXPIRED: Final = BulkStatement(
+_DELETE_EXPIRED: Final = DriverStatement(
     "DELETE FROM idempotency_keys WHERE slot = ? AND expires_at <= ?"
 )
 
@@ -77,7 +77,7 @@ def keep_answer(connection: Connection, remember: Remember[T], result: T) -> Non
 def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) -> None:
     """Keep these responses, in the transaction of their act; expired ones are replaced."""
     if entries:
-        _DELETE_EXPIRED(connection, [(entry.slot, entry.created_at) for entry in entries])
+        _DELETE_EXPIRED.for_each(connection, [(entry.slot, entry.created_at) for entry in entries])
         _INSERT(connection, entries)
 
 

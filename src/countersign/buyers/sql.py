@@ -22,7 +22,7 @@ from countersign.buyers.model import (
     status_at,
 )
 from countersign.buyers.rules import VerificationRules
-from countersign.db.bulk import BulkInsert, BulkStatement, SelectAmong
+from countersign.db.bulk import BulkInsert, DriverStatement, SelectAmong
 from countersign.db.tables import (
     acknowledgment_uses,
     buyers,
@@ -318,7 +318,7 @@ _TRIED: Final = {
     " JOIN zip_attempts z USING (account_id, mode, subject_index)",
 }
 _LOCK_TRIED: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
-_delete: Final = BulkStatement(
+_delete: Final = DriverStatement(
     "DELETE FROM zip_attempts"
     " WHERE account_id = ? AND mode = ? AND subject_index = ? AND zip_index = ?"
 )
@@ -374,7 +374,7 @@ class ZipTries:
     def write(self) -> None:
         """Write what was counted."""
         if self._old:
-            _delete(self._connection, self._old)
+            _delete.for_each(self._connection, self._old)
         if self._new:
             _insert(self._connection, self._new)
 

@@ -78,15 +78,8 @@ class DriverStatement:
         """Run it with these values: in the driver's own types, times as Unix milliseconds."""
         return _execute(connection, self._text[connection.dialect.name], values)
 
-
-class BulkStatement:
-    """A statement of the hot path for many rows of values, written with `?` for each parameter."""
-
-    def __init__(self, text: str) -> None:
-        self._text = {dialect: text.replace("?", mark) for dialect, mark in _MARKS.items()}
-
-    def __call__(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
-        """Run it for each of these rows, in the driver's own types."""
+    def for_each(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
+        """Run it for each of these rows of values."""
         _execute(connection, self._text[connection.dialect.name], rows, many=True)
 
 

@@ -127,6 +127,7 @@ class Sequencer:
         self._heads = heads
         self._edges: dict[Mode, _Edge] = {}
         self._signers: dict[tuple[int, int], tuple[Signer, ...]] = {}
+        self._signing: dict[Mode, Sequence[Signer]] = {}
         self.suspended: dict[Mode, str] = {}
         """Why the records of a mode are not sealed at the moment."""
         self.quiet = False
@@ -138,17 +139,17 @@ class Sequencer:
         """Take the keys that sign for a log, as of this revision of them."""
         self._signers = {k: v for k, v in self._signers.items() if k[0] != log_id}
         self._signers[log_id, keys_revision] = tuple(signers)
+        # Asked for with each batch of acknowledgments; of a mode's logs the newest comes last.
+        self._signing = {
+            Mode(origin_mode(own[0].verifier.name)): [s for s in own if s.verifier.kind == ED25519]
+            for _, own in sorted(self._signers.items(), key=lambda log: log[0])
+            if own
+        }
         self._edges = {m: e for m, e in self._edges.items() if e.head.log_id != log_id}
 
     def signing(self, mode: Mode) -> Sequence[Signer]:
         """The Ed25519 keys that sign now for the newest log of a mode, as this process knows it."""
-        newest = {
-            log_id: signers
-            for (log_id, _), signers in self._signers.items()
-            if signers and origin_mode(signers[0].verifier.name) == mode
-        }
-        signers = newest[max(newest)] if newest else ()
-        return [signer for signer in signers if signer.verifier.kind == ED25519]
+        return self._signing.get(mode, ())
 
     def sealed(self, mode: Mode) -> tuple[int, int] | None:
         """The log that this process sealed last in a mode, and up to which size."""
