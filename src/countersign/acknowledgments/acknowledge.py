@@ -304,20 +304,14 @@ def _bullets(order: _Order) -> msgspec.Raw:
 
 
 def _hidden(order: _Order, record: SealedRecord) -> SealedDisclosures:
-    account_id, secret, submission = (
-        order.who.account_id,
-        order.room.log.access.secret,
-        order.submission,
-    )
-    session, cbid = submission.session_id, submission.cbid
+    account_id, index = order.who.account_id, order.room.log.access.secret.blind_index
+    session, cbid = order.submission.session_id, order.submission.cbid
     return seal_disclosures(
         order.key,
         order.ack_id,
         record.disclosures,
         order.entropy[-SEAL_ENTROPY:],
         account_id=account_id,
-        session_index=None
-        if session is None
-        else secret.blind_index(account_id, SESSION_FIELD, session),
-        cbid_index=None if cbid is None else secret.blind_index(account_id, CBID_FIELD, cbid),
+        session_index=None if session is None else index(account_id, SESSION_FIELD, session),
+        cbid_index=None if cbid is None else index(account_id, CBID_FIELD, cbid),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -101,19 +102,18 @@ def find(
     start = records if session_index is None and cbid_index is None else disclosures
     id_ = records.c.id if start is records else disclosures.c.record_id
     statement = _SELECT.where(start.c.account_id == who.account_id, start.c.mode == who.mode)
-    if session_index is not None:
-        statement = statement.where(disclosures.c.session_index == session_index)
-    if cbid_index is not None:
-        statement = statement.where(disclosures.c.cbid_index == cbid_index)
-    if search.notice_id is not None:
-        statement = statement.where(records.c.notice_id == search.notice_id)
+    for column, wanted in (
+        (disclosures.c.session_index, session_index),
+        (disclosures.c.cbid_index, cbid_index),
+        (records.c.notice_id, search.notice_id),
+    ):
+        if wanted is not None:
+            statement = statement.where(column == wanted)
     # Identifiers begin with the millisecond of acceptance, so a range of times is one of ids.
     if search.accepted_after is not None:
-        earliest = earliest_id(ID_PREFIX, to_ms(search.accepted_after))
-        statement = statement.where(id_ >= earliest)
+        statement = statement.where(id_ >= earliest_id(ID_PREFIX, to_ms(search.accepted_after)))
     if search.accepted_before is not None:
-        end = earliest_id(ID_PREFIX, to_ms(search.accepted_before))
-        statement = statement.where(id_ < end)
+        statement = statement.where(id_ < earliest_id(ID_PREFIX, to_ms(search.accepted_before)))
     if search.after is not None:
         statement = statement.where(id_ < search.after)
     statement = statement.order_by(id_.desc()).limit(search.limit)
@@ -142,13 +142,10 @@ async def find_many(
 ) -> tuple[Sequence[Acknowledgment], str | None]:
     """A page, newest first, and the cursor of the next one (None on the last page)."""
     one_more = replace(search, limit=search.limit + 1)
-    found = await room.log.database.scan(
-        find,
-        who,
-        one_more,
-        _index(room, who, SESSION_FIELD, search.session_id),
-        _index(room, who, CBID_FIELD, search.cbid),
-    )
+    index = partial(room.log.access.secret.blind_index, who.account_id)
+    sought = ((SESSION_FIELD, search.session_id), (CBID_FIELD, search.cbid))
+    indexes = [None if value is None else index(field, value) for field, value in sought]
+    found = await room.log.database.scan(find, who, one_more, *indexes)
     page = [await _listed(room, item) for item in found[: search.limit]]
     return page, page[-1].ack_id if len(found) > len(page) else None
 
@@ -226,9 +223,3 @@ def evidence_of(sealed: Sealed | None) -> Evidence:
     if sealed is None:
         return Evidence(status="pending", log=None, index=None)
     return Evidence(status="sealed", log=sealed.origin, index=sealed.index)
-
-
-def _index(room: Acknowledgments, who: Principal, field: str, value: str | None) -> bytes | None:
-    return (
-        None if value is None else room.log.access.secret.blind_index(who.account_id, field, value)
-    )
