@@ -136,6 +136,10 @@ export class Acknowledgments extends Resource {
    */
   list(
     query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the id of that page's last acknowledgment. */
+      after?: string | undefined;
       /** Only items with this checkout session. */
       session_id?: string | undefined;
       /** Only items with this buyer identifier. */
@@ -146,10 +150,6 @@ export class Acknowledgments extends Resource {
       accepted_after?: string | undefined;
       /** Only acknowledgments accepted before this time. */
       accepted_before?: string | undefined;
-      /** The maximum number of items. */
-      limit?: number | undefined;
-      /** The `next_cursor` of the previous page: the id of that page's last acknowledgment. */
-      after?: string | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.Acknowledgment> {
@@ -329,12 +329,12 @@ export class Buyers extends Resource {
    */
   listReviews(
     query: {
-      /** Only buyers with this status. */
-      status?: types.Open<"failed" | "pending" | "requires_input"> | undefined;
       /** The maximum number of items. */
       limit?: number | undefined;
       /** The `next_cursor` of the previous page: the verification of that page's last buyer. */
       after?: string | undefined;
+      /** Only buyers with this status. */
+      status?: types.Open<"failed" | "pending" | "requires_input"> | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.BuyerReview> {
@@ -467,12 +467,12 @@ export class CheckoutSessions extends Resource {
    */
   list(
     query: {
-      /** Only items with this checkout session of yours. */
-      session_id?: string | undefined;
       /** The maximum number of items. */
       limit?: number | undefined;
       /** The `next_cursor` of the previous page: the id of that page's last session. */
       after?: string | undefined;
+      /** Only items with this checkout session of yours. */
+      session_id?: string | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.CheckoutSession> {
@@ -623,16 +623,16 @@ export class Clearances extends Resource {
    */
   list(
     query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: the id of that page's last clearance. */
+      after?: string | undefined;
       /** Only clearances requested with this acknowledgment. */
       ack_id?: string | undefined;
       /** Only items with this checkout session. */
       session_id?: string | undefined;
       /** Only items with this buyer identifier. */
       cbid?: string | undefined;
-      /** The maximum number of items. */
-      limit?: number | undefined;
-      /** The `next_cursor` of the previous page: the id of that page's last clearance. */
-      after?: string | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.Clearance> {
@@ -748,14 +748,14 @@ export class Events extends Resource {
    */
   list(
     query: {
-      /** Only events of this type. */
-      type?: types.EventType | undefined;
-      /** Only events at or after this time. */
-      since?: string | undefined;
       /** The maximum number of items. */
       limit?: number | undefined;
       /** The `next_cursor` of the previous page: the id of its last event. */
       after?: string | undefined;
+      /** Only events of this type. */
+      type?: types.EventType | undefined;
+      /** Only events at or after this time. */
+      since?: string | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.Event> {
@@ -923,12 +923,12 @@ export class WebhookEndpoints extends Resource {
   listDeliveries(
     endpoint_id: string,
     query: {
-      /** Only deliveries with this status. */
-      status?: types.DeliveryStatus | undefined;
       /** The maximum number of items. */
       limit?: number | undefined;
       /** The `next_cursor` of the previous page: the id of its last event. */
       after?: string | undefined;
+      /** Only deliveries with this status. */
+      status?: types.DeliveryStatus | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.WebhookDelivery> {

@@ -15,6 +15,7 @@ from countersign.access.idempotency import Remember
 from countersign.access.key import Principal
 from countersign.access.test_clocks import REAL_TIME, AccountClock
 from countersign.acknowledgments.model import (
+    AS_SUBMITTED,
     HOSTED_CREDENTIAL,
     PERSONAL_FIELDS,
     Capture,
@@ -289,7 +290,7 @@ def _draft(order: _Order) -> Draft:
         "source": origin.user_agent_source,
         "truncated": origin.user_agent_truncated,
     }
-    values = (submission.initials_per_line, submission.session_id, submission.cbid, ip, agent)
+    values = (*[getattr(submission, name) for name in AS_SUBMITTED], ip, agent)
     personal: tuple[tuple[str, object], ...] = tuple(zip(PERSONAL_FIELDS, values, strict=True))
     if order.process is not None:
         personal = (*personal, (PROCESS, order.process))

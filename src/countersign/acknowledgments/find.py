@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from sqlalchemy import Connection, Row, bindparam, select
 
 from countersign.access.key import Principal
-from countersign.acknowledgments.model import RecordView, StoredAcknowledgment
+from countersign.acknowledgments.model import AS_SUBMITTED, RecordView, StoredAcknowledgment
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
 from countersign.db.rows import of_row
@@ -198,13 +198,12 @@ def _shown(found: StoredAcknowledgment, opened_ones: Sequence[str]) -> Acknowled
     with refusing_damage(found.ack_id):
         shown = {name: value for _, name, value in map(read_disclosure, opened_ones)}
         ip, agent = shown.get("ip") or {}, shown.get("user_agent") or {}
+        submitted: dict[str, Any] = {name: shown.get(name) for name in AS_SUBMITTED}
         return Acknowledgment(
             **asdict(read_record(found.record)),
             ack_id=found.ack_id,
             livemode=found.mode is Mode.LIVE,
-            initials_per_line=shown.get("initials_per_line"),
-            session_id=shown.get(SESSION_FIELD),
-            cbid=shown.get(CBID_FIELD),
+            **submitted,
             ip=ip.get("ip"),
             ip_source=ip.get("source"),
             peer_ip=ip.get("peer_ip"),

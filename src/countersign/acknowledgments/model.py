@@ -12,14 +12,9 @@ from countersign.acknowledgments.origin import Origin
 from countersign.log.record import Sealed
 from countersign.mode import Mode
 from countersign_evidence.process import PROCESS
-from countersign_evidence.record import CBID_FIELD, SESSION_FIELD
 
 INITIALS_LENGTH_MAX: Final = 32
 """Characters (Unicode code points) in the initials of one line."""
-PERSONAL_FIELDS: Final = ("initials_per_line", SESSION_FIELD, CBID_FIELD, "ip", "user_agent")
-"""The names of the disclosures of an acknowledgment's record, in the order they are kept in."""
-HOSTED_FIELDS: Final = (*PERSONAL_FIELDS, PROCESS)
-"""The same of a hosted acknowledgment: the names of all fields that any record has."""
 HOSTED_CREDENTIAL: Final = "checkout_session"
 """What a hosted acknowledgment's record says in the place of a kind of key."""
 NO_FIELD: Final = "none"
@@ -52,6 +47,16 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     cbid: str | None
     notice_version: str | None
     origin: Origin
+
+
+AS_SUBMITTED: Final = tuple(
+    name for name in Submission.__struct_fields__ if name not in {"notice_version", "origin"}
+)
+"""The personal members, each of which is a disclosure of its own and can be erased."""
+PERSONAL_FIELDS: Final = (*AS_SUBMITTED, "ip", "user_agent")
+"""The names of the disclosures of an acknowledgment's record, in the order they are kept in."""
+HOSTED_FIELDS: Final = (*PERSONAL_FIELDS, PROCESS)
+"""The same of a hosted acknowledgment: the names of all fields that any record has."""
 
 
 class Receipt(NamedTuple):

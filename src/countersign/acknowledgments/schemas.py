@@ -8,9 +8,8 @@ from countersign.acknowledgments.model import INITIALS_LENGTH_MAX, Capture, Vers
 from countersign.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
 from countersign.http.examples import RECEIPT as EXAMPLE_RECEIPT
-from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
+from countersign.http.paging import Listing, cursor
 from countersign.http.schemas import STORABLE, Evidence, Opaque, Request, Timestamp
-from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import OPAQUE_LENGTH_MAX
 from countersign.notices.schemas import CONTENT, DIGEST
 from countersign_evidence.process import Process
@@ -122,7 +121,11 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     ) = UNSET
 
 
-class AcknowledgmentsQuery(Request, frozen=True, kw_only=True):
+class AcknowledgmentsQuery(
+    Listing[Annotated[str, cursor("the id of that page's last acknowledgment", ACK_ID)]],
+    frozen=True,
+    kw_only=True,
+):
     """Which acknowledgments to list.
 
     `accepted_before` is exclusive, so that neighbouring ranges neither overlap nor leave a gap.
@@ -144,11 +147,6 @@ class AcknowledgmentsQuery(Request, frozen=True, kw_only=True):
     accepted_before: Annotated[
         Timestamp | None, Meta(description="Only acknowledgments accepted before this time.")
     ] = None
-    limit: Limit = LIMIT_DEFAULT
-    after: (
-        Annotated[str, cursor("the id of that page's last acknowledgment", ACK_ID, ID_PREFIX)]
-        | None
-    ) = None
 
 
 _agent: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"

@@ -15,30 +15,25 @@ from countersign.buyers.schemas import UNDERAGE, VERIFIED, BuyerVerification
 from countersign.errors import InvalidRequest, NotFound, ReviewRefused
 from countersign.http.body import parse_body
 from countersign.http.examples import CBID
-from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
+from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import Reference, Request, Timestamp, ZipCode
-from countersign.ids import VERIFICATION
 from countersign.instant import to_the_second
 from countersign.reason import Reason
 
 _VERIFICATION_ID: Final = "ver_01km9x4v8gen3rr1p6q1s2t3v4"
 
 
-class ReviewsQuery(Request, frozen=True, kw_only=True):
+class ReviewsQuery(
+    Listing[Annotated[str, cursor("the verification of that page's last buyer", _VERIFICATION_ID)]],
+    frozen=True,
+    kw_only=True,
+):
     status: Annotated[
         Literal["pending", "requires_input", "failed"] | None,
         Meta(description="Only buyers with this status.", examples=["failed"]),
     ] = None
-    limit: Limit = LIMIT_DEFAULT
-    after: (
-        Annotated[
-            str,
-            cursor("the verification of that page's last buyer", _VERIFICATION_ID, VERIFICATION),
-        ]
-        | None
-    ) = None
 
 
 class BuyerReview(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from countersign.checkout.model import (
     Status,
 )
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, RECEIPT, SESSION
-from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
+from countersign.http.paging import Listing, cursor
 from countersign.http.schemas import (
     STORABLE,
     Opaque,
@@ -28,7 +28,6 @@ from countersign.http.schemas import (
     ZipCode,
     in_full,
 )
-from countersign.ids import CHECKOUT_SESSION
 from countersign.notices.obligations import ProductClass
 from countersign.notices.rule import Cart, Exemption
 from countersign_evidence.process import Viewport
@@ -159,19 +158,15 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
     ) = UNSET
 
 
-class CheckoutSessionsQuery(Request, frozen=True, kw_only=True):
+class CheckoutSessionsQuery(
+    Listing[Annotated[str, cursor("the id of that page's last session", CHECKOUT_SESSION_ID)]],
+    frozen=True,
+    kw_only=True,
+):
     session_id: Annotated[
         Opaque | None,
         Meta(description="Only items with this checkout session of yours.", examples=[SESSION]),
     ] = None
-    limit: Limit = LIMIT_DEFAULT
-    after: (
-        Annotated[
-            str,
-            cursor("the id of that page's last session", CHECKOUT_SESSION_ID, CHECKOUT_SESSION),
-        ]
-        | None
-    ) = None
 
 
 class Cancellation(Request, frozen=True, kw_only=True):

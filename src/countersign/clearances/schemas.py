@@ -7,9 +7,8 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
 
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
-from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
+from countersign.http.paging import Listing, cursor
 from countersign.http.schemas import Evidence, Opaque, Reference, Request, Timestamp, ZipCode
-from countersign.ids import CLEARANCE as CLEARANCE_PREFIX
 from countersign.notices.obligations import ProductClass
 from countersign.reason import Reason
 
@@ -92,7 +91,11 @@ class FulfilmentRequest(Request, frozen=True, kw_only=True):
     adult_signature_obtained: bool | None = None
 
 
-class ClearancesQuery(Request, frozen=True, kw_only=True):
+class ClearancesQuery(
+    Listing[Annotated[str, cursor("the id of that page's last clearance", CLEARANCE_ID)]],
+    frozen=True,
+    kw_only=True,
+):
     ack_id: Annotated[
         Opaque | None,
         Meta(
@@ -107,13 +110,6 @@ class ClearancesQuery(Request, frozen=True, kw_only=True):
     cbid: Annotated[
         Opaque | None, Meta(description="Only items with this buyer identifier.", examples=[CBID])
     ] = None
-    limit: Limit = LIMIT_DEFAULT
-    after: (
-        Annotated[
-            str, cursor("the id of that page's last clearance", CLEARANCE_ID, CLEARANCE_PREFIX)
-        ]
-        | None
-    ) = None
 
 
 class ClearanceDecision(Struct, frozen=True, kw_only=True):

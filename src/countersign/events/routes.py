@@ -12,11 +12,10 @@ from countersign.events import read_events
 from countersign.events.model import EventType, EventView
 from countersign.events.room import Events
 from countersign.http.examples import ACK_ID, EVENT_ID
-from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor
+from countersign.http.paging import Listing, Page, cursor
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
-from countersign.http.schemas import Request, Timestamp
-from countersign.ids import EVENT as EVENT_PREFIX
+from countersign.http.schemas import Timestamp
 from countersign.mode import Mode
 from countersign.reason import Reason
 
@@ -43,7 +42,10 @@ class Event(Struct, frozen=True, kw_only=True):
     ] = UNSET
 
 
-class EventsQuery(Request, frozen=True, kw_only=True):
+AfterEvent = Annotated[str, cursor("the id of its last event", EVENT_ID)]
+
+
+class EventsQuery(Listing[AfterEvent], frozen=True, kw_only=True):
     type: Annotated[
         EventType | None,
         Meta(description="Only events of this type.", examples=[EventType.BUYER_VERIFIED]),
@@ -51,8 +53,6 @@ class EventsQuery(Request, frozen=True, kw_only=True):
     since: Annotated[Timestamp, Meta(description="Only events at or after this time.")] | None = (
         None
     )
-    limit: Limit = LIMIT_DEFAULT
-    after: Annotated[str, cursor("the id of its last event", EVENT_ID, EVENT_PREFIX)] | None = None
 
 
 async def list_events(room: Events, call: Call) -> Reply:

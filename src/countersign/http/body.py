@@ -6,10 +6,10 @@ infinities, over-long values and over-deep nesting.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, MutableMapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Final, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import Any, Final, TypeAlias, TypeVar, get_args
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -285,19 +285,21 @@ def _left_out(kind: type[Q]) -> Q:
 @cache
 def _fields(kind: type[Request]) -> Mapping[str, tuple[Callable[[str], object], Any]]:
     """By name: how a parameter's text is read, and the type that it must then have."""
-    plain = get_type_hints(kind)
-    return {
-        field.name: (_reader(plain[field.name]), field.type)
-        for field in msgspec.structs.fields(kind)
-    }
+    fields = msgspec.structs.fields(kind)
+    return {field.name: (_reader(field.type), field.type) for field in fields}
 
 
 def _reader(kind: Any) -> Callable[[str], object]:  # noqa: ANN401 - any annotation
     # msgspec could read these texts too, but takes others besides: `null`, `2026-11-20 00:00:00Z`.
-    kinds = {kind, *get_args(kind)}
-    if datetime in kinds:
+    if any(one is datetime for one in _within(kind)):
         return _time
-    return _integer if int in kinds else str
+    return _integer if any(one is int for one in _within(kind)) else str
+
+
+def _within(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
+    yield kind
+    for inner in get_args(kind):
+        yield from _within(inner)
 
 
 def _integer(text: str) -> int:

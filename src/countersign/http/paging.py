@@ -5,10 +5,12 @@ from typing import Annotated, Final, Generic, TypeVar
 
 from msgspec import Meta, Struct
 
-from countersign.http.schemas import STORABLE, in_full
+from countersign.http.schemas import STORABLE, Request, in_full
 from countersign.ids import id_pattern
 
 T = TypeVar("T")
+After = TypeVar("After", bound=str)
+"""The `after` of one list: `Annotated[str, cursor(…)]`."""
 
 LIMIT_DEFAULT: Final = 20
 Limit = Annotated[
@@ -23,12 +25,20 @@ class Page(Struct, Generic[T], frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-def cursor(what: str, example: str, id_prefix: str | None = None) -> Meta:
-    """The `after` of a list: an identifier with this prefix, or any text."""
+class Listing(Request, Generic[After], frozen=True, kw_only=True):
+    """The query of a list; a subclass adds what selects its items."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: After | None = None
+
+
+def cursor(what: str, example: str) -> Meta:
+    """The `after` of a list: an identifier with the prefix of the example, or any text."""
+    prefix, is_id, _ = example.rpartition("_")
     return Meta(
         description=f"The `next_cursor` of the previous page: {what}.",
         examples=[example],
-        pattern=None if id_prefix is None else in_full(id_pattern(id_prefix)),
+        pattern=in_full(id_pattern(prefix)) if is_id else None,
         extra_json_schema=STORABLE,
     )
 

@@ -10,7 +10,7 @@ from countersign.access.idempotency import keep_answers
 from countersign.access.key import Scope
 from countersign.errors import InvalidRequest, NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
 from countersign.http.body import parse_body
-from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
+from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import JSON, Call, Header, Reply, encode, etag_of, tagged
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import STORABLE, Request
@@ -41,14 +41,8 @@ class NoticeQuery(Request, frozen=True, kw_only=True):
     ) = None
 
 
-class NoticesQuery(Request, frozen=True, kw_only=True):
-    limit: Limit = LIMIT_DEFAULT
-    after: Annotated[str, cursor("the id of that page's last notice", "ab1263")] | None = None
-
-
-class VersionsQuery(Request, frozen=True, kw_only=True):
-    limit: Limit = LIMIT_DEFAULT
-    after: Annotated[str, cursor("that page's last version", "2026-01-01-incomplete")] | None = None
+NoticesQuery = Listing[Annotated[str, cursor("the id of that page's last notice", "ab1263")]]
+VersionsQuery = Listing[Annotated[str, cursor("that page's last version", "2026-01-01-incomplete")]]
 
 
 async def get_notice(room: Notices, call: Call) -> Reply:

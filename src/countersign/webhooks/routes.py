@@ -18,11 +18,9 @@ from countersign.events.model import EventType
 from countersign.events.routes import EVENT, Event, event_body
 from countersign.http.body import parse_body
 from countersign.http.examples import ENDPOINT_ID, EVENT_ID
-from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
+from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Command, Route, grouped
-from countersign.http.schemas import Request
-from countersign.ids import WEBHOOK_ENDPOINT
 from countersign.mode import Mode
 from countersign.webhooks import deliveries, endpoints, schemas
 from countersign.webhooks.deliver import send_example as send
@@ -30,16 +28,7 @@ from countersign.webhooks.model import OVERLAP, Endpoint, Outcome
 from countersign.webhooks.room import Webhooks
 from countersign.webhooks.schemas import endpoint_body, render_endpoint
 
-
-class EndpointsQuery(Request, frozen=True, kw_only=True):
-    limit: Limit = LIMIT_DEFAULT
-    after: (
-        Annotated[
-            str,
-            cursor("the id of that page's last endpoint", ENDPOINT_ID, WEBHOOK_ENDPOINT),
-        ]
-        | None
-    ) = None
+EndpointsQuery = Listing[Annotated[str, cursor("the id of that page's last endpoint", ENDPOINT_ID)]]
 
 
 async def create(room: Webhooks, call: Call) -> Reply:

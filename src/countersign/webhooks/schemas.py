@@ -8,12 +8,11 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from countersign.events.model import EventType
-from countersign.events.routes import EVENT, Event
-from countersign.http.examples import ENDPOINT_ID, EVENT_ID
-from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
+from countersign.events.routes import EVENT, AfterEvent, Event
+from countersign.http.examples import ENDPOINT_ID
+from countersign.http.paging import Listing
 from countersign.http.reply import encode
 from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp
-from countersign.ids import EVENT as EVENT_PREFIX
 from countersign.instant import to_the_second
 from countersign.mode import Mode
 from countersign.webhooks.model import (
@@ -133,13 +132,11 @@ class ExampleRequest(Request, frozen=True, kw_only=True):
     type: EventType
 
 
-class DeliveriesQuery(Request, frozen=True, kw_only=True):
+class DeliveriesQuery(Listing[AfterEvent], frozen=True, kw_only=True):
     status: Annotated[
         DeliveryStatus | None,
         Meta(description="Only deliveries with this status.", examples=[DeliveryStatus.PENDING]),
     ] = None
-    limit: Limit = LIMIT_DEFAULT
-    after: Annotated[str, cursor("the id of its last event", EVENT_ID, EVENT_PREFIX)] | None = None
 
 
 class Secret(Struct, frozen=True, kw_only=True):

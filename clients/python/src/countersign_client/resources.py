@@ -177,13 +177,13 @@ class Acknowledgments(Resource[S]):
     def list(
         self,
         *,
+        limit: int | None = None,
+        after: str | None = None,
         session_id: str | None = None,
         cbid: str | None = None,
         notice_id: str | None = None,
         accepted_after: Time | None = None,
         accepted_before: Time | None = None,
-        limit: int | None = None,
-        after: str | None = None,
     ) -> Call[Page[types.Acknowledgment]]:
         """Find acknowledgments, newest first.
 
@@ -191,27 +191,27 @@ class Acknowledgments(Resource[S]):
 
         Needs the scope `acks:read`.
 
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: the id of that page's last
+          acknowledgment.
         - `session_id`: Only items with this checkout session.
         - `cbid`: Only items with this buyer identifier.
         - `notice_id`: Only acknowledgments of this notice.
         - `accepted_after`: Only acknowledgments accepted at or after this time.
         - `accepted_before`: Only acknowledgments accepted before this time.
-        - `limit`: The maximum number of items.
-        - `after`: The `next_cursor` of the previous page: the id of that page's last
-          acknowledgment.
         """
         return Call(
             method="GET",
             path="/v1/acknowledgments",
             returns=Page[types.Acknowledgment],
             query={
+                "limit": limit,
+                "after": after,
                 "session_id": session_id,
                 "cbid": cbid,
                 "notice_id": notice_id,
                 "accepted_after": accepted_after,
                 "accepted_before": accepted_before,
-                "limit": limit,
-                "after": after,
             },
         )
 
@@ -382,9 +382,9 @@ class Buyers(Resource[S]):
     def list_reviews(
         self,
         *,
-        status: Literal["failed", "pending", "requires_input"] | None = None,
         limit: int | None = None,
         after: str | None = None,
+        status: Literal["failed", "pending", "requires_input"] | None = None,
     ) -> Call[Page[types.BuyerReview]]:
         """List the buyers that wait for a review.
 
@@ -394,16 +394,16 @@ class Buyers(Resource[S]):
 
         Needs the scope `buyers:review`.
 
-        - `status`: Only buyers with this status.
         - `limit`: The maximum number of items.
         - `after`: The `next_cursor` of the previous page: the verification of that page's last
           buyer.
+        - `status`: Only buyers with this status.
         """
         return Call(
             method="GET",
             path="/v1/buyers/reviews",
             returns=Page[types.BuyerReview],
-            query={"status": status, "limit": limit, "after": after},
+            query={"limit": limit, "after": after, "status": status},
         )
 
     @operation
@@ -591,9 +591,9 @@ class CheckoutSessions(Resource[S]):
     def list(
         self,
         *,
-        session_id: str | None = None,
         limit: int | None = None,
         after: str | None = None,
+        session_id: str | None = None,
     ) -> Call[Page[types.CheckoutSession]]:
         """List checkout sessions, newest first.
 
@@ -601,15 +601,15 @@ class CheckoutSessions(Resource[S]):
 
         Needs the scope `checkout_sessions:create`.
 
-        - `session_id`: Only items with this checkout session of yours.
         - `limit`: The maximum number of items.
         - `after`: The `next_cursor` of the previous page: the id of that page's last session.
+        - `session_id`: Only items with this checkout session of yours.
         """
         return Call(
             method="GET",
             path="/v1/checkout_sessions",
             returns=Page[types.CheckoutSession],
-            query={"session_id": session_id, "limit": limit, "after": after},
+            query={"limit": limit, "after": after, "session_id": session_id},
         )
 
     @operation
@@ -791,11 +791,11 @@ class Clearances(Resource[S]):
     def list(
         self,
         *,
+        limit: int | None = None,
+        after: str | None = None,
         ack_id: str | None = None,
         session_id: str | None = None,
         cbid: str | None = None,
-        limit: int | None = None,
-        after: str | None = None,
     ) -> Call[Page[types.Clearance]]:
         """Find clearances, newest first.
 
@@ -803,22 +803,22 @@ class Clearances(Resource[S]):
 
         Needs the scope `clearances:read`.
 
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: the id of that page's last clearance.
         - `ack_id`: Only clearances requested with this acknowledgment.
         - `session_id`: Only items with this checkout session.
         - `cbid`: Only items with this buyer identifier.
-        - `limit`: The maximum number of items.
-        - `after`: The `next_cursor` of the previous page: the id of that page's last clearance.
         """
         return Call(
             method="GET",
             path="/v1/clearances",
             returns=Page[types.Clearance],
             query={
+                "limit": limit,
+                "after": after,
                 "ack_id": ack_id,
                 "session_id": session_id,
                 "cbid": cbid,
-                "limit": limit,
-                "after": after,
             },
         )
 
@@ -925,10 +925,10 @@ class Events(Resource[S]):
     def list(
         self,
         *,
-        type: types.EventType | None = None,
-        since: Time | None = None,
         limit: int | None = None,
         after: str | None = None,
+        type: types.EventType | None = None,
+        since: Time | None = None,
     ) -> Call[Page[types.Event]]:
         """List events, oldest first.
 
@@ -939,16 +939,16 @@ class Events(Resource[S]):
 
         Needs the scope `events:read`.
 
-        - `type`: Only events of this type.
-        - `since`: Only events at or after this time.
         - `limit`: The maximum number of items.
         - `after`: The `next_cursor` of the previous page: the id of its last event.
+        - `type`: Only events of this type.
+        - `since`: Only events at or after this time.
         """
         return Call(
             method="GET",
             path="/v1/events",
             returns=Page[types.Event],
-            query={"type": type, "since": since, "limit": limit, "after": after},
+            query={"limit": limit, "after": after, "type": type, "since": since},
         )
 
     @operation
@@ -1126,9 +1126,9 @@ class WebhookEndpoints(Resource[S]):
         self,
         endpoint_id: str,
         *,
-        status: types.DeliveryStatus | None = None,
         limit: int | None = None,
         after: str | None = None,
+        status: types.DeliveryStatus | None = None,
     ) -> Call[Page[types.WebhookDelivery]]:
         """List deliveries and their attempts, newest first.
 
@@ -1136,15 +1136,15 @@ class WebhookEndpoints(Resource[S]):
 
         Needs the scope `webhooks:manage`.
 
-        - `status`: Only deliveries with this status.
         - `limit`: The maximum number of items.
         - `after`: The `next_cursor` of the previous page: the id of its last event.
+        - `status`: Only deliveries with this status.
         """
         return Call(
             method="GET",
             path=f"/v1/webhook_endpoints/{segment(endpoint_id)}/deliveries",
             returns=Page[types.WebhookDelivery],
-            query={"status": status, "limit": limit, "after": after},
+            query={"limit": limit, "after": after, "status": status},
         )
 
     @operation
