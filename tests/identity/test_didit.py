@@ -33,6 +33,7 @@ from tests.identity.asking import (
     single,
     translated,
 )
+from tests.support.every import every
 
 SESSION: Final = "3b2c1d0e-1111-4222-8333-444455556666"
 PARSED: Final = {
@@ -100,7 +101,7 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
     assert ProviderCheck(name="face_matches", verdict=Tri.UNKNOWN, raw="In Review") in result.checks
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "outcome"),
     [
         ("Approved", Finding.VERIFIED),
@@ -140,7 +141,7 @@ def test_only_the_environment_live_is_live(environment: str | None, live: bool |
     assert read(changed(environment=environment)).live is live
 
 
-@pytest.mark.parametrize(
+@every(
     ("answer", "reason"),
     [
         (changed(session_id="3b2c1d0e-1111-4222-8333-444455556667"), "other_session"),
@@ -456,9 +457,7 @@ def session(plays: str) -> Session:
     return next(each for each in SESSIONS if each.scenario == plays)
 
 
-@pytest.mark.parametrize(
-    "each", SESSIONS, ids=lambda each: f"{each.scenario}-{each.session_id[-2:]}"
-)
+@every("each", SESSIONS)
 def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> None:
     """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
     unable = {"error_500", "html_502", "slow", "cut"}

@@ -22,6 +22,7 @@ from countersign.identity.didit import (
 from countersign.identity.model import WebhookHint
 from countersign_simulators import didit as simulated
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint
+from tests.support.every import every
 
 NEW, OLD = "new-destination-secret", "old-destination-secret"
 SECONDS: Final = int(NOW)
@@ -147,7 +148,7 @@ def test_a_message_within_the_tolerance_is_accepted(offset: int) -> None:
     assert read(V2 | {"x-timestamp": str(SECONDS + offset)}, BODY) == HINT
 
 
-@pytest.mark.parametrize(
+@every(
     "headers",
     [
         {},
@@ -216,7 +217,7 @@ def test_without_a_secret_every_message_is_refused() -> None:
         read({"x-timestamp": str(SECONDS), "x-signature": mac(BODY, "")}, BODY, secrets=())
 
 
-@pytest.mark.parametrize(
+@every(
     "body",
     [
         b"",

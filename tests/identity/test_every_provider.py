@@ -14,6 +14,7 @@ from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
 from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.server import serve
 from tests.identity.asking import FixedClock, keyed
+from tests.support.every import every
 
 UUID: Final = "7f1c2a34-0b5d-3e6f-8a90-1234567890ab"
 INQUIRY: Final = "inq_ExampleAbC1234567890123456"
@@ -45,7 +46,7 @@ def credentials_of(name: str) -> dict[str, Any]:
     return dict(SIMULATORS[name](FixedClock().now).credentials)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "malformed"),
     [(name, bad) for name in PROVIDER_NAMES for bad in ("", *MALFORMED[name])],
 )
@@ -64,7 +65,7 @@ def test_what_cannot_be_a_session_id_is_not_sent(name: str, malformed: str) -> N
     assert asyncio.run(refused()) == 0
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "flaw", "named"),
     [
         ("stripe", {"api_key": ""}, "api_key"),
@@ -131,7 +132,7 @@ def test_credentials_that_cannot_work_are_refused_by_name_and_without_their_valu
     assert "S1mulat" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "wrong"),
     [
         *((name, {"key": 1}) for name in PROVIDER_NAMES),

@@ -20,6 +20,7 @@ from tests.identity import test_stripe as stripe
 from tests.identity import test_veriff as veriff
 from tests.identity.asking import day, reply
 from tests.identity.test_onfido import _desk  # noqa: F401 - the server of Onfido's responses
+from tests.support.every import every
 
 NOW: Final = day("2026-11-20T21:31:00")
 READ: Final[dict[str, Callable[[object], ProviderResult]]] = {
@@ -72,8 +73,8 @@ def reasons(found: ProviderResult, expiry: DocumentExpiry) -> tuple[Reason, ...]
     return decide(found, rules, shipping_zip=zip_, subject_reference="buyer-1", now=NOW).reasons
 
 
-@pytest.mark.parametrize("provider", TEXTS)
-@pytest.mark.parametrize(
+@every("provider", TEXTS)
+@every(
     ("written", "last"),
     [
         ("2020-01-01", date(2020, 1, 1)),
@@ -93,7 +94,7 @@ def test_an_expiry_that_has_one_meaning_is_read(provider: str, written: str, las
     assert reasons(found, DocumentExpiry.UNEXPIRED_IF_KNOWN) == (Reason.DOCUMENT_EXPIRED,)
 
 
-@pytest.mark.parametrize(("parts", "last"), PARTS, ids=lambda value: str(value)[:40])
+@every(("parts", "last"), PARTS)
 def test_the_parts_of_an_expiry_are_read_as_far_as_they_say_one_day(
     parts: object, last: date | None
 ) -> None:
@@ -106,8 +107,8 @@ def test_the_parts_of_an_expiry_are_read_as_far_as_they_say_one_day(
         assert reasons(found, rule) == (against,)
 
 
-@pytest.mark.parametrize("provider", READ)
-@pytest.mark.parametrize("written", UNREADABLE, ids=repr)
+@every("provider", READ)
+@every("written", UNREADABLE)
 def test_an_expiry_that_cannot_be_read_is_never_one_that_is_not_given(
     provider: str, written: object
 ) -> None:

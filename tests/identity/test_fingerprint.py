@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from countersign.identity.fingerprint import fingerprints, issuer, kind_of, number_of
 from tests.identity import test_didit as didit
 from tests.identity.asking import fingerprint, keyed
+from tests.support.every import every
 
 STATES: Final = {
     "AL": "Alabama", "AK": "Alaska", "AZ": "Arizona", "AR": "Arkansas", "CA": "California",
@@ -80,17 +81,15 @@ def test_licences_of_two_states_never_are_one(
     assert None not in prints
 
 
-@pytest.mark.parametrize(
-    "region", [None, "", "  ", "US", "N/A", "UNKNOWN", "AE", "AP", "XX", "Ontario"]
-)
-@pytest.mark.parametrize("kind", ["driving_license", "Identity Card", "military_id"])
-@pytest.mark.parametrize("country", ["US", "USA", "United States", "U.S.A."])
+@every("region", [None, "", "  ", "US", "N/A", "UNKNOWN", "AE", "AP", "XX", "Ontario"])
+@every("kind", ["driving_license", "Identity Card", "military_id"])
+@every("country", ["US", "USA", "United States", "U.S.A."])
 def test_a_card_of_no_known_state_is_nobodys(country: str, kind: str, region: str | None) -> None:
     """What the state is, no one guesses: two people must not become one buyer."""
     assert fingerprint(country, region, kind, "Y7714093") is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("word", "kind"),
     [
         *((kind, "licence") for _, kind in LICENCES.values()),
@@ -118,7 +117,7 @@ def test_every_word_for_a_kind_is_one_of_four_or_itself(word: str, kind: str) ->
     assert kind_of(word) == kind
 
 
-@pytest.mark.parametrize(
+@every(
     ("country", "region", "found"),
     [
         ("DEU", None, ("DE", None)),
@@ -160,7 +159,7 @@ def test_provinces_number_their_licences_too() -> None:
     assert fingerprint("DEU", None, "dl", "B072RRE2I55") is not None
 
 
-@pytest.mark.parametrize(
+@every(
     ("number", "kept"),
     [
         ("d 123-4567", "D1234567"),

@@ -18,6 +18,7 @@ from countersign.identity.stripe import Stripe
 from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.server import serve
 from tests.identity.asking import FixedClock, keyed, reply
+from tests.support.every import every
 
 TOLD: Final = {
     Finding.PROVIDER_UNAVAILABLE: "warning",
@@ -46,7 +47,7 @@ def logged(
     return lines
 
 
-@pytest.mark.parametrize("outcome", Finding)
+@every("outcome", Finding)
 def test_only_an_answer_that_decides_nothing_is_reported(outcome: Finding) -> None:
     """One line, an error where somebody has to look; a verdict is no one's business."""
     lines = logged(outcome, "unreadable", "req_1")
@@ -146,8 +147,8 @@ def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
     assert line["reason_code"] == "connection_refused"
 
 
-@pytest.mark.parametrize("body", [b'{"detail":"Not Found"}', b'{"error":{"code":"x"}}', b"<html>"])
-@pytest.mark.parametrize("name", PROVIDER_NAMES)
+@every("body", [b'{"detail":"Not Found"}', b'{"error":{"code":"x"}}', b"<html>"])
+@every("name", PROVIDER_NAMES)
 def test_a_404_of_another_server_is_never_a_providers_word(name: str, body: bytes) -> None:
     """`--check` asks for a session that no one has: only the provider itself can not know it."""
     simulator = SIMULATORS[name](FixedClock().now)

@@ -27,6 +27,7 @@ from countersign_simulators import onfido as simulated
 from countersign_simulators.base import Reply, Request, Session, merged
 from countersign_simulators.server import Served, serve
 from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put, single
+from tests.support.every import every
 
 SESSION: Final = "6f5e4d3c-2222-4333-8444-555566667777"
 REPORT_ID: Final = "95c8cc09-db72-42ff-85ef-ee6c82020a24"
@@ -239,7 +240,7 @@ def test_every_answer_is_kept_as_evidence() -> None:
     assert json.loads(result.evidence.further[1].raw_body) == task()
 
 
-@pytest.mark.parametrize(
+@every(
     ("run", "outcome", "reason"),
     [
         (changed(status="processing"), Finding.PENDING, None),
@@ -273,7 +274,7 @@ def test_every_status_of_a_run_has_its_outcome(
     assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
 
 
-@pytest.mark.parametrize(
+@every(
     ("shown", "outcome", "reason"),
     [
         (task(result="consider"), Finding.UNPROVED, "no_clear_document_report"),
@@ -396,7 +397,7 @@ SUSPECTED: Final = merged(
 )
 
 
-@pytest.mark.parametrize(
+@every(
     ("shown", "reason"),
     [
         (declined("data_validation", "document_expiration"), Reason.DOCUMENT_EXPIRED),
@@ -586,7 +587,7 @@ def test_declared_output_that_is_not_what_was_declared_is_not_guessed_at(
 # --- errors and anything at all -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "body", "outcome", "reason"),
     [
         (404, {"error": {"type": "resource_not_found"}}, Finding.NOT_FOUND, "resource_not_found"),

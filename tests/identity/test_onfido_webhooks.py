@@ -18,6 +18,7 @@ from countersign.identity import onfido
 from countersign.identity.model import WebhookHint
 from countersign_simulators import onfido as simulated
 from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put
+from tests.support.every import every
 
 SECRET: Final = "WebhookTokenOfThisTest"
 OLD_SECRET: Final = "WebhookTokenOfLastMonth"
@@ -94,7 +95,7 @@ def test_an_authentic_event_about_something_else_is_no_hint(kind: str | None) ->
     assert hint(signature(body), body) is None
 
 
-@pytest.mark.parametrize(
+@every(
     "body",
     [
         b"",
@@ -117,7 +118,7 @@ def test_an_authentic_event_that_is_not_readable_is_refused(body: bytes) -> None
         hint(signature(body), body)
 
 
-@pytest.mark.parametrize(
+@every(
     "sent",
     [
         None,

@@ -35,6 +35,7 @@ from tests.identity.asking import (
     single,
     translated,
 )
+from tests.support.every import every
 
 INQUIRY: Final = "inq_Example1234567890AbCdEfGhIjK"
 PRODUCTION: Final = "env_Production000000"
@@ -178,7 +179,7 @@ def test_an_approved_inquiry_gives_the_documents_facts() -> None:
     assert result.evidence.sensitive_complete
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "outcome"),
     [
         ("created", Finding.REQUIRES_INPUT),
@@ -589,7 +590,7 @@ NO_SUCH_RECORD: Final = {"errors": [{"title": "Record not found"}]}
 REFUSAL: Final = {"errors": [{"title": "Forbidden", "details": "FENWICKA may not"}]}
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "body", "outcome", "reason"),
     [
         (404, NO_SUCH_RECORD, Finding.NOT_FOUND, "http_404"),

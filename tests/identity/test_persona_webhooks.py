@@ -20,6 +20,7 @@ from countersign_simulators import persona as simulated
 from countersign_simulators.base import Webhook
 from countersign_simulators.persona_sessions import session_id
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put
+from tests.support.every import every
 
 SECRET: Final = "wbhsec_of_this_test"
 OLD_SECRET: Final = "wbhsec_of_last_month"
@@ -92,7 +93,7 @@ def test_an_authentic_event_gives_its_inquiry(sent: str) -> None:
     assert read(sent) == HINT
 
 
-@pytest.mark.parametrize(
+@every(
     "sent",
     [
         None,

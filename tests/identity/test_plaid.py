@@ -33,6 +33,7 @@ from tests.identity.asking import (
     single,
     translated,
 )
+from tests.support.every import every
 
 SESSION: Final = "idv_ExampleAbC123"
 DOCUMENT: Final[dict[str, Any]] = {
@@ -161,7 +162,7 @@ def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
     assert result.evidence.request_id == "req-1"
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "outcome", "reason"),
     [
         (changed(status="active"), Finding.REQUIRES_INPUT, None),
@@ -231,7 +232,7 @@ def test_a_document_approved_by_a_reviewer_counts() -> None:
     assert read(reply(body)).outcome is Finding.VERIFIED
 
 
-@pytest.mark.parametrize(
+@every(
     "change",
     [
         {"kyc_check": {"address": {"summary": "partial_match"}}},
@@ -461,7 +462,7 @@ def refusal(kind: str, code: str | None) -> dict[str, Any]:
     return {"error_type": kind, "error_code": code, "error_message": "idv_…", "request_id": "r"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "body", "outcome", "reason"),
     [
         (400, refusal("INVALID_INPUT", "INVALID_FIELD"), Finding.NOT_FOUND, "INVALID_FIELD"),

@@ -35,6 +35,7 @@ from countersign.identity.webhook_jwt import (
 from countersign_simulators import plaid as simulated
 from countersign_simulators.server import serve
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put, reply
+from tests.support.every import every
 
 SESSION: Final = "idv_ExampleAbC123"
 KID: Final = "bfbd5111-8e33-4643-8ced-b2e642a72f3c"
@@ -206,7 +207,7 @@ GOOD: Final = token()
 HEAD, CLAIMS, SIGNATURE = GOOD.split(".")
 
 
-@pytest.mark.parametrize(
+@every(
     "sent",
     [
         None,
@@ -309,7 +310,7 @@ def test_a_malformed_key_verifies_nothing(place: tuple[str | int, ...], junk: ob
     assert refused(GOOD, BODY, keys) is not (harmless or unexpired or same)
 
 
-@pytest.mark.parametrize(
+@every(
     "key",
     [
         jwk(ec.generate_private_key(ec.SECP384R1())),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.identity.same_person import Holder
+from tests.support.every import every
 
 ADA: Final = Holder(given_name="Ada", family_name="López-Doe", date_of_birth=date(1990, 1, 2))
 HOLDERS: Final = st.builds(
@@ -51,7 +52,7 @@ def test_name_and_birth_decide_where_they_are_known(
 BORN: Final = date(1990, 1, 2)
 
 
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [
         ("John SMITH JR", "John Smith"),

@@ -25,6 +25,7 @@ from tests.identity.starts import (
     start,
     with_last,
 )
+from tests.support.every import every
 
 STRIPE: Final = CASES["stripe"]
 ERRORS: Final[dict[str, dict[int, dict[str, Any]]]] = {
@@ -86,9 +87,7 @@ REFUSED: Final = [
 FOR_NOW: Final = frozenset({429, 500, 503})
 
 
-@pytest.mark.parametrize(
-    ("case", "status", "body"), REFUSED, ids=[f"{case.name}-{n}" for case, n, _ in REFUSED]
-)
+@every(("case", "status", "body"), REFUSED)
 def test_a_providers_error_is_for_now_or_for_the_operator(
     case: Case, status: int, body: dict[str, Any]
 ) -> None:
@@ -111,16 +110,16 @@ def test_a_providers_error_is_for_now_or_for_the_operator(
         assert HIDDEN not in error.message
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("content", [b"", b"<html>Gateway</html>", b"[]", b"{}", b'{"a":1,"a":2}'])
+@every("case", CASES.values())
+@every("content", [b"", b"<html>Gateway</html>", b"[]", b"{}", b'{"a":1,"a":2}'])
 def test_what_is_no_description_of_a_session_starts_nothing(case: Case, content: bytes) -> None:
     """Whether a gateway wrote it, or the provider: a buyer goes nowhere, and can try again."""
     error, _ = start(case, with_last(case, content))
     assert isinstance(error, ProviderUnavailable)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("other", ["chk_another", "", None, 7, [REFERENCE], ...])
+@every("case", CASES.values())
+@every("other", ["chk_another", "", None, 7, [REFERENCE], ...])
 def test_a_session_with_a_subject_that_is_not_ours_is_not_used(case: Case, other: object) -> None:
     """Else the decision about one buyer could be counted for another."""
     body = put(case.replies[-1][1], tuple(case.own.split(".")), other)
@@ -178,8 +177,8 @@ def test_no_mutation_of_a_response_leads_a_buyer_astray(case: Case) -> None:
     asyncio.run(all_of_them())
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-@pytest.mark.parametrize(
+@every("case", CASES.values())
+@every(
     "page",
     [
         "https://evil.example/{path}",
@@ -214,7 +213,7 @@ def test_a_forged_response_sends_no_buyer_elsewhere(case: Case, page: str) -> No
 _ADDRESSES: Final = {"url", "one-time-link", "shareable_url"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("url", "base_url", "fits"),
     [
         ("https://verify.stripe.com/start/live_1#a", None, True),
@@ -258,8 +257,8 @@ def test_the_operator_can_name_a_host_of_their_own(case: Case) -> None:
     assert isinstance(session, StartedSession)
 
 
-@pytest.mark.parametrize("name", PROVIDER_NAMES)
-@pytest.mark.parametrize("host", ["", "https://a.example", "a.example/", "localhost", "A.example"])
+@every("name", PROVIDER_NAMES)
+@every("host", ["", "https://a.example", "a.example/", "localhost", "A.example"])
 def test_what_is_no_host_is_refused_in_the_credentials(name: str, host: str) -> None:
     """A name with a scheme would never fit, and no one would learn why."""
     content = json.dumps({**CASES[name].credentials, "page_hosts": [host]}).encode()

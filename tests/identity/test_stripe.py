@@ -32,6 +32,7 @@ from tests.identity.asking import (
     single,
     translated,
 )
+from tests.support.every import every
 
 SESSION: Final = "vs_1ExampleAbCdEfGhIjKlMnOp"
 ADDRESS: Final = {
@@ -127,7 +128,7 @@ def test_a_verified_session_gives_the_documents_facts() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "outcome", "reason"),
     [
         (changed(status="processing"), Finding.PENDING, None),
@@ -189,7 +190,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
     assert list(decision.reasons) == reasons
 
 
-@pytest.mark.parametrize("code", ERROR_CODES)
+@every("code", ERROR_CODES)
 def test_every_error_becomes_a_reason_of_ours(code: str) -> None:
     """Of the published codes only `abandoned` says no more than that there is no result."""
     result = read(reply(changed(status="requires_input", last_error={"code": code})))
@@ -198,7 +199,7 @@ def test_every_error_becomes_a_reason_of_ours(code: str) -> None:
     assert read(reply(unknown)).reason is None
 
 
-@pytest.mark.parametrize("code", ERROR_CODES)
+@every("code", ERROR_CODES)
 def test_an_error_after_which_no_one_should_try_again_is_a_no(code: str) -> None:
     """Only the codes that the account names are final; the code is passed on."""
     result = read(reply(changed(status="requires_input", last_error={"code": code})))
@@ -271,7 +272,7 @@ def test_the_reference_can_stand_in_the_metadata() -> None:
     assert read(reply(changed(metadata={})), credentials).subject_reference is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "body", "outcome", "reason"),
     [
         (404, {"error": {"code": "resource_missing"}}, Finding.NOT_FOUND, "resource_missing"),

@@ -20,6 +20,7 @@ from countersign.identity.model import WebhookHint
 from countersign_simulators import stripe as simulated
 from countersign_simulators.stripe_sessions import session_id
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put
+from tests.support.every import every
 
 SECRET: Final = "whsec_of_this_test"
 OLD_SECRET: Final = "whsec_of_last_month"
@@ -75,7 +76,7 @@ def test_an_authentic_event_gives_its_session(sent: str) -> None:
     assert read(sent) == HINT
 
 
-@pytest.mark.parametrize(
+@every(
     "sent",
     [
         None,

@@ -26,6 +26,7 @@ from countersign_simulators.base import Reply, Request
 from countersign_simulators.server import serve
 from countersign_simulators.stripe import Stripe
 from tests.identity.asking import NOW, FixedClock, fingerprint, single
+from tests.support.every import every
 
 CONCURRENT: Final = 16
 GET: Final = ProviderRequest(path="/")
@@ -130,7 +131,7 @@ def test_both_requests_to_stripe_share_one_allowance_of_time() -> None:
     assert scripted.asked == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "headers", "seconds"),
     [
         (429, {"retry-after": "7"}, 7),

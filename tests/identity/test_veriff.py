@@ -35,6 +35,7 @@ from tests.identity.asking import (
     translated,
 )
 from tests.identity.starts import CASES, start
+from tests.support.every import every
 
 SESSION: Final = "7f1c2a34-0b5d-3e6f-8a90-1234567890ab"
 PARSED: Final = {
@@ -102,7 +103,7 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
     assert result.document_fingerprint == fingerprint("US", "CA", "dl", "Y7714093")
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "outcome"),
     [
         ("approved", Finding.VERIFIED),
@@ -123,7 +124,7 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
         (["approved"], Finding.INVALID_RESPONSE),
     ],
 )
-@pytest.mark.parametrize("code", [9001, 9102, 9121, None])
+@every("code", [9001, 9102, 9121, None])
 def test_the_status_decides_and_never_the_code(
     status: object, outcome: Finding, code: int | None
 ) -> None:
@@ -140,7 +141,7 @@ def test_no_verification_is_no_decision_yet(verification: object) -> None:
     assert read({"status": "success", "verification": verification}).outcome is Finding.PENDING
 
 
-@pytest.mark.parametrize(
+@every(
     ("answer", "reason"),
     [
         (changed(id="7f1c2a34-0b5d-3e6f-8a90-1234567890ac"), "other_session"),
@@ -301,7 +302,7 @@ def test_no_bytes_raise(body: bytes) -> None:
     assert read(body).outcome in {Finding.INVALID_RESPONSE, Finding.PENDING}
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "body", "outcome", "reason"),
     [
         (400, b'{"status":"fail","code":"1002"}', Finding.NOT_FOUND, "1002"),
@@ -399,9 +400,7 @@ EXPECTED: Final = {
 """What the parts come to; those not named are approved by Veriff and refused by our decision."""
 
 
-@pytest.mark.parametrize(
-    "each", SESSIONS, ids=lambda each: f"{each.scenario}-{each.session_id[-2:]}"
-)
+@every("each", SESSIONS)
 def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> None:
     """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
     unable = {"error_500", "html_502", "slow", "cut"}
@@ -479,10 +478,8 @@ def test_an_answer_is_authentic_under_either_name_of_its_headers(session_id: str
     )
 
 
-@pytest.mark.parametrize(
-    "value", [None, "", "0" * 64, "zz" * 32, "0" * 63, "0" * 65, "sha256=" + "0" * 64]
-)
-@pytest.mark.parametrize(
+@every("value", [None, "", "0" * 64, "zz" * 32, "0" * 63, "0" * 65, "sha256=" + "0" * 64])
+@every(
     ("session_id", "header"),
     [(session("verified").session_id, "x-hmac-signature"), (OLDER, "vrf-hmac-signature")],
 )

@@ -18,6 +18,7 @@ from countersign.identity.veriff import Veriff, VeriffCredentials
 from countersign_simulators import veriff as simulated
 from countersign_simulators.veriff_sessions import INTEGRATION
 from tests.identity.asking import JUNK, FixedClock, fingerprint
+from tests.support.every import every
 
 KEY: Final = "5f0c7a1e-aaaa-4bbb-8ccc-0123456789ab"
 NEW, OLD = "new-shared-secret-1", "old-shared-secret-1"
@@ -89,7 +90,7 @@ GOOD: Final = signed(DECISION)
 DIGEST: Final = GOOD["x-hmac-signature"]
 
 
-@pytest.mark.parametrize(
+@every(
     "headers",
     [
         {},
@@ -124,7 +125,7 @@ def test_a_header_that_is_missing_or_malformed_is_refused(headers: dict[str, str
         read(headers, DECISION)
 
 
-@pytest.mark.parametrize(
+@every(
     "body",
     [
         b"",

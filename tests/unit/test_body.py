@@ -17,6 +17,7 @@ from countersign.http.body import parse_body
 from countersign.http.mistakes import path_to
 from countersign.http.schemas import Request
 from countersign.sandbox.schemas import ClockAdvance, EventTrigger
+from tests.support.every import every
 
 SCHEMAS = [AcknowledgmentRequest, BuyerVerificationRequest]
 schemas = pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.__name__)
@@ -104,7 +105,7 @@ NASTY = {
 }
 
 
-@pytest.mark.parametrize("body", NASTY.values(), ids=NASTY.keys())
+@every("body", NASTY.values())
 def test_what_is_no_acceptable_json_is_refused(body: bytes) -> None:
     """Also where every value would be taken: reading alone refuses it."""
     refusal(body)
@@ -188,7 +189,7 @@ def test_the_same_key_in_two_objects_is_not_repeated() -> None:
     assert parse_body(b'{"value":[{"a":1},{"a":2}]}', Anything).value == [{"a": 1}, {"a": 2}]
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "schema", "place"),
     [
         ({"initials_per_line": ["A", "B", 3]}, SCHEMAS[0], "$.initials_per_line[2]"),

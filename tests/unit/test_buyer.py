@@ -28,6 +28,7 @@ from countersign.identity.model import FactSource, Tri
 from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
+from tests.support.every import every
 
 S = BuyerStatus
 START = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
@@ -95,8 +96,8 @@ def test_the_table_of_moves_has_every_state_and_outcome() -> None:
     assert all(len(row) == len(OUTCOMES) for row in MOVES.values())
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("state", S)
+@every("outcome", OUTCOMES)
+@every("state", S)
 def test_every_state_moves_as_the_table_says(state: BuyerStatus, outcome: BuyerStatus) -> None:
     """All states by all outcomes."""
     made = attempt(outcome)
@@ -106,8 +107,8 @@ def test_every_state_moves_as_the_table_says(state: BuyerStatus, outcome: BuyerS
     assert status_at(after, made.at) is MOVES[state][OUTCOMES.index(outcome)]
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("state", S)
+@every("outcome", OUTCOMES)
+@every("state", S)
 def test_an_attempt_changes_neither_identifier_nor_owner(
     state: BuyerStatus, outcome: BuyerStatus
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from countersign.config import SETTINGS, Rate, Settings, load_settings, unknown_variables
 from countersign.errors import InvalidConfiguration
+from tests.support.every import every
 
 # setting: (text, value, another text that is refused or None where any text is taken)
 CASES: dict[str, tuple[str, object, str | None]] = {
@@ -121,7 +122,7 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
     )
 
 
-@pytest.mark.parametrize("name", CASES)
+@every("name", CASES)
 def test_every_setting_is_read_from_its_variable(name: str) -> None:
     """COUNTERSIGN_ and the name in capitals."""
     text, value, _ = CASES[name]
@@ -165,20 +166,20 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@every("name", REFUSED)
 def test_a_mistake_says_what_was_expected_and_where_it_stands(name: str) -> None:
     """The name of the variable, and an example or a rule."""
     (line,) = mistakes(variables(**{name: str(CASES[name][2])}))
     assert line.startswith(f"COUNTERSIGN_{name.upper()}: expected ")
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@every("name", SETTINGS)
 def test_an_empty_variable_is_one_that_is_not_set(name: str) -> None:
     """Compose files and unit files leave settings out in that way."""
     assert load_settings(variables(**{name: ""})) == load_settings({})
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "text"),
     [
         ("port", "-1"), ("port", " 80"), ("port", "\uff18"), ("port", "8080.0"),

@@ -21,6 +21,7 @@ from countersign.buyers.rules import (
 )
 from countersign.identity.model import Address, Document, FactSource, Finding, ProviderResult, Tri
 from countersign.reason import Reason
+from tests.support.every import every
 from tests.unit.decisions import ADULT, NOW, ZIP, address, decided, document, result
 
 S, R, O = BuyerStatus, Reason, Finding  # noqa: E741 - as short as a table needs
@@ -177,7 +178,7 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("different", "rules", "status", "reasons"), RULES)
+@every(("different", "rules", "status", "reasons"), RULES)
 def test_each_rule_decides_as_the_table_says(
     different: dict[str, Any],
     rules: VerificationRules | None,
@@ -247,7 +248,7 @@ BINDING = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "required", "told", "outcome", "bound"), BINDING)
+@every(("asked", "required", "told", "outcome", "bound"), BINDING)
 def test_a_session_has_to_be_the_buyers(
     asked: str | None, required: bool, told: str | None, outcome: Finding, bound: bool
 ) -> None:
@@ -267,7 +268,7 @@ def test_a_session_has_to_be_the_buyers(
 LOS_ANGELES = ZoneInfo("America/Los_Angeles")
 
 
-@pytest.mark.parametrize(
+@every(
     ("born", "day", "age"),
     [
         (date(2008, 11, 20), date(2026, 11, 19), 17),
@@ -363,8 +364,8 @@ def test_a_verification_ends_with_its_document(
     assert decision.document_expires_on == (last if needed else None)
 
 
-@pytest.mark.parametrize("minimum", [18, 21, 23, 50])
-@pytest.mark.parametrize("years", [18, 20, 21, 24, 25, 29, 30, 49, 50, 99])
+@every("minimum", [18, 21, 23, 50])
+@every("years", [18, 20, 21, 24, 25, 29, 30, 49, 50, 99])
 def test_of_an_age_only_a_few_thresholds_are_kept(years: int, minimum: int) -> None:
     """The highest that was reached, of the common ones and the account's own."""
     decision = decided(
@@ -415,7 +416,7 @@ ZIPS: list[tuple[str | None, str, Reason | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("held", "shipped", "reason"), ZIPS)
+@every(("held", "shipped", "reason"), ZIPS)
 def test_five_ascii_digits_are_compared_as_text(
     held: str | None, shipped: str, reason: Reason | None
 ) -> None:

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TypeVar
 
-import pytest
-
 import countersign
 import countersign_evidence
 from countersign import errors
@@ -29,6 +27,7 @@ from countersign.errors import (
 from countersign.http.errors import error_reply
 from countersign.server.routes import ROUTES
 from countersign_evidence.errors import EvidenceError
+from tests.support.every import every
 from tools.openapi import refusals_of
 
 E = TypeVar("E", bound=BaseException)
@@ -59,7 +58,7 @@ for _module in _modules:
 
 REFUSALS = sorted(set(below(Refusal)) - {Retryable}, key=lambda kind: kind.__name__)
 OPERATOR = sorted(below(OperatorError), key=lambda kind: kind.__name__)
-refusals = pytest.mark.parametrize("kind", REFUSALS, ids=lambda kind: kind.__name__)
+refusals = every("kind", REFUSALS)
 
 
 def test_there_is_one_tree() -> None:
@@ -118,7 +117,7 @@ def test_codes_are_unique() -> None:
     assert shared == {"notice_not_found"}
 
 
-@pytest.mark.parametrize("kind", OPERATOR, ids=lambda kind: kind.__name__)
+@every("kind", OPERATOR)
 def test_every_operator_error_has_a_code_of_its_own_and_a_message(
     kind: type[OperatorError],
 ) -> None:

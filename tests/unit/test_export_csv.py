@@ -3,12 +3,11 @@
 import csv
 import io
 
-import pytest
-
 from countersign.acknowledgments.commands import csv_lines
+from tests.support.every import every
 
 
-@pytest.mark.parametrize("first", [*"=+-@|%\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])
+@every("first", [*"=+-@|%\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])
 def test_no_field_begins_like_a_formula(first: str) -> None:
     """In the full-width forms of East Asian languages neither; the text itself stays whole."""
     hostile = f'{first}HYPERLINK("http://x")'

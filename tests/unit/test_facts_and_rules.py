@@ -21,6 +21,7 @@ from countersign.buyers.rules import (
 )
 from countersign.identity.model import FactSource, Tri
 from countersign.reason import Reason
+from tests.support.every import every
 from tests.unit.decisions import decided, result
 
 EXPIRY = DocumentExpiry
@@ -39,7 +40,7 @@ def facts(
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("proved", "rules", "missing"),
     [
         (facts(), VerificationRules(), ()),
@@ -147,7 +148,7 @@ def test_facts_hold_nothing_but_what_was_proved(unexpired: Tri) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "weaker"),
     [
         ({"minimum_age": 20}, True),

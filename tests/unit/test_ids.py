@@ -19,6 +19,7 @@ from countersign.ids import (
     timed_id,
     uuid7,
 )
+from tests.support.every import every
 
 # RFC 9562, appendix A.6: 2022-02-22 19:22:22 UTC, rand_a 0xCC3, rand_b 0x18C4DC0C0C07398F.
 RFC_UUID = UUID("017F22E2-79B0-7CC3-98C4-DC0C0C07398F")
@@ -126,7 +127,7 @@ def test_an_identifier_has_the_form_of_its_own_prefix_only(
     assert is_id(other, made) == (prefix == other)
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",

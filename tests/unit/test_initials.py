@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from countersign.acknowledgments.acknowledge import check_initials
 from countersign.errors import EmptyInitials, InitialsCountMismatch
 from countersign.notices.visible_text import is_blank
+from tests.support.every import every
 
 
 def _points(text: str) -> set[int]:
@@ -107,7 +108,7 @@ def test_any_text_is_judged_by_the_rule(text: str) -> None:
     assert judged_by_the_rule(text)
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         *("", " ", "\t\r\n", "\u00a0\u3000", "\u200b\u200d", "\u2800\u2800", "\u0301", "\u00ad"),

@@ -17,6 +17,7 @@ from countersign.instant import (
     rfc3339_ms,
     to_ms,
 )
+from tests.support.every import every
 
 ZONES = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda m: timezone(timedelta(minutes=m)))
 INSTANTS = st.builds(
@@ -87,7 +88,7 @@ def test_fractions_are_read_to_the_microsecond(text: str, microsecond: int) -> N
     assert parse_rfc3339(text) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",

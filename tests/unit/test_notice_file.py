@@ -16,6 +16,7 @@ from countersign.errors import InvalidNoticeFile
 from countersign.notices.model import NoticeContent, notice_digest, published_bytes
 from countersign.notices.notice_file import parse_notice_file
 from countersign.notices.registry import effective_at
+from tests.support.every import every
 from tests.unit.support import jcs
 
 MINIMAL = {
@@ -202,7 +203,7 @@ def test_only_one_spelling_of_a_date_is_taken(date: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     "broken",
     [
         b"\xff\xfe",

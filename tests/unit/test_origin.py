@@ -22,6 +22,7 @@ from countersign.acknowledgments.origin import (
     resolve_origin,
 )
 from countersign.host import Network
+from tests.support.every import every
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("2001:db8:ffff::/48"))
 IPV4 = st.one_of(
@@ -137,7 +138,7 @@ def test_addresses_are_normalised(written: str, kept: str) -> None:
     assert normalised_ip(written) == kept
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "", " ", "203.0.113", "203.0.113.256", "203.0.113.07", "::1%eth0", "fe80::1%1", "[::1]",

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.access.origins import origin_of, parse_origin
+from tests.support.every import every
 
 SAME = {
     "https://shop.example": "https://shop.example",
@@ -92,14 +93,14 @@ addresses = st.lists(
 ).map("".join)
 
 
-@pytest.mark.parametrize(("address", "origin"), SAME.items())
+@every(("address", "origin"), SAME.items())
 def test_an_address_has_the_origin_that_browsers_write(address: str, origin: str) -> None:
     assert origin_of(address) == origin
     assert parse_origin(origin) == origin
     assert parse_origin(origin + "/") == origin
 
 
-@pytest.mark.parametrize("address", NONE)
+@every("address", NONE)
 def test_what_two_readers_could_take_for_two_hosts_has_none(address: str) -> None:
     assert origin_of(address) is None
     assert parse_origin(address) is None

@@ -16,6 +16,7 @@ from countersign.events.model import EventType
 from countersign.events.routes import EventsQuery
 from countersign.http.body import parse_query, read_query
 from countersign.ids import ACKNOWLEDGMENT, timed_id
+from tests.support.every import every
 
 NAMES = ("limit", "after", "session_id")
 TEXT = st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1), max_size=20)
@@ -40,7 +41,7 @@ def test_any_bytes_are_parameters_or_an_invalid_request(data: bytes) -> None:
         assert not any("\x00" in value for value in found.values())
 
 
-@pytest.mark.parametrize(
+@every(
     "query",
     [
         b"limit=1&limit=1",
@@ -106,7 +107,7 @@ def test_a_route_without_parameters_takes_none() -> None:
         read_query(b"limit=1", None)
 
 
-@pytest.mark.parametrize(
+@every(
     ("query", "message"),
     [
         ("limit=0", "at least 1"),

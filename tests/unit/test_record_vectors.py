@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.every import every
 from tests.unit.record_reader import digest_of, disclosed, findings, unpadded
 from tests.unit.support import jcs
 
@@ -80,7 +81,7 @@ def test_a_second_reader_finds_nothing_wrong_with_a_good_vector(folder: Path) ->
     )
 
 
-@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
+@every("path", BROKEN)
 def test_a_second_reader_notices_what_is_broken(path: Path) -> None:
     """Exactly the findings that the vector names: no more, and no less."""
     case = _read(path)

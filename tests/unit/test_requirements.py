@@ -29,6 +29,7 @@ from countersign.notices.registry import KnownNotices
 from countersign.notices.requirements import Collect, Requirements, RuleVersion, requirements_of
 from countersign.notices.rule import AppliesTo, Cart, Requirement, judge
 from countersign.notices.zip_areas import STATES
+from tests.support.every import every
 from tests.unit.test_notice_file import MINIMAL, toml
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -107,7 +108,7 @@ def law(*, text: bool = True, rule_reviewed: str | None = "1", **more: Any) -> N
     return edition("law", rule(), reviewed=text, rule_reviewed=rule_reviewed, **more)
 
 
-@pytest.mark.parametrize(
+@every(
     ("order", "required", "reasons"),
     [
         (cart("accessory"), "required", ["delivered_to_state"]),

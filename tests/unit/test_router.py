@@ -14,6 +14,7 @@ from countersign.errors import MethodNotAllowed, NotFound
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, Router
 from countersign.server.app import route_table
+from tests.support.every import every
 
 ROUTES = route_table()
 ROUTER = Router(ROUTES)
@@ -73,9 +74,7 @@ def test_what_ends_in_a_path_takes_everything_below_but_nothing_that_has_a_route
         router.match("GET", "/v1/things")
 
 
-every_route = pytest.mark.parametrize(
-    ("route", "path"), [pytest.param(r, path, id=f"{r.method} {r.path}") for r, path in _paths()]
-)
+every_route = every(("route", "path"), _paths())
 
 
 @every_route
