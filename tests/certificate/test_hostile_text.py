@@ -110,6 +110,7 @@ def test_what_combines_stays_with_what_it_combines_with() -> None:
     assert showable("e" + "\u0301" * 5) == "e" + "\u0301" * 4 + "[U+0301]"
 
 
+@pytest.mark.later
 def test_every_character_that_is_called_showable_has_a_glyph_in_every_style_used() -> None:
     """The table says what the fonts inside the compiler hold; the compiler is the judge."""
     alone = [chr(point) for first, last in SHOWABLE for point in range(first, last + 1)]

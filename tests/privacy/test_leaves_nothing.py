@@ -14,6 +14,7 @@ from sqlalchemy import Connection, insert
 from countersign import bootstrap
 from countersign.access.audit import find_audit
 from countersign.access.references import ERASED_BUYER
+from countersign.access.secrets import DeploymentSecret
 from countersign.buyers import admin
 from countersign.buyers.sql import erased_name
 from countersign.db.tables import deployment
@@ -24,7 +25,7 @@ from countersign.privacy.model import ErasureReason, RecordErasure
 from countersign.privacy.requests import request_erasure
 from countersign_simulators.base import Session
 from tests.http.backstage import Operator, notice_file
-from tests.privacy.left import everything, guessed_zips, keyed, naming
+from tests.privacy.left import Value, everything, guessed_zips, keyed, naming
 from tests.remembered.conftest import Person, Shop, remembered
 from tests.storage import items
 
@@ -32,6 +33,7 @@ pytestmark = pytest.mark.long
 
 MakeShop = Callable[..., Shop]
 IP, AGENT, ADDRESS = "203.0.113.77", "Planted/7.7", None
+WRONG_ZIP = "00501"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Bought:
     sessions: tuple[str, ...]
     ack_ids: tuple[str, ...]
     verifications: tuple[str, ...]
+    zips: list[str]
+    """Of everybody whom the provider knows, and the one that was tried."""
 
     @property
     def orders(self) -> list[list[Any]]:
@@ -88,7 +92,7 @@ def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: in
             "session_id": session,
             "product_class": "accessory",
         }
-        wrong = shop.client.post("/v1/clearances", json=order | {"shipping_zip": "00501"})
+        wrong = shop.client.post("/v1/clearances", json=order | {"shipping_zip": WRONG_ZIP})
         assert wrong.json()["reasons"] == ["zip_mismatch"], wrong.text
         cleared = shop.client.post(
             "/v1/clearances",
@@ -106,7 +110,22 @@ def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: in
         operator.act(lambda opened, act=act: act(opened.buyers, cbid, f"a letter about {cbid}"))  # type: ignore[misc]
     rows = operator.rows("SELECT id FROM verifications WHERE cbid = :cbid", cbid=cbid)
     checks = tuple(row["id"] for row in rows)
-    return Bought(played, cbid, tuple(sessions), tuple(ack_ids), checks)
+    zips = {WRONG_ZIP, *(one.shipping_zip for one in shops[0].vendor.playing.simulator.sessions)}
+    return Bought(played, cbid, tuple(sessions), tuple(ack_ids), checks, sorted(zips))
+
+
+def guesses(
+    bought: Bought, secret: DeploymentSecret, account_ids: list[str], orders: list[list[Any]]
+) -> Callable[[list[Value]], set[tuple[str, str]]]:
+    """What finds the columns from which a ZIP code of the buyer could be guessed."""
+    return partial(
+        guessed_zips,
+        secret=secret,
+        zips=bought.zips,
+        account_ids=account_ids,
+        cbids=[bought.cbid],
+        orders=orders,
+    )
 
 
 def hold_and_release(operator: Operator, subject: str) -> None:
@@ -171,8 +190,8 @@ def test_nothing_leads_to_an_erased_buyer(
     hold_and_release(operator, bought.cbid)
     hold_and_release(operator, bought.ack_ids[0])
     before, secret, account_ids = everything(operator)
-    guessing = (secret, account_ids, [bought.cbid], bought.orders)
-    found = {column for _, column in guessed_zips(before, *guessing)}
+    guess = guesses(bought, secret, account_ids, bought.orders)
+    found = {column for _, column in guess(before)}
     assert found >= {"zip_index", "order_index", "proofs"}, "the test finds what is there"
     assert ("events", "object_id", bought.cbid) in naming(before, [bought.cbid])
     WHOLE[how](operator, bought.cbid)
@@ -185,7 +204,7 @@ def test_nothing_leads_to_an_erased_buyer(
     assert naming(left, gone) == set()
     scopes = [*account_ids, "remembered", "remembered live"]
     assert keyed(left, secret, scopes, [bought.cbid]) == stay
-    assert guessed_zips(left, *guessing) == set()
+    assert guess(left) == set()
     if not stay:
         assert keyed(left, secret, scopes, bought.sessions) == set()
     # Nor does what remembers the erasure lead to its records, by their time.
@@ -226,13 +245,16 @@ def test_nothing_leads_to_what_an_erased_acknowledgment_was_about(
     bought = buy(operator, shops, person)
     hold_and_release(operator, bought.ack_ids[0])
     ack_id, session = bought.ack_ids[0], bought.sessions[0]
+    before, secret, account_ids = everything(operator)
+    guess = guesses(bought, secret, account_ids, bought.orders[:1])
+    assert "order_index" in {column for _, column in guess(before)}
     erase(operator, ack_id)
-    left, secret, account_ids = everything(operator)
+    left, *_ = everything(operator)
     assert naming(left, [session]) == {("idempotency_keys", "response, opened", session)}
     own = [value for value in left if value.table != "idempotency_keys"]
     # What the vendor asked of its other session of this order is no part of the acknowledgment.
     assert keyed(own, secret, account_ids, [session]) == {("checkout_sessions", "session_index")}
-    assert guessed_zips(left, secret, [], [], bought.orders[:1]) == set()
+    assert "order_index" not in {column for _, column in guess(left)}
     uses = {v.column for v in left if v.table == "acknowledgment_uses" and v.row == ack_id}
     assert uses >= {"clearance_id", "cbid_index", "order_index"}
     assert "cbid" not in uses
@@ -248,10 +270,9 @@ def test_an_erased_verification_leaves_no_zip_of_its_own(
     [check, *_] = bought.verifications
     erase(operator, check)
     left, secret, account_ids = everything(operator)
-    orders: list[list[Any]] = []
-    guessing = (secret, account_ids, [bought.cbid], orders)
+    guess = guesses(bought, secret, account_ids, [])
     of_checks = [value for value in left if value.table == "verifications"]
-    assert guessed_zips(of_checks, *guessing) == set()
+    assert guess(of_checks) == set()
     order = {"cbid": bought.cbid, "shipping_zip": bought.person.shipping_zip}
     assert shops[0].vendor.status(bought.cbid)["status"] == "verified", order
     # As retention meets it: expired long ago.
@@ -267,7 +288,7 @@ def test_an_erased_verification_leaves_no_zip_of_its_own(
     operator.act(lambda opened: opened.database.write(forget))
     left, *_ = everything(operator)
     of_buyers = [value for value in left if value.table == "buyers"]
-    assert guessed_zips(of_buyers, *guessing) == set()
+    assert guess(of_buyers) == set()
 
 
 def test_a_request_sent_again_after_the_erasure_is_judged_again(

@@ -47,6 +47,7 @@ from countersign.privacy.requests import (
 from countersign_evidence.verification import dossier_of
 from tests.clearances.desk import NOBODY, order
 from tests.http.backstage import another_deployment, notice_file
+from tests.support.depth import drawn
 from tests.support.engines import ENGINES, engine_server
 from tests.verification.inside import Insider, Stage, staged
 
@@ -368,7 +369,7 @@ def test_a_hold_on_an_order_keeps_what_it_needs_whatever_happens(stage: Stage) -
     world = World(stage)
     run_state_machine_as_test(
         lambda: HoldsOnOrders(world),  # type: ignore[arg-type]  # a factory will do
-        settings=settings(max_examples=60, stateful_step_count=16, deadline=None),
+        settings=settings(max_examples=drawn(60), stateful_step_count=16, deadline=None),
     )
 
 

@@ -38,6 +38,7 @@ from countersign.privacy.held import KeptRecords, find_held
 from countersign.privacy.model import ErasableBuyer, Hold, RecordErasure
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
+from tests.support.depth import drawn
 
 LATER = count(1)
 SECRET = DeploymentSecret(bytes(range(32)))
@@ -310,5 +311,5 @@ def test_nothing_on_hold_is_erased_whatever_happens_before(database: Database, r
     """For all people, and for holds that come and go in any order."""
     run_state_machine_as_test(
         lambda: HoldsAndErasures(World(database, run)),  # type: ignore[arg-type]  # a factory will do
-        settings=settings(max_examples=20, stateful_step_count=20),
+        settings=settings(max_examples=drawn(20), stateful_step_count=20),
     )

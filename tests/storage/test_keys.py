@@ -31,6 +31,7 @@ from countersign.instant import from_ns
 from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
+from tests.support.depth import drawn
 from tests.unit.support import HandClock
 
 HOUR = timedelta(hours=1)
@@ -253,5 +254,5 @@ def test_keys_live_as_long_as_they_were_made_to_live(database: Database, run: Ru
     """In whatever order they are made, rotated and revoked, and wherever the clock goes."""
     run_state_machine_as_test(
         lambda: KeyLives(World(database, run)),  # type: ignore[arg-type]  # a factory will do
-        settings=settings(max_examples=30, stateful_step_count=20),
+        settings=settings(max_examples=drawn(30), stateful_step_count=20),
     )
