@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import httpx2
 from sqlalchemy import Connection, make_url, text
@@ -244,12 +244,12 @@ def another_deployment(
 ) -> Deployment:
     """An initialised deployment: on SQLite, or on a database of its own of this PostgreSQL.
 
-    Without settings it is a copy of one that was initialised once, which takes a tenth of the time.
-    Copies have the same keys and logs: a test of two deployments runs `init` for the second.
+    With no setting but PUBLIC_URL it is a copy of one that was initialised once: a tenth of the
+    time. Copies have the same keys and logs; a test of two deployments runs `init` for the second.
     """
-    if settings:
+    if settings.keys() - _COPIED:
         return _initialised(data_dir, postgres_server, settings)
-    template = _template(postgres_server)
+    template = _template(postgres_server, settings.get("PUBLIC_URL"))
     shutil.copytree(template.data_dir, data_dir)
     if postgres_server is not None:
         database = make_url(template.settings["DATABASE_URL"]).database
@@ -257,11 +257,17 @@ def another_deployment(
     return Deployment(data_dir=data_dir, settings=settings)
 
 
+_COPIED: Final = {"PUBLIC_URL"}
+
+
 @cache
-def _template(postgres_server: postgres.PostgresServer | None) -> Deployment:
+def _template(
+    postgres_server: postgres.PostgresServer | None, public_url: str | None
+) -> Deployment:
     place = Path(tempfile.mkdtemp(prefix="countersign-template-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return _initialised(place / "data", postgres_server, {})
+    settings = {} if public_url is None else {"PUBLIC_URL": public_url}
+    return _initialised(place / "data", postgres_server, settings)
 
 
 def _initialised(

@@ -26,6 +26,7 @@ from tests.remembered.conftest import (
     verify_in,
 )
 from tests.remembered.device import ORIGIN, Passkey
+from tests.support.every import every
 from tests.support.service import Server
 from tests.verification.live import revoke
 
@@ -41,6 +42,12 @@ def _with_passkey(person: Person, shop: Shop) -> Passkey:
     done = verify_in(person, shop.session())
     person.send(form_of(done, "passkey"), credential=device.create(options_of(done)))
     return device
+
+
+@pytest.fixture
+def device(person: Person, shop: Shop) -> Passkey:
+    """Give the device that keeps the passkey of this browser's buyer."""
+    return _with_passkey(person, shop)
 
 
 def _asked(person: Person, shop: Shop, **changes: object) -> tuple[dict[str, Any], Page]:
@@ -73,7 +80,7 @@ def test_an_assertion_counts_once(person: Person, shop: Shop) -> None:
     _is_refused(person, shop, session, page)
 
 
-@pytest.mark.parametrize(
+@every(
     "changes",
     [
         {"origin": "https://evil.example"},
@@ -87,13 +94,11 @@ def test_an_assertion_counts_once(person: Person, shop: Shop) -> None:
         {"handle": b"somebody else"},
         {"handle": b""},
     ],
-    ids=str,
 )
 def test_an_assertion_that_is_not_for_this_page_is_refused(
-    person: Person, shop: Shop, changes: dict[str, Any]
+    person: Person, shop: Shop, device: Passkey, changes: dict[str, Any]
 ) -> None:
     """Another origin or deployment, a frame, a device that verified no one, no one there."""
-    device = _with_passkey(person, shop)
     session, page = _asked(person, shop)
     signed = device.sign(options_of(page), **changes)
     _is_refused(person, shop, session, person.send(form_of(page, "passkey"), credential=signed))
@@ -125,21 +130,20 @@ def test_a_copied_authenticator_is_refused_and_removed(
     assert operator.rows("SELECT * FROM remembered") == []
 
 
-@pytest.mark.parametrize(
+@every(
     "sent", ["", "{}", "[]", "null", "\u00e9", "x" * 20_000, '{"id":"a","response":{}}', '{"id":1}']
 )
+@pytest.mark.usefixtures("device")
 def test_what_is_no_assertion_is_refused(person: Person, shop: Shop, sent: str) -> None:
-    _with_passkey(person, shop)
     session, page = _asked(person, shop)
     _is_refused(person, shop, session, person.send(form_of(page, "passkey"), credential=sent))
 
 
-@pytest.mark.parametrize("part", ["clientDataJSON", "authenticatorData", "signature"])
-@pytest.mark.parametrize("value", ["", "AAAA", "%%%", 7, None])
+@every("part", ["clientDataJSON", "authenticatorData", "signature"])
+@every("value", ["", "AAAA", "%%%", 7, None])
 def test_a_damaged_assertion_is_refused(
-    person: Person, shop: Shop, part: str, value: object
+    person: Person, shop: Shop, device: Passkey, part: str, value: object
 ) -> None:
-    device = _with_passkey(person, shop)
     session, page = _asked(person, shop)
     sent = json.loads(device.sign(options_of(page)))
     sent["response"][part] = value
@@ -329,7 +333,7 @@ def test_a_cookie_of_test_mode_is_worth_nothing_with_a_live_session(
     assert page.heading == EN["identity_title"]
 
 
-@pytest.mark.parametrize("value", ["", "x", "x" * 43, "x" * 5000, "é"])
+@every("value", ["", "x", "x" * 43, "x" * 5000, "é"])
 def test_a_cookie_that_is_not_known_leads_to_the_check(
     person: Person, shop: Shop, value: str
 ) -> None:
