@@ -6,7 +6,9 @@ from types import ModuleType
 
 import pytest
 
-OFFLINE = Path(__file__).parents[2] / "src" / "countersign" / "offline"
+from countersign_evidence.offline import verify
+
+OFFLINE = Path(verify.__file__).parent
 
 
 @pytest.fixture(scope="session")

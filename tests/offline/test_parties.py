@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from base64 import b64encode
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from countersign_evidence.canonical import canonical_json
-from countersign_evidence.contents import BINDING_TYPES, RECORD_TYPES, check_record
-from countersign_evidence.errors import EvidenceError
+from countersign_evidence.offline import verify
 from countersign_evidence.proof import parse_proof
+from tests.offline import builder
+from tests.offline.odd_words import sealed
+from tests.support.browsers import running_browser
 
 LOG = Path(__file__).parents[2] / "spec" / "vectors" / "log"
 ORIGIN = "evidence.example.com:8443/v1/log/test/2"
+_JUDGE: Final = """async ([policy, ...proofs]) => {
+  const found = [], bytes = text => fromLatin1(atob(text));
+  for (const proof of proofs) {
+    const run = await verify(bytes(proof), await readPolicy(bytes(policy)));
+    found.push((run.failed ?? run.stuck)?.name ?? null);
+  }
+  return found;
+}"""
 DIGEST = "0123456789abcdef" * 4
 NAMES = (
     *("v", "type", "capture", "operator_record", "account_record", "capture_process"),
@@ -58,23 +67,45 @@ def changed(draw: st.DrawFn) -> dict[str, Any]:
     return record
 
 
-def refuses(check: Callable[[bytes, str], object], error: type[Exception], body: bytes) -> bool:
+def refuses(record: dict[str, Any]) -> bool:
+    """Whether verify.py refuses a record of a test log."""
     try:
-        check(body, ORIGIN)
-    except error:
+        verify.check_record(canonical_json(record), ORIGIN)
+    except verify.Bad:
         return True
     return False
 
 
-@given(changed())
-def test_readers_agree_about_any_record(stranger: ModuleType, record: dict[str, Any]) -> None:
-    """The service, and verify.py, which shares no code with it."""
-    body = canonical_json(record)
-    by_service = refuses(check_record, EvidenceError, body)
-    assert refuses(stranger.check_record, stranger.Bad, body) is by_service
+@pytest.mark.long
+@pytest.mark.browser
+def test_the_page_agrees_about_any_record(page_file: Path) -> None:
+    """It shares no code with verify.py, by which the service judges."""
+    records: list[dict[str, Any]] = []
+
+    @given(changed())
+    @settings(database=None, max_examples=300, phases=[Phase.generate])
+    def collect(record: dict[str, Any]) -> None:
+        records.append({**record, "mode": "live"})
+
+    collect()
+    bodies = [canonical_json(record) for record in records]
+    policy = builder.material().policy.encode()
+    trusted = verify.read_policy(policy)
+    proofs = [sealed(body).proof() for body in bodies]
+    failed = [verify.verify_bytes(proof, trusted).failed for proof in proofs]
+    with running_browser() as browser:
+        page = browser.new_page()
+        page.goto(page_file.as_uri())
+        page.locator("#file[data-ready]").wait_for()
+        found = page.evaluate(
+            _JUDGE, [b64encode(policy).decode(), *(b64encode(p).decode() for p in proofs)]
+        )
+    ours = [one and one.name for one in failed]
+    assert [(r, a, b) for r, a, b in zip(records, ours, found, strict=True) if a != b] == []
+    assert {None, "record"} <= set(ours)
 
 
-@pytest.mark.parametrize("type_", sorted(RECORD_TYPES))
+@pytest.mark.parametrize("type_", sorted(verify.TYPES))
 def test_only_records_that_bind_parties_have_a_version_2(type_: str) -> None:
     """An old reader refuses it, so it is only written where it says more."""
     found = [record for record in GOOD if record["type"] == type_ and record["v"] == 1]
@@ -82,8 +113,7 @@ def test_only_records_that_bind_parties_have_a_version_2(type_: str) -> None:
         twice = {**record, "v": 2, "operator_record": None, "account_record": DIGEST}
         if record.get("capture") == "vendor_api":
             twice["capture_process"] = None
-        body = canonical_json(twice)
-        assert refuses(check_record, EvidenceError, body) is (type_ not in BINDING_TYPES)
+        assert refuses(twice) is (type_ not in verify.WITH_PARTIES)
 
 
 def test_every_record_of_version_1_is_read_as_before() -> None:
@@ -91,4 +121,4 @@ def test_every_record_of_version_1_is_read_as_before() -> None:
     for record in GOOD:
         if record["v"] == 1:
             more = {**record, "operator_record": 1, "account_record": "x"}
-            assert not refuses(check_record, EvidenceError, canonical_json(more))
+            assert not refuses(more)

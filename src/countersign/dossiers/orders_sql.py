@@ -29,7 +29,7 @@ from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.log import tree_sql
 from countersign.log.record import RecordType
 from countersign.mode import Mode
-from countersign_evidence.joins import party_digests
+from countersign_evidence.verification import party_digests
 
 _REPORTS_MAX: Final = 8
 _EVENTS_MAX: Final = 16

@@ -19,8 +19,8 @@ from countersign import __version__
 from countersign.instant import parse_rfc3339, rfc3339, rfc3339_ms
 from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.cli.support import printable
-from countersign_evidence.contents import BOUND
 from countersign_evidence.dossier import Dossier, DossierRecord
+from countersign_evidence.offline.verify import BOUND
 from countersign_evidence.record import ACKNOWLEDGMENT
 
 KINDS: Final = ("902-11", "902-13", "902-14", "ca-1552", "ca-1553", "ca-1561")

@@ -18,13 +18,12 @@ from countersign_evidence.bundle import BUNDLE_BYTES_MAX, SUMS, in_order, write_
 from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.cli.files import read_histories, read_policy
 from countersign_evidence.cli.support import command, fail, printable, say
-from countersign_evidence.contents import BOUND, INITIALS
 from countersign_evidence.dossier import Dossier, in_dossier_order
 from countersign_evidence.errors import EvidenceError, InvalidArgument
 from countersign_evidence.instant import rfc3339
 from countersign_evidence.monitor.against import compare
 from countersign_evidence.monitor.watch import LookStatus, Seen
-from countersign_evidence.offline.verify import explain_process
+from countersign_evidence.offline.verify import BOUND, INITIALS, explain_process
 from countersign_evidence.policy import Policy, UnnamedKey
 from countersign_evidence.process import PROCESS
 from countersign_evidence.receipt import check_receipt, is_receipt

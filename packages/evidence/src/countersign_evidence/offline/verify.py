@@ -333,7 +333,7 @@ def read_base64(text: str) -> bytes:
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError as error:
-        raise Bad("not base64") from error
+        raise Bad("not valid base64") from error
     if base64.b64encode(data).decode() != text:
         raise Bad("not canonical base64")
     return data
@@ -886,12 +886,29 @@ class NotCheckable(Exception):
     """A check depends on a signature that is there, and of a kind that is not known here."""
 
 
+def unknown_signer(_token: bytes, _over: bytes) -> str:
+    """Who signed a time-stamp is not checked here."""
+    return "its signer was not checked"
+
+
+class Means(NamedTuple):
+    """What a program that has more than Python can put in the place of what this file brings."""
+
+    verifies: Callable[[Key, bytes, bytes], bool] = Key.verifies
+    signer: Callable[[bytes, bytes], str] = unknown_signer  # of a time-stamp, or `Bad`
+
+
+OWN_MEANS = Means()
+
+
 class Report:
     """The outcome of all steps."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, means: Means = OWN_MEANS) -> None:
+        self.means = means
         self.names = DOSSIER_STEPS if kind == "dossier" else list(STEPS)
         self.order: Order | None = None  # of a dossier
+        self.key: Key | None = None  # of the log, which signed the checkpoint
         self.steps: list[Step] = []
         self.facts: dict[str, Any] = {}
         self.stamps = 0  # time-stamps that show when the checkpoint was there
@@ -983,13 +1000,13 @@ class Report:
 Read = Callable[[], tuple[dict[str, bytes], list[str]]]
 
 
-def verify_bytes(data: bytes, policy: Policy | None = None) -> Report:
+def verify_bytes(data: bytes, policy: Policy | None = None, means: Means = OWN_MEANS) -> Report:
     """Check a bundle, a dossier, or a proof alone. Never raises, whatever the bytes are."""
     if data[:4] == b"PK\x03\x04" and data[30:38] == b"records/":
-        return _verify("dossier", lambda: (read_zip(data, DOSSIER_FILES_MAX), []), policy)
+        return _verify("dossier", lambda: (read_zip(data, DOSSIER_FILES_MAX), []), policy, means)
     if data[:2] == b"PK":
-        return _verify("bundle", lambda: (read_zip(data), []), policy)
-    return _verify("proof", lambda: ({"proof.tlog-proof": data}, []), policy)
+        return _verify("bundle", lambda: (read_zip(data), []), policy, means)
+    return _verify("proof", lambda: ({"proof.tlog-proof": data}, []), policy, means)
 
 
 def verify_folder(folder: Path, policy: Policy | None = None) -> Report:
@@ -999,8 +1016,8 @@ def verify_folder(folder: Path, policy: Policy | None = None) -> Report:
     return _verify("folder", lambda: read_folder(folder), policy)
 
 
-def _verify(kind: str, read: Read, policy: Policy | None) -> Report:
-    report = Report(kind)
+def _verify(kind: str, read: Read, policy: Policy | None, means: Means = OWN_MEANS) -> Report:
+    report = Report(kind, means)
     report.facts["kind"] = kind
     with suppress(_Stop):
         if kind == "dossier":
@@ -1080,7 +1097,8 @@ def _stamped_step(report: Report, note: bytes, stamps: Mapping[str, bytes]) -> N
     """The step about the time-stamps of the checkpoint."""
     with report.step("timestamps") as say:
         over = own_lines(note, report.facts["log"])
-        report.facts["timestamps"], report.stamps = check_stamps(stamps, over)
+        said, report.stamps = check_stamps(stamps, over, report.means.signer)
+        report.facts["timestamps"] = said
         say.append("; ".join(report.facts["timestamps"]) or "none")
 
 
@@ -1106,7 +1124,8 @@ def _signed_steps(
             if own is None:
                 raise Bad("a proof alone needs a policy to be checked against: --policy FILE")
             facts["policy"], policy = "bundle", own
-        cosigned, unchecked, others = check_signatures(policy, text, signatures)
+        verifies = report.means.verifies
+        cosigned, unchecked, others = check_signatures(policy, text, signatures, verifies)
         log = next((key for key in policy.logs if key.name == checkpoint.origin), None)
         logs = [key for key in policy.logs if key.name == checkpoint.origin and key in cosigned]
         if not logs:
@@ -1116,6 +1135,7 @@ def _signed_steps(
             if "/v1/log/test/" in checkpoint.origin:
                 known = ", a test log: is this the live policy?"
             raise Bad(f"no log of the policy signed for {checkpoint.origin}{known}")
+        report.key = logs[0]
         facts["log"], facts["size"] = checkpoint.origin, checkpoint.size
         facts["key_fingerprint"] = logs[0].fingerprint
         say.append(f"{checkpoint.origin}, key {logs[0].fingerprint}")
@@ -1139,7 +1159,10 @@ def are_texts(value: object) -> bool:
 
 
 def check_signatures(
-    policy: Policy, text: bytes, signatures: Sequence[Signature]
+    policy: Policy,
+    text: bytes,
+    signatures: Sequence[Signature],
+    verifies: Callable[[Key, bytes, bytes], bool] = Key.verifies,
 ) -> tuple[dict[Key, int], set[Key], int]:
     """The keys of the policy that signed, with the time of a cosignature.
 
@@ -1165,7 +1188,7 @@ def check_signatures(
             raise Bad(f"two keys go by {line.name}+{line.key_id.hex()}")
         others += not keys
         for key in keys:
-            if not key.verifies(text, line.signature):
+            if not verifies(key, text, line.signature):
                 raise Bad(f"the signature by {line.name} is wrong")
             signed.setdefault(key, int.from_bytes(line.signature[:8], "big"))
     return signed, unchecked, others
@@ -1201,7 +1224,11 @@ def date_of(time: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def check_stamps(stamps: Mapping[str, bytes], over: bytes) -> tuple[list[str], int]:
+def check_stamps(
+    stamps: Mapping[str, bytes],
+    over: bytes,
+    signer: Callable[[bytes, bytes], str] = unknown_signer,
+) -> tuple[list[str], int]:
     """What time-stamps say, each of which is about these bytes or renews another of them.
 
     And how many show when these bytes were there: with an unknown hash it shows nothing, nor does
@@ -1224,7 +1251,7 @@ def check_stamps(stamps: Mapping[str, bytes], over: bytes) -> tuple[list[str], i
             raise Bad("a time-stamp does not cover the checkpoint")
         renewing[name] = renewed
         about = f"renewing {renewed}" if renewed else "for this checkpoint"
-        said.append(f"{stamp.at}, {about}; its signer was not checked")
+        said.append(f"{stamp.at}, {about}; {signer(data, stamps.get(renewed, over))}")
     counted = {""}
     more = counted
     while more:
