@@ -3,7 +3,7 @@
 A fixture with `ENGINES` gives its tests SQLite, and PostgreSQL as the second engine, which belongs
 to the second stage (`tests/support/stages.py`). A test marked `both_engines` is about what the
 engine can change. One marked `one_engine` runs on SQLite alone: the engine cannot change its
-outcome, and the test takes long.
+outcome.
 """
 
 from __future__ import annotations
