@@ -267,8 +267,9 @@ def test_an_erased_verification_leaves_no_zip_of_its_own(
 ) -> None:
     """The buyer stays verified for the ZIP code that was proved, until that has expired."""
     bought = buy(operator, shops, person)
-    [check, *_] = bought.verifications
-    erase(operator, check)
+    # A second one is written where a second has passed between the two requests.
+    for check in bought.verifications:
+        erase(operator, check)
     left, secret, account_ids = everything(operator)
     guess = guesses(bought, secret, account_ids, [])
     of_checks = [value for value in left if value.table == "verifications"]
@@ -283,7 +284,9 @@ def test_an_erased_verification_leaves_no_zip_of_its_own(
     operator.execute(change, proofs=msgspec.json.encode(past).decode(), cbid=bought.cbid)
 
     def forget(connection: Connection) -> None:
-        destroy_disclosures(connection, RecordErasure([check], items.fact(items.account())))
+        destroy_disclosures(
+            connection, RecordErasure([*bought.verifications], items.fact(items.account()))
+        )
 
     operator.act(lambda opened: opened.database.write(forget))
     left, *_ = everything(operator)
