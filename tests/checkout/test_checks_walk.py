@@ -333,6 +333,7 @@ class Walk(RuleBasedStateMachine):
         return after
 
 
+@pytest.mark.later
 @pytest.mark.timeout(300)
 @each_engine
 def test_no_history_of_identity_checks_verifies_without_a_positive_decision(stage: Stage) -> None:

@@ -15,6 +15,8 @@ from tests.http.backstage import Operator, make_client
 from tests.http.calls import refusal
 from tests.support.providers import playing
 
+pytestmark = pytest.mark.one_engine
+
 EN = WORDS["en"]
 PATH = "/v1/buyers/verification_sessions"
 BODY = {"return_url": f"{SHOP}/back", "session_id": "cart-7", "shipping_zip": "94110"}

@@ -24,7 +24,7 @@ from tests.sealing.acts import INITIALS, acknowledge
 from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment, running_server
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 
 GOOD = ROOT / "spec" / "vectors" / "record" / "good"
 PAGE = (ROOT / "docs" / "certifications.md").read_text(encoding="utf-8")

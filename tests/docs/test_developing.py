@@ -118,6 +118,7 @@ def test_the_files_of_a_change_exist(section: str) -> None:
     assert [file for file in named(section) if not (ROOT / file).is_file()] == []
 
 
+@pytest.mark.later
 def test_an_event_type_needs_only_the_files_that_the_page_names(tree: Path) -> None:
     """Made in a copy: first the code, then what no longer agrees with it."""
     model, _, page, loop, _ = named("## An event type")
@@ -160,6 +161,7 @@ FIELD: Final = {
 }
 
 
+@pytest.mark.later
 def test_a_field_of_the_acknowledgment_needs_only_the_files_that_the_page_names(
     tree: Path,
 ) -> None:

@@ -204,6 +204,7 @@ REUSED = 422
 ACCEPTED = ("2xx", "304", "403", "404", "409", "429")
 
 
+@pytest.mark.later
 @pytest.mark.timeout(600)
 def test_no_generated_request_finds_the_server_at_odds_with_its_document(
     server: Server, deployment: Deployment, tmp_path: Path
@@ -257,6 +258,7 @@ def _refuse_what_is_beyond(client: httpx2.Client) -> None:
         assert answer.status_code == beyond.status, beyond.reason
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("deployment", ["sqlite"], indirect=True)
 def test_the_generated_requests_do_notice_a_document_that_is_wrong(
     server: Server, deployment: Deployment, tmp_path: Path

@@ -66,6 +66,7 @@ def _buy(shop: str) -> None:
         wait_until(lambda: "It is empty" in shopper.open("/cart").text, "the webhook")
 
 
+@pytest.mark.later
 def test_a_port_that_is_taken_is_named_and_nothing_stays(tmp_path: Path) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", 0)) as other:

@@ -126,6 +126,7 @@ def test_what_is_listed_has_what_a_caller_needs(bench: Bench, provider: str) -> 
     ]
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("provider", SIMULATORS)
 def test_a_newcomer_rehearses_with_each_provider(
     bench: Bench, served: Server, tmp_path: Path, provider: str

@@ -213,8 +213,10 @@ def walk(walker: Walker, known: Known, vendor: LiveVendor) -> None:
 @pytest.mark.parametrize(
     "provider",
     [
-        # One provider is enough for what an engine can change.
-        pytest.param(name, marks=pytest.mark.both_engines if name == "stripe" else ONE)
+        # One provider is enough for what an engine can change, and for the first stage.
+        pytest.param(
+            name, marks=pytest.mark.both_engines if name == "stripe" else [ONE, pytest.mark.later]
+        )
         for name in SIMULATORS
     ],
 )

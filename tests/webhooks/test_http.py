@@ -19,7 +19,7 @@ from tests.support.service import Deployment, Server, free_port, running_server
 from tests.webhooks.happenings import happen
 from tests.webhooks.receiver import running_receiver, until
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 
 URL = "https://hook.example.com/countersign"
 
