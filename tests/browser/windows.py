@@ -24,6 +24,15 @@ _SLOW_4G: Final = {
     "downloadThroughput": 1_600_000 / 8,
     "uploadThroughput": 750_000 / 8,
 }
+LOOKS: Final[dict[str, dict[str, Any]]] = {
+    "light": {},
+    "dark": {"color_scheme": "dark"},
+    "forced colours": {"forced_colors": "active"},
+    "200 % zoom": {"viewport": {"width": 640, "height": 512}},
+    "400 % zoom": {"viewport": {"width": 320, "height": 256}},
+    "phone": {"viewport": {"width": 360, "height": 640}},
+}
+"""How a page can be shown; each is a state of the window, not of what is in it."""
 _WCAG: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 
@@ -99,3 +108,26 @@ def violations(page: Page) -> list[str]:
 def assert_accessible(page: Page) -> None:
     """Nothing in the page breaks WCAG 2.2 AA, as far as a machine can see."""
     assert violations(page) == []
+
+
+def assert_accessible_in_every_look(page: Page) -> None:
+    """The same in all colours and sizes, where nothing has to be scrolled sideways either.
+
+    One walk for all of them: a way through the pages takes longer than to look at them.
+    """
+    usual = page.viewport_size
+    found = {}
+    for name, look in LOOKS.items():
+        page.emulate_media(
+            color_scheme=look.get("color_scheme", "light"),
+            forced_colors=look.get("forced_colors", "none"),
+        )
+        if size := look.get("viewport", usual):
+            page.set_viewport_size(size)
+        found[name] = violations(page)
+        if not page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
+            found[name].append("wider than its window")
+    page.emulate_media(color_scheme="null", forced_colors="null")
+    if usual:
+        page.set_viewport_size(usual)
+    assert not any(found.values()), found
