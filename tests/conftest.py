@@ -22,7 +22,7 @@ from hypothesis import Phase, settings
 
 from tests.http.backstage import Operator, another_deployment
 from tests.support import depth, engines, node, postgres, privacy, softhsm, stages
-from tests.support.second_try import SecondTry
+from tests.support.second_try import SecondTry, draws_at_random
 from tests.support.service import Deployment, Server, running_server
 from tests.woocommerce import wordpress
 
@@ -134,6 +134,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     The workers take the files in this order, see `--no-loadscope-reorder` in the Makefile.
     """
+    for item in items:
+        # Histories that are drawn take minutes on a busy machine, which is no reason to fail.
+        if draws_at_random(item) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(600))
     long = {item.path for item in items if item.get_closest_marker("long")}
     items.sort(key=lambda item: item.path not in long)
 

@@ -86,10 +86,14 @@ class SecondTry:
 
 def may_be_tried_again(item: pytest.Item) -> bool:
     """Whether a failure of this test may be chance."""
+    marked = {mark.name for mark in item.iter_markers()}
+    return not (
+        marked & ONCE_ONLY or item.path.parent.name in ONCE_ONLY_FOLDERS or draws_at_random(item)
+    )
+
+
+def draws_at_random(item: pytest.Item) -> bool:
+    """Whether Hypothesis makes the examples of this test, or the test draws rounds of its own."""
     module = item.getparent(pytest.Module)
     names: frozenset[str] = frozenset(vars(module.obj)) if module else frozenset()
-    return not (
-        ONCE_ONLY & {mark.name for mark in item.iter_markers()}
-        or item.path.parent.name in ONCE_ONLY_FOLDERS
-        or _DRAWING & names
-    )
+    return item.get_closest_marker("hypothesis") is not None or bool(_DRAWING & names)
