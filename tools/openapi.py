@@ -14,7 +14,6 @@ from typing import Any, Final
 from countersign import __version__
 from countersign.access.key import BRAND, CLIENT_TOKEN
 from countersign.checkout.schemas import CHECKOUT_SESSION_ID
-from countersign.checkout.verification_schemas import VERIFICATION_SESSION_ID
 from countersign.errors import (
     Forbidden,
     IdempotencyInProgress,
@@ -71,10 +70,6 @@ _WITH_A_BODY: Final = (
 )
 _PATH_PARAMETERS: Final = {
     "checkout_session_id": ("Identifier of the checkout session.", CHECKOUT_SESSION_ID),
-    "verification_session_id": (
-        "Identifier of the verification session.",
-        VERIFICATION_SESSION_ID,
-    ),
     "notice_id": ("Identifier of the notice.", "ab1263"),
     "ack_id": ("Identifier of the acknowledgment.", examples.ACK_ID),
     "cbid": ("The buyer identifier.", examples.CBID),

@@ -31,7 +31,6 @@ PLACES: Final = {
     "audit": "buyers.commands:audit",
     "backup": "operations.commands:backup",
     "buyers": "buyers.commands:buyers",
-    "buyers verification-sessions": "checkout.verification_commands:verification_sessions",
     "certification": "server.certification_command:certification",
     "clearances": "clearances.commands:clearances",
     "database": "operations.commands:database",

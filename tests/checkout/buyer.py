@@ -103,7 +103,7 @@ class Shop:
         return [event["type"] for event in self.events_of(buyer)]
 
     def events_of(self, buyer: Buyer) -> list[dict[str, Any]]:
-        """The events about a session, of either kind."""
+        """The events about a session."""
         found: list[dict[str, Any]] = []
         query = {"limit": "100"}
         while True:
@@ -112,8 +112,7 @@ class Shop:
             if page["next_cursor"] is None or not page["data"]:
                 break
             query["after"] = page["next_cursor"]
-        names = ("checkout_session_id", "verification_session_id")
-        return [e for e in found if buyer.id in {e["data"].get(name) for name in names}]
+        return [e for e in found if e["data"].get("checkout_session_id") == buyer.id]
 
     def brand(self, operator: Operator, **parts: str) -> None:
         """Change how buyers see the account, as the command does."""

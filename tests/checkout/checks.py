@@ -16,11 +16,10 @@ from sqlalchemy import Connection, select
 from countersign.access.key import Principal
 from countersign.access.origins import add_origin
 from countersign.buyers import settings as verification_settings
-from countersign.checkout import buyer, following, identity, sessions, store, verification
+from countersign.checkout import buyer, following, identity, sessions, store
 from countersign.checkout.model import Collected, Session
 from countersign.checkout.room import Checkout
 from countersign.checkout.schemas import CheckoutSessionRequest
-from countersign.checkout.verification_schemas import VerificationSessionRequest
 from countersign.db.tables import events
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
@@ -57,16 +56,9 @@ class Checks:
         return self.stage.do(work)
 
     def create(self, *collect: Collected) -> Session:
-        """A session: of the identity alone it is a verification session."""
-        name = f"cart-{next(_numbers)}"
-        if collect == (Collected.IDENTITY,):
-            wanted = VerificationSessionRequest(
-                return_url=f"{SHOP}/back", shipping_zip=ZIP, session_id=name
-            )
-            return self.do(verification.create_verification(self.room, self.who, wanted)).session
         asked = CheckoutSessionRequest(
             return_url=f"{SHOP}/back",
-            session_id=name,
+            session_id=f"cart-{next(_numbers)}",
             notice_id=NOTICE,
             collect=list(collect),
             shipping_zip=ZIP,
@@ -74,9 +66,12 @@ class Checks:
         return self.do(sessions.create_session(self.room, self.who, asked)).session
 
     def read(self, session_id: str) -> Session:
-        kind = session_id.partition("_")[0]
         who = self.who
-        return self.do(store.find(self.room, who.account_id, who.mode, session_id, kind))
+        return self.do(store.find(self.room, who.account_id, who.mode, session_id))
+
+    def begun(self) -> Session:
+        """A session of the identity alone, at the page of the first provider."""
+        return self.begin(self.create(Collected.IDENTITY))
 
     def begin(
         self,

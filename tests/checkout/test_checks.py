@@ -14,7 +14,7 @@ import pytest
 
 from countersign.acknowledgments.find import find_one
 from countersign.buyers.model import BuyerStatus
-from countersign.checkout import buyer, expiry, identity, sessions, verification
+from countersign.checkout import buyer, expiry, identity, sessions
 from countersign.checkout import checks as rules
 from countersign.checkout.attempt import Begun, IdentityCheck
 from countersign.checkout.cookies import return_code
@@ -24,14 +24,12 @@ from countersign.checkout.model import (
     Session,
     Status,
 )
-from countersign.checkout.verification_schemas import VerificationSession
+from countersign.checkout.schemas import CheckoutSession
 from countersign.errors import (
     CheckoutSessionClosed,
     InvalidRequest,
-    NotFound,
     ProviderSessionNotFound,
 )
-from countersign.ids import VERIFICATION_SESSION
 from countersign_evidence.process import Binding, Process
 from tests.checkout.checks import Checks, checks_at, submit
 from tests.verification.conftest import each_engine, stage
@@ -49,9 +47,9 @@ def checks(stage: Stage) -> Iterator[Checks]:
         yield checks_at(stage, stack)
 
 
-def seen(checks: Checks, session: Session) -> VerificationSession:
+def seen(checks: Checks, session: Session) -> CheckoutSession:
     """The session as the vendor reads it."""
-    return verification.view(checks.room, checks.read(session.id), checks.stage.clock.now)
+    return sessions.view(checks.room, checks.read(session.id), checks.stage.clock.now)
 
 
 def test_a_buyer_who_goes_on_gets_an_address_that_is_not_spent(checks: Checks) -> None:
@@ -67,8 +65,8 @@ def test_a_buyer_who_goes_on_gets_an_address_that_is_not_spent(checks: Checks) -
     assert len({request.headers["idempotency-key"] for request in made}) == 1
 
 
-def test_the_check_of_a_verification_session_belongs_to_the_first_browser(checks: Checks) -> None:
-    """It was started before any came; another one begins a check of its own."""
+def test_a_check_belongs_to_the_browser_that_has_begun_it(checks: Checks) -> None:
+    """Another one begins a check of its own."""
     session = checks.create(Collected.IDENTITY)
     for _ in range(2):
         assert checks.begin(session, browser="a").asked.attempts == 1
@@ -143,37 +141,39 @@ def test_a_buyer_who_goes_on_after_the_end_meets_the_decision(checks: Checks) ->
     assert checks.begin(session).status is Status.COMPLETED
 
 
-def test_a_positive_decision_completes_a_verification_session(checks: Checks) -> None:
+def test_a_positive_decision_completes_a_session_of_the_identity_alone(checks: Checks) -> None:
     """The vendor gets the buyer, and one event."""
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     check = session.asked.check
     assert check is not None
-    assert seen(checks, session).provider_identity_session_id == check.provider_session
+    began = seen(checks, session)
+    assert began.provider_identity_session_id == check.provider_session
+    assert (began.status, began.identity_status) == ("open", None)
     checks.submit(session, "verified")
     after = checks.follow(session)
     found = seen(checks, session)
-    assert (found.status, found.reasons) == ("completed", [])
+    assert (found.status, found.identity_status, found.reasons) == ("completed", "verified", [])
     assert found.cbid == after.cbid is not None
     assert after.asked.identity is not None
     assert after.asked.identity.binding is Binding.IDENTITY_SESSION
     assert after.asked.identity.verification is not None
-    assert checks.events(session.id) == ["verification_session.completed"]
+    assert checks.events(session.id) == ["checkout_session.completed"]
 
 
 def test_who_never_comes_back_is_verified_all_the_same(checks: Checks) -> None:
     """The provider is polled, and the loop completes the session."""
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     checks.submit(session, "never")
     assert checks.sweep() == 0
     checks.stage.wait(timedelta(minutes=1))
     assert checks.sweep() == 1
     assert seen(checks, session).status == "completed"
     assert checks.sweep() == 0
-    assert checks.events(session.id) == ["verification_session.completed"]
+    assert checks.events(session.id) == ["checkout_session.completed"]
 
 
 def test_where_nothing_is_submitted_the_session_stays_open(checks: Checks) -> None:
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     after = checks.follow(session)
     checks.stage.wait(timedelta(minutes=1))
     checks.sweep()
@@ -182,28 +182,28 @@ def test_where_nothing_is_submitted_the_session_stays_open(checks: Checks) -> No
 
 
 @pytest.mark.parametrize(
-    ("outcome", "reason"),
+    ("outcome", "status", "reason"),
     [
-        ("underage", "age_below_minimum"),
-        ("wrong_zip", "zip_mismatch"),
-        ("document_expired", "identity_requires_input"),
-        ("consent_declined", "consent_declined"),
-        ("cancelled", "session_canceled"),
+        ("underage", "failed", "age_below_minimum"),
+        ("wrong_zip", "failed", "zip_mismatch"),
+        ("document_expired", "requires_input", "identity_requires_input"),
+        ("consent_declined", "requires_input", "consent_declined"),
+        ("cancelled", "requires_input", "session_canceled"),
     ],
 )
 def test_after_a_negative_decision_the_buyer_may_try_again(
-    checks: Checks, outcome: str, reason: str
+    checks: Checks, outcome: str, status: str, reason: str
 ) -> None:
     """With another session of the provider; the vendor reads why."""
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     checks.submit(session, outcome)
     after = checks.follow(session)
     found = seen(checks, session)
-    assert (found.status, found.cbid) == ("requires_input", None)
+    assert (found.status, found.identity_status, found.cbid) == ("open", status, None)
     assert reason in found.reasons
     again = checks.begin(after)
     assert again.asked.check != session.asked.check
-    assert seen(checks, session).status == "open"
+    assert seen(checks, session).identity_status is None
     checks.submit(again, "verified")
     assert checks.follow(again).status is Status.COMPLETED
 
@@ -222,10 +222,10 @@ def test_a_verified_session_names_no_other_buyer(checks: Checks) -> None:
 
 
 def test_a_decision_that_takes_time_is_pending_until_it_is_there(checks: Checks) -> None:
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     checks.submit(session, "later")
     after = checks.follow(session)
-    assert seen(checks, session).status == "pending"
+    assert seen(checks, session).identity_status == "pending"
     assert checks.begin(after).asked.check == session.asked.check
     assert checks.follow(after).status is Status.COMPLETED
 
@@ -243,7 +243,7 @@ def test_attempts_of_one_session_are_limited(checks: Checks) -> None:
 
 def test_another_provider_is_another_attempt_and_either_may_verify(checks: Checks) -> None:
     """The first one's decision still counts."""
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     other = checks.begin(session, "persona")
     assert other.asked.check is not None
     assert (other.asked.check.provider, other.asked.check.attempt) == ("persona", 2)
@@ -281,7 +281,7 @@ def test_two_tabs_that_begin_at_once_have_one_session_of_the_provider(
 
 def test_a_session_of_somebody_else_never_counts(checks: Checks) -> None:
     """Not even if it stood in the place of one's own."""
-    mine, yours = checks.create(Collected.IDENTITY), checks.create(Collected.IDENTITY)
+    mine, yours = checks.begun(), checks.begun()
     checks.submit(yours, "verified")
     swapped = replace(mine, content=msgspec.structs.replace(mine.asked, check=yours.asked.check))
     with pytest.raises(ProviderSessionNotFound):
@@ -294,7 +294,7 @@ def test_a_session_of_somebody_else_never_counts(checks: Checks) -> None:
 
 def test_after_its_end_nothing_changes_a_session(checks: Checks) -> None:
     """Whatever the provider decides then."""
-    cancelled, declined, expired = (checks.create(Collected.IDENTITY) for _ in range(3))
+    cancelled, declined, expired = (checks.begun() for _ in range(3))
     checks.do(sessions.cancel_session(checks.room, cancelled))
     checks.do(buyer.decline(checks.room, declined))
     checks.stage.clock.now += timedelta(minutes=31)
@@ -308,16 +308,14 @@ def test_after_its_end_nothing_changes_a_session(checks: Checks) -> None:
     for one in before:
         assert checks.do(identity.take_over(checks.room, one)) == one
     assert [checks.read(one.id) for one in before] == before
-    assert [seen(checks, one).status for one in before] == ["cancelled", "cancelled", "expired"]
-    assert seen(checks, declined).reasons == ["session_canceled"]
-    kinds = [checks.events(one.id) for one in before]
-    cancelled_, expired_ = "verification_session.cancelled", "verification_session.expired"
-    assert kinds == [[cancelled_], [cancelled_], [expired_]]
+    ends = ("cancelled", "declined", "expired")
+    assert tuple(seen(checks, one).status for one in before) == ends
+    assert [checks.events(one.id) for one in before] == [[f"checkout_session.{e}"] for e in ends]
 
 
 def test_a_session_that_cannot_be_read_holds_up_no_other(checks: Checks) -> None:
     """Neither when sessions expire, nor when decisions are taken over."""
-    damaged, whole = checks.create(Collected.IDENTITY), checks.create(Collected.IDENTITY)
+    damaged, whole = checks.begun(), checks.begun()
     for one in (damaged, whole):
         checks.submit(one, "verified")
     checks.stage.wait(timedelta(minutes=1))
@@ -326,22 +324,10 @@ def test_a_session_that_cannot_be_read_holds_up_no_other(checks: Checks) -> None
     )
     assert checks.sweep() == 1
     assert seen(checks, whole).status == "completed"
-    late = checks.create(Collected.IDENTITY)
+    late = checks.begun()
     checks.stage.clock.now += timedelta(minutes=31)
     assert checks.do(expiry.sweep(checks.room)) == 1
     assert seen(checks, late).status == "expired"
-
-
-def test_sessions_of_one_kind_are_not_found_as_the_other(checks: Checks) -> None:
-    session = checks.create(Collected.IDENTITY)
-    with pytest.raises(NotFound):
-        checks.do(sessions.get_session(checks.room, checks.who, session.id))
-    other = checks.create(Collected.IDENTITY, Collected.ACKNOWLEDGMENT)
-    with pytest.raises(NotFound):
-        checks.do(verification.find_verification(checks.room, checks.who, other.id))
-    listed = checks.do(sessions.list_sessions(checks.room, checks.who, limit=10))
-    assert [one.id for one in listed] == [other.id]
-    assert session.id.startswith(VERIFICATION_SESSION)
 
 
 def test_both_halves_are_in_one_link_and_the_record_says_how_they_belong_together(
@@ -370,7 +356,7 @@ def test_both_halves_are_in_one_link_and_the_record_says_how_they_belong_togethe
 
 def test_a_page_of_an_older_attempt_can_still_be_used(checks: Checks) -> None:
     """A buyer who begins again in one tab, and goes on in the other."""
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     assert session.asked.check is not None
     again = checks.begin(session, again=True)
     assert again.asked.check != session.asked.check

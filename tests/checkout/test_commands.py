@@ -69,17 +69,15 @@ def test_a_cancelled_link_stops_working_and_is_cancelled_once(embedded: Deployme
 def test_a_link_that_verifies_a_buyer_is_made_by_hand(embedded: Deployment) -> None:
     """As the API would make it; what it prints is the link and nothing else."""
     asked = (*IN_TEST, "--session", "cart-7", "--return-url", f"{SHOP}/back", "--zip", "94111")
-    verify = ("buyers", "verification-sessions")
-    printed = embedded.run(*verify, "create", *asked).stdout
+    create = ("checkout-sessions", "create", "--collect", "identity", *asked)
+    printed = embedded.run(*create).stdout
     assert "/c/" in printed
     assert len(printed.splitlines()) == 1
-    made = embedded.read(*verify, "create", *asked, "--locale", "es", "--expires-in", "2h")
-    assert (made["status"], made["session_id"], made["locale"]) == ("open", "cart-7", "es")
-    show = (*verify, "show", *IN_TEST, made["verification_session_id"])
-    assert embedded.read(*show) == made | {"url": None}
+    made = embedded.read(*create, "--expires-in", "2h")
+    assert (made["status"], made["session_id"], made["collect"]) == ("open", "cart-7", ["identity"])
+    show = ("checkout-sessions", "show", *IN_TEST, made["checkout_session_id"])
+    assert embedded.read(*show) == made | {"url": None, "client_token": None}
     assert "status: open" in embedded.run(*show).stdout
-    other = ("checkout-sessions", "show", *IN_TEST, made["verification_session_id"])
-    assert "not_found" in embedded.run(*other, check=False).stderr
 
 
 @pytest.mark.parametrize(

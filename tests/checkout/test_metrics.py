@@ -45,7 +45,7 @@ def _pass(checks: Checks, cbid: str) -> None:
 
 def test_started_checks_are_counted_by_provider_and_outcome(checks: Checks) -> None:
     """One for each that the provider was to make, whether it did or not."""
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     down = Reply(status=500, body=b"")
     with checks.providers[1].mood(lambda *_: down), pytest.raises(ProviderUnavailable):
         checks.begin(session, "persona")
@@ -57,7 +57,7 @@ def test_started_checks_are_counted_by_provider_and_outcome(checks: Checks) -> N
 
 def test_who_passes_is_counted_by_what_it_was_known_by(checks: Checks) -> None:
     """And who is not verified is not: no one passed."""
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     checks.submit(session, "verified")
     cbid = checks.follow(session).cbid
     assert cbid is not None

@@ -15,6 +15,8 @@ from tests.http.calls import refusal, verify
 FIELDS = [
     *("checkout_session_id", "livemode", "status", "session_id", "collect", "notice_id", "cbid"),
     *(
+        "provider_identity_session_id",
+        "identity_status",
         "ack_id",
         "receipt",
         "clearance_id",
@@ -158,6 +160,7 @@ def test_a_cancelled_session_collects_nothing(shop: Shop) -> None:
     assert refusal(shop.client.post(address, json={})) == (409, "checkout_session_closed")
     assert buyer.current()["status"] == "cancelled"
     assert _late(buyer) == (409, "checkout_session_closed")
+    assert shop.events(buyer) == ["checkout_session.cancelled"]
 
 
 def test_a_session_expires_by_the_clock_of_the_sandbox(shop: Shop) -> None:

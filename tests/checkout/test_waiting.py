@@ -11,7 +11,7 @@ import pytest
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
 from countersign.checkout import checks as rules
-from countersign.checkout import expiry, identity, sessions, verification
+from countersign.checkout import expiry, identity, sessions
 from countersign.checkout.attempt import IdentityCheck
 from countersign.checkout.model import (
     LIFETIME,
@@ -73,7 +73,7 @@ def test_a_session_outlives_its_end_while_the_provider_decides(
     assert after.asked.identity is not None
     assert after.asked.identity.verified
     if collect == IDENTITY:
-        assert checks.events(session.id) == ["verification_session.completed"]
+        assert checks.events(session.id) == ["checkout_session.completed"]
         return
     # The buyer has the time for the initials that a new link would give.
     assert _left(checks, after) == LIFETIME
@@ -86,7 +86,7 @@ def test_the_decision_arrives_without_the_buyer(checks: Checks) -> None:
     _later(checks, HOURS)
     checks.stage.wait(timedelta(minutes=1))
     assert checks.sweep() == 1
-    assert checks.events(session.id) == ["verification_session.completed"]
+    assert checks.events(session.id) == ["checkout_session.completed"]
 
 
 def test_a_check_that_is_never_decided_gives_the_buyer_the_time_to_try_again(
@@ -107,8 +107,8 @@ def test_a_check_that_is_never_decided_gives_the_buyer_the_time_to_try_again(
         checks.stage.wait(FOLLOWED_FOR + timedelta(hours=1))
     assert checks.sweep() == 1
     undecided = checks.read(session.id)
-    seen = verification.view(checks.room, undecided, checks.stage.clock.now)
-    assert (seen.status, seen.reasons) == ("requires_input", ["session_undecided"])
+    seen = sessions.view(checks.room, undecided, checks.stage.clock.now)
+    assert (seen.identity_status, seen.reasons) == ("requires_input", ["session_undecided"])
     assert _left(checks, undecided) == LIFETIME
     again = checks.begin(undecided)
     checks.submit(again, "verified")
@@ -119,7 +119,7 @@ def test_a_session_whose_decision_was_no_ends_at_its_time(checks: Checks) -> Non
     session = _submitted(checks, *IDENTITY, outcome="underage")
     assert session.expires_at == session.created_at + LIFETIME
     _later(checks, LIFETIME)
-    assert checks.events(session.id) == ["verification_session.expired"]
+    assert checks.events(session.id) == ["checkout_session.expired"]
 
 
 def test_a_decision_within_the_time_takes_none_of_it(checks: Checks) -> None:
@@ -139,7 +139,7 @@ def test_a_session_waits_no_longer_than_the_provider_is_asked(checks: Checks) ->
     assert checks.read(session.id).status is Status.OPEN
     _later(checks, timedelta(seconds=1))
     assert checks.read(session.id).status is Status.EXPIRED
-    assert checks.events(session.id) == ["verification_session.expired"]
+    assert checks.events(session.id) == ["checkout_session.expired"]
 
 
 def test_a_session_that_waits_can_be_cancelled(checks: Checks) -> None:
@@ -149,14 +149,14 @@ def test_a_session_that_waits_can_be_cancelled(checks: Checks) -> None:
     assert ended.status is Status.CANCELLED
     assert checks.follow(ended) == ended
     _later(checks, UNDECIDED_MAX)
-    assert checks.events(session.id) == []
+    assert checks.events(session.id) == ["checkout_session.cancelled"]
 
 
 def test_a_session_to_which_nothing_was_submitted_waits_for_no_one(checks: Checks) -> None:
-    session = checks.follow(checks.create(*IDENTITY))
+    session = checks.follow(checks.begun())
     assert session.expires_at == session.created_at + LIFETIME
     _later(checks, LIFETIME)
-    assert checks.events(session.id) == ["verification_session.expired"]
+    assert checks.events(session.id) == ["checkout_session.expired"]
 
 
 def test_a_newer_check_that_is_given_up_takes_no_decision_from_the_buyer(checks: Checks) -> None:

@@ -25,7 +25,6 @@ from tests.verification.inside import staged
 pytestmark = pytest.mark.long
 
 _TEST = ("--account", "{account_id}", "--mode", "test")
-_IDENTITY = ("--session", "s", "--return-url", "https://shop.example/", "--zip", "94110")
 _ORDER = ("--session", "s", "--return-url", "https://shop.example/", "--notice", "{notice_id}")
 
 # What each command needs to succeed; `{…}` is filled in. A new command needs a line here.
@@ -133,8 +132,6 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "checkout-sessions create": (*_TEST, *_ORDER),
     "checkout-sessions list": (*_TEST, "--session", "{session}"),
     "checkout-sessions show": (*_TEST, "{checkout_session_id}"),
-    "buyers verification-sessions create": (*_TEST, *_IDENTITY),
-    "buyers verification-sessions show": (*_TEST, "{verification_session_id}"),
     "checkout-sessions cancel": (*_TEST, "{checkout_session_id}", "--yes"),
 }
 # With status 1 or 2 where nothing could be judged, as here; the answer is on standard output.
@@ -315,13 +312,6 @@ def checkout_session_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     return str(bench.read("checkout-sessions", "create", *words)["checkout_session_id"])
 
 
-def verification_session_id(bench: Bench, there_is: Mapping[str, str]) -> str:
-    """Make a verification session."""
-    command = "buyers verification-sessions create"
-    words = [word.format_map(there_is) for word in ARGUMENTS[command]]
-    return str(bench.read(*command.split(), *words)["verification_session_id"])
-
-
 def event_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     """Have something happen."""
     made: str = bench.read("test", "trigger", there_is["account_id"], "buyer.revoked")["id"]
@@ -353,7 +343,7 @@ MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
         *(verifying, credentials, revoked, moved, waiting, reviewing, replaced_key, endpoint_id),
         *(owner, event_id),
         *(complete, enjoined, now, origin, of_origin, checkout_session_id, session),
-        *(verification_session_id, approver_key, proposal, approval),
+        *(approver_key, proposal, approval),
     )
 }
 

@@ -524,7 +524,6 @@ def it_is_the_same_for_everyone(path: str) -> Callable[[Stage], None]:
 
 CHECKOUTS = "/v1/checkout_sessions"
 CURRENT = f"{CHECKOUTS}/current"
-VERIFICATIONS = "/v1/buyers/verification_sessions"
 
 
 def a_checkout_session(party: Party, **changes: str) -> dict[str, str]:
@@ -540,30 +539,6 @@ def a_checkout_session(party: Party, **changes: str) -> dict[str, str]:
 def of_the_sandbox(stage: Stage) -> list[Party]:
     """Those whose return addresses need no registration."""
     return [party for party in stage.parties if party.mode == "test"]
-
-
-def a_verification_session(party: Party) -> str:
-    """The id of a new verification session of a party."""
-    body = {"return_url": "https://shop.example/", "session_id": party.session_id}
-    body |= {"shipping_zip": "94111", "cbid": party.cbid}
-    response = party.client.post(VERIFICATIONS, json=body)
-    assert response.status_code == 200, response.text
-    return str(response.json()["verification_session_id"])
-
-
-def a_verification_session_is_not_replayed_to_another(stage: Stage) -> None:
-    """The same idempotency key and body, sent by both: two sessions."""
-    body = {"return_url": "https://shop.example/", "session_id": "s", "shipping_zip": "94111"}
-    answers = [
-        party.client.post(VERIFICATIONS, json=body, headers={"Idempotency-Key": "isolation"})
-        for party in of_the_sandbox(stage)
-    ]
-    assert {answer.status_code for answer in answers} == {200}
-    assert len({answer.json()["url"] for answer in answers}) == len(answers)
-
-
-def a_verification_session_is_its_owners(method: str, action: str = "") -> Callable[[Stage], None]:
-    return a_session_is_its_owners(VERIFICATIONS, "vfs", a_verification_session, method, action)
 
 
 def a_checkout_session_is_its_owners(method: str, action: str = "") -> Callable[[Stage], None]:
@@ -685,14 +660,6 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("POST", f"{CHECKOUTS}/{{checkout_session_id}}/cancel"): a_checkout_session_is_its_owners(
         "POST", "/cancel"
     ),
-    ("POST", VERIFICATIONS): a_verification_session_is_not_replayed_to_another,
-    ("GET", f"{VERIFICATIONS}/{{verification_session_id}}"): a_verification_session_is_its_owners(
-        "GET"
-    ),
-    (
-        "POST",
-        f"{VERIFICATIONS}/{{verification_session_id}}/cancel",
-    ): a_verification_session_is_its_owners("POST", "/cancel"),
     ("GET", CURRENT): a_client_token_leads_to_its_own_session("GET"),
     **{
         ("POST", CURRENT + action): a_client_token_leads_to_its_own_session("POST", action)

@@ -17,7 +17,6 @@ from tests.support.service import Deployment, Server, running_server
 pytestmark = pytest.mark.both_engines
 
 CHECKOUTS = "/v1/checkout_sessions"
-VERIFICATIONS = "/v1/buyers/verification_sessions"
 CURRENT = f"{CHECKOUTS}/current"
 
 NOTICE = "/v1/notices/ab1263"
@@ -147,7 +146,6 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
     urls = {
         **walk_webhooks(walk, key),
         **walk_checkout(walk, key, live),
-        **walk_verification(walk, key, live),
         **walk_helpers(walk, key, live, buyer["cbid"]),
         **walk_reviews(walk, key),
         "listNotices": "/v1/notices",
@@ -275,30 +273,6 @@ def walk_clearances(walk: Walk, deployment: Deployment, key: str, cbid: str) -> 
     deployment.run("erase", ack_id, "--yes")
     walk(key, "POST", fulfilment, json=SHIPPED)
     return path
-
-
-def walk_verification(walk: Walk, key: str, live: str) -> dict[str, str]:
-    """Verification sessions; gives where their operations are."""
-    wanted = {"return_url": "https://shop.example/", "session_id": "cs", "shipping_zip": "94111"}
-    made = walk(key, "POST", VERIFICATIONS, json=wanted).json()
-    path = f"{VERIFICATIONS}/{made['verification_session_id']}"
-    for sent in (wanted, wanted, wanted | {"locale": "es"}):
-        walk(key, "POST", VERIFICATIONS, json=sent, headers={"Idempotency-Key": "verification"})
-    walk(live, "POST", VERIFICATIONS, json=wanted)
-    walk(key, "GET", f"{VERIFICATIONS}/unknown")
-    walk(key, "POST", f"{VERIFICATIONS}/unknown/cancel", json={})
-    for url in (VERIFICATIONS, f"{path}/cancel"):
-        walk(key, "POST", url, json={"x": 1})
-        walk(key, "POST", url, content=b"{}", headers={"Content-Type": "text/plain"})
-        walk(key, "POST", url, **LARGE)
-    for body in ({}, {}, {"x": 1}):
-        walk(key, "POST", f"{path}/cancel", json=body, headers={"Idempotency-Key": "cancelling"})
-    walk(key, "POST", f"{path}/cancel", json={})
-    return {
-        "createVerificationSession": VERIFICATIONS,
-        "getVerificationSession": path,
-        "cancelVerificationSession": f"{path}/cancel",
-    }
 
 
 def walk_checkout(walk: Walk, key: str, live: str) -> dict[str, str]:

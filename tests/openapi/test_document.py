@@ -208,14 +208,6 @@ OWN_CODES = {
     },
     "getCheckoutSession": {"not_found"},
     "cancelCheckoutSession": {"not_found", "checkout_session_closed"},
-    "createVerificationSession": {
-        "origin_not_registered",
-        "verification_not_configured",
-        "verification_misconfigured",
-        "provider_unavailable",
-    },
-    "getVerificationSession": {"not_found"},
-    "cancelVerificationSession": {"not_found", "checkout_session_closed"},
     "getCurrentCheckoutSession": _NOTICE_SHOWN,
     "claimCheckoutEvents": {"checkout_session_closed"},
     "acknowledgeCurrentCheckoutSession": {

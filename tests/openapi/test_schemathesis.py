@@ -114,17 +114,6 @@ BEYOND_JSON_SCHEMA = (
         body={"return_url": "https://user@shop.example/", "session_id": "s", "notice_id": "n"},
     ),
     Beyond(
-        operation="createVerificationSession",
-        status=400,
-        reason="What an address is made of is no matter of a pattern.",
-        path="/v1/buyers/verification_sessions",
-        body={
-            "return_url": "https://user@shop.example/",
-            "session_id": "s",
-            "shipping_zip": "94111",
-        },
-    ),
-    Beyond(
         operation="createWebhookEndpoint",
         status=400,
         reason="What an address is made of, and where it may lead to, is no matter of a pattern.",

@@ -25,7 +25,7 @@ from tests.remembered.conftest import (
     verified_at,
     verify_in,
 )
-from tests.remembered.device import ORIGIN, Passkey
+from tests.remembered.device import Passkey
 from tests.support.every import every
 from tests.support.service import Server
 from tests.verification.live import revoke
@@ -193,11 +193,8 @@ def test_no_one_but_the_browser_that_was_verified_is_remembered(
 def test_a_check_that_is_over_is_begun_by_no_one(
     person: Person, another: Person, shop: Shop, operator: Operator
 ) -> None:
-    """Of a verification session, too, whose first check was started with it."""
-    body = {"return_url": f"{SHOP}/back", "session_id": "cart-7", "shipping_zip": "94110"}
-    made = shop.client.post("/v1/buyers/verification_sessions", json=body)
-    session = made.raise_for_status().json()
-    address, id_ = session["url"].removeprefix(ORIGIN), session["verification_session_id"]
+    session = shop.session(shipping_zip="94110")
+    address, id_ = link(session), session["checkout_session_id"]
     page = person.open(address)
     form = next(f for f in page.forms if f.action.endswith("/identity"))
     another.open(address)

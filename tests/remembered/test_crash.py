@@ -69,7 +69,7 @@ def test_killed_before_any_statement_the_session_is_verified_and_the_pass_record
             completed = found.status is Status.COMPLETED
             states.add((found.consents, completed))
             assert checks.events(session.id) == (
-                ["verification_session.completed"] if completed else []
+                ["checkout_session.completed"] if completed else []
             )
             if completed:
                 _check(found, new)
@@ -78,7 +78,7 @@ def test_killed_before_any_statement_the_session_is_verified_and_the_pass_record
                 assert (found.status, found.asked.identity) == (Status.OPEN, None)
                 assert _run(stage, 0, session, value) == 0
                 _check(checks.read(session.id), _passes(checks)[len(before) :])
-                assert checks.events(session.id) == ["verification_session.completed"]
+                assert checks.events(session.id) == ["checkout_session.completed"]
             if ended == 0:
                 break  # it got to its end: there is no further point
         # None of the sessions has a second end.

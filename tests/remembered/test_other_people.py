@@ -12,7 +12,6 @@ import pytest
 
 from countersign import bootstrap
 from countersign.checkout.words import WORDS
-from tests.checkout.buyer import SHOP
 from tests.checkout.surfer import Page, held_back
 from tests.http.backstage import Operator
 from tests.remembered.conftest import (
@@ -26,7 +25,7 @@ from tests.remembered.conftest import (
     verified_at,
     verify_in,
 )
-from tests.remembered.device import ORIGIN, Passkey, text
+from tests.remembered.device import Passkey, text
 
 EN, ES = WORDS["en"], WORDS["es"]
 OPENER = "cross-origin-opener-policy"
@@ -37,11 +36,9 @@ pytestmark = pytest.mark.one_engine
 
 
 def _identity_session(shop: Shop, **changes: object) -> tuple[str, str]:
-    """The path of the link and the id of a verification session."""
-    body = {"return_url": f"{SHOP}/back", "session_id": "cart-7", "shipping_zip": "94110"}
-    made = shop.client.post("/v1/buyers/verification_sessions", json=body | changes)
-    session = made.raise_for_status().json()
-    return session["url"].removeprefix(ORIGIN), session["verification_session_id"]
+    """The path of the link and the id of a session that collects the identity alone."""
+    session = shop.session(**changes)
+    return link(session), session["checkout_session_id"]
 
 
 def _passkey(person: Person, shop: Shop, device: Passkey | None = None) -> Passkey:
@@ -117,7 +114,7 @@ def test_a_buyer_who_is_to_be_checked_again_passes_by_no_other_way(
     csrf = page.forms[0].fields["csrf"]
     form = replace(consent, action=f"/c/{id_}/remembered")
     assert person.send(form, csrf=csrf).heading == EN["identity_title"]
-    found = shop.client.get(f"/v1/buyers/verification_sessions/{id_}").json()
+    found = shop.client.get(f"/v1/checkout_sessions/{id_}").json()
     assert found["status"] == "open"
     assert operator.rows("SELECT * FROM remembered_uses") == []
 

@@ -23,7 +23,6 @@ DATA = {
     "acknowledgment": {"ack_id"},
     "clearance": {"clearance_id"},
     "checkout_session": {"checkout_session_id"},
-    "verification_session": {"verification_session_id"},
     "notice": {"notice_id", "notice_version"},
 }
 

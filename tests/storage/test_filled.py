@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.db import schema
 from countersign.db.engine import Purpose, is_embedded
 from countersign.errors import SchemaMismatch
+from countersign.instant import from_ms, rfc3339
+from tests.cli.serving import wait_until
 from tests.support.service import Deployment, running_server
 
 FILLED: Final = Path(__file__).with_name("filled_0001")
@@ -170,6 +173,75 @@ def test_what_an_earlier_erasure_left_in_the_first_migrations_rows_is_gone(
     assert kept_answers(filled, empty_url, there) > 0
     filled.run("erase", there, "--yes")
     assert kept_answers(filled, empty_url, there) == 0
+
+
+def test_verification_sessions_of_before_are_checkout_sessions_that_have_ended(
+    filled: Deployment, empty_url: URL
+) -> None:
+    """An open one as expired, with its event; events and subscriptions have their new names."""
+    done = "vfs_01m859k1jyfj7rfke3qbssjy11"
+    cancelled = "vfs_01m84tw66pe15ts0weav87wxbx"
+    was_open = "vfs_01m84tw674f31a9em75qs81mga"
+    endpoint, before = "whe_01m84tw5rzfx79v382b9c4hv5g", time.time_ns() // 1_000_000
+    names = ("completed", "expired", "cancelled")
+    types = json.dumps(["buyer.revoked", *(f"verification_session.{name}" for name in names)])
+    with schema.connected(empty_url, Purpose.WRITE) as connection, connection.begin():
+
+        def update(what: str, **values: str | int) -> None:
+            connection.execute(text(f"UPDATE {what}"), values)
+
+        # Nothing is old enough to be deleted, and nothing has expired by itself.
+        update("checkout_sessions SET ended_at = :at WHERE ended_at IS NOT NULL", at=before)
+        due = "expires_at = :at, expiry_due_at = :at WHERE status = 'open'"
+        update(f"checkout_sessions SET {due}", at=before + 86_400_000)
+        update("events SET at = :at", at=before)
+        asked = "event_types = :types, cursor_seq = 34 WHERE id = :id"
+        update(f"webhook_endpoints SET {asked}", types=types, id=endpoint)
+        # A buyer who declined was reported as a cancellation.
+        query = "SELECT id FROM checkout_sessions WHERE status = 'declined'"
+        declined = connection.execute(text(query)).scalar_one()
+        old = "verification_session.cancelled"
+        update("events SET type = :old WHERE object_id = :id", old=old, id=declined)
+    filled.run("init")
+    (account,) = (line["account_id"] for line in filled.read("accounts", "list"))
+    key = filled.widest_key(account)
+    with running_server(filled) as server, server.client(key) as client:
+
+        def reported() -> dict[str, str]:
+            found = client.get("/v1/events", params={"limit": 100}).json()["data"]
+            about = {event["data"].get("checkout_session_id"): event["type"] for event in found}
+            return {id_: type_ for id_, type_ in about.items() if id_}
+
+        def delivered() -> set[str]:
+            path = f"/v1/webhook_endpoints/{endpoint}/deliveries"
+            return {one["event"]["type"] for one in client.get(path).json()["data"]}
+
+        wait_until(lambda: was_open in reported(), "the end of the open session is reported")
+        assert (
+            reported()
+            | {
+                done: "checkout_session.completed",
+                was_open: "checkout_session.expired",
+                cancelled: "checkout_session.cancelled",
+                declined: "checkout_session.declined",
+            }
+            == reported()
+        )
+        found = {
+            id_: client.get(f"/v1/checkout_sessions/{id_}").json()
+            for id_ in (done, was_open, cancelled)
+        }
+        assert [one["status"] for one in found.values()] == ["completed", "expired", "cancelled"]
+        assert [one["collect"] for one in found.values()] == [["identity"]] * 3
+        assert found[done]["cbid"] == "cbid_test_7g7aznzpzsth6j6np6cf2as6ae"
+        assert found[was_open]["ended_at"] >= rfc3339(from_ms(before))
+        closed = client.post(f"/v1/checkout_sessions/{was_open}/cancel", json={})
+        assert closed.json()["error"]["code"] == "checkout_session_closed"
+        wanted = client.get(f"/v1/webhook_endpoints/{endpoint}").json()["event_types"]
+        ends = ("cancelled", "completed", "declined", "expired")
+        assert wanted == ["buyer.revoked", *(f"checkout_session.{name}" for name in ends)]
+        missed = {"checkout_session.completed", "checkout_session.expired"}
+        wait_until(lambda: missed <= delivered(), "what was not delivered before is")
 
 
 def events_of(connection: Connection) -> list[tuple[int, str]]:

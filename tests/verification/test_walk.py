@@ -32,7 +32,6 @@ ENDPOINT: Final = f"{ENDPOINTS}/{{endpoint_id}}"
 FULFILMENT: Final = "/v1/clearances/{clearance_id}/fulfilment"
 PARTS: Final = ("verified", "underage", "pending", "other_subject")
 CHECKOUTS: Final = "/v1/checkout_sessions"
-VERIFICATIONS: Final = "/v1/buyers/verification_sessions"
 CURRENT: Final = f"{CHECKOUTS}/current"
 SUCCEEDS_FOR_NOBODY: Final = {
     ("POST", "/v1/provider_webhooks/{path*}"),
@@ -131,10 +130,9 @@ def bodies(known: Known, vendor: LiveVendor) -> dict[str, list[dict[str, Any]]]:
         CHECKOUTS: [
             {"return_url": "https://shop.example/", "notice_id": "ab1263", "cbid": cbid} | order
             for cbid in cbids
-        ],
+        ]
+        + [{"return_url": "https://shop.example/", "collect": ["identity"]} | order],
         f"{CHECKOUTS}/{{checkout_session_id}}/cancel": [{}],
-        VERIFICATIONS: [{"return_url": "https://shop.example/"} | order],
-        f"{VERIFICATIONS}/{{verification_session_id}}/cancel": [{}],
         "/c/{path*}": [{}],
         "/buyer": [{}],
         f"{CURRENT}/events": [{"events": []}],
@@ -171,10 +169,9 @@ def prepared(vendor: LiveVendor) -> Known:
         found["event_id"] += [event["id"] for event in told]
     checkout = {"return_url": "https://shop.example/", "notice_id": "ab1263", "session_id": "cs"}
     begun = [vendor.test.post(CHECKOUTS, json=checkout).json() for _ in range(2)]
-    found["checkout_session_id"] = [begun[0]["checkout_session_id"]]
     verified = {"return_url": "https://shop.example/", "session_id": "cs", "shipping_zip": "94110"}
-    session = vendor.test.post(VERIFICATIONS, json=verified).json()
-    found["verification_session_id"] = [session["verification_session_id"]]
+    session = vendor.test.post(CHECKOUTS, json=verified | {"collect": ["identity"]}).json()
+    found["checkout_session_id"] = [one["checkout_session_id"] for one in (begun[0], session)]
     found["client_token"] = [begun[1]["client_token"]]
     vendor.operator.act(lambda opened: opened.log.seal.settle())
     logs = ["live/1", "test/1"]

@@ -372,70 +372,6 @@ export class Buyers extends Resource {
   }
 }
 
-/** Links by which one buyer is verified. */
-export class VerificationSessions extends Resource {
-  /**
-   * Create a link by which one buyer is verified.
-   *
-   * Start an identity check, and create its link. Only this response has the url.
-   *
-   * A request that is repeated with its `Idempotency-Key` gets the same response, with the url.
-   *
-   * Needs the scope `buyers:verify`.
-   */
-  create(
-    params: types.VerificationSessionRequest,
-    options: CallOptions = {},
-  ): Promise<types.VerificationSession> {
-    return this.sender.send<types.VerificationSession>({
-      method: "POST",
-      path: "/v1/buyers/verification_sessions",
-      body: params,
-      keyed: true,
-      repeatable: true,
-    }, options);
-  }
-
-  /**
-   * Get one verification session.
-   *
-   * One verification session. Decide by `status`, never by where the buyer's browser returns.
-   *
-   * Needs the scope `buyers:read`.
-   */
-  retrieve(
-    verification_session_id: string,
-    options: CallOptions = {},
-  ): Promise<types.VerificationSession> {
-    return this.sender.send<types.VerificationSession>({
-      method: "GET",
-      path: `/v1/buyers/verification_sessions/${segment(verification_session_id)}`,
-      repeatable: true,
-    }, options);
-  }
-
-  /**
-   * Cancel a verification session.
-   *
-   * Cancel a verification session: its link stops working.
-   *
-   * Needs the scope `buyers:verify`.
-   */
-  cancel(
-    verification_session_id: string,
-    params: types.Cancellation = {},
-    options: CallOptions = {},
-  ): Promise<types.VerificationSession> {
-    return this.sender.send<types.VerificationSession>({
-      method: "POST",
-      path: `/v1/buyers/verification_sessions/${segment(verification_session_id)}/cancel`,
-      body: params,
-      keyed: true,
-      repeatable: true,
-    }, options);
-  }
-}
-
 /** Links for one buyer and one order. */
 export class CheckoutSessions extends Resource {
   /**
@@ -1220,8 +1156,6 @@ export class Resources {
   readonly acknowledgments: Acknowledgments;
   /** Buyers and their verification. */
   readonly buyers: Buyers;
-  /** Links by which one buyer is verified. */
-  readonly verificationSessions: VerificationSessions;
   /** Links for one buyer and one order. */
   readonly checkoutSessions: CheckoutSessions;
   /** The session of a client token, which is the key of this client. */
@@ -1244,7 +1178,6 @@ export class Resources {
     this.requirements = new Requirements(sender);
     this.acknowledgments = new Acknowledgments(sender);
     this.buyers = new Buyers(sender);
-    this.verificationSessions = new VerificationSessions(sender);
     this.checkoutSessions = new CheckoutSessions(sender);
     this.currentCheckoutSession = new CurrentCheckoutSession(sender);
     this.clearances = new Clearances(sender);

@@ -449,9 +449,7 @@ export interface BuyerReview {
   /** The record of the attempt. */
   verification_id: string;
   attempted_at: string;
-  /**
-   * The checkout or verification session in which the attempt was made; null for any other attempt.
-   */
+  /** The checkout session in which the attempt was made; null for any other attempt. */
   reference: string | null;
   /** The reasons against it; present only if there is a reason. */
   reasons?: Reason[];
@@ -476,64 +474,6 @@ export type ReviewDecision = Open<
   | "accept_zip"
   | "dismiss"
 >;
-
-/** A link by which one buyer is verified. */
-export interface VerificationSessionRequest {
-  /**
-   * Where the buyer goes afterwards: http or https, with only identifiers added to its query. With
-   * live keys its origin must be registered.
-   */
-  return_url: string;
-  /** The ZIP code that has to be proved. */
-  shipping_zip: string;
-  /** Your checkout session: random, not an order number. */
-  session_id: string;
-  /** The buyer who is to be verified again, if known. */
-  cbid?: string | null | undefined;
-  /** Language of the page; left out: `en`. */
-  locale?: Open<"en" | "es"> | null | undefined;
-  /** How long the link works, 24 hours at most; left out: 30 minutes. */
-  expires_in_seconds?: number | null | undefined;
-}
-
-/** A verification session. Decide by `status`, never by where the buyer's browser returns. */
-export interface VerificationSession {
-  verification_session_id: string;
-  livemode: boolean;
-  session_id: string | null;
-  /** The identity provider's session: of the newest attempt, if several. */
-  provider_identity_session_id: string | null;
-  status: VerificationSessionStatus;
-  /** The buyer: once completed as the identity check found, else as given. */
-  cbid: string | null;
-  /** Why the buyer has to try again: codes. */
-  reasons: string[];
-  /** The link for the buyer. Only in the response that created it. */
-  url: string | null;
-  return_url: string | null;
-  locale: string | null;
-  created_at: string;
-  expires_at: string;
-  ended_at: string | null;
-  /**
-   * Present and true only in a list: what is stored of this session is damaged, and null or empty
-   * here.
-   */
-  unreadable?: boolean;
-}
-
-/** Where a verification session stands; `open`, `pending` and `requires_input` are no ends. */
-export type VerificationSessionStatus = Open<
-  | "cancelled"
-  | "completed"
-  | "expired"
-  | "open"
-  | "pending"
-  | "requires_input"
->;
-
-/** Nothing: an empty object. */
-export type Cancellation = Record<string, never>;
 
 /** Something that has happened. It names objects; only events about buyers have reasons. */
 export interface Event {
@@ -564,16 +504,13 @@ export type EventType = Open<
   | "buyer.revoked"
   | "buyer.verified"
   | "checkout_session.blocked"
+  | "checkout_session.cancelled"
   | "checkout_session.completed"
   | "checkout_session.declined"
   | "checkout_session.expired"
   | "clearance.closed"
   | "clearance.created"
   | "notice.published"
-  | "verification_session.blocked"
-  | "verification_session.cancelled"
-  | "verification_session.completed"
-  | "verification_session.expired"
 >;
 
 /** A new webhook endpoint. */
@@ -823,7 +760,10 @@ export interface CheckoutSessionRequest {
    * collected, the identity only if no `cbid` is given.
    */
   cart?: Cart | null | undefined;
-  /** The buyer identifier, if known. */
+  /**
+   * The buyer identifier, if known. With the identity to collect, this buyer is asked for a new
+   * check.
+   */
   cbid?: string | null | undefined;
   /** The order's destination. With it, and a buyer, a clearance is decided. */
   shipping_zip?: string | null | undefined;
@@ -853,6 +793,13 @@ export interface CheckoutSession {
   notice_id: string | null;
   /** The buyer: as the identity check found, else as given. */
   cbid: string | null;
+  /** The identity provider's session: of the newest attempt, if several. */
+  provider_identity_session_id: string | null;
+  /**
+   * What came of the identity check: `verified`, `pending` while the provider decides, else why the
+   * buyer has to try again; null: nothing yet.
+   */
+  identity_status: BuyerStatus | null;
   /** The acknowledgment, once there is one. */
   ack_id: string | null;
   /** The log's signed promise to have the record of the acknowledgment. */
@@ -890,6 +837,9 @@ export type Status = Open<
   | "expired"
   | "open"
 >;
+
+/** Nothing: an empty object. */
+export type Cancellation = Record<string, never>;
 
 /** A checkout session as the buyer's browser sees it. */
 export interface CurrentCheckoutSession {

@@ -60,7 +60,7 @@ class Waiting(Struct, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...]
     attempted_at: datetime
     reference: str | None
-    """The checkout or verification session whose check it was; None for any other attempt."""
+    """The checkout session whose check it was; None for any other attempt."""
 
 
 class AcceptedZip(NamedTuple):

@@ -49,7 +49,7 @@ class BuyerReview(Struct, frozen=True, kw_only=True):
     reference: Annotated[
         str | None,
         Meta(
-            description="The checkout or verification session in which the attempt was made; null "
+            description="The checkout session in which the attempt was made; null "
             "for any other attempt."
         ),
     ]
@@ -141,7 +141,7 @@ _REVIEW: Final[dict[str, Any]] = {
     "provider": "stripe",
     "verification_id": _VERIFICATION_ID,
     "attempted_at": "2026-11-20T21:31:00Z",
-    "reference": "vfs_01km9x4v8gen3rr1p6q1s2t3v4",
+    "reference": "chk_01km9x4v8gen3rr1p6q1s2t3v4",
     "reasons": ["zip_mismatch"],
 }
 _ACCEPT: Final[dict[str, Any]] = {

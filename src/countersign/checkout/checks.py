@@ -64,12 +64,9 @@ def reserved(
     if starting == name and content.is_begun_by(browser, content.attempts) and not another:
         return session
     if check is not None and check.provider == name and not another:
-        begun = content.begun
-        if content.is_waiting and content.begun_of(check.attempt) is None:
-            begun = (*begun, Begun(attempt=check.attempt, browser=browser))
-        claimed = structs.replace(content, starting=None, begun=begun)
-        if _is_usable(claimed, check, browser, now):
-            return session if claimed == content else replace(session, content=claimed)
+        kept = structs.replace(content, starting=None)
+        if _is_usable(content, check, browser, now):
+            return session if kept == content else replace(session, content=kept)
     if content.attempts >= ATTEMPTS_MAX:
         raise CheckoutSessionClosed("The checkout session has used up its identity checks.")
     attempt = content.attempts + 1

@@ -35,7 +35,6 @@ from countersign.http.body import BODY_BYTES_MAX, parse_body
 from countersign.http.headers import bearer, is_plain_json
 from countersign.http.reply import Call, Reply, encode, etag_of, tagged
 from countersign.http.route import Route, grouped
-from countersign.ids import VERIFICATION_SESSION
 from countersign.mode import Mode
 from countersign.notices.model import NoticeEdition
 from countersign_evidence.process import Surface
@@ -168,8 +167,6 @@ async def _session(room: Checkout, call: Call) -> Session:
     except Unauthorized:
         raise InvalidClientToken("No client token was sent.") from None
     session = await sessions.session_of_token(room, token)
-    if session.id.startswith(VERIFICATION_SESSION):
-        raise InvalidClientToken  # the component has nothing to show for it
     content = session.content
     if origin is not None and (content is None or origin.decode("latin-1") != content.origin):
         call.also = ()

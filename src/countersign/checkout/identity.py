@@ -121,9 +121,7 @@ async def begin(
     content = session.asked
     if content.starting is None:
         return await _go_on(room, session)
-    check = await start(
-        room, session.id, session.account_id, session.mode, content, content.starting
-    )
+    check = await _start(room, session, content.starting)
     return await store.change(room, session, partial(checks.begun, check=check))
 
 
@@ -142,37 +140,35 @@ async def _go_on(room: Checkout, session: Session) -> Session:
         session = await follow(room, session)
     if not session.asked.is_waiting:
         return session
-    who = (session.id, session.account_id, session.mode)
-    fresh = await start(room, *who, session.asked, check.provider)
+    fresh = await _start(room, session, check.provider)
     return await store.change(room, session, partial(checks.renewed, check=fresh))
 
 
-async def start(  # noqa: PLR0917 - what a check is started with
-    room: Checkout, session_id: str, account_id: str, mode: Mode, content: Content, provider: str
-) -> StartedCheck:
-    """Start the check with the number `content.attempts`; repeated, it is the same check.
+async def _start(room: Checkout, session: Session, provider: str) -> StartedCheck:
+    """Start the check with the number of the newest attempt; repeated, it is the same check.
 
     Raises:
         VerificationNotConfigured, VerificationMisconfigured, ProviderUnavailable: it could not be.
     """
-    attempt, now = content.attempts, from_ns(room.access.clock.time_ns())
+    content, now = session.asked, from_ns(room.access.clock.time_ns())
+    attempt = content.attempts
     if provider == PLAYED:
         return StartedCheck(
             provider=PLAYED,
-            provider_session=played_session(session_id),
-            url=f"{room.public_url}/c/{session_id}",
+            provider_session=played_session(session.id),
+            url=f"{room.public_url}/c/{session.id}",
             attempt=attempt,
             started_at=now,
             played=True,
         )
     made = await started.start(
         room.buyers,
-        AccountRef(account_id, mode),
+        AccountRef(session.account_id, session.mode),
         provider=provider,
-        reference=session_id,
+        reference=session.id,
         attempt=attempt,
         return_url=(
-            f"{room.public_url}/c/{session_id}/return/{return_code(room, session_id, attempt)}"
+            f"{room.public_url}/c/{session.id}/return/{return_code(room, session.id, attempt)}"
         ),
         locale=content.locale,
         shipping_zip=content.shipping_zip or "",

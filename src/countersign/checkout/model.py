@@ -24,7 +24,6 @@ from countersign.checkout.attempt import (
     Trouble,
 )
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
-from countersign.ids import VERIFICATION_SESSION, is_id
 from countersign.mode import Mode
 from countersign.notices.rule import Exemption
 from countersign.reason import Reason
@@ -143,6 +142,15 @@ class Content(Struct, frozen=True, kw_only=True):
         return check is not None and (identity is None or identity.attempt < check.attempt)
 
     @property
+    def identity_status(self) -> BuyerStatus | None:
+        """Where the identity check stands; None: nothing is known of the newest one yet."""
+        identity = self.identity
+        if identity is None:
+            return None
+        stands = identity.verified or self.is_undecided or not self.is_waiting
+        return identity.status if stands else None
+
+    @property
     def is_undecided(self) -> bool:
         """Whether a provider decides about an identity check."""
         return self.identity is not None and self.identity.status is BuyerStatus.PENDING
@@ -174,7 +182,7 @@ class Content(Struct, frozen=True, kw_only=True):
         return begun is not None and begun.browser != browser
 
     def begun_of(self, attempt: int) -> Begun | None:
-        """The browser of this identity check; None: the first that begins it may have it."""
+        """The browser of this identity check."""
         return next((one for one in self.begun if one.attempt == attempt), None)
 
     def is_begun_by(self, browser: str, attempt: int) -> bool:
@@ -244,8 +252,11 @@ class Session:
 
     @property
     def is_of_known_buyer(self) -> bool:
-        """Whether a buyer whom the vendor knows is asked for a new identity check."""
-        return is_id(VERIFICATION_SESSION, self.id) and self.asked.cbid is not None
+        """Whether a buyer whom the vendor knows is asked for a new identity check.
+
+        Then no other proof will do: neither a cookie nor a passkey of a remembered buyer.
+        """
+        return self.asked.cbid is not None
 
     @property
     def step(self) -> Collected | None:

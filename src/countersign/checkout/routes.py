@@ -88,6 +88,8 @@ ROUTES: Final = grouped(
             "shortest": schemas.CREATE,
             "all fields": schemas.CREATE_ALL,
             "from a cart": schemas.CREATE_FROM_CART,
+            "the identity alone": schemas.CREATE_IDENTITY,
+            "a known buyer again": schemas.VERIFY_AGAIN,
         },
         response_examples={"created": schemas.CREATED},
         links={"getCheckoutSession": {"checkout_session_id": "/checkout_session_id"}},
@@ -122,7 +124,11 @@ ROUTES: Final = grouped(
         summary="Get one checkout session",
         response=schemas.CheckoutSession,
         refusals=(NotFound,),
-        response_examples={"completed": schemas.COMPLETED},
+        response_examples={
+            "completed": schemas.COMPLETED,
+            "identity verified": schemas.VERIFIED,
+            "try again": schemas.TRY_AGAIN,
+        },
         commands=(Command(name="checkout-sessions show"),),
     ),
     _route(

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.access.origins import URL_LENGTH_MAX
 from countersign.acknowledgments.model import INITIALS_LENGTH_MAX
+from countersign.buyers.model import BuyerStatus
 from countersign.checkout.model import (
     CLAIMS_MAX,
     LIFETIME,
@@ -85,7 +86,13 @@ class CheckoutSessionRequest(Request, frozen=True, kw_only=True):
             "requirements say of it is collected, the identity only if no `cbid` is given."
         ),
     ] = None
-    cbid: Annotated[Reference | None, Meta(description="The buyer identifier, if known.")] = None
+    cbid: Annotated[
+        Reference | None,
+        Meta(
+            description="The buyer identifier, if known. With the identity to collect, this buyer "
+            "is asked for a new check."
+        ),
+    ] = None
     shipping_zip: Annotated[
         ZipCode | None,
         Meta(description="The order's destination. With it, and a buyer, a clearance is decided."),
@@ -114,6 +121,17 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
     notice_id: str | None
     cbid: Annotated[
         str | None, Meta(description="The buyer: as the identity check found, else as given.")
+    ]
+    provider_identity_session_id: Annotated[
+        str | None,
+        Meta(description="The identity provider's session: of the newest attempt, if several."),
+    ]
+    identity_status: Annotated[
+        BuyerStatus | None,
+        Meta(
+            description="What came of the identity check: `verified`, `pending` while the provider "
+            "decides, else why the buyer has to try again; null: nothing yet."
+        ),
     ]
     ack_id: Annotated[str | None, Meta(description="The acknowledgment, once there is one.")]
     receipt: Annotated[
@@ -279,6 +297,13 @@ CREATE_ALL: Final[dict[str, Any]] = CREATE | {
     "origin": "https://shop.example",
     "locale": "es",
 }
+CREATE_IDENTITY: Final[dict[str, Any]] = {
+    "return_url": CREATE["return_url"],
+    "session_id": SESSION,
+    "collect": ["identity"],
+    "shipping_zip": "94111",
+}
+VERIFY_AGAIN: Final = CREATE_IDENTITY | {"cbid": CBID, "expires_in_seconds": 86400}
 CREATE_FROM_CART: Final[dict[str, Any]] = {
     "return_url": CREATE["return_url"],
     "session_id": SESSION,
@@ -293,6 +318,8 @@ _MADE: Final[dict[str, Any]] = {
     "collect": ["acknowledgment"],
     "notice_id": "ab1263",
     "cbid": None,
+    "provider_identity_session_id": None,
+    "identity_status": None,
     "ack_id": None,
     "receipt": None,
     "clearance_id": None,
@@ -317,6 +344,21 @@ COMPLETED: Final = OPEN | {
     "receipt": RECEIPT,
     "clearance_id": CLEARANCE_ID,
     "cleared": True,
+    "ended_at": "2026-11-20T21:31:00Z",
+}
+_AT_PROVIDER: Final = OPEN | {
+    "collect": ["identity"],
+    "notice_id": None,
+    "provider_identity_session_id": f"hosted_{CHECKOUT_SESSION_ID}",
+}
+TRY_AGAIN: Final = _AT_PROVIDER | {
+    "identity_status": "requires_input",
+    "reasons": ["document_expired"],
+}
+VERIFIED: Final = _AT_PROVIDER | {
+    "status": "completed",
+    "cbid": CBID,
+    "identity_status": "verified",
     "ended_at": "2026-11-20T21:31:00Z",
 }
 CANCELLED: Final = OPEN | {"status": "cancelled", "ended_at": "2026-11-20T21:31:00Z"}

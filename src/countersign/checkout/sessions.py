@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -42,7 +41,7 @@ from countersign.errors import (
     Refusal,
 )
 from countersign.http.reply import encode
-from countersign.ids import CHECKOUT_SESSION, VERIFICATION_SESSION, timed_id
+from countersign.ids import CHECKOUT_SESSION, timed_id
 from countersign.instant import from_ns, to_the_second
 from countersign.mode import Mode
 from countersign.notices.requirements import requirements_of
@@ -79,7 +78,7 @@ async def create_session(
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
     collect, notice_id = await _to_collect(room, who, wanted, clock)
     if Collected.IDENTITY in collect:
-        await identity_needs(room, who, wanted.shipping_zip)
+        await _require_identity(room, who, wanted.shipping_zip)
     origin = await _check(room, who, wanted)
     if Collected.ACKNOWLEDGMENT in collect:
         if notice_id is None:
@@ -97,19 +96,27 @@ async def create_session(
         locale=wanted.locale or "en",
         exemption=None if wanted.cart is None else wanted.cart.exemption,
     )
-    new = await prepare(room, who, CHECKOUT_SESSION, content, wanted.expires_in_seconds)
-    body = encode(view(room, new.session, new.session.created_at, new.token))
-    await write(room, new, body, entry)
-    return Created(new.session, new.token, body)
+    session, token, drawn = await _new(room, who, content, wanted.expires_in_seconds)
+    body = encode(view(room, session, session.created_at, token))
+    key = await room.vault.data_key(session.account_id, room.access.clock.time_ns())
+    shred_key, nonce = drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]
+    row = store.NewSession(
+        session=session,
+        shred_key=shred_key,
+        session_index=_session_index(room, session.account_id, content.session_id),
+        cbid_index=store.cbid_index(room, session),
+        content=store.seal(key, session, shred_key, nonce),
+        kept=None if entry is None else entry(body),
+    )
+    await room.access.database.write_batched(store.write_new, row)
+    return Created(session, token, body)
 
 
-async def identity_needs(
-    room: Checkout, who: Principal, shipping_zip: str | None
-) -> tuple[str, ...]:
-    """The names of the providers at which a session of this account can verify its buyer.
+async def _require_identity(room: Checkout, who: Principal, shipping_zip: str | None) -> None:
+    """See that a session of this account can verify its buyer.
 
     Raises:
-        VerificationNotConfigured: there is none.
+        VerificationNotConfigured: there is no provider.
         InvalidRequest: without a ZIP code no provider's decision verifies anybody.
     """
     names = await providers_for(room.buyers, who.account_id, who.mode)
@@ -118,32 +125,21 @@ async def identity_needs(
             "A required field is missing: the identity cannot be decided without it - at "
             "`$.shipping_zip`."
         )
-    return names or identity.played(who.mode)
+    if not names:
+        identity.played(who.mode)
 
 
-class Prepared(NamedTuple):
+async def _new(
+    room: Checkout, who: Principal, content: Content, seconds: int | None
+) -> tuple[Session, str, bytes]:
     """A session that is not written yet, its token, and what was drawn for its content."""
-
-    session: Session
-    token: str
-    drawn: bytes
-
-    def holding(self, content: Content) -> Prepared:
-        """The same with another content."""
-        return self._replace(session=replace(self.session, content=content))
-
-
-async def prepare(
-    room: Checkout, who: Principal, kind: str, content: Content, seconds: int | None
-) -> Prepared:
-    """A session for this account, whose identifier has the prefix `kind`."""
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
     time_ns, entropy = room.access.clock.time_ns(), room.access.entropy(_ENTROPY)
     token = compose_token(CLIENT_TOKEN, who.mode, entropy[_ID_ENTROPY:][:ENTROPY_BYTES])
     drawn = entropy[_ID_ENTROPY + ENTROPY_BYTES :]
     now = clock.at(from_ns(time_ns))
     session = Session(
-        id=timed_id(kind, time_ns, entropy[:_ID_ENTROPY]),
+        id=timed_id(CHECKOUT_SESSION, time_ns, entropy[:_ID_ENTROPY]),
         account_id=who.account_id,
         mode=who.mode,
         revision=0,
@@ -157,27 +153,7 @@ async def prepare(
         clearance_id=None,
         content=content,
     )
-    return Prepared(session, token, drawn)
-
-
-async def write(
-    room: Checkout,
-    new: Prepared,
-    body: bytes,
-    entry: Callable[[bytes], IdempotencyEntry] | None,
-) -> None:
-    """Write a prepared session, and keep the response; durable when this returns."""
-    session, drawn = new.session, new.drawn
-    key = await room.vault.data_key(session.account_id, room.access.clock.time_ns())
-    row = store.NewSession(
-        session=session,
-        shred_key=drawn[:SHRED_KEY_BYTES],
-        session_index=_session_index(room, session.account_id, session.asked.session_id),
-        cbid_index=store.cbid_index(room, session),
-        content=store.seal(key, session, drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]),
-        kept=None if entry is None else entry(body),
-    )
-    await room.access.database.write_batched(store.write_new, row)
+    return session, token, drawn
 
 
 async def get_session(room: Checkout, who: Principal, session_id: str) -> Session:
@@ -206,7 +182,6 @@ async def list_sessions(
         room,
         who.account_id,
         who.mode,
-        kind=CHECKOUT_SESSION,
         session_index=index,
         after=after,
         limit=limit + 1,
@@ -284,6 +259,7 @@ def view(
 ) -> CheckoutSession:
     """A session as its account reads it; `token` only when it was just made."""
     content, status = session.content, session.status_at(now)
+    check = content.check if content else None
     ended_at = session.expires_at if status is Status.EXPIRED else session.ended_at
     return CheckoutSession(
         checkout_session_id=session.id,
@@ -293,6 +269,8 @@ def view(
         collect=list(content.collect) if content else [],
         notice_id=content.notice_id if content else None,
         cbid=session.cbid,
+        provider_identity_session_id=check.provider_session if check else None,
+        identity_status=content.identity_status if content else None,
         ack_id=session.ack_id,
         receipt=content.receipt if content else None,
         clearance_id=session.clearance_id,
@@ -302,18 +280,13 @@ def view(
         return_url=content.return_url if content else None,
         origin=content.origin if content else None,
         locale=content.locale if content else None,
-        url=link_of(room, token),
+        url=None if token is None else f"{room.public_url}/c/{token}",
         client_token=token,
         created_at=session.created_at.replace(microsecond=0),
         expires_at=session.expires_at.replace(microsecond=0),
         ended_at=to_the_second(ended_at),
         unreadable=True if session.is_unreadable else UNSET,
     )
-
-
-def link_of(room: Checkout, token: str | None) -> str | None:
-    """The address for the buyer, while the token is known."""
-    return None if token is None else f"{room.public_url}/c/{token}"
 
 
 def return_url(session: Session) -> str:
@@ -323,9 +296,7 @@ def return_url(session: Session) -> str:
     a vendor reads with its key.
     """
     parts = urlsplit(session.asked.return_url)
-    is_checkout = not session.id.startswith(VERIFICATION_SESSION)
-    name = "checkout_session_id" if is_checkout else "verification_session_id"
-    query = "&".join(filter(None, (parts.query, urlencode({name: session.id}))))
+    query = "&".join(filter(None, (parts.query, urlencode({"checkout_session_id": session.id}))))
     return urlunsplit(parts._replace(query=query))
 
 
@@ -366,27 +337,15 @@ async def _check(room: Checkout, who: Principal, wanted: CheckoutSessionRequest)
         if class_ not in fresh.classes:
             known = ", ".join(sorted(fresh.classes))
             raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
-    await check_addresses(room, who, wanted.return_url, origin)
-    return origin
-
-
-async def check_addresses(
-    room: Checkout, who: Principal, return_url: str, origin: str | None = None
-) -> None:
-    """Check where a buyer is sent to, and the origin of a page.
-
-    Raises:
-        InvalidRequest: the return address is not acceptable.
-        OriginNotRegistered: with a live key, where one of them is of an origin that is not.
-    """
-    back = origin_of(return_url)
-    if back is None or "#" in return_url:
+    back = origin_of(wanted.return_url)
+    if back is None or "#" in wanted.return_url:
         raise InvalidRequest(_ADDRESS.format("return_url"))
     if who.mode is Mode.LIVE:
         registered = await room.access.database.read(origins_of, who.account_id)
         for given in (back, origin):
             if given is not None and given not in registered:
                 raise OriginNotRegistered(f"The origin {given} is not registered for this account.")
+    return origin
 
 
 def _session_index(room: Checkout, account_id: str, session_id: str) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import structlog
-from sqlalchemy import Connection, Row, Select, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, select, update
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.secrets import INDEX_BYTES
@@ -26,7 +26,7 @@ from countersign.db.tables import checkout_sessions, shred_keys
 from countersign.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
-from countersign.ids import CHECKOUT_SESSION, VERIFICATION_SESSION, is_id
+from countersign.ids import CHECKOUT_SESSION, EARLIER_SESSION, is_id
 from countersign.instant import from_ns, to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
@@ -56,26 +56,14 @@ _COLUMNS: Final = (
 )
 _insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
 _insert_keys: Final = BulkInsert(shred_keys, "record_id", "key")
-_EVENTS: Final[Mapping[str, Mapping[Status, EventType]]] = {
-    CHECKOUT_SESSION: {
-        Status.COMPLETED: EventType.CHECKOUT_SESSION_COMPLETED,
-        Status.DECLINED: EventType.CHECKOUT_SESSION_DECLINED,
-        Status.EXPIRED: EventType.CHECKOUT_SESSION_EXPIRED,
-    },
-    VERIFICATION_SESSION: {
-        Status.COMPLETED: EventType.VERIFICATION_SESSION_COMPLETED,
-        Status.DECLINED: EventType.VERIFICATION_SESSION_CANCELLED,
-        Status.EXPIRED: EventType.VERIFICATION_SESSION_EXPIRED,
-        Status.CANCELLED: EventType.VERIFICATION_SESSION_CANCELLED,
-    },
+_EVENTS: Final[Mapping[Status, EventType]] = {
+    Status.COMPLETED: EventType.CHECKOUT_SESSION_COMPLETED,
+    Status.DECLINED: EventType.CHECKOUT_SESSION_DECLINED,
+    Status.EXPIRED: EventType.CHECKOUT_SESSION_EXPIRED,
+    Status.CANCELLED: EventType.CHECKOUT_SESSION_CANCELLED,
 }
-"""By the prefix of the session's identifier."""
 _ROUNDS_MAX: Final = 8
 """Of one change: what another server, or a poll, may come between."""
-_BLOCKED: Final = {
-    CHECKOUT_SESSION: EventType.CHECKOUT_SESSION_BLOCKED,
-    VERIFICATION_SESSION: EventType.VERIFICATION_SESSION_BLOCKED,
-}
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Content).decode
 
@@ -121,19 +109,16 @@ def _place(session: Session) -> Place:
     )
 
 
-async def find(
-    room: Checkout, account_id: str, mode: Mode, session_id: str, kind: str = CHECKOUT_SESSION
-) -> Session:
-    """A session of this account and mode; `kind` is the prefix of its identifier.
+async def find(room: Checkout, account_id: str, mode: Mode, session_id: str) -> Session:
+    """A session of this account and mode.
 
     Raises:
         NotFound: there is none.
     """
-    if is_id(kind, session_id):
-        own = _SELECT.where(_c.id == session_id, _c.account_id == account_id, _c.mode == mode)
-        if (found := await _one(room, own)) is not None:
-            return found
-    raise NotFound("The session was not found.")
+    found = await find_by_id(room, session_id, _c.account_id == account_id, _c.mode == mode)
+    if found is None:
+        raise NotFound("The session was not found.")
+    return found
 
 
 async def find_by_token(room: Checkout, digest: bytes) -> Session | None:
@@ -141,11 +126,13 @@ async def find_by_token(room: Checkout, digest: bytes) -> Session | None:
     return await _one(room, _SELECT.where(_c.token_digest == digest))
 
 
-async def find_by_id(room: Checkout, session_id: str) -> Session | None:
+async def find_by_id(
+    room: Checkout, session_id: str, *conditions: ColumnElement[bool]
+) -> Session | None:
     """A session of any account: what is shown of it depends on what is known of its token."""
-    if not any(is_id(kind, session_id) for kind in _EVENTS):
+    if not any(is_id(prefix, session_id) for prefix in (CHECKOUT_SESSION, EARLIER_SESSION)):
         return None
-    return await _one(room, _SELECT.where(_c.id == session_id))
+    return await _one(room, _SELECT.where(_c.id == session_id, *conditions))
 
 
 async def find_many(
@@ -153,13 +140,14 @@ async def find_many(
     account_id: str,
     mode: Mode,
     *,
-    kind: str,
     session_index: bytes | None,
     after: str | None,
     limit: int,
 ) -> list[Session]:
-    """Sessions of this account and mode, newest first; `kind` is the prefix of their ids."""
-    wanted = _SELECT.where(_c.account_id == account_id, _c.mode == mode, _c.id.startswith(kind))
+    """Sessions of this account and mode, newest first."""
+    wanted = _SELECT.where(_c.account_id == account_id, _c.mode == mode)
+    # By their identifiers those of earlier versions would come before every newer one.
+    wanted = wanted.where(_c.id.startswith(CHECKOUT_SESSION))
     if session_index is not None:
         wanted = wanted.where(_c.session_index == session_index)
     if after is not None:
@@ -244,8 +232,7 @@ async def _changed(
 
 async def _again(room: Checkout, session: Session) -> Session:
     """The same session as it is stored now."""
-    kind = session.id.partition("_")[0]
-    return await find(room, session.account_id, session.mode, session.id, kind)
+    return await find(room, session.account_id, session.mode, session.id)
 
 
 async def count_consent(room: Checkout, session: Session) -> Session:
@@ -281,14 +268,14 @@ def _write_change(  # noqa: PLR0917 - see `Database.write`
     same = update(checkout_sessions).where(_c.id == before.id, _c.revision == before.revision)
     if connection.execute(same.values(values)).rowcount != 1:
         return False
-    kind = after.id.partition("_")[0]
-    event = _EVENTS[kind].get(after.status)
+    event = _EVENTS.get(after.status)
     if after.status is not before.status and event is not None:
         write_events(connection, [NewEvent(after.account_id, after.mode, event, after.id, at)])
     stopped = _stopped(after)
     if stopped and stopped != _stopped(before):
-        blocked = NewEvent(after.account_id, after.mode, _BLOCKED[kind], after.id, at)
-        write_events(connection, [blocked._replace(reasons=stopped)])
+        type_ = EventType.CHECKOUT_SESSION_BLOCKED
+        blocked = NewEvent(after.account_id, after.mode, type_, after.id, at, reasons=stopped)
+        write_events(connection, [blocked])
     if also is not None:
         also(connection)
     keep_answers(connection, [] if kept is None else [kept])

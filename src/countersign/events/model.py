@@ -38,10 +38,7 @@ class EventType(StrEnum):
     CHECKOUT_SESSION_DECLINED = "checkout_session.declined"
     CHECKOUT_SESSION_BLOCKED = "checkout_session.blocked"
     CHECKOUT_SESSION_EXPIRED = "checkout_session.expired"
-    VERIFICATION_SESSION_COMPLETED = "verification_session.completed"
-    VERIFICATION_SESSION_BLOCKED = "verification_session.blocked"
-    VERIFICATION_SESSION_EXPIRED = "verification_session.expired"
-    VERIFICATION_SESSION_CANCELLED = "verification_session.cancelled"
+    CHECKOUT_SESSION_CANCELLED = "checkout_session.cancelled"
     NOTICE_PUBLISHED = "notice.published"
 
 
@@ -50,7 +47,6 @@ _IDENTIFIER: Final = {
     "acknowledgment": "ack_id",
     "clearance": "clearance_id",
     "checkout_session": "checkout_session_id",
-    "verification_session": "verification_session_id",
     "notice": "notice_id",
 }
 """By the first word of the type, the name of the object's identifier in `data`."""
@@ -60,7 +56,6 @@ _EXAMPLE_REASONS: Final = {
     EventType.BUYER_REQUIRES_INPUT: (Reason.IDENTITY_REQUIRES_INPUT,),
     EventType.BUYER_FAILED: (Reason.IDENTITY_FAILED,),
     EventType.CHECKOUT_SESSION_BLOCKED: (Reason.VERIFICATION_MISCONFIGURED,),
-    EventType.VERIFICATION_SESSION_BLOCKED: (Reason.VERIFICATION_MISCONFIGURED,),
 }
 
 

@@ -28,7 +28,7 @@ class Person(NamedTuple):
     """The current identifier first; those after it are of the same person, or of buyers who exist
     only by an undecided or failed check in one of the sessions."""
     references: tuple[str, ...]
-    """The checkout and verification sessions of the buyer: what was started for these goes."""
+    """The checkout sessions of the buyer: what was started for these goes."""
 
 
 def identifiers_of(connection: Connection, cbid: str) -> list[str]:

@@ -34,7 +34,6 @@ from countersign.ids import (
     CHECKOUT_SESSION,
     CLEARANCE,
     SANDBOX_BUYER,
-    VERIFICATION_SESSION,
     base32,
     is_id,
     timed_id,
@@ -62,7 +61,6 @@ _PREFIXES: Final = {
     "acknowledgment": ACKNOWLEDGMENT,
     "clearance": CLEARANCE,
     "checkout_session": CHECKOUT_SESSION,
-    "verification_session": VERIFICATION_SESSION,
 }
 """Of the identifiers of objects, by the first word of an event's type."""
 _NOTICE_ID_MAX: Final = 64

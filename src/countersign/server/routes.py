@@ -10,7 +10,6 @@ from countersign.buyers import routes as buyers
 from countersign.checkout import current_routes as current_checkout
 from countersign.checkout import page
 from countersign.checkout import routes as checkout
-from countersign.checkout import verification_routes as verification_sessions
 from countersign.clearances import routes as clearances
 from countersign.dossiers import routes as dossiers
 from countersign.events import routes as events
@@ -30,7 +29,6 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *log.ROUTES,
     *buyers.ROUTES,
     *reviews.ROUTES,
-    *verification_sessions.ROUTES,
     *events.ROUTES,
     *webhooks.ROUTES,
     *clearances.ROUTES,

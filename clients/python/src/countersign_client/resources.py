@@ -441,92 +441,6 @@ class Buyers(Resource[S]):
         )
 
 
-class VerificationSessions(Resource[S]):
-    """Links by which one buyer is verified."""
-
-    @operation
-    def create(
-        self,
-        *,
-        return_url: str,
-        shipping_zip: str,
-        session_id: str,
-        cbid: str | None = None,
-        locale: Literal["en", "es"] | None = None,
-        expires_in_seconds: int | None = None,
-        idempotency_key: str | None = None,
-    ) -> Call[types.VerificationSession]:
-        """Create a link by which one buyer is verified.
-
-        Start an identity check, and create its link. Only this response has the url.
-
-        A request that is repeated with its `Idempotency-Key` gets the same response, with the
-        url.
-
-        Needs the scope `buyers:verify`.
-
-        - `return_url`: Where the buyer goes afterwards: http or https, with only identifiers added
-          to its query. With live keys its origin must be registered.
-        - `shipping_zip`: The ZIP code that has to be proved.
-        - `session_id`: Your checkout session: random, not an order number.
-        - `cbid`: The buyer who is to be verified again, if known.
-        - `locale`: Language of the page; left out: `en`.
-        - `expires_in_seconds`: How long the link works, 24 hours at most; left out: 30 minutes.
-        """
-        return Call(
-            method="POST",
-            path="/v1/buyers/verification_sessions",
-            returns=types.VerificationSession,
-            body={
-                "return_url": return_url,
-                "shipping_zip": shipping_zip,
-                "session_id": session_id,
-                "cbid": cbid,
-                "locale": locale,
-                "expires_in_seconds": expires_in_seconds,
-            },
-            headers={"Idempotency-Key": key_or_new(idempotency_key)},
-        )
-
-    @operation
-    def retrieve(
-        self,
-        verification_session_id: str,
-    ) -> Call[types.VerificationSession]:
-        """Get one verification session.
-
-        One verification session. Decide by `status`, never by where the buyer's browser returns.
-
-        Needs the scope `buyers:read`.
-        """
-        return Call(
-            method="GET",
-            path=f"/v1/buyers/verification_sessions/{segment(verification_session_id)}",
-            returns=types.VerificationSession,
-        )
-
-    @operation
-    def cancel(
-        self,
-        verification_session_id: str,
-        *,
-        idempotency_key: str | None = None,
-    ) -> Call[types.VerificationSession]:
-        """Cancel a verification session.
-
-        Cancel a verification session: its link stops working.
-
-        Needs the scope `buyers:verify`.
-        """
-        return Call(
-            method="POST",
-            path=f"/v1/buyers/verification_sessions/{segment(verification_session_id)}/cancel",
-            returns=types.VerificationSession,
-            body={},
-            headers={"Idempotency-Key": key_or_new(idempotency_key)},
-        )
-
-
 class CheckoutSessions(Resource[S]):
     """Links for one buyer and one order."""
 
@@ -560,7 +474,8 @@ class CheckoutSessions(Resource[S]):
         - `notice_id`: The notice to acknowledge. Required if an acknowledgment is collected.
         - `cart`: What is ordered, in the place of `collect` and `notice_id`: what the requirements
           say of it is collected, the identity only if no `cbid` is given.
-        - `cbid`: The buyer identifier, if known.
+        - `cbid`: The buyer identifier, if known. With the identity to collect, this buyer is asked
+          for a new check.
         - `shipping_zip`: The order's destination. With it, and a buyer, a clearance is decided.
         - `product_class`: The class of the product, such as `accessory`.
         - `origin`: Scheme, host and port of the page that embeds the component.
@@ -1454,9 +1369,6 @@ class Resources(Generic[S]):
 
         self.buyers: Final[Buyers[S]] = Buyers(sender)
         """Buyers and their verification."""
-
-        self.verification_sessions: Final[VerificationSessions[S]] = VerificationSessions(sender)
-        """Links by which one buyer is verified."""
 
         self.checkout_sessions: Final[CheckoutSessions[S]] = CheckoutSessions(sender)
         """Links for one buyer and one order."""

@@ -100,11 +100,6 @@ Reason: TypeAlias = Literal[
 ReviewDecision: TypeAlias = Literal["accept_zip", "dismiss"]
 """What is decided on a buyer in the queue."""
 
-VerificationSessionStatus: TypeAlias = Literal[
-    "cancelled", "completed", "expired", "open", "pending", "requires_input"
-]
-"""Where a verification session stands; `open`, `pending` and `requires_input` are no ends."""
-
 EventType: TypeAlias = Literal[
     "acknowledgment.created",
     "acknowledgment.erased",
@@ -116,16 +111,13 @@ EventType: TypeAlias = Literal[
     "buyer.revoked",
     "buyer.verified",
     "checkout_session.blocked",
+    "checkout_session.cancelled",
     "checkout_session.completed",
     "checkout_session.declined",
     "checkout_session.expired",
     "clearance.closed",
     "clearance.created",
     "notice.published",
-    "verification_session.blocked",
-    "verification_session.cancelled",
-    "verification_session.completed",
-    "verification_session.expired",
 ]
 """What happened."""
 
@@ -637,52 +629,10 @@ class BuyerReview(Result, frozen=True, kw_only=True):
     attempted_at: datetime
 
     reference: str | None
-    """The checkout or verification session in which the attempt was made; null for any other
-    attempt.
-    """
+    """The checkout session in which the attempt was made; null for any other attempt."""
 
     reasons: tuple[str, ...] = ()
     """The reasons against it; present only if there is a reason. See `Reason`."""
-
-
-class VerificationSession(Result, frozen=True, kw_only=True):
-    """A verification session. Decide by `status`, never by where the buyer's browser returns."""
-
-    verification_session_id: str
-
-    livemode: bool
-
-    session_id: str | None
-
-    provider_identity_session_id: str | None
-    """The identity provider's session: of the newest attempt, if several."""
-
-    status: str
-    """See `VerificationSessionStatus`."""
-
-    cbid: str | None
-    """The buyer: once completed as the identity check found, else as given."""
-
-    reasons: tuple[str, ...]
-    """Why the buyer has to try again: codes."""
-
-    url: str | None
-    """The link for the buyer. Only in the response that created it."""
-
-    return_url: str | None
-
-    locale: str | None
-
-    created_at: datetime
-
-    expires_at: datetime
-
-    ended_at: datetime | None
-
-    unreadable: bool | None = None
-    """Present and true only in a list: what is stored of this session is damaged, and null or empty
-    here.
-    """
 
 
 class Event(Result, frozen=True, kw_only=True):
@@ -948,6 +898,14 @@ class CheckoutSession(Result, frozen=True, kw_only=True):
 
     cbid: str | None
     """The buyer: as the identity check found, else as given."""
+
+    provider_identity_session_id: str | None
+    """The identity provider's session: of the newest attempt, if several."""
+
+    identity_status: str | None
+    """What came of the identity check: `verified`, `pending` while the provider decides, else why
+    the buyer has to try again; null: nothing yet. See `BuyerStatus`.
+    """
 
     ack_id: str | None
     """The acknowledgment, once there is one."""

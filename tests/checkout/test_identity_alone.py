@@ -1,25 +1,24 @@
-"""The pages of a verification session at a provider, in a browser without JavaScript."""
+"""Sessions that collect the identity alone, in a browser without JavaScript."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from countersign.checkout.words import WORDS
 from countersign_simulators.base import Reply, Request
-from tests.checkout.buyer import SHOP, Buyer, Shop
+from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.provider import Counter, address, begin, check, counter, send
 from tests.checkout.surfer import Page, Surfer
-from tests.http.backstage import Operator, make_client
-from tests.http.calls import refusal
+from tests.http.backstage import Operator
 from tests.support.providers import playing
 
 pytestmark = pytest.mark.one_engine
 
 EN = WORDS["en"]
-PATH = "/v1/buyers/verification_sessions"
-BODY = {"return_url": f"{SHOP}/back", "session_id": "cart-7", "shipping_zip": "94110"}
+IDENTITY: dict[str, Any] = {"collect": ["identity"], "notice_id": None, "shipping_zip": "94110"}
 Linked = Callable[[], Surfer]
 
 
@@ -31,26 +30,8 @@ def desk(shop: Shop, operator: Operator) -> Iterator[Counter]:
 
 @pytest.fixture
 def linked(desk: Counter) -> Linked:
-    """Give what makes a verification session and a browser with its link."""
-
-    def make() -> Surfer:
-        response = desk.shop.client.post(PATH, json=BODY)
-        assert response.status_code == 200, response.text
-        made = response.json()
-        link = {
-            "checkout_session_id": made["verification_session_id"],
-            "client_token": made["url"].rpartition("/")[2],
-        }
-        opened = desk.shop.opened
-        buyer = Buyer(link, opened.enter_context(make_client(desk.shop.server)))
-        return opened.enter_context(Surfer(desk.shop.server, buyer))
-
-    return make
-
-
-def provider_of(desk: Counter, surfer: Surfer) -> str:
-    found = desk.shop.client.get(f"{PATH}/{surfer.buyer.id}").json()
-    return str(found["provider_identity_session_id"])
+    """Give what makes such a session and a browser with its link."""
+    return lambda: desk.buyer(**IDENTITY)
 
 
 def is_first(page: Page) -> bool:
@@ -60,21 +41,40 @@ def is_first(page: Page) -> bool:
     return asks in page.text and waits not in page.text and EN["identity_done"] not in page.text
 
 
-def test_the_first_page_says_who_asks_and_begins_the_check_that_waits(
+def test_a_buyer_is_verified_and_goes_back_with_the_id_of_the_session_alone(shop: Shop) -> None:
+    """The vendor reads who it was, by a key."""
+    buyer = shop.buyer(**IDENTITY)
+    with Surfer(shop.server, buyer) as surfer:
+        page = surfer.send(surfer.open().form, outcome="verified")
+    found = shop.read(buyer)
+    assert (found["status"], found["identity_status"]) == ("completed", "verified")
+    assert found["provider_identity_session_id"] == f"hosted_{buyer.id}"
+    assert found["cbid"].startswith("cbid_test_")
+    assert f"{SHOP}/back?cart=7&checkout_session_id={buyer.id}" in page.links.values()
+
+
+def test_a_session_shows_the_buyer_that_it_was_given(shop: Shop) -> None:
+    """In the response that creates it and later, until the check finds a buyer."""
+    cbid = "cbid_test_5d0kz9mq3v7w1xj2r8t4y6n0pa"
+    buyer = shop.buyer(**IDENTITY, cbid=cbid)
+    assert buyer.session["cbid"] == shop.read(buyer)["cbid"] == cbid
+
+
+def test_the_first_page_says_who_asks_and_only_its_browser_goes_on_with_a_check(
     desk: Counter, linked: Linked
 ) -> None:
-    """And only the browser that has begun it goes on with it: another one begins its own."""
+    """Another one begins its own; the vendor reads which session of the provider is the newest."""
     surfer = linked()
-    before = provider_of(desk, surfer)
     assert is_first(surfer.open())
+    assert desk.shop.read(surfer.buyer)["provider_identity_session_id"] is None
     begin(surfer)
-    assert provider_of(desk, surfer) == before
+    before = desk.shop.read(surfer.buyer)["provider_identity_session_id"]
     waiting = surfer.open(surfer.root)
     assert not is_first(waiting)
     with Surfer(desk.shop.server, surfer.buyer) as other:
         assert is_first(other.open())
         begin(other)
-    assert provider_of(desk, surfer) != before
+    assert desk.shop.read(surfer.buyer)["provider_identity_session_id"] != before
 
 
 def test_a_decision_that_takes_longer_than_the_link_is_not_promised(
@@ -82,16 +82,16 @@ def test_a_decision_that_takes_longer_than_the_link_is_not_promised(
 ) -> None:
     surfer = linked()
     deciding = check(surfer, "later")
-    until = desk.shop.client.get(f"{PATH}/{surfer.buyer.id}").json()["expires_at"]
+    until = desk.shop.read(surfer.buyer)["expires_at"]
     assert f"before {until[11:16]} UTC ({until[:10]})" in deciding.text
     assert "{" not in deciding.text
     assert send(surfer, deciding, "check").heading == EN["done_title"]
 
 
-def test_a_session_is_made_while_one_of_two_providers_is_down(
+def test_a_buyer_goes_on_at_the_next_of_two_providers_while_one_is_down(
     desk: Counter, linked: Linked
 ) -> None:
-    """The next one has its check, and the page names the one that is down if it is chosen."""
+    """The page names the one that is down if it is chosen."""
 
     def down(request: Request, reply: Reply) -> Reply:
         return Reply(status=500, headers=(), body=b"")
@@ -106,13 +106,7 @@ def test_a_session_is_made_while_one_of_two_providers_is_down(
             failed = surfer.send(form, provider="persona")
             said = EN["provider_down_choose"].replace("{provider}", "Persona")
             assert (failed.status, said in failed.text) == (503, True)
-            with desk.provider.mood(down):
-                refused = desk.shop.client.post(PATH, json=BODY)
-                assert refusal(refused) == (503, "provider_unavailable")
-        other = linked()
-        page = other.open()
-        form = next(one for one in page.forms if one.action.endswith("/start"))
-        assert address(other.send(form, provider="stripe")).startswith(desk.provider.url)
+            assert address(surfer.send(form, provider="stripe")).startswith(desk.provider.url)
 
 
 def test_what_the_vendor_has_to_put_right_is_in_the_session_and_an_event(
@@ -127,10 +121,10 @@ def test_what_the_vendor_has_to_put_right_is_in_the_session_and_an_event(
     begin(surfer)
     with desk.provider.mood(unknown):
         send(surfer, surfer.open(surfer.root), "check")
-    found = desk.shop.client.get(f"{PATH}/{surfer.buyer.id}").json()
+    found = desk.shop.read(surfer.buyer)
     assert (found["status"], found["reasons"]) == ("open", ["provider_session_not_found"])
     [event] = desk.shop.events_of(surfer.buyer)
     assert (event["type"], event["data"]["reasons"]) == (
-        "verification_session.blocked",
+        "checkout_session.blocked",
         ["provider_session_not_found"],
     )
