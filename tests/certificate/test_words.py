@@ -194,7 +194,7 @@ def test_withheld_erased_and_not_given_are_three_different_things() -> None:
     nothing = {"ip": None, "source": None, "peer_ip": None, "forwarded": None, "truncated": False}
     agent = {"user_agent": None, "source": None, "truncated": False}
     absent = made_dossier({"session_id": None, "cbid": None, "ip": nothing, "user_agent": agent})
-    assert words_of(make_certificate(absent)).count("not given") == 3
+    assert words_of(make_certificate(absent)).count("not given") == 4
 
 
 def test_a_version_that_no_one_named_is_said_to_be_assumed() -> None:
