@@ -47,7 +47,7 @@ TROUBLE = {429, 500, 503}
 SEALING_TROUBLE = {409}
 EVIDENCE = {
     f"getAcknowledgment{what}": what.lower()
-    for what in ("Proof", "Certificate", "Bundle", "Dossier")
+    for what in ("Proof", "Certificate", "Dossier")
 }
 
 
