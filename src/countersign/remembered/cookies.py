@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from typing import Final
 
 from countersign.db.rows import of_row
@@ -11,6 +10,7 @@ from countersign.mode import Mode
 from countersign.remembered import sql
 from countersign.remembered.model import Kind, KnownBy
 from countersign.remembered.room import Remembered, new_row
+from countersign_evidence.disclosure import b64url
 
 _BYTES: Final = 32
 _LENGTH_MAX: Final = 64
@@ -22,7 +22,7 @@ async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
     "" if the buyer was erased.
     """
     access = room.buyers.access
-    value = urlsafe_b64encode(access.entropy(_BYTES)).rstrip(b"=").decode()
+    value = b64url(access.entropy(_BYTES))
     row = new_row(room, mode, cbid, Kind.COOKIE, _lookup(room, value))
     return value if await access.database.write(sql.add, row) else ""
 

@@ -7,7 +7,6 @@ found without an identifier (`residentKey: required`), so that no list of them l
 from __future__ import annotations
 
 import asyncio
-from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
@@ -22,6 +21,7 @@ from countersign.mode import Mode
 from countersign.remembered import sql
 from countersign.remembered.model import PASSKEY_KEPT, Kind, KnownBy, NotKnown, RelyingParty
 from countersign.remembered.room import Remembered, new_row
+from countersign_evidence.disclosure import b64url
 
 T = TypeVar("T")
 
@@ -44,9 +44,9 @@ def registration_options(
     person on one device takes the place of the first.
     """
     return {
-        "challenge": _text(challenge),
+        "challenge": b64url(challenge),
         "rp": {"id": party.id, "name": party.id},
-        "user": {"id": _text(_handle(room, mode, cbid)), "name": name, "displayName": name},
+        "user": {"id": b64url(_handle(room, mode, cbid)), "name": name, "displayName": name},
         "pubKeyCredParams": [{"type": "public-key", "alg": alg} for alg in _ALGORITHMS],
         "authenticatorSelection": {
             "residentKey": "required",
@@ -61,7 +61,7 @@ def registration_options(
 def assertion_options(party: RelyingParty, challenge: bytes) -> dict[str, Any]:
     """The options of `navigator.credentials.get` (§5.5), with bytes as base64url."""
     return {
-        "challenge": _text(challenge),
+        "challenge": b64url(challenge),
         "rpId": party.id,
         "userVerification": "required",
         "timeout": TIMEOUT_MS,
@@ -220,13 +220,9 @@ def _credential_id(response: str) -> str | None:
 
 
 def _lookup(room: Remembered, credential_id: str | bytes) -> bytes:
-    text = credential_id if isinstance(credential_id, str) else _text(credential_id)
+    text = credential_id if isinstance(credential_id, str) else b64url(credential_id)
     return room.buyers.access.secret.blind_index("remembered", "passkey", text)
 
 
 def _handle(room: Remembered, mode: Mode, cbid: str) -> bytes:
     return room.buyers.access.secret.blind_index(f"remembered {mode.value}", "user_handle", cbid)
-
-
-def _text(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode()

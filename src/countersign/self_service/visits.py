@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -25,6 +24,7 @@ from countersign.remembered import sql
 from countersign.remembered.cookies import by_cookie
 from countersign.remembered.model import Kind, KnownBy
 from countersign.self_service.room import SelfService
+from countersign_evidence.disclosure import b64url
 
 SIGNED_IN: Final = timedelta(minutes=15)
 _FRESH: Final = timedelta(minutes=5)
@@ -75,7 +75,7 @@ class BuyerVisit:
     def renewed(self) -> BuyerVisit:
         """The same visit with another token: one that was there before signs no one in."""
         entropy = self.room.checkout.access.entropy(_VISIT_BYTES)
-        return replace(self, token=_new_token(entropy))
+        return replace(self, token=b64url(entropy))
 
     def says(self, what: str) -> str:
         """What the page is to say next, as only this service can ask it to in this browser."""
@@ -101,7 +101,7 @@ class BuyerVisit:
         )
 
     def _code(self, use: str) -> str:
-        return urlsafe_b64encode(self._made(use)).rstrip(b"=").decode()
+        return b64url(self._made(use))
 
     def _made(self, use: str) -> bytes:
         secret = self.room.checkout.access.secret
@@ -117,8 +117,8 @@ async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
         raise InvalidRequest("The query string is not well formed.") from None
     form = {name: values[0] for name, values in query.items()}
     token, *who = cookie(room.checkout, call, _COOKIE, Mode.LIVE).split(".")
-    if len(token) != len(_new_token(bytes(_VISIT_BYTES))) or not token.isascii():
-        token, who = _new_token(access.entropy(_VISIT_BYTES)), []
+    if len(token) != len(b64url(bytes(_VISIT_BYTES))) or not token.isascii():
+        token, who = b64url(access.entropy(_VISIT_BYTES)), []
     visit = BuyerVisit(
         room=room,
         call=call,
@@ -162,7 +162,3 @@ def _locale(call: Call, form: Mapping[str, str]) -> str:
         return wanted
     first = call.headers.get(b"accept-language", b"").decode("latin-1").strip()[:2].lower()
     return first if first in WORDS else LOCALES[0]
-
-
-def _new_token(entropy: bytes) -> str:
-    return urlsafe_b64encode(entropy).rstrip(b"=").decode()
