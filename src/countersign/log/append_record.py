@@ -52,7 +52,7 @@ class Recorder:
         """A fact of the deployment itself; nothing in it is personal."""
         time_ns = self._clock.time_ns()
         record_id = timed_id(FACT, time_ns, self._entropy(_ID_ENTROPY))
-        return _made(type_, record_id, mode, time_ns, members, self._entropy)[0]
+        return _made(type_, record_id, mode, time_ns, members, entropy=self._entropy)[0]
 
     async def of_account(self, type_: RecordType, **fact: Unpack[Fact]) -> NewRecord:
         """A fact of an account, of now; see `account_fact`."""
@@ -74,7 +74,8 @@ def account_fact(
         fact.get("personal", ()),
     )
     members = {**fact["members"], "account": account_id}
-    made, disclosures = _made(type_, record_id, fact["mode"], time_ns, members, entropy, personal)
+    what = (type_, record_id, fact["mode"], time_ns, members)
+    made, disclosures = _made(*what, entropy=entropy, personal=personal)
     if not personal:
         return replace(made, account_id=account_id)
     hidden = seal_disclosures(
@@ -88,12 +89,13 @@ def account_fact(
     return replace(made, account_id=account_id, disclosures=hidden)
 
 
-def _made(  # noqa: PLR0917 - what its callers have
+def _made(
     type_: RecordType,
     record_id: str,
     mode: Mode,
     time_ns: int,
     members: Mapping[str, Json],
+    *,
     entropy: Entropy,
     personal: Sequence[tuple[str, object]] = (),
 ) -> tuple[NewRecord, Sequence[str]]:

@@ -85,7 +85,7 @@ def _describe(
     if account is not None:
         members |= {"account": account.id, "name": account.name}
     changed = [n for n, text in asdict(stated).items() if text != getattr(earlier, n)]
-    return _record(connection, room, scope, type_, members, changed)
+    return _record(connection, room, scope, type_, members, changed=changed)
 
 
 def _state(connection: Connection, room: LogRoom, account: Account, statement: str) -> Described:
@@ -96,7 +96,7 @@ def _state(connection: Connection, room: LogRoom, account: Account, statement: s
         "version": 1 if before is None else before.number + 1,
         "statement": statement,
     }
-    return _record(connection, room, account.id, type_, members, ["statement"])
+    return _record(connection, room, account.id, type_, members, changed=["statement"])
 
 
 _AUDITED: Final = {
@@ -106,12 +106,13 @@ _AUDITED: Final = {
 }
 
 
-def _record(  # noqa: PLR0917 - what the acts have found out
+def _record(
     connection: Connection,
     room: LogRoom,
     scope: str,
     type_: PartyType,
     members: dict[str, Json],
+    *,
     changed: list[str],
 ) -> Described:
     """Write the record of each mode, which follows the one before it, and the audit entry."""
