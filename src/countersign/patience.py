@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Coroutine
 from contextvars import ContextVar, copy_context
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
+
 from countersign.errors import StorageUnavailable
 
 T = TypeVar("T")
@@ -20,26 +22,14 @@ RETRY_SECONDS: Final = 2
 """What a caller is asked to wait before its next attempt."""
 
 
-class TimeLeft:
+class TimeLeft(Struct, eq=False):
     """What is left of a wait; each call on the database takes off how long it took."""
 
-    __slots__ = ("left",)
-
-    def __init__(self, seconds: float) -> None:
-        self.left = seconds
+    left: float
 
 
-_current: ContextVar[TimeLeft | None] = ContextVar("patience", default=None)
-
-
-def begin_waiting(seconds: float) -> None:
-    """From now on all calls of this task wait so many seconds in sum."""
-    _current.set(TimeLeft(seconds))
-
-
-def current_patience() -> TimeLeft | None:
-    """What is left of this task's wait; None: no request is being answered."""
-    return _current.get()
+PATIENCE: Final[ContextVar[TimeLeft | None]] = ContextVar("patience", default=None)
+"""What is left for all calls of this task; None: no request is being answered."""
 
 
 async def patiently(shared: Awaitable[T]) -> T:
@@ -47,7 +37,7 @@ async def patiently(shared: Awaitable[T]) -> T:
 
     Raises StorageUnavailable when the request has waited for too long.
     """
-    patience = _current.get()
+    patience = PATIENCE.get()
     if patience is None:
         return await shared
     began = time.monotonic()
@@ -66,7 +56,7 @@ async def patiently(shared: Awaitable[T]) -> T:
 def detached(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     """Begin what is not for this request alone: it does not use up this request's patience."""
     context = copy_context()
-    context.run(_current.set, None)
+    context.run(PATIENCE.set, None)
     return asyncio.create_task(work, context=context)
 
 

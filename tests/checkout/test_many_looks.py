@@ -50,7 +50,7 @@ class Writes:
         self._lock = threading.Lock()
         original = store._write_change
 
-        def counted(*args: Any) -> bool:  # noqa: ANN401 - as what it wraps
+        def counted(*args: Any) -> Session | None:  # noqa: ANN401 - as what it wraps
             done = original(*args)
             with self._lock:
                 self.tried += 1
@@ -153,7 +153,7 @@ def test_a_look_is_noted_although_something_else_changed_the_session(
     path, page, _ = entered(own_shop)
     original, lost = store._write_change, [True]
 
-    def lose_first(*args: Any) -> bool:  # noqa: ANN401 - as what it wraps
+    def lose_first(*args: Any) -> Session | None:  # noqa: ANN401 - as what it wraps
         """Something comes between, as at another server."""
         if lost.pop() if lost else False:
             args[0].exec_driver_sql("UPDATE checkout_sessions SET revision = revision + 1")

@@ -24,7 +24,7 @@ from countersign.errors import (
     OutcomeUnknown,
     StorageUnavailable,
 )
-from countersign.patience import begin_waiting
+from countersign.patience import PATIENCE, TimeLeft
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.support import postgres
@@ -337,7 +337,7 @@ def test_a_request_waits_so_long_in_sum(embedded_url: URL, run: Run, disk: Disk)
     """Each call takes its time off what is left for the next one."""
 
     async def request(database: Database) -> float:
-        begin_waiting(SECONDS)
+        PATIENCE.set(TimeLeft(SECONDS))
         loop = asyncio.get_running_loop()
         began = loop.time()
         with disk.frozen():

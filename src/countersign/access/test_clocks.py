@@ -97,7 +97,14 @@ class TestClocks:
         """The clock of an account; its live mode goes by real time."""
         if mode is Mode.LIVE:
             return REAL_TIME
-        return (await self._state.get()).clock(account_id)
+        return (await self._state.get()).clocks.get(account_id, REAL_TIME)
+
+    async def now(self, account_id: str, mode: Mode) -> datetime:
+        """The present, by the test clock of an account where the mode has one."""
+        now = from_ns(self._clock.time_ns())
+        if mode is Mode.LIVE:
+            return now
+        return now + (await self._state.get()).clocks.get(account_id, REAL_TIME).ahead
 
     async def shown(self, principal: Principal) -> datetime | None:
         """What the test clock of the caller's account shows now; None: it goes by real time."""

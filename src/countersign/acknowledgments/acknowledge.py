@@ -97,7 +97,7 @@ async def acknowledge(
     `entry` makes what is kept of the response for a repeated request.
     """
     order = await _order(room, who, notice, submission, clock=clock, entry=entry)
-    return await room.log.database.write_batched(write_together, order, _make)
+    return await room.log.access.database.write_batched(write_together, order, _make)
 
 
 async def prepare_hosted(
@@ -151,7 +151,7 @@ async def _order(
     if shown is not None and shown != content.version:
         raise NoticeVersionMismatch(f"The version in force is {content.version}, not {shown}.")
     check_initials(submission.initials_per_line, len(content.bullets))
-    time_ns, vault = room.log.clock.time_ns(), room.log.vault.vault
+    time_ns, vault = room.log.access.clock.time_ns(), room.log.vault.vault
     key = await vault.data_key(who.account_id, time_ns)
     return _Order(
         room=room,

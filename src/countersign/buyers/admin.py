@@ -40,7 +40,6 @@ from countersign.db.tables import (
 )
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.identity.model import FactSource, Finding
-from countersign.instant import from_ns
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -69,8 +68,8 @@ async def show(room: Buyers, cbid: str) -> tuple[Buyer, BuyerStatus]:
         if await _was_erased(room, cbid):
             raise UnknownSubject(f"The buyer {cbid} was erased completely.")
         raise _unknown(cbid)
-    clock = await room.access.test_clocks.of(buyer.account_id, buyer.mode)
-    return buyer, status_at(buyer, clock.at(from_ns(room.access.clock.time_ns())))
+    now = await room.access.test_clocks.now(buyer.account_id, buyer.mode)
+    return buyer, status_at(buyer, now)
 
 
 async def revoke(room: Buyers, cbid: str, reason: str) -> Buyer:

@@ -34,7 +34,7 @@ from countersign.http.body import parse_body
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.ids import BUYER, SANDBOX_BUYER, is_id
-from countersign.instant import from_ns, to_the_second
+from countersign.instant import to_the_second
 from countersign.mode import Mode
 
 
@@ -99,8 +99,7 @@ async def buyer_status(room: Buyers, principal: Principal, cbid: str) -> BuyerSt
     if known is None:
         raise NotFound("The buyer identifier was not found.")
     buyer, rules = known
-    clock = await room.access.test_clocks.of(account_id, mode)
-    now = clock.at(from_ns(room.access.clock.time_ns()))
+    now = await room.access.test_clocks.now(account_id, mode)
     floor = room.providers.floor
     return status_view(buyer, account_id, rules.at_least(floor) if rules else floor, now)
 

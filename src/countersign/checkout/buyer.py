@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from sqlalchemy import Connection
+
 from countersign.acknowledgments.acknowledge import check_initials, prepare_hosted, write_hosted
 from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import Submission
@@ -23,8 +25,9 @@ from countersign.checkout.model import (
     require_open,
 )
 from countersign.checkout.room import Checkout
-from countersign.checkout.sessions import cleared, principal_of
+from countersign.checkout.sessions import cleared, order_of, principal_of, with_decision
 from countersign.checkout.words import WORDS
+from countersign.clearances.clear import PreparedOrder
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.instant import rfc3339_ms
 from countersign.notices.model import NoticeEdition
@@ -142,10 +145,10 @@ async def review(room: Checkout, session: Session, locale: str) -> Session:
 async def accept(
     room: Checkout, session: Session, origin: Origin, page_origin: str | None = None
 ) -> Session:
-    """Acknowledge with the initials that the session has, and end it: in one transaction.
+    """Acknowledge with the initials that the session has, end it, and decide about the order.
 
-    `origin` is that of the buyer's own connection, `page_origin` what the request names as the page
-    around the component. Where the facts suffice, the order is decided afterwards.
+    All of it is one transaction. `origin` is that of the buyer's own connection, `page_origin` what
+    the request names as the page around the component.
 
     Raises:
         CheckoutSessionClosed: it has ended, or has no initials, or others than it was given with;
@@ -184,10 +187,20 @@ async def accept(
             receipt = made.receipt.receipt
             return model.acknowledged(before, at, made.record.id, receipt) if same else before
 
-        write = partial(write_hosted, made=made)
+        order = await order_of(room, acknowledged(session, now))
+        write = partial(_write_accepted, made, order)
         session = await store.change(room, session, acknowledged, write)
         if session.ack_id is not None:
+            # Decided by now, but where the order was refused, or the notices had to be read again.
             return await cleared(room, session)
+
+
+def _write_accepted(
+    made: Made, order: PreparedOrder | None, connection: Connection, session: Session
+) -> Session:
+    """Write the acknowledgment, and the decision about the order if the facts suffice for one."""
+    write_hosted(connection, made)
+    return session if order is None else with_decision(order, connection, session)
 
 
 async def repeated(room: Checkout, session: Session, initials: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from hmac import compare_digest
 from typing import Final
 
 from msgspec.structs import replace as with_members
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from countersign.buyers import started
 from countersign.buyers.model import BuyerStatus
@@ -365,8 +365,13 @@ async def remembered(
         binding=binding,
         attempt=0,
     )
+
+    def written(connection: Connection, passed: Session) -> Session:
+        informing.write(connection)
+        return passed
+
     identified = partial(checks.identified, check=check)
-    passed = await store.change(room, session, identified, informing.write)
+    passed = await store.change(room, session, identified, written)
     room.remembered.passes[binding.value] += 1
     return passed
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from msgspec import UNSET
+from sqlalchemy import Connection
 
 from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import (
@@ -32,7 +36,7 @@ from countersign.checkout.model import (
 )
 from countersign.checkout.room import Checkout
 from countersign.checkout.schemas import CheckoutSession, CheckoutSessionRequest
-from countersign.clearances.clear import clear_order
+from countersign.clearances.clear import Cleared, PreparedOrder, clear_together, prepare_order
 from countersign.clearances.schemas import ClearanceRequest
 from countersign.errors import (
     InvalidClientToken,
@@ -159,8 +163,7 @@ async def _new(
 async def get_session(room: Checkout, who: Principal, session_id: str) -> Session:
     """A session of this account and mode.
 
-    A completed one that still lacks its clearance gets it now: a server may have stopped between
-    the two.
+    A completed one that still lacks its clearance gets it now: its order was refused before.
 
     Raises:
         NotFound: there is none.
@@ -214,11 +217,11 @@ async def session_of_token(room: Checkout, token: bytes) -> Session:
     raise InvalidClientToken
 
 
-async def cleared(room: Checkout, session: Session) -> Session:
-    """Have the order decided where the facts suffice; the session itself stays as it ended."""
-    if not session.may_clear:
-        return session
+async def order_of(room: Checkout, session: Session) -> PreparedOrder | None:
+    """The order of a session, to be decided in a transaction; None: the facts do not suffice."""
     content = session.asked
+    if not session.may_clear:
+        return None
     # `may_clear` says that none of the three is missing.
     order = ClearanceRequest(
         ack_id=session.ack_id or "",
@@ -227,20 +230,39 @@ async def cleared(room: Checkout, session: Session) -> Session:
         session_id=content.session_id,
         product_class=content.product_class,
     )
-    try:
-        done = (await clear_order(room.clearances, principal_of(session), order)).decision
-    except Refusal:
-        # Whatever is wrong with the order, the session is completed. It is asked at the next look:
-        # a buyer for whom too many ZIP codes were tried has new ones tomorrow.
+    with suppress(Refusal):  # whatever is wrong with the order, the session is completed
+        return await prepare_order(room.clearances, principal_of(session), order)
+    return None
+
+
+def with_decision(order: PreparedOrder, connection: Connection, session: Session) -> Session:
+    """Decide an order in the transaction of a session's change; its session as it is then.
+
+    It stays without a decision where the order is refused, or the notices have to be read again.
+    """
+    [done] = clear_together(connection, [order])
+    if not isinstance(done, Cleared):
         return session
+    decision = done.decision
+    reasons = [str(reason) for reason in decision.reasons]
+    return decided(session, decision.clearance_id, cleared=decision.cleared, reasons=reasons)
 
-    def with_decision(before: Session, _: datetime) -> Session:
-        if not before.may_clear:
-            return before
-        reasons = [str(reason) for reason in done.reasons]
-        return decided(before, done.clearance_id, cleared=done.cleared, reasons=reasons)
 
-    return await store.change(room, session, with_decision)
+async def cleared(room: Checkout, session: Session) -> Session:
+    """Have the order decided that was not when the session ended; otherwise it stays as it is.
+
+    It is asked at each look: a buyer for whom too many ZIP codes were tried has new ones tomorrow.
+    """
+    order = await order_of(room, session) if session.may_clear else None
+    if order is None:
+        return session
+    # A look into the notices that is as old as this session might refuse it a decision again.
+    fresh = order._replace(notices=await room.clearances.registry.notices(fresh=True), fresh=True)
+
+    def decide(before: Session, _: datetime) -> Session:
+        return replace(before) if before.may_clear else before
+
+    return await store.change(room, session, decide, partial(with_decision, fresh))
 
 
 def principal_of(session: Session) -> Principal:

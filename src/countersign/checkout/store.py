@@ -17,7 +17,12 @@ import msgspec
 import structlog
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, select, update
 
-from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.access.idempotency import (
+    IdempotencyEntry,
+    Remember,
+    keep_answer,
+    keep_answers,
+)
 from countersign.access.secrets import INDEX_BYTES
 from countersign.checkout.model import Content, Session, Status
 from countersign.checkout.room import Checkout
@@ -35,8 +40,8 @@ from countersign_evidence.record import CBID_FIELD
 
 _log: Final = structlog.get_logger("countersign.checkout")
 
-Also: TypeAlias = Callable[[Connection], object]
-"""What is written in the transaction of a change."""
+Also: TypeAlias = Callable[[Connection, Session], Session]
+"""Writes more in the transaction of a change; returns the session as it is with that."""
 
 _c: Final = checkout_sessions.c
 _SELECT: Final = select(checkout_sessions, shred_keys.c.key.label("shred_key")).outerjoin(
@@ -171,63 +176,34 @@ async def change(
     transition: Callable[[Session, datetime], Session],
     also: Also | None = None,
     *,
-    remember: Callable[[Session], IdempotencyEntry] | None = None,
+    remember: Remember[Session] = None,
 ) -> Session:
     """Change a session from the state that it is in; durable when this returns.
 
     `transition` refuses by raising, and changes nothing by returning what it was given. `also` and
-    the event of an end are written in the same transaction.
+    the event of an end are written in the same transaction. Where the session comes out of `also`
+    as it was before all of this, nothing is written of it.
 
     Raises:
         Overloaded: too many others change it at the same time, here or at other servers.
     """
-    if transition(session, await clock_of(room, session)) is session:
-        return session
-    async with room.changes.turn(session.id) as waited:
-        if waited:
-            session = await _again(room, session)
-        for _ in range(_ROUNDS_MAX):
-            changed = await _changed(room, session, transition, also, remember)
-            if changed is not None:
-                return changed
-            session = await _again(room, session)
-    raise Overloaded
-
-
-async def _changed(
-    room: Checkout,
-    session: Session,
-    transition: Callable[[Session, datetime], Session],
-    also: Also | None,
-    remember: Callable[[Session], IdempotencyEntry] | None,
-) -> Session | None:
-    """The session as it is after the change; None if it was changed since it was read."""
     changed = transition(session, await clock_of(room, session))
     if changed is session:
         return session
-    time_ns = room.access.clock.time_ns()
-    content = shred_key = None
-    if changed.content is not None and session.shred_key is not None:
-        shred_key = session.shred_key
-        key = await room.vault.data_key(session.account_id, time_ns)
-        content = seal(key, changed, shred_key, room.access.entropy(NONCE_BYTES))
-    values = {
-        "revision": session.revision + 1,
-        "status": changed.status,
-        "expires_at": changed.expires_at,
-        "expiry_due_at": changed.expires_at if changed.status is Status.OPEN else None,
-        "ended_at": changed.ended_at,
-        "ack_id": changed.ack_id,
-        "clearance_id": changed.clearance_id,
-        "check_revision": changed.check_revision,
-        "content": content,
-        "cbid_index": cbid_index(room, changed),
-    }
-    at = from_ns(time_ns)
-    kept = None if remember is None else remember(changed)
-    if await room.access.database.write(_write_change, session, changed, values, at, also, kept):
-        return replace(changed, revision=session.revision + 1)
-    return None
+    async with room.changes.turn(session.id) as waited:
+        for number in range(_ROUNDS_MAX):
+            if waited or number:
+                session = await _again(room, session)
+                changed = transition(session, await clock_of(room, session))
+            if changed is session:
+                return session
+            time_ns = room.access.clock.time_ns()
+            key = await room.vault.data_key(session.account_id, time_ns)
+            change_ = _Change(room, session, changed, key, from_ns(time_ns), also, remember)
+            written = await room.access.database.write(_write_change, change_)
+            if written is not None:
+                return written
+    raise Overloaded
 
 
 async def _again(room: Checkout, session: Session) -> Session:
@@ -255,19 +231,47 @@ def _count_consent(connection: Connection, before: Session) -> bool:
     return connection.execute(same.values(consents=before.consents + 1)).rowcount == 1
 
 
-def _write_change(  # noqa: PLR0917 - see `Database.write`
-    connection: Connection,
-    before: Session,
-    after: Session,
-    values: Mapping[str, object],
-    at: datetime,
-    also: Also | None,
-    kept: IdempotencyEntry | None,
-) -> bool:
-    """Write it if nothing has changed since it was read."""
+class _Change(NamedTuple):
+    """A change that is decided, on its way into a transaction."""
+
+    room: Checkout
+    before: Session
+    after: Session
+    key: DataKey
+    at: datetime
+    also: Also | None
+    remember: Remember[Session]
+
+
+def _write_change(connection: Connection, change_: _Change) -> Session | None:
+    """Write it, and give the session as it is then; None if it has changed since it was read."""
+    room, before, after, _, at, also, remember = change_
     same = update(checkout_sessions).where(_c.id == before.id, _c.revision == before.revision)
+    if also is not None:
+        # What is written with it belongs to this state alone, which no one may change meanwhile.
+        if connection.execute(same.values(revision=before.revision)).rowcount != 1:
+            return None
+        after = also(connection, after)
+        if after == before:
+            return before
+    after = replace(after, revision=before.revision + 1)
+    content = None
+    if after.content is not None and before.shred_key is not None:
+        content = seal(change_.key, after, before.shred_key, room.access.entropy(NONCE_BYTES))
+    values = {
+        "revision": after.revision,
+        "status": after.status,
+        "expires_at": after.expires_at,
+        "expiry_due_at": after.expires_at if after.status is Status.OPEN else None,
+        "ended_at": after.ended_at,
+        "ack_id": after.ack_id,
+        "clearance_id": after.clearance_id,
+        "check_revision": after.check_revision,
+        "content": content,
+        "cbid_index": cbid_index(room, after),
+    }
     if connection.execute(same.values(values)).rowcount != 1:
-        return False
+        return None
     event = _EVENTS.get(after.status)
     if after.status is not before.status and event is not None:
         write_events(connection, [NewEvent(after.account_id, after.mode, event, after.id, at)])
@@ -276,10 +280,8 @@ def _write_change(  # noqa: PLR0917 - see `Database.write`
         type_ = EventType.CHECKOUT_SESSION_BLOCKED
         blocked = NewEvent(after.account_id, after.mode, type_, after.id, at, reasons=stopped)
         write_events(connection, [blocked])
-    if also is not None:
-        also(connection)
-    keep_answers(connection, [] if kept is None else [kept])
-    return True
+    keep_answer(connection, remember, after)
+    return after
 
 
 def _stopped(session: Session) -> tuple[Reason, ...]:
@@ -308,8 +310,7 @@ def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
 
 async def clock_of(room: Checkout, session: Session) -> datetime:
     """Now, by the test clock where the session is of a sandbox."""
-    clock = await room.access.test_clocks.of(session.account_id, session.mode)
-    return clock.at(from_ns(room.access.clock.time_ns()))
+    return await room.access.test_clocks.now(session.account_id, session.mode)
 
 
 def cbid_index(room: Checkout, session: Session) -> bytes | None:

@@ -72,7 +72,7 @@ class Cleared(NamedTuple):
     """See `ClearanceResult`."""
 
 
-class _Item(NamedTuple):
+class PreparedOrder(NamedTuple):
     """An order on its way into a transaction, and what it is decided with."""
 
     room: Clearances
@@ -97,6 +97,26 @@ async def clear_order(
 
     The same order gets the same clearance while that is valid and all conditions still hold.
     `input_required`: decide as if the buyer were in `requires_input`.
+    """
+    item = await prepare_order(room, who, order, entry, input_required=input_required)
+    while (cleared := await room.access.database.write_batched(clear_together, item)) is None:
+        # What speaks against the notice counts only after a fresh look, which leaves nothing open.
+        item = item._replace(notices=await room.registry.notices(fresh=True), fresh=True)
+    return cleared
+
+
+async def prepare_order(
+    room: Clearances,
+    who: Principal,
+    order: ClearanceRequest,
+    entry: Remember[bytes] = None,
+    *,
+    input_required: bool = False,
+) -> PreparedOrder:
+    """All that `clear_together` needs; it may be called in the transaction of another act.
+
+    Raises:
+        InvalidRequest: no notice is about such a class of products.
     """
     access, vault, class_ = room.access, room.log.vault.vault, order.product_class
     notices, fresh = await room.registry.notices(), False
@@ -128,15 +148,11 @@ async def clear_order(
         entropy=entropy[_ID_ENTROPY:],
     )
     signers = await room.keys.signers(who.mode)
-    item = _Item(room, new, signers, notices, fresh, input_required, entry)
-    while (cleared := await access.database.write_batched(_clear, item)) is None:
-        # What speaks against the notice counts only after a fresh look, which leaves nothing open.
-        item = item._replace(notices=await room.registry.notices(fresh=True), fresh=True)
-    return cleared
+    return PreparedOrder(room, new, signers, notices, fresh, input_required, entry)
 
 
-def _clear(
-    connection: Connection, items: Sequence[_Item]
+def clear_together(
+    connection: Connection, items: Sequence[PreparedOrder]
 ) -> Sequence[Cleared | CountersignError | None]:
     """Decide these orders one after the other, and write the decisions together.
 
@@ -145,7 +161,7 @@ def _clear(
     room = items[0].room
     facts = BatchFacts(connection, room.access.secret, [item.new for item in items])
     outcomes: list[Cleared | CountersignError | None] = [None] * len(items)
-    decided: list[tuple[int, _Item, ClearanceResult]] = []
+    decided: list[tuple[int, PreparedOrder, ClearanceResult]] = []
     for place, item in enumerate(items):
         result = _decide(item, facts.of(item.new))
         if result is None:
@@ -187,7 +203,7 @@ def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
     )
 
 
-def _decide(item: _Item, facts: OrderFacts) -> ClearanceResult | None:
+def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
     new, case = item.new, _input(item, facts)
     if not item.fresh and facts.acknowledgment is not None and not case.notice_in_force:
         return None
@@ -214,7 +230,7 @@ def _decide(item: _Item, facts: OrderFacts) -> ClearanceResult | None:
     )
 
 
-def _input(item: _Item, facts: OrderFacts) -> ClearanceInput:
+def _input(item: PreparedOrder, facts: OrderFacts) -> ClearanceInput:
     new, floor, acknowledgment = item.new, item.room.floor, facts.acknowledgment
     rules = facts.buyer_rules.at_least(floor) if facts.buyer_rules else floor
     view = None
@@ -242,7 +258,7 @@ def _input(item: _Item, facts: OrderFacts) -> ClearanceInput:
     )
 
 
-def _cbid_indexes(item: _Item, facts: OrderFacts) -> frozenset[bytes]:
+def _cbid_indexes(item: PreparedOrder, facts: OrderFacts) -> frozenset[bytes]:
     """A buyer that was found to be a known one has several identifiers."""
     new, buyer, use = item.new, facts.buyer, facts.use
     indexes = {new.cbid_index}
@@ -255,7 +271,7 @@ def _cbid_indexes(item: _Item, facts: OrderFacts) -> frozenset[bytes]:
     return frozenset(indexes)
 
 
-def _zip_proved(item: _Item, facts: OrderFacts, rules: VerificationRules) -> bool | None:
+def _zip_proved(item: PreparedOrder, facts: OrderFacts, rules: VerificationRules) -> bool | None:
     buyer, new = facts.buyer, item.new
     if buyer is None or (buyer.simulated and buyer.account_id != new.account_id):
         return None
@@ -269,7 +285,7 @@ def _zip_proved(item: _Item, facts: OrderFacts, rules: VerificationRules) -> boo
     return proves_zip(secret, new.account_id, buyer.cbid, proof, rules, zip_)
 
 
-def _cleared(item: _Item, result: ClearanceResult) -> Cleared:
+def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
     """The response to an order: its new clearance, or the earlier one again."""
     new, order, granted, token = item.new, item.new.order, result.granted, None
     if granted is not None:

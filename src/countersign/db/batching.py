@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import structlog
+from msgspec import Struct, field
 from sqlalchemy import Connection
 
 from countersign.db.engine import is_damage
@@ -27,7 +28,7 @@ from countersign.errors import (
     Retryable,
     StorageUnavailable,
 )
-from countersign.patience import RETRY_SECONDS, TimeLeft, current_patience
+from countersign.patience import PATIENCE, RETRY_SECONDS, TimeLeft
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,24 +61,18 @@ class GivenUp(CountersignError):
     """The callers of a batch have another answer: nothing of it may be committed."""
 
 
-class Running:
+class Running(Struct, eq=False):
     """A batch that is being worked on."""
 
-    __slots__ = ("_gate", "_is_ending", "calls", "is_abandoned", "is_given_up", "is_said", "since")
-
-    def __init__(self, calls: Sequence[QueuedCall]) -> None:
-        self.calls = calls
-        self.since = time.monotonic()
-        self.is_abandoned = False
-        """Whether no one waits for its end any more."""
-        self.is_said = False
-        self.is_given_up = self._is_ending = False
-        self._gate = threading.Lock()
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether a commit was begun, so that its effect is not known before the end."""
-        return self._is_ending
+    calls: Sequence[QueuedCall]
+    since: float = field(default_factory=time.monotonic)
+    is_abandoned: bool = False
+    """Whether no one waits for its end any more."""
+    is_said: bool = False
+    is_given_up: bool = False
+    is_ending: bool = False
+    """Whether a commit was begun, so that its effect is not known before the end."""
+    _gate: threading.Lock = field(default_factory=threading.Lock)
 
     def end(self) -> None:
         """Call this before a commit is begun.
@@ -87,12 +82,12 @@ class Running:
         with self._gate:
             if self.is_given_up:
                 raise GivenUp
-            self._is_ending = True
+            self.is_ending = True
 
     def give_up(self) -> bool:
         """Let nothing of it be committed any more; False if that has begun."""
         with self._gate:
-            self.is_given_up = self.is_given_up or not self._is_ending
+            self.is_given_up = self.is_given_up or not self.is_ending
             return self.is_given_up
 
 
@@ -166,7 +161,7 @@ class Batcher(ABC):
         if self._stuck:
             raise StorageUnavailable(retry_after=RETRY_SECONDS)
         future: asyncio.Future[R] = loop.create_future()
-        patience = current_patience() or TimeLeft(self._background)
+        patience = PATIENCE.get() or TimeLeft(self._background)
         call: QueuedCall = (act, item, future, time.monotonic(), patience)
         if not self._looking:
             self._look_later(loop)
@@ -266,9 +261,6 @@ class Batcher(ABC):
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)
-        self._note(failure)
-
-    def _note(self, failure: CountersignError | None) -> None:
         self.failure = failure
         if isinstance(failure, StorageUnavailable) and is_damage(failure):
             self.damage = failure

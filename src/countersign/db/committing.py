@@ -72,7 +72,8 @@ class CommitBatcher(Batcher):
             self._next()
 
     def _next(self) -> None:
-        self._make_all()
+        if self._unmade:
+            self._make_all()
         loop = self._loop
         assert loop is not None  # noqa: S101 - calls come after start()
         if not self._queue:
@@ -87,7 +88,8 @@ class CommitBatcher(Batcher):
         """Do what waits, or wait for a turn; `since` is when that began."""
         loop = self._loop
         assert loop is not None  # noqa: S101 - calls come after start()
-        self._make_all()  # also what came while it waited
+        if self._unmade:  # what came while it waited
+            self._make_all()
         running = self._take()
         batch = running.calls
         if not batch:  # they have all been answered

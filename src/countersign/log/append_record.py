@@ -137,7 +137,10 @@ def seal_disclosures(
             shred_key=entropy[:SHRED_KEY_BYTES],
             nonce=entropy[SHRED_KEY_BYTES:],
             plaintext=_encode(disclosures),
-            **_place(account_id, record_id),
+            table="disclosures",
+            column="payload",
+            account=account_id,
+            row_id=record_id,
         ),
         shred_key=entropy[:SHRED_KEY_BYTES],
         session_index=session_index,
@@ -149,9 +152,5 @@ async def open_disclosures(
     vault: Vault, account_id: str, record_id: str, payload: bytes, shred_key: bytes
 ) -> tuple[str, ...]:
     """The encoded disclosures that were sealed with `seal_disclosures`."""
-    place = _place(account_id, record_id)
+    place = Place(table="disclosures", column="payload", account=account_id, row_id=record_id)
     return _decode(await vault.open(payload, shred_key=shred_key, **place))
-
-
-def _place(account_id: str, record_id: str) -> Place:
-    return Place(table="disclosures", column="payload", account=account_id, row_id=record_id)

@@ -37,7 +37,7 @@ from countersign.http.route import Route, Router
 from countersign.ids import ALPHABET, LENGTH
 from countersign.loops import without_values
 from countersign.mode import Mode
-from countersign.patience import PATIENCE_SECONDS, begin_waiting
+from countersign.patience import PATIENCE, PATIENCE_SECONDS, TimeLeft
 from countersign.seldom import Seldom
 from countersign.server.extension import Around
 from countersign.server.limits import Arrivals, Held, RateLimiter, Visits
@@ -130,7 +130,7 @@ class App:
     async def handle(self, call: Call, incoming: Incoming) -> Reply:
         """The complete response to a request, whatever happens."""
         request_id = next(self._request_ids)
-        begin_waiting(self._patience_seconds)
+        PATIENCE.set(TimeLeft(self._patience_seconds))
         operation = ""
         try:
             route, call.parameter = self._router.match(call.method, call.path)
@@ -169,7 +169,8 @@ class App:
                 wait, call.also = self._limiter.admit(call.principal.key_id)
                 if wait:
                     raise RateLimited(retry_after=wait)
-        if route.scope is not None or route.client_token or route.query is not None:
+        takes_none = call.query_string and (route.scope is not None or route.client_token)
+        if takes_none or route.query is not None:
             call.query = read_query(call.query_string, route.query)
         if route.scope is None:
             return await self._admit_stranger(call, incoming, route)

@@ -67,16 +67,11 @@ class RateLimiter:
         """
         now = self._clock.monotonic()
         ahead = self._arrivals.add(key_id, now, self._interval, self._most) - now
-        if ahead > self._most:
-            wait = max(1, math.ceil(ahead - self._most))
-            return wait, (self._policy, self._state(0, wait))
+        wait = max(1, math.ceil(ahead - self._most)) if ahead > self._most else 0
         # As many as would be let through now.
-        left = int((self._most - ahead) / self._interval)
-        return 0, (self._policy, self._state(left, math.ceil(ahead - self._slack)))
-
-    @staticmethod
-    def _state(left: int, seconds: int) -> Header:
-        return b"ratelimit", f'"default";r={left};t={seconds}'.encode()
+        left = 0 if wait else int((self._most - ahead) / self._interval)
+        state = f'"default";r={left};t={wait or math.ceil(ahead - self._slack)}'
+        return wait, (self._policy, (b"ratelimit", state.encode()))
 
 
 class Visits:

@@ -38,6 +38,7 @@ _HEADER: Final = len(_FORMAT) + _ID_BYTES
 _NONCE_END: Final = _HEADER + NONCE_BYTES
 _CACHED_MAX: Final = 4096
 _NS_PER_DAY: Final = 86_400 * 10**9
+_CONTEXT: Final = "v1|{table}|{column}|{account}|{row_id}|{key}"
 
 
 class Place(TypedDict):
@@ -67,25 +68,21 @@ class DataKey:
 
         `shred_key` is the row's own 32 random bytes, `nonce` 12; it opens at its place alone.
         """
-        sealed = self._row_key(shred_key).encrypt(nonce, plaintext, self._context(**place))
-        return _FORMAT + self.id + nonce + sealed
+        # HKDF-Expand, one block (RFC 5869 §2.3). The data key is uniformly random, so extracting
+        # from it first is not needed (§3.3).
+        row_key = AESGCM(self._derive(shred_key + b"\x01"))
+        context = _CONTEXT.format(**place, key=self._name).encode()
+        return _FORMAT + self.id + nonce + row_key.encrypt(nonce, plaintext, context)
 
     def open(self, ciphertext: bytes, *, shred_key: bytes, **place: Unpack[Place]) -> bytes:
         """Decrypt what `seal` gave; DamagedValue if not with this key for this place."""
         nonce, sealed = ciphertext[_HEADER:_NONCE_END], ciphertext[_NONCE_END:]
         try:
-            return self._row_key(shred_key).decrypt(nonce, sealed, self._context(**place))
+            row_key = AESGCM(self._derive(shred_key + b"\x01"))
+            return row_key.decrypt(nonce, sealed, _CONTEXT.format(**place, key=self._name).encode())
         except (InvalidTag, ValueError) as error:
             column = f"{place['table']}.{place['column']}"
             raise DamagedValue(f"A value of {column} cannot be decrypted with its key.") from error
-
-    def _row_key(self, shred_key: bytes) -> AESGCM:
-        # HKDF-Expand, one block (RFC 5869 §2.3). The data key is uniformly random, so extracting
-        # from it first is not needed (§3.3).
-        return AESGCM(self._derive(shred_key + b"\x01"))
-
-    def _context(self, table: str, column: str, account: str, row_id: str) -> bytes:
-        return f"v1|{table}|{column}|{account}|{row_id}|{self._name}".encode()
 
 
 class Vault:

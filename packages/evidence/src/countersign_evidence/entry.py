@@ -20,7 +20,7 @@ def log_entry(origin: str, record_digest: bytes) -> bytes:
 
 def entries_of(origin: str, record_digests: Iterable[bytes]) -> list[bytes]:
     """The entries of many records."""
-    start = f"{entry_host(origin)}/entry/v1\n".encode()
+    start = f"{origin.partition('/')[0]}/entry/v1\n".encode()
     return [start + b2a_base64(digest) for digest in record_digests]
 
 

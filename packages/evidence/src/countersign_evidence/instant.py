@@ -18,17 +18,17 @@ def from_ns(time_ns: int) -> datetime:
 
 def rfc3339(instant: datetime) -> str:
     """`2026-11-20T21:31:00Z`: the form of every time in the API (cut to the second)."""
-    return _in_utc(instant).isoformat(timespec="seconds")[:-6] + "Z"
+    utc = instant if instant.tzinfo is UTC else _in_utc(instant)
+    return utc.isoformat(timespec="seconds")[:-6] + "Z"
 
 
 def rfc3339_ms(instant: datetime) -> str:
     """`2026-11-20T21:31:00.123Z`: the form of a time in a record."""
-    return _in_utc(instant).isoformat(timespec="milliseconds")[:-6] + "Z"
+    utc = instant if instant.tzinfo is UTC else _in_utc(instant)
+    return utc.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def _in_utc(instant: datetime) -> datetime:
-    if instant.tzinfo is UTC:
-        return instant
     if instant.tzinfo is None:
         raise TypeError("a time without a zone")
     return instant.astimezone(UTC)

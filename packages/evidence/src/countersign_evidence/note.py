@@ -204,6 +204,7 @@ class Signer:
     def __init__(self, verifier: Verifier, raw: RawSignature) -> None:
         self.verifier = verifier
         self._raw = raw
+        self._start = f"{_DASH}{verifier.name} "
         self._key_id = verifier.key_id
 
     @classmethod
@@ -225,10 +226,11 @@ class Signer:
 
         An ML-DSA-44 key signs checkpoints only: EvidenceError for any other text.
         """
-        made = self._raw(self.verifier.message(text, time))
-        if self.verifier.kind != ED25519:
-            made = time.to_bytes(TIME_BYTES, "big") + made
-        return SignatureLine(self.verifier.name, self._key_id, made).text()
+        if self.verifier.kind == ED25519:
+            made = self._raw(text)
+        else:
+            made = time.to_bytes(TIME_BYTES, "big") + self._raw(self.verifier.message(text, time))
+        return f"{self._start}{b64encode(self._key_id + made).decode('ascii')}\n".encode()
 
 
 def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer], time: int = 0) -> bytes:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from countersign_evidence.encoding import read_hash, read_number, read_text
-from countersign_evidence.entry import check_origin, entries_of, entry_host, log_entry
+from countersign_evidence.entry import check_origin, entries_of, log_entry
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.instant import parse_rfc3339, rfc3339_ms
 from countersign_evidence.key_history import keys_for
@@ -55,15 +55,17 @@ def make_receipts(
     """
     origin = signers[0].verifier.name
     first = _first_line(origin)
-    levels = _levels([leaf_hash(entry) for entry in entries_of(origin, digests)])
+    leaves = [leaf_hash(entry) for entry in entries_of(origin, digests)]
+    levels = _levels(leaves) if len(leaves) > 1 else [leaves]
     root = _line(levels[-1][0])
     text = f"{first}\n{origin}\n{len(digests)}\n{root}{_SEALED_BY}{rfc3339_ms(sealed_by)}\n"
     signed = b"".join(signer.sign(text.encode()) for signer in signers).decode()
     end = f"\n{text}\n{signed}"
     encoded = [[*map(_line, level)] for level in levels[:-1]]
+    paths = [_path(encoded, index) for index in range(len(digests))] if encoded else [""]
     return [
-        f"{first}\n{_RECORD}{_line(digest)}{_INDEX}{index}\n{_path(encoded, index)}{end}"
-        for index, digest in enumerate(digests)
+        f"{first}\n{_RECORD}{_line(digest)}{_INDEX}{index}\n{path}{end}"
+        for index, (digest, path) in enumerate(zip(digests, paths, strict=True))
     ]
 
 
@@ -120,7 +122,7 @@ def _signed(
 
 def _first_line(origin: str) -> str:
     """Never the first line of a checkpoint, which is an origin: neither passes as the other."""
-    return f"{entry_host(origin)}/receipt/v1"
+    return f"{origin.partition('/')[0]}/receipt/v1"
 
 
 def _line(data: bytes) -> str:

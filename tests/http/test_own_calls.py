@@ -1,0 +1,29 @@
+"""How far a request travels: a reader follows each call of a function, and the interpreter pays."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from tests.support import forked
+
+pytestmark = [pytest.mark.long, pytest.mark.one_engine]
+
+MOST = {"acknowledge": 145, "status": 42, "accept": 650}
+"""Of functions of our own, for one request alone: an acknowledgment with an Idempotency-Key, the
+status of a buyer, and the end of a checkout on the hosted page."""
+
+
+def test_no_request_travels_further_than_it_did() -> None:
+    """A count, no time: what makes it grow is seen before it is felt."""
+    done = forked.run("bench.calls", "--json", environment=os.environ, seconds=300)
+    assert done.returncode == 0, done.stderr
+    found = {journey["operation"]: journey for journey in json.loads(done.stdout)}
+    over = {
+        name: (found[name]["calls"], found[name]["most"])
+        for name, most in MOST.items()
+        if found[name]["calls"] > most
+    }
+    assert over == {}
