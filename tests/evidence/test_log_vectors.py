@@ -27,7 +27,7 @@ FORMAT = (LOG.parents[1] / "evidence-format.md").read_text(encoding="utf-8")
 POLICY = (LOG / "good" / "policy.txt").read_bytes()
 GOOD = sorted([*(LOG / "good").glob("*.tlog-proof"), *(LOG / "good").glob("*.zip")])
 EXPECTED: dict[str, Any] = json.loads((LOG / "broken" / "expected.json").read_bytes())
-BUNDLES = {
+DOSSIERS = {
     "shown": 5,
     "erased": 0,
     "stamped": 5,
@@ -47,7 +47,7 @@ BUNDLES = {
     **dict.fromkeys(["initials-to-be-seen", "unknown-disclosure", "unknown-inside"], 1),
     **dict.fromkeys(["hosted-by-secret-key", "process-after-acceptance", "process-by-vendor"], 6),
 }
-"""The good bundles, with the number of fields that are shown."""
+"""The good dossiers, with the number of fields that are shown."""
 TYPES = {"acknowledgment", "verification", "erasure", "key_rotation", "notice_event", "epoch"}
 TYPES |= {"operator", "account", "capture_process"}
 TYPES |= {"verification-2", "clearance-2", "fulfilment-2"}
@@ -83,7 +83,7 @@ def test_the_code_makes_every_vector_byte_for_byte(maker: ModuleType) -> None:
 
 def test_there_are_vectors_of_every_kind() -> None:
     """An empty folder must not pass for a green one; every step has something that fails at it."""
-    assert {path.stem for path in GOOD} == TYPES | BUNDLES.keys()
+    assert {path.stem for path in GOOD} == TYPES | DOSSIERS.keys()
     assert {case["step"] for case in EXPECTED.values()} == set(STEPS)
     files = {path.name for path in (LOG / "broken").iterdir()} - {"expected.json"}
     assert files == set(EXPECTED)
@@ -91,7 +91,7 @@ def test_there_are_vectors_of_every_kind() -> None:
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.name)
 def test_both_readers_accept_a_good_vector(path: Path) -> None:
-    """That of the service, and the one that goes with every bundle."""
+    """That of the service, and the one that goes with every dossier."""
     data = path.read_bytes()
     verdict = verify_file(data, parse_policy(POLICY))
     assert verdict.outcome == "ok", verdict.line()
@@ -100,7 +100,9 @@ def test_both_readers_accept_a_good_vector(path: Path) -> None:
     assert report.line() == verdict.line()
     if path.suffix == ".zip":
         assert verify_file(data).ok
-        assert len(verdict.shown) == BUNDLES[path.stem]
+        assert verdict.dossier
+        (record,) = verdict.dossier.records
+        assert len(record.shown) == DOSSIERS[path.stem]
     else:
         assert verdict.record["type"] == path.stem.removesuffix("-2")
 

@@ -46,8 +46,7 @@ TROUBLE = {429, 500, 503}
 # Evidence is pending only for moments, or while sealing is held up.
 SEALING_TROUBLE = {409}
 EVIDENCE = {
-    f"getAcknowledgment{what}": what.lower()
-    for what in ("Proof", "Certificate", "Dossier")
+    f"getAcknowledgment{what}": what.lower() for what in ("Proof", "Certificate", "Dossier")
 }
 
 

@@ -1,7 +1,7 @@
 """Make the vectors of the log formats: `python spec/vectors/log/make_vectors.py`.
 
 Nine entries, the acknowledgment `full` of `../record` among them, become a log of nine entries with
-fixed keys; of it come checkpoint, tiles, proofs and bundles, and the same with one thing broken.
+fixed keys; of it come checkpoint, tiles, proofs and dossiers, and the same with one thing broken.
 Nothing is drawn at random and nothing depends on the time, so a run changes nothing unless the
 format has changed; and a format that is published does not change, it gets a new version.
 """
@@ -11,9 +11,10 @@ format has changed; and a format that is published does not change, it gets a ne
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -23,17 +24,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from countersign.log.keys import test_seed
 from countersign_evidence.approval import ROTATE, SET_APPROVERS, Proposal, sign_proposal
-from countersign_evidence.bundle import (
-    SUMS,
-    BundleContents,
-    read_container,
-    sums,
-    write_bundle,
-    write_container,
-)
+from countersign_evidence.bundle import SUMS, read_container, sums, write_container
 from countersign_evidence.canonical import Json, canonical_json
 from countersign_evidence.checkpoint import Checkpoint, ed25519_message, format_checkpoint
 from countersign_evidence.disclosure import b64url
+from countersign_evidence.dossier import DossierContents, RecordFiles, write_dossier
 from countersign_evidence.entry import log_entry
 from countersign_evidence.note import (
     COSIGNATURE,
@@ -58,6 +53,7 @@ LOG_SEED = test_seed(ORIGIN)
 WITNESS_SEED, OTHER_SEED = (bytes([n]) * 32 for n in (2, 3))
 COSIGNED_AT = 1_795_210_261
 AT = "2026-11-20T21:31:00.123Z"
+_ID = re.compile(rb'"id":"(ack_[0-9a-hjkmnp-tv-z]{26})"')
 
 
 def facts() -> dict[str, bytes]:
@@ -279,19 +275,49 @@ def policy(seed: bytes = LOG_SEED) -> bytes:
     return f"log {log}\n{witness}quorum all-of-them\n".encode()
 
 
-def bundle(log: Log, index: int, *, shown: bool = True) -> BundleContents:
-    """The bundle of the acknowledgment; certificate and tools are stand-ins, to stay small."""
+@dataclass(frozen=True, kw_only=True)
+class Alone:
+    """A dossier of one record, of which each part may be replaced."""
+
+    id: str
+    record: bytes
+    disclosures: tuple[str, ...]
+    notice: bytes
+    proof: bytes
+    policy: bytes
+    timestamps: Mapping[str, bytes] = field(default_factory=dict)
+
+    def name(self, ending: str) -> str:
+        """The name of a file of the record."""
+        return f"records/{self.id}.{ending}"
+
+
+def alone(log: Log, index: int, *, shown: bool = True) -> Alone:
+    """The dossier of the acknowledgment."""
     disclosures = json.loads((FULL / "disclosures.json").read_bytes())
-    return BundleContents(
+    found = _ID.search(log.records[index])
+    return Alone(
+        id=found[1].decode() if found else ODD_ID,
         record=log.records[index],
         disclosures=tuple(disclosures) if shown else (),
         notice=(FULL / "notice.json").read_bytes(),
         proof=format_proof(log.proof(index)),
         policy=policy(),
-        certificate=b"%PDF-1.7 stand-in\n",
-        verify_py=b"# stand-in\n",
-        verify_html=b"<!doctype html><title>stand-in</title>\n",
-        readme=b"A stand-in.\n",
+    )
+
+
+def packed(one: Alone) -> bytes:
+    """The file; PDF and tools are stand-ins, to stay small."""
+    return write_dossier(
+        DossierContents(
+            records={one.id: RecordFiles(one.record, one.disclosures, one.proof)},
+            notice=one.notice,
+            policy=one.policy,
+            timestamps=one.timestamps,
+            pdf=b"%PDF-1.7 stand-in\n",
+            verify_py=b"# stand-in\n",
+            verify_html=b"<!doctype html><title>stand-in</title>\n",
+        )
     )
 
 
@@ -307,8 +333,8 @@ def generated_files() -> dict[str, bytes]:
         "good/policy.txt": policy(),
         f"good/tile/{tile_path(0, 0, 9)}": b"".join(log.leaves),
         f"good/tile/{tile_path('entries', 0, 9)}": entry_bundle(log.entries),
-        "good/shown.zip": write_bundle(bundle(log, at["acknowledgment"])),
-        "good/erased.zip": write_bundle(bundle(log, at["acknowledgment"], shown=False)),
+        "good/shown.zip": packed(alone(log, at["acknowledgment"])),
+        "good/erased.zip": packed(alone(log, at["acknowledgment"], shown=False)),
     }
     good = odd_and_good(log, at["acknowledgment"]) | hosted_and_good(log, at["acknowledgment"])
     good |= parties_and_good(log, at["acknowledgment"])
@@ -346,23 +372,23 @@ def _pretty(value: object) -> bytes:
 
 
 def ml_dsa(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
-    """Bundles whose checkpoint the log signed by ML-DSA-44 too; a good one has no step.
+    """Dossiers whose checkpoint the log signed by ML-DSA-44 too; a good one has no step.
 
     Such signatures differ each time: `ml-dsa.line` was made once, by `ml_dsa_line`.
     """
-    good, line = bundle(log, index), (ROOT / "ml-dsa.line").read_bytes()
+    good, line = alone(log, index), (ROOT / "ml-dsa.line").read_bytes()
     ed25519, second = (f"log {key.vkey}\n".encode() for key in (log_key(), ml_dsa_key().verifier))
-    both, alone = ed25519 + second + b"quorum none\n", second + b"quorum none\n"
+    both, second_only = ed25519 + second + b"quorum none\n", second + b"quorum none\n"
     signature = parse_note(b"x\n\n" + line).signatures[0]
     wrong = signature.signature[:-1] + bytes([signature.signature[-1] ^ 1])
     later = signature.signature[:7] + bytes([signature.signature[7] ^ 1]) + signature.signature[8:]
 
     def made(policy_: bytes, added: bytes) -> bytes:
-        return write_bundle(replace(good, proof=good.proof + added, policy=policy_))
+        return packed(replace(good, proof=good.proof + added, policy=policy_))
 
     return {
         "ml-dsa.zip": ("", "", made(both, line)),
-        "ml-dsa-alone.zip": ("", "", made(alone, line)),
+        "ml-dsa-alone.zip": ("", "", made(second_only, line)),
         "ml-dsa-one-bit.zip": (
             "the ML-DSA-44 signature of the log has one bit changed",
             "signature",
@@ -376,7 +402,7 @@ def ml_dsa(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
         "ml-dsa-missing.zip": (
             "the policy names only the ML-DSA-44 key, and there is no such signature",
             "signature",
-            made(alone, b""),
+            made(second_only, b""),
         ),
     }
 
@@ -397,7 +423,7 @@ def ml_dsa_line(log: Log) -> bytes:
 
 
 def stamps(*names: str) -> dict[str, bytes]:
-    """Time-stamps of `timestamps/`, by their names in a bundle."""
+    """Time-stamps of `timestamps/`, by their names in a dossier."""
     return {f"timestamps/{n}.tsr": (ROOT / "timestamps" / f"{n}.tsr").read_bytes() for n in names}
 
 
@@ -407,21 +433,21 @@ def vkey(name: str, kind: int, key: bytes, key_id: str | None = None) -> str:
     return made.vkey if key_id is None else made.vkey.replace(made.key_id.hex(), key_id)
 
 
-def changed(log: Log, index: int, **members: object) -> BundleContents:
-    """The bundle of another record, sealed in good order; None leaves a member out."""
+def changed(log: Log, index: int, **members: object) -> Alone:
+    """The dossier of another record, sealed in good order; None leaves a member out."""
     record = {**json.loads(log.records[index]), **members}
     return sealed(log, index, canonical_json({n: v for n, v in record.items() if v is not None}))
 
 
-def sealed(log: Log, index: int, record: bytes) -> BundleContents:
-    """The bundle of this record in the place of the acknowledgment."""
+def sealed(log: Log, index: int, record: bytes) -> Alone:
+    """The dossier of this record in the place of the acknowledgment."""
     other = replace(log, records=(*log.records[:index], record, *log.records[index + 1 :]))
-    return bundle(other, index)
+    return alone(other, index)
 
 
 def hosted(log: Log, index: int, record: bytes, disclosures: Sequence[str]) -> bytes:
-    """The bundle of a hosted acknowledgment, of the same notice."""
-    return write_bundle(replace(sealed(log, index, record), disclosures=tuple(disclosures)))
+    """The dossier of a hosted acknowledgment, of the same notice."""
+    return packed(replace(sealed(log, index, record), disclosures=tuple(disclosures)))
 
 
 def hosted_and_good(log: Log, index: int) -> dict[str, bytes]:
@@ -461,8 +487,8 @@ def parties_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]
     by_vendor, by_page = (json.loads(_parties(n)[0]) for n in ("parties", "parties-hosted"))
     facts_ = {name: json.loads(record) for name, record in (facts() | with_parties()).items()}
 
-    def bundled(record: dict[str, Json]) -> bytes:
-        return write_bundle(replace(sealed(log, index, canonical_json(record)), disclosures=()))
+    def unshown(record: dict[str, Json]) -> bytes:
+        return packed(replace(sealed(log, index, canonical_json(record)), disclosures=()))
 
     def without(record: dict[str, Json], name: str) -> dict[str, Json]:
         return {n: value for n, value in record.items() if n != name}
@@ -472,7 +498,7 @@ def parties_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]
 
     upper = {**by_vendor, "account_record": by_vendor["account_record"].upper()}
     extra = {**by_page, "capture_process": None}
-    bundles = {
+    others = {
         "version-3": ("a version that is unknown", {**by_vendor, "v": 3}),
         "no-operator-record": (
             "version 2 without the operator's record",
@@ -529,21 +555,21 @@ def parties_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]
         for name, (what, record) in alone.items()
     }
     zips = {
-        f"parties-{name}.zip": (what, "record", bundled(record))
-        for name, (what, record) in bundles.items()
+        f"parties-{name}.zip": (what, "record", unshown(record))
+        for name, (what, record) in others.items()
     }
     return zips | proofs
 
 
-def disclosing(log: Log, index: int, text: bytes) -> BundleContents:
-    """The bundle of a record that binds one disclosure, of this JSON text."""
+def disclosing(log: Log, index: int, text: bytes) -> Alone:
+    """The dossier of a record that binds one disclosure, of this JSON text."""
     encoded = b64url(text)
     digest = b64url(sha256(encoded.encode()).digest())
     return replace(changed(log, index, _sd=[digest]), disclosures=(encoded,))
 
 
-def about(log: Log, index: int, notice: dict[str, Json]) -> BundleContents:
-    """The bundle of a record about another notice."""
+def about(log: Log, index: int, notice: dict[str, Json]) -> Alone:
+    """The dossier of a record about another notice."""
     body = canonical_json(notice)
     lines = msgspec.json.decode(bullet_digests([(b["id"], b["text"]) for b in notice["bullets"]]))
     made = changed(log, index, notice_digest=sha256(body).hexdigest(), bullets=lines)
@@ -552,7 +578,7 @@ def about(log: Log, index: int, notice: dict[str, Json]) -> BundleContents:
 
 def odd_and_good(log: Log, index: int) -> dict[str, bytes]:
     """What readers are known to judge differently, and have to accept."""
-    good = bundle(log, index)
+    good = alone(log, index)
     kinds = (
         f"log {vkey('rekor.example.com', 2, bytes(91), 'c0d23d6a')}\n"
         f"log {vkey('cosigning.example.com', 4, _witness().public_key)}\n"
@@ -560,11 +586,11 @@ def odd_and_good(log: Log, index: int) -> dict[str, bytes]:
         f"witness pq {vkey('pq.example.com', 6, bytes(1312))}\n"
     )
     return {
-        "stamped.zip": write_bundle(replace(good, timestamps=stamps("sha256", "sha384", "sha512"))),
-        "other-kinds.zip": write_bundle(
+        "stamped.zip": packed(replace(good, timestamps=stamps("sha256", "sha384", "sha512"))),
+        "other-kinds.zip": packed(
             replace(good, policy=f"# kinds that nobody needs\n{kinds}".encode() + policy())
         ),
-        "disclosure-spaced.zip": write_bundle(
+        "disclosure-spaced.zip": packed(
             disclosing(
                 log, index, b'[ "c2FsdA" , "b", {"a": ' + b"[" * 63 + b"-1" + b"]" * 63 + b"}]"
             )
@@ -573,8 +599,8 @@ def odd_and_good(log: Log, index: int) -> dict[str, bytes]:
 
 
 def unchecked(log: Log, index: int) -> tuple[bytes, bytes]:
-    """Bundles that rest on a signature of kind 200: by the log, and by a witness."""
-    good, key = bundle(log, index), Verifier("k", 200, b"of a kind to come")
+    """Dossiers that rest on a signature of kind 200: by the log, and by a witness."""
+    good, key = alone(log, index), Verifier("k", 200, b"of a kind to come")
     made = []
     for name, lines in (
         (ORIGIN, "log {}\nquorum none\n"),
@@ -586,9 +612,7 @@ def unchecked(log: Log, index: int) -> tuple[bytes, bytes]:
         new = replace(key, name=name)
         signature = b64encode(new.key_id + bytes(64)).decode()
         proof = good.proof + f"\u2014 {name} {signature}\n".encode()
-        made.append(
-            write_bundle(replace(good, proof=proof, policy=lines.format(new.vkey).encode()))
-        )
+        made.append(packed(replace(good, proof=proof, policy=lines.format(new.vkey).encode())))
     return made[0], made[1]
 
 
@@ -596,22 +620,22 @@ ODD_ID = "ack_01m7xdxbmvex7t29vh2x05yyyq"
 
 
 def odd(log: Log, index: int) -> dict[str, tuple[list[str], bytes]]:
-    """Bundles that verify, and what a reader has to name in each; the words are of this release."""
+    """Dossiers that verify, and what a reader has to name in each, in the words of this release."""
     hosted_record = json.loads((HOSTED / "record.json").read_bytes())
     hosted_shown = json.loads((HOSTED / "disclosures.json").read_bytes())
     hosted_id, later = hosted_record["id"], "after its acceptance"
     unknown, earlier = "that this reader does not know", "2026-01-02T21:31:00.123Z"
     apart, next_ms = -322 * 86_400_000, "2026-11-20T21:31:00.124Z"
-    notice = json.loads(bundle(log, index).notice)
+    notice = json.loads(alone(log, index).notice)
     by_key = canonical_json({**hosted_record, "credential": "secret_key"})
     clocked = {**hosted_record, "test_clock": "2026-11-20T21:00:00.000Z"}
 
     def initials(*typed: str) -> bytes:
         disclosed = canonical_json(["c2FsdA", "initials_per_line", list(typed)])
-        return write_bundle(disclosing(log, index, disclosed))
+        return packed(disclosing(log, index, disclosed))
 
     def shown(name: str, value: Json) -> bytes:
-        return write_bundle(disclosing(log, index, canonical_json(["c2FsdA", name, value])))
+        return packed(disclosing(log, index, canonical_json(["c2FsdA", name, value])))
 
     ip: dict[str, Json] = dict.fromkeys(("ip", "source", "peer_ip", "forwarded"))
     return {
@@ -621,17 +645,17 @@ def odd(log: Log, index: int) -> dict[str, tuple[list[str], bytes]]:
         ),
         "accepted-at-elsewhere.zip": (
             [f"accepted_at of {ODD_ID} is {earlier}, {apart} ms from the time in its identifier"],
-            write_bundle(changed(log, index, accepted_at=earlier)),
+            packed(changed(log, index, accepted_at=earlier)),
         ),
         "accepted-at-one-millisecond.zip": (
             [
                 f"accepted_at of {ODD_ID} is {next_ms}, 1 ms from the time in its identifier",
             ],
-            write_bundle(changed(log, index, accepted_at=next_ms)),
+            packed(changed(log, index, accepted_at=next_ms)),
         ),
         "unknown-members.zip": (
             [f"{ODD_ID} has a member {unknown}: {name}" for name in ("10", "2", "more")],
-            write_bundle(changed(log, index, more=[{"v": 1}], **{"10": 1, "2": 1})),
+            packed(changed(log, index, more=[{"v": 1}], **{"10": 1, "2": 1})),
         ),
         "unknown-disclosure.zip": (
             [f"{ODD_ID} has a disclosure {unknown}: favourite"],
@@ -646,7 +670,7 @@ def odd(log: Log, index: int) -> dict[str, tuple[list[str], bytes]]:
                 f"the notice has a member {unknown}: bullets.more",
                 f"the notice has a member {unknown}: extra",
             ],
-            write_bundle(
+            packed(
                 about(
                     log,
                     index,
@@ -707,15 +731,15 @@ def contradictory(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
         "user-agent-null": ("null as all about the user agent", "user_agent", None),
     }
     found = {
-        f"{name}.zip": (what, "record", write_bundle(changed(log, index, **members)))
+        f"{name}.zip": (what, "record", packed(changed(log, index, **members)))
         for name, (what, members) in records.items()
     }
-    for name, (what, field, value) in values.items():
-        text = canonical_json(["c2FsdA", field, value])
+    for name, (what, member, value) in values.items():
+        text = canonical_json(["c2FsdA", member, value])
         found[f"{name}.zip"] = (
             what,
             "disclosures",
-            write_bundle(disclosing(log, index, text)),
+            packed(disclosing(log, index, text)),
         )
     for path in sorted((RECORDS / "broken").glob("initials-*.json")):
         case = json.loads(path.read_bytes())
@@ -726,26 +750,26 @@ def contradictory(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
 
 def odd_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
     """What readers are known to judge differently, and have to refuse; as `broken`."""
-    good = bundle(log, index)
+    good = alone(log, index)
     notice = json.loads(good.notice)
     log_line = f"log {Signer.from_seed(ORIGIN, LOG_SEED).verifier.vkey}\n"
-    files = read_container(write_bundle(good))
-    spaced = {**files, "disclosures.json": b"[ ]"}
-    rights = write_bundle(good)
+    files = read_container(packed(good))
+    spaced = {**files, good.name("disclosures.json"): b"[ ]"}
+    rights = packed(good)
     epoch = replace(log, origin=ORIGIN[:-1] + "02")
     signer = Signer.from_seed(epoch.origin, LOG_SEED).verifier.vkey
-    of_epoch = bundle(epoch, index)
+    of_epoch = alone(epoch, index)
     other_id = vkey("a.example.com", 1, _witness().public_key, "00000000")
     no_extra = format_proof(replace(log.proof(index), extra=None))
 
     def disclosed(text: bytes) -> bytes:
-        return write_bundle(disclosing(log, index, text))
+        return packed(disclosing(log, index, text))
 
     def initials(*typed: object) -> bytes:
         return disclosed(canonical_json(["c2FsdA", "initials_per_line", list(typed)]))
 
     def by(text: str) -> bytes:
-        return write_bundle(replace(good, policy=text.encode()))
+        return packed(replace(good, policy=text.encode()))
 
     def resummed(changes: dict[str, bytes]) -> bytes:
         kept = {n: d for n, d in changes.items() if n != SUMS}
@@ -772,7 +796,7 @@ def odd_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
         "stamp-name.zip": (
             "a time-stamp has a name with a space",
             "container",
-            write_bundle(replace(good, timestamps={"timestamps/a b.tsr": b""})),
+            packed(replace(good, timestamps={"timestamps/a b.tsr": b""})),
         ),
         "policy-no-newline.zip": (
             "the last line of policy.txt has no newline",
@@ -792,22 +816,22 @@ def odd_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
         "sd-missing.zip": (
             "a record without _sd",
             "record",
-            write_bundle(changed(log, index, _sd=None)),
+            packed(changed(log, index, _sd=None)),
         ),
         "accepted-at-missing.zip": (
             "a record that does not say when it was accepted",
             "record",
-            write_bundle(changed(log, index, accepted_at=None)),
+            packed(changed(log, index, accepted_at=None)),
         ),
         "epoch-leading-zero.zip": (
             "an origin whose epoch has a leading zero",
             "record",
-            write_bundle(replace(of_epoch, policy=f"log {signer}\nquorum none\n".encode())),
+            packed(replace(of_epoch, policy=f"log {signer}\nquorum none\n".encode())),
         ),
         "sd-alg.zip": (
             "another algorithm of digests",
             "disclosures",
-            write_bundle(changed(log, index, _sd_alg="sha-512")),
+            packed(changed(log, index, _sd_alg="sha-512")),
         ),
         "disclosure-member-twice.zip": (
             "a member that is there twice",
@@ -842,34 +866,34 @@ def odd_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
         "notice-no-lines.zip": (
             "a notice without lines",
             "notice",
-            write_bundle(about(log, index, {**notice, "bullets": []})),
+            packed(about(log, index, {**notice, "bullets": []})),
         ),
         "notice-no-title.zip": (
             "a notice without a title",
             "notice",
-            write_bundle(about(log, index, {n: v for n, v in notice.items() if n != "title"})),
+            packed(about(log, index, {n: v for n, v in notice.items() if n != "title"})),
         ),
         "notice-version.zip": (
             "a notice of another version than the record says",
             "notice",
-            write_bundle(changed(log, index, notice_version="2027-01-01")),
+            packed(changed(log, index, notice_version="2027-01-01")),
         ),
         "stamp-other.zip": (
             "a time-stamp over something else",
             "timestamps",
-            write_bundle(replace(good, timestamps=stamps("other"))),
+            packed(replace(good, timestamps=stamps("other"))),
         ),
         "stamp-none.zip": (
             "a file that is no time-stamp",
             "timestamps",
-            write_bundle(replace(good, timestamps={"timestamps/1.tsr": b"0\x03\x02\x01\x00"})),
+            packed(replace(good, timestamps={"timestamps/1.tsr": b"0\x03\x02\x01\x00"})),
         ),
     }
 
 
 def broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
     """By name of the file: what was changed, the step that has to fail, and the bytes."""
-    proof, good = log.proof(index), bundle(log, index)
+    proof, good = log.proof(index), alone(log, index)
     text = format_proof(proof)
     path = proof.path
     forged = Log(log.records, seed=OTHER_SEED)
@@ -879,10 +903,7 @@ def broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
     def proved(change: Proof) -> bytes:
         return format_proof(change)
 
-    def packed(change: BundleContents) -> bytes:
-        return write_bundle(change)
-
-    files = read_container(write_bundle(good))
+    files = read_container(packed(good))
 
     def resummed(name: str, data: bytes, *, summed: bool = True) -> bytes:
         changed = {n: d for n, d in {**files, name: data}.items() if n != SUMS}
@@ -958,25 +979,25 @@ def broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
             "inclusion",
             proved(replace(proof, path=rewritten.proof(index).path)),
         ),
-        "longer.zip": ("a byte after the end", "container", write_bundle(good) + b"\n"),
-        "cut.zip": ("the last byte is missing", "container", write_bundle(good)[:-1]),
+        "longer.zip": ("a byte after the end", "container", packed(good) + b"\n"),
+        "cut.zip": ("the last byte is missing", "container", packed(good)[:-1]),
         "other-order.zip": (
             "the same files in another order",
             "container",
             write_container(dict(reversed(files.items()))),
         ),
         "more-files.zip": (
-            "a file that no bundle holds",
+            "a file that no dossier holds",
             "container",
             write_container({"more.txt": b"", **files}),
         ),
         "record-other.zip": (
-            "record.json is not the record that the proof holds",
+            "the file of the record is not the record that the proof holds",
             "record",
             packed(replace(good, record=good.record.replace(b"21:31:00", b"21:31:01"))),
         ),
         "fact.zip": (
-            "a bundle about an erasure",
+            "an erasure as the acknowledgment",
             "record",
             packed(replace(good, record=log.records[2], proof=format_proof(log.proof(2)))),
         ),
@@ -998,9 +1019,9 @@ def broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
             ),
         ),
         "certificate-other.zip": (
-            "another certificate, and SHA256SUMS as it was",
+            "another PDF, and SHA256SUMS as it was",
             "files",
-            resummed("certificate.pdf", b"%PDF-1.7 another\n", summed=False),
+            resummed("dossier.pdf", b"%PDF-1.7 another\n", summed=False),
         ),
         "policy-other.zip": (
             "the policy lists another key",
