@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,10 +14,10 @@ import msgspec
 import pytest
 
 from countersign.acknowledgments.find import find_one
+from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
-from countersign.checkout import buyer, expiry, identity, sessions
+from countersign.checkout import buyer, expiry, identity, sessions, store
 from countersign.checkout import checks as rules
-from countersign.checkout.attempt import Begun, IdentityCheck
 from countersign.checkout.cookies import return_code
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
@@ -81,14 +82,15 @@ def test_of_two_browsers_that_come_back_from_a_check_neither_is_the_buyers(
     session = checks.begin(checks.create(Collected.IDENTITY), browser="a")
     key = return_code(checks.room, session.id, 1)
     assert identity.returned_from(checks.room, session, key) == 1
-    early = checks.do(identity.came_back(checks.room, session, 1, "a")).asked.begun_of(1)
-    assert early == Begun(attempt=1, browser="a")
+    early = checks.do(identity.came_back(checks.room, session, 1, "a")).asked.check_at(1)
+    assert early is not None
+    assert (early.browser, early.is_back, early.back_at) == ("a", None, None)
     checks.submit(session, "verified")
     session = checks.follow(session)
     for one in arrivals:
         arrived = identity.came_back(checks.room, session, 1, one.replace("-", ""))
         session = checks.do(arrived)
-    [begun] = session.asked.begun
+    [begun] = session.asked.checks
     expected = None if not arrivals else {*arrivals} == {"a"}
     assert (begun.browser, begun.is_back) == ("a", expected)
 
@@ -101,9 +103,10 @@ def test_who_came_back_from_a_no_has_not_come_back_from_the_yes_after_it(checks:
     session = checks.do(identity.came_back(checks.room, session, 1, "a"))
     checks.submit(session, "verified")
     session = checks.follow(session)
-    assert session.asked.begun_of(1) == Begun(attempt=1, browser="a")
+    [known] = session.asked.checks
+    assert (known.browser, known.is_back, known.back_at) == ("a", None, None)
     session = checks.do(identity.came_back(checks.room, session, 1, "a"))
-    begun = session.asked.begun_of(1)
+    begun = session.asked.check_at(1)
     assert begun is not None
     assert begun.is_back is True
     assert begun.back_at is not None
@@ -123,15 +126,16 @@ def test_who_came_back_before_a_no_has_not_come_back_from_the_yes_after_it(check
             binding=Binding.IDENTITY_SESSION,
             attempt=1,
         )
-        return rules.taken_over(session, now, check, seen_before + seen)
+        return rules.take_over(session, now, check, seen_before + seen)
 
-    session = rules.came_back(decided(session, BuyerStatus.PENDING, 1), now, 1, "a")
-    [begun] = session.asked.begun
+    session = rules.come_back(decided(session, BuyerStatus.PENDING, 1), now, 1, "a")
+    [begun] = session.asked.checks
     assert begun.is_back is True
     session = decided(session, BuyerStatus.REQUIRES_INPUT, 2)
     session = decided(session, BuyerStatus.VERIFIED, 3)
     assert session.status is Status.COMPLETED
-    assert session.asked.begun == (Begun(attempt=1, browser="a"),)
+    [begun] = session.asked.checks
+    assert (begun.browser, begun.is_back, begun.back_at) == ("a", None, None)
 
 
 def test_a_buyer_who_goes_on_after_the_end_meets_the_decision(checks: Checks) -> None:
@@ -178,7 +182,7 @@ def test_where_nothing_is_submitted_the_session_stays_open(checks: Checks) -> No
     checks.stage.wait(timedelta(minutes=1))
     checks.sweep()
     assert seen(checks, session).status == "open"
-    assert checks.begin(after).asked.check == session.asked.check
+    assert address_of(checks.begin(after)) == address_of(session)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +230,7 @@ def test_a_decision_that_takes_time_is_pending_until_it_is_there(checks: Checks)
     checks.submit(session, "later")
     after = checks.follow(session)
     assert seen(checks, session).identity_status == "pending"
-    assert checks.begin(after).asked.check == session.asked.check
+    assert address_of(checks.begin(after)) == address_of(session)
     assert checks.follow(after).status is Status.COMPLETED
 
 
@@ -283,7 +287,7 @@ def test_a_session_of_somebody_else_never_counts(checks: Checks) -> None:
     """Not even if it stood in the place of one's own."""
     mine, yours = checks.begun(), checks.begun()
     checks.submit(yours, "verified")
-    swapped = replace(mine, content=msgspec.structs.replace(mine.asked, check=yours.asked.check))
+    swapped = replace(mine, content=msgspec.structs.replace(mine.asked, checks=yours.asked.checks))
     with pytest.raises(ProviderSessionNotFound):
         checks.follow(swapped)
     checks.stage.wait(timedelta(minutes=1))
@@ -364,3 +368,33 @@ def test_a_page_of_an_older_attempt_can_still_be_used(checks: Checks) -> None:
     checks.stage.wait(timedelta(minutes=1))
     assert checks.sweep() == 1
     assert seen(checks, session).status == "completed"
+
+
+def test_checks_that_an_earlier_version_stored_are_read(checks: Checks) -> None:
+    """Links that buyers have keep working over an upgrade."""
+    stored = json.loads(msgspec.json.encode(checks.create(Collected.IDENTITY).asked))
+    del stored["checks"]
+    opened = {"provider": "stripe", "provider_session": "vs_1", "started_at": _STORED_AT}
+    stored |= {
+        "attempts": 3,
+        "starting": "persona",
+        "earlier": [{**opened, "attempt": 1, "url": "https://one.example"}],
+        "check": {**opened, "attempt": 2, "url": "https://two.example"},
+        "begun": [
+            {"attempt": 1, "browser": "a", "is_back": True, "back_at": _STORED_AT},
+            {"attempt": 3, "browser": "b"},
+        ],
+    }
+    content = store._read_content(json.dumps(stored).encode())
+    first, second, third = content.checks
+    assert (first.url, first.browser, first.is_back) == ("https://one.example", "a", True)
+    assert (content.check, second.browser) == (second, "")
+    assert (content.reserved, third.provider, third.browser) == (third, "persona", "b")
+
+
+def address_of(session: Session) -> str | None:
+    """Where its buyer goes on with the newest check."""
+    return None if session.asked.check is None else session.asked.check.url
+
+
+_STORED_AT = "2026-11-20T21:30:00Z"

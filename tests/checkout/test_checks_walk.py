@@ -129,7 +129,7 @@ class Walk(RuleBasedStateMachine):
         check = after.asked.check
         assert check is not None
         assert provider in {None, check.provider}
-        assert after.asked.starting is None
+        assert after.asked.reserved is None
         assert check.attempt in {used, used + 1}
         if again and used:
             assert check.attempt == used + 1

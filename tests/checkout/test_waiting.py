@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import pytest
 
+from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
 from countersign.checkout import checks as rules
 from countersign.checkout import expiry, identity, sessions
-from countersign.checkout.attempt import IdentityCheck
 from countersign.checkout.model import (
     LIFETIME,
     LIFETIME_MAX,
@@ -205,6 +205,6 @@ def test_all_waiting_of_a_session_together_has_an_end(checks: Checks) -> None:
             attempt=1,
         )
         seen += 1
-        session = rules.taken_over(session, now, check, seen)
+        session = rules.take_over(session, now, check, seen)
         now = max(now, session.expires_at - timedelta(minutes=1))
     assert session.expires_at == last + LIFETIME

@@ -66,7 +66,7 @@ async def _act(order: Mapping[str, Any]) -> object:
                 locale="en",
                 shipping_zip=order["zip"],
             )
-            return {"session_id": made.session_id, "url": made.url}
+            return {"session_id": made.provider_session, "url": made.url}
         check = await started.ask(
             opened.buyers,
             who,
@@ -75,7 +75,7 @@ async def _act(order: Mapping[str, Any]) -> object:
             reference=order["reference"],
             shipping_zip=order["zip"],
         )
-        return {"cbid": check.cbid, "status": check.status.value}
+        return {"cbid": check.cbid, "status": check.status}
 
 
 def _child(order: Mapping[str, Any], pipe: int) -> None:

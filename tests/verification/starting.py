@@ -13,7 +13,8 @@ import httpx2
 
 from countersign.access.account import create_account
 from countersign.buyers import settings, started
-from countersign.buyers.started import AccountRef, Check, Started
+from countersign.buyers.identity_check import IdentityCheck
+from countersign.buyers.started import AccountRef
 from countersign.ids import CHECKOUT_SESSION, base32
 from countersign.mode import Mode
 from countersign_simulators.base import Reply, Request
@@ -47,16 +48,16 @@ class Starter:
         attempt: int = 1,
         shipping_zip: str = ZIP,
         provider: str | None = None,
-    ) -> Started:
+    ) -> IdentityCheck:
         """Have the provider make a session."""
         reference = reference or a_reference()
         made = self.stage.do(self.starting(reference, attempt, shipping_zip, provider))
-        self.references[made.session_id] = reference
+        self.references[made.provider_session] = reference
         return made
 
     async def starting(
         self, reference: str, attempt: int = 1, zip_: str = ZIP, provider: str | None = None
-    ) -> Started:
+    ) -> IdentityCheck:
         """The same, on the way."""
         return await started.start(
             self.stage.opened.buyers,
@@ -69,29 +70,33 @@ class Starter:
             shipping_zip=zip_,
         )
 
-    def ask(self, made: Started, reference: str | None = None, shipping_zip: str = ZIP) -> Check:
+    def ask(
+        self, made: IdentityCheck, reference: str | None = None, shipping_zip: str = ZIP
+    ) -> IdentityCheck:
         """Ask the provider now."""
-        reference = reference or self.references[made.session_id]
+        reference = reference or self.references[made.provider_session]
         return self.stage.do(self.asking(made, reference, shipping_zip))
 
-    async def asking(self, made: Started, reference: str, shipping_zip: str = ZIP) -> Check:
+    async def asking(
+        self, made: IdentityCheck, reference: str, shipping_zip: str = ZIP
+    ) -> IdentityCheck:
         """The same, on the way."""
         return await started.ask(
             self.stage.opened.buyers,
             self.who,
             provider=made.provider,
-            session_id=made.session_id,
+            session_id=made.provider_session,
             reference=reference,
             shipping_zip=shipping_zip,
         )
 
-    def found(self, made: Started) -> tuple[Check | None, int]:
+    def found(self, made: IdentityCheck) -> tuple[IdentityCheck | None, int]:
         """What is known without a question."""
-        reference = self.references[made.session_id]
+        reference = self.references[made.provider_session]
         database = self.stage.opened.access.database
         return self.stage.do(database.read(started.check_of, reference))
 
-    def judge(self, cbid: str, shipping_zip: str | None = None) -> Check:
+    def judge(self, cbid: str, shipping_zip: str | None = None) -> IdentityCheck:
         """Whether a known buyer is verified for this account."""
         room, (account_id, mode) = self.stage.opened.buyers, self.who
         return self.stage.do(started.judge_known(room, account_id, mode, cbid, shipping_zip))
@@ -112,14 +117,14 @@ class Starter:
         room, (account_id, mode) = self.stage.opened.buyers, self.who
         return self.stage.do(settings.drop(room, account_id, mode, provider))
 
-    def verified(self, shipping_zip: str = ZIP) -> tuple[Started, Check]:
+    def verified(self, shipping_zip: str = ZIP) -> tuple[IdentityCheck, IdentityCheck]:
         """A buyer who goes through it all."""
         made = self.start(shipping_zip=shipping_zip)
         walk(made, "verified", shipping_zip)
         return made, self.ask(made, shipping_zip=shipping_zip)
 
 
-def walk(made: Started, outcome: str, zip_: str = ZIP) -> None:
+def walk(made: IdentityCheck, outcome: str, zip_: str = ZIP) -> None:
     """Go through every step of the provider's page to this outcome."""
     walk_to(made.url, outcome, zip_)
 

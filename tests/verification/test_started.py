@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import select
 
 from countersign.buyers import expiry, review
+from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
-from countersign.buyers.started import Check
 from countersign.db.tables import zip_attempts
 from countersign.errors import (
     ProviderSessionNotBound,
@@ -45,7 +45,7 @@ OF_BUYERS = ("buyers", "verifications", "events", "records", "provider_sessions"
 OTHER_ZIP = "90210"
 
 
-def settled(check: Check | None) -> Check:
+def settled(check: IdentityCheck | None) -> IdentityCheck:
     """A check that has to be there."""
     assert check is not None
     return check
@@ -137,7 +137,7 @@ def test_a_buyer_who_never_comes_back_is_found_verified(stage: Stage, settles: s
     made = vendor.start()
     walk(made, "never")
     if settles == "webhook":
-        insider.hint_of(made.session_id)
+        insider.hint_of(made.provider_session)
         assert stage.wait(timedelta(0)) == 1
     else:
         assert stage.wait(timedelta(seconds=15)) == 1
@@ -177,9 +177,9 @@ def test_a_session_of_one_reference_never_verifies_another(stage: Stage) -> None
     made, innocent = vendor.start(), vendor.start()
     walk(made, "verified")
     for asking, reference in (
-        (vendor, vendor.references[innocent.session_id]),
+        (vendor, vendor.references[innocent.provider_session]),
         (vendor, a_reference()),
-        (other, vendor.references[made.session_id]),
+        (other, vendor.references[made.provider_session]),
     ):
         with pytest.raises(ProviderSessionNotFound):
             asking.ask(made, reference)
@@ -193,7 +193,7 @@ def test_a_session_that_names_another_subject_verifies_no_one(stage: Stage) -> N
     vendor = starter_of(insider)
     made = vendor.start()
     walk(made, "verified")
-    reference = vendor.references[made.session_id].encode()
+    reference = vendor.references[made.provider_session].encode()
 
     def swapped(_: Request, reply: Reply) -> Reply:
         return replace(reply, body=reply.body.replace(reference, a_reference().encode()))
@@ -215,12 +215,12 @@ def test_a_provider_that_gives_one_session_twice_is_not_believed(stage: Stage) -
     insider = stage.insider()
     vendor = starter_of(insider)
     made = vendor.start()
-    first, second = vendor.references[made.session_id], a_reference()
+    first, second = vendor.references[made.provider_session], a_reference()
 
     def same(request: Request, reply: Reply) -> Reply:
         if request.method != "POST":
             return reply
-        body = re.sub(rb"vs_1Sim[A-Za-z0-9]+(?=\")", made.session_id.encode(), reply.body)
+        body = re.sub(rb"vs_1Sim[A-Za-z0-9]+(?=\")", made.provider_session.encode(), reply.body)
         return replace(reply, body=body)
 
     with insider.playing.mood(same), pytest.raises(ProviderUnavailable):
@@ -236,10 +236,10 @@ def test_a_repeated_start_gives_a_session_that_works(stage: Stage) -> None:
     vendor = live_starter(stage)
     reference = a_reference()
     made, again = vendor.start(reference), vendor.start(reference)
-    assert again.session_id == made.session_id
+    assert again.provider_session == made.provider_session
     assert counted(stage, "started_checks", "pending_sessions") == [1, 1]
     second = vendor.start(reference, attempt=2)
-    assert second.session_id != made.session_id
+    assert second.provider_session != made.provider_session
     walk(again, "underage")
     walk(second, "verified")
     vendor.ask(second)
@@ -272,7 +272,7 @@ def test_verifying_by_the_session_id_counts_as_bound(stage: Stage) -> None:
     walk(made, "verified")
     session = replace(
         insider.part("verified"),
-        session_id=made.session_id,
+        session_id=made.provider_session,
         shipping_zip=ZIP,
         subject_reference=None,
     )
@@ -291,7 +291,7 @@ def test_another_zip_code_says_nothing_about_a_started_check(stage: Stage) -> No
     walk(made, "never", ZIP)
     session = replace(
         insider.part("verified"),
-        session_id=made.session_id,
+        session_id=made.provider_session,
         shipping_zip=ZIP,
         subject_reference=None,
     )
@@ -391,7 +391,7 @@ def test_a_vendor_who_asks_too_early_changes_no_check(stage: Stage) -> None:
     made = vendor.start()
     session = replace(
         insider.part("verified"),
-        session_id=made.session_id,
+        session_id=made.provider_session,
         shipping_zip=ZIP,
         subject_reference=None,
     )

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.started import Check, Started
 from countersign.errors import CountersignError
 from countersign.mode import Mode
 from tests.support.depth import drawn
@@ -67,7 +67,7 @@ def _vendors(stage: Stage, played: Playing) -> list[Starter]:
 class Pages:
     """The pages of the provider's sessions, and how their buyers went through them."""
 
-    def __init__(self, made: Sequence[Started]) -> None:
+    def __init__(self, made: Sequence[IdentityCheck]) -> None:
         self._made = made
         self.closed: set[int] = set()
         self.good: set[int] = set()
@@ -97,8 +97,8 @@ def test_only_a_positive_bound_decision_makes_a_check_verified(
 ) -> None:
     """Of its own session, for its own reference, account, mode and ZIP code."""
     own = vendors[owner]
-    made: list[Started] = [own.start(a_reference()) for _ in range(CHECKS)]
-    references = [own.references[one.session_id] for one in made]
+    made: list[IdentityCheck] = [own.start(a_reference()) for _ in range(CHECKS)]
+    references = [own.references[one.provider_session] for one in made]
     pages = Pages(made)
     for what, *how in done:
         if what == "walk":
@@ -119,7 +119,7 @@ def test_only_a_positive_bound_decision_makes_a_check_verified(
             assert str(found.cbid).startswith("cbid_test_") is (own.who.mode is Mode.TEST)
 
 
-def _asked(vendor: Starter, made: Started, reference: str, zip_: str) -> Check | None:
+def _asked(vendor: Starter, made: IdentityCheck, reference: str, zip_: str) -> IdentityCheck | None:
     """What comes of a question; None if it is refused."""
     try:
         return vendor.ask(made, reference, zip_)

@@ -105,17 +105,17 @@ def test_starts_and_questions_at_once_agree(stage: Stage) -> None:
     """One check, one buyer, one decision; no one gets an error."""
     vendor = live_starter(stage)
     first = vendor.start()
-    reference = vendor.references[first.session_id]
+    reference = vendor.references[first.provider_session]
 
     async def starts() -> set[str]:
         made = await asyncio.gather(*(vendor.starting(reference) for _ in range(AT_ONCE)))
-        return {one.session_id for one in made}
+        return {one.provider_session for one in made}
 
     async def asks() -> set[str | None]:
         found = await asyncio.gather(*(vendor.asking(first, reference) for _ in range(AT_ONCE)))
         return {check.cbid for check in found}
 
-    assert stage.do(starts()) == {first.session_id}
+    assert stage.do(starts()) == {first.provider_session}
     walk(first, "verified")
     assert len(stage.do(asks())) == 1
     assert vendor.found(first)[1] == 1
@@ -135,7 +135,7 @@ def test_two_servers_at_once_agree(
         for _ in range(5):
             reference = a_reference()
             made = list(threads.map(lambda v: v.start(reference), both))  # noqa: B023 - at once
-            assert made[0].session_id == made[1].session_id
+            assert made[0].provider_session == made[1].provider_session
             walk(made[0], "verified")
             checks = list(threads.map(lambda v: v.ask(made[0]), both))  # noqa: B023 - at once
             assert {check.status for check in checks} == {BuyerStatus.VERIFIED}

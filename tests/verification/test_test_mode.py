@@ -119,14 +119,14 @@ def test_a_test_session_never_verifies_a_live_buyer(stage: Stage, played: Playin
     made, check = test.verified()
     session = replace(
         insider.part("verified"),
-        session_id=made.session_id,
+        session_id=made.provider_session,
         shipping_zip=ZIP,
         subject_reference=None,
     )
     with pytest.raises(ProviderSessionNotFound):
         insider.verify(session)
     with pytest.raises(ProviderSessionNotFound):
-        live.ask(made, test.references[made.session_id])
+        live.ask(made, test.references[made.provider_session])
     known = live.judge(check.cbid or "", ZIP)
     assert (known.status, known.cbid) == (S.REQUIRES_INPUT, None)
     assert {row["mode"] for row in stage.rows("SELECT mode FROM buyers")} == {"test"}
@@ -140,7 +140,7 @@ def test_a_live_session_never_becomes_a_test_one(stage: Stage, played: Playing) 
     test.add(played, credentials_of_test_mode(played))
     made, check = live.verified()
     with pytest.raises(ProviderSessionNotFound):
-        test.ask(made, live.references[made.session_id])
+        test.ask(made, live.references[made.provider_session])
     assert test.judge(check.cbid or "", ZIP).cbid is None
 
 
@@ -203,7 +203,7 @@ def test_one_webhook_address_serves_both_modes(stage: Stage, played: Playing) ->
     room = stage.opened.buyers
     found = stage.do(poll_sessions.webhook_integrations(room, "stripe", insider.account_id))
     assert [one.mode for one in found] == [Mode.LIVE, Mode.TEST]
-    insider.hint_of(made[0].session_id)
+    insider.hint_of(made[0].provider_session)
     due = "SELECT mode FROM pending_sessions WHERE next_poll_at <= :now"
     now = round(stage.clock.now.timestamp() * 1000)
     assert [row["mode"] for row in stage.rows(due, now=now)] == ["live"]
@@ -224,7 +224,7 @@ def test_a_message_of_the_test_mode_hurries_a_session_of_test_keys(
     test.add(played, credentials_of_test_mode(played))
     made = test.start()
     walk(made, "never")
-    insider.hint_of(made.session_id)
+    insider.hint_of(made.provider_session)
     assert stage.wait(timedelta(0)) == 1
     check, _ = test.found(made)
     assert check is not None
@@ -243,7 +243,7 @@ def test_verify_with_test_keys_stays_played(stage: Stage, played: Playing) -> No
     result = stage.do(routes.verify(room, principal(vendor), request))
     assert result.view.reasons == (Reason.AGE_BELOW_MINIMUM,)
     again = BuyerVerificationRequest(
-        provider_identity_session_id=made.session_id, shipping_zip=ZIP, test_mode=True
+        provider_identity_session_id=made.provider_session, shipping_zip=ZIP, test_mode=True
     )
     assert stage.do(routes.verify(room, principal(vendor), again)).view.status is S.VERIFIED
     assert len(played.served.requests) == asked

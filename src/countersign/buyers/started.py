@@ -6,8 +6,7 @@ what was started for one reference never verifies another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -17,6 +16,7 @@ from structlog.contextvars import bound_contextvars
 from countersign.buyers import sessions_sql, started_sql
 from countersign.buyers.evaluate_session import look_again
 from countersign.buyers.following import asked_index, session_index, to_follow, zip_index
+from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import Buyer, BuyerStatus, best_proof, status_view
 from countersign.buyers.providers import Integration
 from countersign.buyers.room import Buyers
@@ -24,7 +24,7 @@ from countersign.buyers.rules import VerificationRules
 from countersign.buyers.session_evidence import SessionRequest
 from countersign.buyers.sessions_sql import PendingSession
 from countersign.buyers.sql import StatusQuery, ZipSubject, buyers_and_rules, count_zip
-from countersign.buyers.started_sql import StoredCheck
+from countersign.buyers.started_sql import CheckRow
 from countersign.buyers.zips import proves_zip
 from countersign.db.tables import verifications
 from countersign.errors import (
@@ -42,7 +42,7 @@ from countersign.reason import Reason
 REMEMBERED: Final = "remembered"
 """In the place of a provider, where a buyer is known already."""
 _RETRY_SECONDS: Final = 5
-_RANK: Final = {BuyerStatus.VERIFIED: 0, BuyerStatus.PENDING: 1}
+_RANK: Final[Mapping[BuyerStatus | None, int]] = {BuyerStatus.VERIFIED: 0, BuyerStatus.PENDING: 1}
 
 
 class AccountRef(NamedTuple):
@@ -50,39 +50,6 @@ class AccountRef(NamedTuple):
 
     account_id: str
     mode: Mode
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Started:
-    """A provider's session that waits for its buyer."""
-
-    provider: str
-    session_id: str
-    url: str
-    """Of the provider's page; it lets anybody continue the session."""
-    expires_at: datetime | None
-    opens_once: bool
-    """Whether `url` opens the page only once; `start`, repeated, gives another one."""
-    leads_back: bool
-    """Whether the provider leads the buyer to the return address in the end."""
-
-    def __repr__(self) -> str:
-        return "<Started: hidden>"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """What is known of an identity check. Only the status `verified` is positive."""
-
-    cbid: str | None
-    """None: the buyer has not given the provider anything to judge."""
-    status: BuyerStatus
-    reasons: tuple[Reason, ...]
-    verification: str | None
-    """The identifier of the newest record about it."""
-    provider: str
-    attempt: int
-    """0: there was none, the buyer is known already."""
 
 
 async def providers_for(room: Buyers, account_id: str, mode: Mode) -> tuple[str, ...]:
@@ -104,10 +71,10 @@ async def start(
     return_url: str,
     locale: str,
     shipping_zip: str,
-) -> Started:
+) -> IdentityCheck:
     """Have a provider make a session for a buyer, and follow it; durable when this returns.
 
-    Repeated with the same reference and attempt it gives a session that works: where the provider
+    Repeated with the same reference and attempt it is a session that works: where the provider
     recognises repetitions, the same one. `provider` None: the account's first.
 
     Raises:
@@ -148,7 +115,7 @@ async def start(
         cbid=None,
         time_ns=time_ns,
     )
-    new = StoredCheck(
+    new = CheckRow(
         reference=reference,
         attempt=attempt,
         provider=name,
@@ -161,10 +128,12 @@ async def start(
         reasons=(),
     )
     await room.access.database.write(_write_started, new, pending)
-    return Started(
+    return IdentityCheck(
+        attempt=attempt,
         provider=name,
-        session_id=made.session_id,
+        provider_session=made.session_id,
         url=made.url,
+        started_at=from_ns(time_ns),
         expires_at=made.expires_at,
         opens_once=made.opens_once,
         leads_back=made.leads_back,
@@ -179,7 +148,7 @@ async def ask(
     session_id: str,
     reference: str,
     shipping_zip: str,
-) -> Check:
+) -> IdentityCheck:
     """Ask the provider about a started session, decide, and write; durable when this returns.
 
     Nothing is written about a buyer while nothing is submitted: then `cbid` is None, and the
@@ -204,7 +173,7 @@ async def ask(
         cbid, status, reasons = result.cbid, result.view.status, result.view.reasons
         after = await room.access.database.read(_started, room, integration, session_id)
         record = after.verification_id if after is not None else None
-    return Check(
+    return IdentityCheck(
         cbid=cbid,
         status=status,
         reasons=reasons,
@@ -225,7 +194,7 @@ async def started_at(
     return None
 
 
-def check_of(connection: Connection, reference: str) -> tuple[Check | None, int]:
+def check_of(connection: Connection, reference: str) -> tuple[IdentityCheck | None, int]:
     """The best of all that was started for a reference, and how many decisions there were.
 
     A verified one comes before one that is pending, and that before the newest. None: there is no
@@ -233,7 +202,7 @@ def check_of(connection: Connection, reference: str) -> tuple[Check | None, int]
     """
     found = started_sql.of_reference(connection, reference)
     checks = [
-        Check(
+        IdentityCheck(
             cbid=stored.cbid,
             status=stored.status,
             reasons=stored.reasons,
@@ -251,7 +220,7 @@ def check_of(connection: Connection, reference: str) -> tuple[Check | None, int]
 
 async def judge_known(
     room: Buyers, account_id: str, mode: Mode, cbid: str, shipping_zip: str | None
-) -> Check:
+) -> IdentityCheck:
     """Whether a known buyer is verified for this account now, by its own rules.
 
     With a ZIP code, also whether that is proved, as in a clearance: it counts among those that the
@@ -281,7 +250,7 @@ async def _integrations(
 
 def _started(
     connection: Connection, room: Buyers, integration: Integration, session_id: str
-) -> StoredCheck | None:
+) -> CheckRow | None:
     account_id, index = (
         integration.settings.account_id,
         session_index(room, integration, session_id),
@@ -290,7 +259,7 @@ def _started(
 
 
 def _write_started(
-    connection: Connection, new: StoredCheck, pending: PendingSession
+    connection: Connection, new: CheckRow, pending: PendingSession
 ) -> CountersignError | None:
     if started_sql.is_erased(connection, new.reference):
         return None  # meanwhile; nothing of the buyer is to come back by it
@@ -311,7 +280,7 @@ def judge(  # noqa: PLR0917 - see `Database.write`
     shipping_zip: str | None,
     at: datetime,
     now: datetime,
-) -> Check | RateLimited:
+) -> IdentityCheck | RateLimited:
     """The act of `judge_known`: `at` is real time, `now` that of the test clock."""
     [known] = buyers_and_rules(connection, [query])
     if known is None:
@@ -354,8 +323,8 @@ def _is_proved(  # noqa: PLR0917 - what is known
     return asked in connection.execute(played).scalars().all()
 
 
-def _known(cbid: str | None, status: BuyerStatus, *reasons: Reason) -> Check:
-    return Check(
+def _known(cbid: str | None, status: BuyerStatus, *reasons: Reason) -> IdentityCheck:
+    return IdentityCheck(
         cbid=cbid,
         status=status,
         reasons=reasons,

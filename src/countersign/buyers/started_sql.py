@@ -40,8 +40,8 @@ _INSERT: Final = {
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 
 
-class StoredCheck(NamedTuple):
-    """A session that was started, and what is known of it."""
+class CheckRow(NamedTuple):
+    """The row of an `IdentityCheck`: its provider's session, found by its keyed hash."""
 
     reference: str
     attempt: int
@@ -57,9 +57,7 @@ class StoredCheck(NamedTuple):
     reasons: tuple[Reason, ...]
 
 
-def add(
-    connection: Connection, new: StoredCheck, account_id: str, mode: Mode, at: datetime
-) -> bool:
+def add(connection: Connection, new: CheckRow, account_id: str, mode: Mode, at: datetime) -> bool:
     """Write that a session was started; False if that was written before, by whatever attempt."""
     row = new._asdict() | {
         "account_id": account_id,
@@ -86,7 +84,7 @@ def of_session(
     session_index: bytes,
     *,
     to_change: bool = False,
-) -> StoredCheck | None:
+) -> CheckRow | None:
     """The check that this session was started for, if this account did."""
     query = select(*_COLUMNS).where(
         started_checks.c.account_id == account_id,
@@ -97,7 +95,7 @@ def of_session(
     return None if row is None else _stored(row)
 
 
-def of_reference(connection: Connection, reference: str) -> Sequence[StoredCheck]:
+def of_reference(connection: Connection, reference: str) -> Sequence[CheckRow]:
     """What was started for a reference, oldest first.
 
     A buyer who was verified, and is revoked or reported as expired, is so here too.
@@ -119,16 +117,16 @@ def of_reference(connection: Connection, reference: str) -> Sequence[StoredCheck
     return found
 
 
-def _stored(row: Row[*tuple[object, ...]]) -> StoredCheck:
-    found = {name: getattr(row, name) for name in StoredCheck._fields}
+def _stored(row: Row[*tuple[object, ...]]) -> CheckRow:
+    found = {name: getattr(row, name) for name in CheckRow._fields}
     found["status"] = None if row.status is None else BuyerStatus(row.status)
     found["reasons"] = _decode_reasons(row.reasons) if row.reasons else ()
-    return StoredCheck(**found)
+    return CheckRow(**found)
 
 
 def settle(
     connection: Connection,
-    known: StoredCheck,
+    known: CheckRow,
     outcome: tuple[str | None, BuyerStatus, tuple[Reason, ...]],
     verification_id: str | None,
     at: datetime,

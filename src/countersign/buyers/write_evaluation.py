@@ -49,7 +49,7 @@ from countersign.buyers.sql import (
     write_status_event,
     write_verification,
 )
-from countersign.buyers.started_sql import StoredCheck, of_session, settle
+from countersign.buyers.started_sql import CheckRow, of_session, settle
 from countersign.buyers.zips import proved_zip_index
 from countersign.db.tables import verification_evidence, verifications
 from countersign.errors import (
@@ -143,7 +143,7 @@ def _without_accounts(buyer: Buyer) -> Buyer:
     return replace(buyer, proofs=proofs, attempted_by=None)
 
 
-def _is_unsubmitted(started: StoredCheck | None, work: Evaluation) -> TypeGuard[StoredCheck]:
+def _is_unsubmitted(started: CheckRow | None, work: Evaluation) -> TypeGuard[CheckRow]:
     """Whether nothing was submitted to a session that was started here."""
     return (
         work.quiet
@@ -153,7 +153,7 @@ def _is_unsubmitted(started: StoredCheck | None, work: Evaluation) -> TypeGuard[
     )
 
 
-def _is_of(started: StoredCheck, room: Buyers, work: Evaluation) -> bool:
+def _is_of(started: CheckRow, room: Buyers, work: Evaluation) -> bool:
     """Whether this is asked for the ZIP code of the started check, and for no other reference.
 
     What is asked for another one says nothing about it.
@@ -166,7 +166,7 @@ def _is_of(started: StoredCheck, room: Buyers, work: Evaluation) -> bool:
 def _settle(
     connection: Connection,
     work: Evaluation,
-    started: StoredCheck,
+    started: CheckRow,
     outcome: tuple[str, BuyerStatus, tuple[Reason, ...]],
     verification_id: str | None,
 ) -> None:
@@ -177,7 +177,7 @@ def _settle(
     settle(connection, started, outcome, verification_id, work.at)
 
 
-def _write_unsubmitted(connection: Connection, work: Evaluation, started: StoredCheck) -> None:
+def _write_unsubmitted(connection: Connection, work: Evaluation, started: CheckRow) -> None:
     """Write of a session to which nothing was submitted only why, or that it is over."""
     decision = work.decision
     if decision.is_followed and work.result.reason is None:
@@ -333,7 +333,7 @@ def _follow(
     room: Buyers,
     work: Evaluation,
     found: _Found,
-    started: StoredCheck | None,
+    started: CheckRow | None,
 ) -> None:
     """Poll the session from now on, or no longer."""
     if started is not None and not _is_of(started, room, work):

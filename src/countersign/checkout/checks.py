@@ -1,7 +1,6 @@
 """The identity checks of a session: states in, states out, without a clock or a database.
 
-Each check has a number of its own. Of all of them the best counts: verified before pending, and
-pending before the newest.
+What a check is, and which states it has, is in `buyers.identity_check`.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Final
 
 from msgspec import structs
 
+from countersign.buyers.identity_check import IdentityCheck, Trouble
 from countersign.buyers.model import BuyerStatus
-from countersign.checkout.attempt import Begun, IdentityCheck, StartedCheck, Trouble
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
     Collected,
@@ -33,7 +32,7 @@ _COUNTS: Final = frozenset({BuyerStatus.VERIFIED, BuyerStatus.PENDING})
 """Of the one who is led back then, something was submitted that may count."""
 
 
-def reserved(
+def reserve(
     session: Session,
     now: datetime,
     provider: str | None,
@@ -58,42 +57,42 @@ def reserved(
     content = require_open(session, now, Collected.IDENTITY)
     if content.is_barred:
         raise CheckoutSessionClosed("Another identity check does not help this buyer.")
-    starting, check, another = content.starting, content.check, again and content.attempts <= seen
-    last = starting or (check.provider if check else None)
+    reserved, check, another = content.reserved, content.check, again and content.attempts <= seen
+    newest = reserved or check
+    last = newest.provider if newest else None
     name = provider or (last if last in names else None) or names[0]
-    if starting == name and content.is_begun_by(browser, content.attempts) and not another:
+    if reserved and (reserved.provider, reserved.browser) == (name, browser) and not another:
         return session
-    if check is not None and check.provider == name and not another:
-        kept = structs.replace(content, starting=None)
-        if _is_usable(content, check, browser, now):
-            return session if kept == content else replace(session, content=kept)
+    same = check if check is not None and check.provider == name and not another else None
+    if same is not None and _is_usable(content, same, browser, now):
+        if reserved is None:
+            return session
+        given_up = structs.replace(reserved, provider="")
+        return replace(session, content=content.with_check(given_up))
     if content.attempts >= ATTEMPTS_MAX:
         raise CheckoutSessionClosed("The checkout session has used up its identity checks.")
-    attempt = content.attempts + 1
-    begun = (*content.begun, Begun(attempt=attempt, browser=browser))
-    changes = {"starting": name, "attempts": attempt, "begun": begun, "trouble": None}
-    return with_content(session, content, **changes)
+    new = IdentityCheck(attempt=content.attempts + 1, provider=name, browser=browser)
+    return with_content(session, content, checks=(*content.checks, new), trouble=None)
 
 
-def _is_usable(content: Content, check: StartedCheck, browser: str, now: datetime) -> bool:
+def _is_usable(content: Content, check: IdentityCheck, browser: str, now: datetime) -> bool:
     """Whether this browser can go on with the newest check, or waits for its decision."""
     if content.is_waiting:
-        is_own = content.is_begun_by(browser, check.attempt)
+        is_own = check.browser == browser
         return is_own and (check.expires_at is None or now < check.expires_at)
     return content.is_undecided and (check.played or not content.is_decided_for_another(browser))
 
 
-def begun(session: Session, now: datetime, check: StartedCheck) -> Session:
+def open_check(session: Session, now: datetime, check: IdentityCheck) -> Session:
     """An identity check was started; unchanged where another one has taken its place."""
-    content = require_open(session, now, Collected.IDENTITY)
-    if (content.starting, content.attempts) != (check.provider, check.attempt):
+    content, reserved = require_open(session, now, Collected.IDENTITY), session.asked.reserved
+    if reserved is None or (reserved.provider, reserved.attempt) != (check.provider, check.attempt):
         return session
-    before = (content.check,) if content.check else ()
-    earlier = (*content.earlier, *before)
-    return with_content(session, content, starting=None, check=check, earlier=earlier, reasons=())
+    check = structs.replace(check, browser=reserved.browser)
+    return replace(session, content=structs.replace(content.with_check(check), reasons=()))
 
 
-def renewed(session: Session, now: datetime, check: StartedCheck) -> Session:
+def renew(session: Session, now: datetime, check: IdentityCheck) -> Session:
     """The page of the newest check has this address now; unchanged if that is another check."""
     content = require_open(session, now, Collected.IDENTITY)
     before = content.check
@@ -104,10 +103,10 @@ def renewed(session: Session, now: datetime, check: StartedCheck) -> Session:
         return session
     if before.url == check.url:
         return session
-    return with_content(session, content, check=structs.replace(before, url=check.url))
+    return replace(session, content=content.with_check(structs.replace(before, url=check.url)))
 
 
-def came_back(session: Session, now: datetime, attempt: int, browser: str) -> Session:
+def come_back(session: Session, now: datetime, attempt: int, browser: str) -> Session:
     """A provider led this browser back from a check; "" is one without the link.
 
     Of two browsers that come back from one check neither is known to be the buyer's, also if one of
@@ -117,20 +116,21 @@ def came_back(session: Session, now: datetime, attempt: int, browser: str) -> Se
     content = session.content
     if content is None:
         return session
-    before, identity = content.begun_of(attempt), content.identity
-    after = before or Begun(attempt=attempt, browser="")
-    if not browser or after.browser != browser:
+    before, identity = content.check_at(attempt), content.identity
+    if before is None:
+        return session
+    after = before
+    if not browser or before.browser != browser:
         after = structs.replace(after, is_back=False)
-    elif after.is_back is not False and identity is not None and identity.attempt == attempt:
+    elif before.is_back is not False and identity is not None and identity.attempt == attempt:
         counts = identity.cbid is not None and identity.status in _COUNTS
         after = structs.replace(after, is_back=True, back_at=now) if counts else after
     if after == before:
         return session
-    others = (one for one in content.begun if one != before)
-    return with_content(session, content, begun=(*others, after))
+    return replace(session, content=content.with_check(after))
 
 
-def identified(session: Session, now: datetime, check: IdentityCheck) -> Session:
+def identify(session: Session, now: datetime, check: IdentityCheck) -> Session:
     """An identity check has an outcome; the session ends with it where nothing else is left.
 
     Raises:
@@ -140,7 +140,7 @@ def identified(session: Session, now: datetime, check: IdentityCheck) -> Session
     return _judged(session, require_open(session, now, Collected.IDENTITY), check, now)
 
 
-def taken_over(session: Session, now: datetime, check: IdentityCheck | None, seen: int) -> Session:
+def take_over(session: Session, now: datetime, check: IdentityCheck | None, seen: int) -> Session:
     """The best of all checks of this session, as found without its buyer; `seen` counts decisions.
 
     Nothing happens after the end, nor if all these decisions were seen before. What is verified
@@ -162,7 +162,7 @@ def taken_over(session: Session, now: datetime, check: IdentityCheck | None, see
     return _judged(known, content, check, now)
 
 
-def lost(
+def lose(
     session: Session, now: datetime, verified: IdentityCheck, now_is: IdentityCheck
 ) -> Session:
     """The buyer who was `verified` is not any more; unchanged if something else is known now."""
@@ -172,7 +172,7 @@ def lost(
     return with_content(session, content, identity=now_is, reasons=now_is.reasons)
 
 
-def unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Session:
+def note_unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Session:
     """What is said of the newest check, in which nothing was submitted that is known of.
 
     Unchanged if it is not the newest, or more is known of it, or another one is being decided.
@@ -186,7 +186,7 @@ def unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Sessio
     return _judged(session, content, check, now)
 
 
-def troubled(session: Session, now: datetime, trouble: Trouble) -> Session:
+def note_trouble(session: Session, now: datetime, trouble: Trouble) -> Session:
     """The decision about a check could not be taken over; unchanged if it is not the newest.
 
     Who was led back once stays so.
@@ -204,7 +204,7 @@ def troubled(session: Session, now: datetime, trouble: Trouble) -> Session:
     return with_content(session, content, trouble=trouble, reasons=(trouble.reason,))
 
 
-def answered(session: Session, now: datetime, attempt: int) -> Session:
+def forget_trouble(session: Session, now: datetime, attempt: int) -> Session:
     """The provider responded about this check; unchanged if there was no trouble with it."""
     content = session.content
     if content is None or content.trouble is None or content.trouble.attempt != attempt:
@@ -226,11 +226,9 @@ def _judged(session: Session, content: Content, check: IdentityCheck, now: datet
         young = ()  # an erasure finds this session by who is verified, and by no one else
     content = structs.replace(content, trouble=None, young=young)
     reasons = () if check.verified else check.reasons
-    begun = content.begun_of(check.attempt)
-    if begun is not None and begun.is_back and check.status not in _COUNTS:
+    known = content.check_at(check.attempt)
+    if known is not None and known.is_back and check.status not in _COUNTS:
         # Who is led back from this no need not be who is verified at the same page later.
-        others = (one for one in content.begun if one != begun)
-        again = structs.replace(begun, is_back=None, back_at=None)
-        content = structs.replace(content, begun=(*others, again))
+        content = content.with_check(structs.replace(known, is_back=None, back_at=None))
     changed = with_end(with_content(session, content, identity=check, reasons=reasons), now)
     return ended(changed, Status.COMPLETED, now) if changed.step is None else changed

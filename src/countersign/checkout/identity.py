@@ -16,14 +16,14 @@ from msgspec.structs import replace as with_members
 from sqlalchemy import Connection, select
 
 from countersign.buyers import started
+from countersign.buyers.identity_check import IdentityCheck, Trouble
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import PROVIDER as PLAYED
 from countersign.buyers.sandbox import simulate
-from countersign.buyers.started import AccountRef, Check
+from countersign.buyers.started import AccountRef
 from countersign.checkout import checks, store
-from countersign.checkout.attempt import IdentityCheck, StartedCheck, Trouble
 from countersign.checkout.cookies import return_code
-from countersign.checkout.model import Collected, Content, Session, Status, require_open
+from countersign.checkout.model import Collected, Session, Status, require_open
 from countersign.checkout.room import Checkout
 from countersign.db.tables import verifications
 from countersign.errors import (
@@ -110,7 +110,7 @@ async def begin(
     if provider is not None and provider not in names:
         raise InvalidRequest("There is no such identity provider for this session.")
     reserved = partial(
-        checks.reserved,
+        checks.reserve,
         provider=provider,
         names=names,
         seen=session.asked.attempts,
@@ -119,10 +119,10 @@ async def begin(
     )
     session = await store.change(room, session, reserved)
     content = session.asked
-    if content.starting is None:
+    if content.reserved is None:
         return await _go_on(room, session)
-    check = await _start(room, session, content.starting)
-    return await store.change(room, session, partial(checks.begun, check=check))
+    check = await _start(room, session, content.reserved)
+    return await store.change(room, session, partial(checks.open_check, check=check))
 
 
 async def _go_on(room: Checkout, session: Session) -> Session:
@@ -140,48 +140,34 @@ async def _go_on(room: Checkout, session: Session) -> Session:
         session = await follow(room, session)
     if not session.asked.is_waiting:
         return session
-    fresh = await _start(room, session, check.provider)
-    return await store.change(room, session, partial(checks.renewed, check=fresh))
+    fresh = await _start(room, session, check)
+    return await store.change(room, session, partial(checks.renew, check=fresh))
 
 
-async def _start(room: Checkout, session: Session, provider: str) -> StartedCheck:
-    """Start the check with the number of the newest attempt; repeated, it is the same check.
+async def _start(room: Checkout, session: Session, check: IdentityCheck) -> IdentityCheck:
+    """Start a check that is reserved; repeated, it is the same check.
 
     Raises:
         VerificationNotConfigured, VerificationMisconfigured, ProviderUnavailable: it could not be.
     """
-    content, now = session.asked, from_ns(room.access.clock.time_ns())
-    attempt = content.attempts
-    if provider == PLAYED:
-        return StartedCheck(
-            provider=PLAYED,
+    content, address = session.asked, f"{room.public_url}/c/{session.id}"
+    if check.provider == PLAYED:
+        return with_members(
+            check,
             provider_session=played_session(session.id),
-            url=f"{room.public_url}/c/{session.id}",
-            attempt=attempt,
-            started_at=now,
+            url=address,
+            started_at=from_ns(room.access.clock.time_ns()),
             played=True,
         )
-    made = await started.start(
+    return await started.start(
         room.buyers,
         AccountRef(session.account_id, session.mode),
-        provider=provider,
+        provider=check.provider,
         reference=session.id,
-        attempt=attempt,
-        return_url=(
-            f"{room.public_url}/c/{session.id}/return/{return_code(room, session.id, attempt)}"
-        ),
+        attempt=check.attempt,
+        return_url=f"{address}/return/{return_code(room, session.id, check.attempt)}",
         locale=content.locale,
         shipping_zip=content.shipping_zip or "",
-    )
-    return StartedCheck(
-        provider=made.provider,
-        provider_session=made.session_id,
-        url=made.url,
-        attempt=attempt,
-        started_at=now,
-        expires_at=made.expires_at,
-        opens_once=made.opens_once,
-        leads_back=made.leads_back,
     )
 
 
@@ -209,11 +195,11 @@ async def play(room: Checkout, session: Session, outcome: str, browser: str = ""
     session = await begin(room, session, PLAYED, browser=browser)
     if outcome in _GIVEN_UP:
         check = _played(session, None, BuyerStatus.REQUIRES_INPUT, (_GIVEN_UP[outcome],), None)
-        return await store.change(room, session, partial(checks.identified, check=check))
+        return await store.change(room, session, partial(checks.identify, check=check))
     session = await _play(room, session, OUTCOMES[outcome])
     newest = session.asked.check
     attempt = newest.attempt if newest else 0
-    arrived = partial(checks.came_back, attempt=attempt, browser=browser)
+    arrived = partial(checks.come_back, attempt=attempt, browser=browser)
     return await store.change(room, session, arrived)
 
 
@@ -230,7 +216,7 @@ async def _play(room: Checkout, session: Session, scripted: str | None) -> Sessi
     verification = await room.access.database.read(lambda c: c.execute(newest).scalar())
     view = result.view
     check = _played(session, result.cbid, view.status, tuple(view.reasons), verification)
-    return await store.change(room, session, partial(checks.identified, check=check))
+    return await store.change(room, session, partial(checks.identify, check=check))
 
 
 def _played(
@@ -261,7 +247,8 @@ async def follow(room: Checkout, session: Session, attempt: int = 0) -> Session:
         ProviderSessionNotFound, ProviderSessionNotBound: it denies the session that it made.
         RateLimited: too many ZIP codes tried for this buyer.
     """
-    check = None if session.content is None else _check_at(session.content, attempt)
+    content = session.content
+    check = None if content is None else content.check_at(attempt) or content.check
     if check is None or not await _is_at_identity(room, session):
         return session
     if check.played:
@@ -279,12 +266,14 @@ async def follow(room: Checkout, session: Session, attempt: int = 0) -> Session:
         shipping_zip=session.asked.shipping_zip or "",
     )
     session = await take_over(room, session)
-    session = await store.change(room, session, partial(checks.answered, attempt=check.attempt))
+    session = await store.change(
+        room, session, partial(checks.forget_trouble, attempt=check.attempt)
+    )
     if found.cbid is not None or not _says_something(found):
         return session
     # Nothing was submitted that is known of, so that nothing was written about a buyer.
-    outcome = _identity(found, check.attempt)
-    return await store.change(room, session, partial(checks.unsubmitted, check=outcome))
+    outcome = with_members(found, reasons=_reasons(found))
+    return await store.change(room, session, partial(checks.note_unsubmitted, check=outcome))
 
 
 async def look(
@@ -305,14 +294,14 @@ async def look(
         number = attempt or session.asked.attempts
         reason = _REASONS.get(type(error), error.code)
         trouble = Trouble(attempt=number, reason=reason, is_back=is_back)
-        noted = partial(checks.troubled, trouble=trouble)
+        noted = partial(checks.note_trouble, trouble=trouble)
         return await store.change(room, session, noted), False
 
 
 async def not_asked(room: Checkout, session: Session, attempt: int) -> Session:
     """The buyer is led back from a check, and the provider was asked too often to ask it now."""
     trouble = Trouble(attempt=attempt, reason=RateLimited.code, is_back=True)
-    return await store.change(room, session, partial(checks.troubled, trouble=trouble))
+    return await store.change(room, session, partial(checks.note_trouble, trouble=trouble))
 
 
 def returned_from(room: Checkout, session: Session, key: str) -> int:
@@ -327,7 +316,7 @@ async def came_back(room: Checkout, session: Session, attempt: int, browser: str
     """A browser arrived at the return address of a check; "" is one without the link."""
     if not attempt:
         return session
-    arrived = partial(checks.came_back, attempt=attempt, browser=browser)
+    arrived = partial(checks.come_back, attempt=attempt, browser=browser)
     return await store.change(room, session, arrived)
 
 
@@ -335,8 +324,8 @@ async def take_over(room: Checkout, session: Session) -> Session:
     """Take over what polls, webhooks and vendors have found of the session's checks."""
     best, seen = await room.access.database.read(started.check_of, session.id)
     says = best is not None and _says_something(best)
-    outcome = _identity(best, best.attempt) if best is not None and says else None
-    return await store.change(room, session, partial(checks.taken_over, check=outcome, seen=seen))
+    outcome = with_members(best, reasons=_reasons(best)) if best is not None and says else None
+    return await store.change(room, session, partial(checks.take_over, check=outcome, seen=seen))
 
 
 async def remembered(
@@ -357,20 +346,13 @@ async def remembered(
         require_open(session, await store.clock_of(room, session), Collected.IDENTITY)
         await room.access.database.write(informing.write)
         return session
-    check = IdentityCheck(
-        cbid=found.cbid,
-        status=found.status,
-        reasons=(),
-        verification=found.verification,
-        binding=binding,
-        attempt=0,
-    )
+    check = with_members(found, binding=binding)
 
     def written(connection: Connection, passed: Session) -> Session:
         informing.write(connection)
         return passed
 
-    identified = partial(checks.identified, check=check)
+    identified = partial(checks.identify, check=check)
     passed = await store.change(room, session, identified, written)
     room.remembered.passes[binding.value] += 1
     return passed
@@ -391,7 +373,7 @@ async def require_verified(room: Checkout, session: Session) -> None:
         return
     reasons = _reasons(known)
     lost = with_members(check, status=known.status, reasons=reasons)
-    await store.change(room, session, partial(checks.lost, verified=check, now_is=lost))
+    await store.change(room, session, partial(checks.lose, verified=check, now_is=lost))
     raise CheckoutSessionClosed("The buyer is not verified for this account now.")
 
 
@@ -402,28 +384,13 @@ async def _is_at_identity(room: Checkout, session: Session) -> bool:
     return status is Status.OPEN and session.step is Collected.IDENTITY
 
 
-def _check_at(content: Content, attempt: int) -> StartedCheck | None:
-    return next((one for one in content.earlier if one.attempt == attempt), content.check)
-
-
-def _says_something(check: Check) -> bool:
+def _says_something(check: IdentityCheck) -> bool:
     """Whether it says more than that the buyer has not come to an end at the provider."""
     waits = {*check.reasons} <= {Reason.IDENTITY_REQUIRES_INPUT}
     return check.cbid is not None or check.status is not BuyerStatus.REQUIRES_INPUT or not waits
 
 
-def _identity(check: Check, attempt: int) -> IdentityCheck:
-    return IdentityCheck(
-        cbid=check.cbid,
-        status=check.status,
-        reasons=_reasons(check),
-        verification=check.verification,
-        binding=Binding.IDENTITY_SESSION,
-        attempt=attempt,
-    )
-
-
-def _reasons(check: Check) -> tuple[str, ...]:
+def _reasons(check: IdentityCheck) -> tuple[str, ...]:
     """Why a buyer is not verified; that somebody was revoked is no reason of an attempt."""
     is_revoked = check.status is BuyerStatus.REVOKED
     return (Reason.REVOKED.value,) if is_revoked else tuple(map(str, check.reasons))

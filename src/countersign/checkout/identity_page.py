@@ -13,10 +13,10 @@ from enum import StrEnum
 from typing import Final
 
 from countersign.access.origins import origin_of
+from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import PROVIDER as PLAYED
 from countersign.checkout import identity, store
-from countersign.checkout.attempt import StartedCheck
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
     Collected,
@@ -133,7 +133,8 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
     is_played = names == (PLAYED,)
     at_provider = {Stage.WAITING, Stage.BACK}
     going_on = {*at_provider, Stage.DECIDING, Stage.WRONG}
-    is_own = content.check is not None and _is_own(visit, content.check)
+    # No other browser than the one that has begun it is led to its page.
+    is_own = content.check is not None and content.check.browser == visit.browser
     is_stopped = stage in {Stage.WRONG, Stage.BARRED}
     if content.is_undecided and not is_stopped and not (stage is Stage.WAITING and is_own):
         # Of an older check, perhaps: that of another browser says nothing to this one.
@@ -225,7 +226,7 @@ async def go_to_provider(visit: Visit) -> Reply:
     is_there = stage_of(visit) in {Stage.WAITING, Stage.BACK}
     if check is None or check.played or url is None or not is_there:
         return visit.go_on()
-    if not _is_own(visit, check):
+    if check.browser != visit.browser:
         return visit.go_on()
     return visit.show(
         "identity_continue.html",
@@ -289,7 +290,8 @@ async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Re
     session = visit.session
     attempt = identity.returned_from(room, session, key)
     if is_seen and _may_ask(session):
-        is_back = bool(attempt) and session.asked.is_begun_by(visit.browser, attempt)
+        came_from = session.asked.check_at(attempt)
+        is_back = came_from is not None and came_from.browser == visit.browser
         # The page has a button that asks again, and what the provider decides arrives anyway.
         with suppress(CheckoutSessionClosed, NotFound):
             if room.asking.may(session_id):
@@ -314,11 +316,6 @@ async def updates(visit: Visit) -> Reply:
     owner = (session.account_id, session.mode)
     pieces = visit.room.updates.after(session.id, int(shown), owner)
     return Reply(await anext(pieces), headers, 200, pieces)
-
-
-def _is_own(visit: Visit, check: StartedCheck) -> bool:
-    """Whether this browser has begun this check: no other one is led to its page."""
-    return visit.session.asked.is_begun_by(visit.browser, check.attempt)
 
 
 def _with(visit: Visit, said: str) -> str:
@@ -371,7 +368,7 @@ def _zip_help(content: Content, names: Sequence[str], words: Mapping[str, str]) 
     return said
 
 
-def _address(check: StartedCheck | None) -> str | None:
+def _address(check: IdentityCheck | None) -> str | None:
     """The address of a check's page: a browser could take any other kind of text for a script."""
     return check.url if check is not None and origin_of(check.url) is not None else None
 

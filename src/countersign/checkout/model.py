@@ -15,14 +15,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from countersign.buyers.identity_check import WRONG_SET_UP, IdentityCheck, Trouble
 from countersign.buyers.model import BuyerStatus
-from countersign.checkout.attempt import (
-    WRONG_SET_UP,
-    Begun,
-    IdentityCheck,
-    StartedCheck,
-    Trouble,
-)
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.mode import Mode
 from countersign.notices.rule import Exemption
@@ -115,16 +109,10 @@ class Content(Struct, frozen=True, kw_only=True):
     exemption: Exemption | None = None
     """What the vendor asserted of the cart."""
     reading: Reading | None = None
-    attempts: int = 0
-    """How many identity checks have a number: no number is used twice."""
-    starting: str | None = None
-    """The provider at which the check with the last number is being started."""
-    check: StartedCheck | None = None
-    earlier: tuple[StartedCheck, ...] = ()
-    """Those before it: another browser may be at one of them."""
-    begun: tuple[Begun, ...] = ()
-    """Of the identity checks that a browser has begun, or was led back from."""
+    checks: tuple[IdentityCheck, ...] = ()
+    """In the order of their numbers, which begin at 1."""
     identity: IdentityCheck | None = None
+    """The outcome that counts: of one of the checks, or of a buyer who was remembered."""
     trouble: Trouble | None = None
     young: tuple[tuple[str, int], ...] = ()
     """The buyers that checks have found to be not old enough, each with the number of the check."""
@@ -134,6 +122,32 @@ class Content(Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
     receipt: str | None = None
     """The log's promise to have the record of the acknowledgment."""
+
+    @property
+    def attempts(self) -> int:
+        """How many identity checks have a number."""
+        return len(self.checks)
+
+    @property
+    def reserved(self) -> IdentityCheck | None:
+        """The newest check while it is being started."""
+        newest = self.checks[-1] if self.checks else None
+        return None if newest is None or newest.is_open or not newest.provider else newest
+
+    @property
+    def check(self) -> IdentityCheck | None:
+        """The newest check that was started."""
+        return next((check for check in reversed(self.checks) if check.is_open), None)
+
+    def check_at(self, attempt: int) -> IdentityCheck | None:
+        """The check with this number."""
+        return self.checks[attempt - 1] if 0 < attempt <= len(self.checks) else None
+
+    def with_check(self, check: IdentityCheck) -> Content:
+        """This content with a check in the place of the one that has its number."""
+        at = check.attempt - 1
+        checks = (*self.checks[:at], check, *self.checks[at + 1 :])
+        return msgspec.structs.replace(self, checks=checks)
 
     @property
     def is_waiting(self) -> bool:
@@ -178,17 +192,8 @@ class Content(Struct, frozen=True, kw_only=True):
     def is_decided_for_another(self, browser: str) -> bool:
         """Whether the provider decides about a check that another browser has begun."""
         identity = self.identity
-        begun = self.begun_of(identity.attempt) if identity and self.is_undecided else None
-        return begun is not None and begun.browser != browser
-
-    def begun_of(self, attempt: int) -> Begun | None:
-        """The browser of this identity check."""
-        return next((one for one in self.begun if one.attempt == attempt), None)
-
-    def is_begun_by(self, browser: str, attempt: int) -> bool:
-        """Whether this identity check belongs to this browser."""
-        begun = self.begun_of(attempt)
-        return begun is not None and begun.browser == browser
+        check = self.check_at(identity.attempt) if identity and self.is_undecided else None
+        return check is not None and check.browser != browser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,10 @@ OFFERED: Final = timedelta(minutes=15)
 MEANT_AFTER: Final = timedelta(milliseconds=1200)
 """How long a page was served before a press on it counts: one that comes sooner was not meant for
 it, such as the second one of a double click on the page before."""
-_WHY: Final = {BuyerStatus.EXPIRED: "expired", BuyerStatus.REVOKED: "revoked"}
+_WHY: Final[Mapping[BuyerStatus | None, str]] = {
+    BuyerStatus.EXPIRED: "expired",
+    BuyerStatus.REVOKED: "revoked",
+}
 _MS_DIGITS_MAX: Final = 14
 _NEAR: Final = frozenset({b"same-origin", b"same-site"})
 _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedframe"})
@@ -53,7 +56,7 @@ _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedfr
 async def asked_first(visit: Visit) -> Reply | None:
     """The page that asks a remembered buyer; None where no one is known to be remembered."""
     content = visit.session.asked
-    has_begun = any(one.browser == visit.browser for one in content.begun)
+    has_begun = any(one.browser == visit.browser for one in content.checks)
     if content.identity or has_begun or visit.form.get("step") == CHECK or not _may_ask(visit):
         return None
     known = await _by_cookie(visit)
@@ -276,7 +279,7 @@ async def _by_cookie(visit: Visit) -> KnownBy | None:
 
 def _may_keep(visit: Visit) -> bool:
     session, check = visit.session, visit.session.asked.identity
-    begun = session.asked.begun_of(check.attempt) if check else None
+    begun = session.asked.check_at(check.attempt) if check else None
     return (
         session.status is Status.COMPLETED
         and session.ended_at is not None

@@ -8,13 +8,14 @@ many of them cost as much as they are, and not the square of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import structlog
+from msgspec import structs
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, select, update
 
 from countersign.access.idempotency import (
@@ -24,6 +25,7 @@ from countersign.access.idempotency import (
     keep_answers,
 )
 from countersign.access.secrets import INDEX_BYTES
+from countersign.buyers.identity_check import IdentityCheck
 from countersign.checkout.model import Content, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.db.bulk import BulkInsert
@@ -71,6 +73,38 @@ _ROUNDS_MAX: Final = 8
 """Of one change: what another server, or a poll, may come between."""
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Content).decode
+
+
+class _Earlier(msgspec.Struct):
+    """What contents that were stored before had in the place of `checks`."""
+
+    attempts: int = 0
+    starting: str | None = None
+    check: IdentityCheck | None = None
+    earlier: tuple[IdentityCheck, ...] = ()
+    begun: tuple[IdentityCheck, ...] = ()
+
+    def checks(self) -> Iterator[IdentityCheck]:
+        opened = {one.attempt: one for one in (*self.earlier, self.check) if one is not None}
+        owners = {one.attempt: one for one in self.begun}
+        for number in range(1, self.attempts + 1):
+            provider = self.starting if number == self.attempts else None
+            check = opened.get(number, IdentityCheck(attempt=number, provider=provider or ""))
+            if (own := owners.get(number)) is not None:
+                check = structs.replace(
+                    check, browser=own.browser, is_back=own.is_back, back_at=own.back_at
+                )
+            yield check
+
+
+_decode_earlier: Final = msgspec.json.Decoder(_Earlier).decode
+
+
+def _read_content(text: bytes) -> Content:
+    content = _decode(text)
+    if content.checks:
+        return content
+    return structs.replace(content, checks=(*_decode_earlier(text).checks(),))
 
 
 class NewSession(NamedTuple):
@@ -335,7 +369,7 @@ async def _opened(room: Checkout, row: Row[Any]) -> Session:
     if row.content is None or row.shred_key is None:
         return session
     text = await room.vault.open(row.content, shred_key=row.shred_key, **_place(session))
-    return replace(session, content=_decode(text))
+    return replace(session, content=_read_content(text))
 
 
 def _closed(row: Row[Any]) -> Session:

@@ -7,17 +7,19 @@ is written of it are never two different things.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, insert, select
 
+from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import zip5
 from countersign.buyers.sql import StatusQuery, buyers_by_cbid, write_verification
 from countersign.buyers.started import REMEMBERED as PROVIDER
-from countersign.buyers.started import Check, judge, judge_known
+from countersign.buyers.started import judge, judge_known
 from countersign.db.tables import remembered_uses, verifications
 from countersign.errors import CheckoutSessionClosed
 from countersign.ids import VERIFICATION, timed_id
@@ -40,7 +42,7 @@ class Informing:
 
     room: Remembered
     query: StatusQuery
-    check: Check
+    check: IdentityCheck
     """Only the status `verified` informs the account; the buyer sees the others, too."""
     make_record: Callable[[Bound], NewRecord] | None
     use: Mapping[str, object]
@@ -63,7 +65,7 @@ class Informing:
             connection.execute(insert(remembered_uses), dict(self.use))
             return
         known = judge(connection, self.room.buyers, self.query, None, self.at, self.now)
-        still = isinstance(known, Check) and known.status is BuyerStatus.VERIFIED
+        still = isinstance(known, IdentityCheck) and known.status is BuyerStatus.VERIFIED
         if not still or buyer.same_as is not None:
             raise CheckoutSessionClosed("The buyer is not verified for this account now.")
         connection.execute(insert(remembered_uses), dict(self.use))

@@ -1,0 +1,99 @@
+"""One check of a buyer's identity, from its number to its outcome.
+
+It is started for one checkout session at one provider, belongs to one browser, and is decided by
+what the provider says to this service. docs/architecture.md draws its states.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from countersign.buyers.model import BuyerStatus
+from countersign.reason import Reason
+from countersign_evidence.process import Binding
+
+WRONG_SET_UP: Final = frozenset(
+    {
+        Reason.VERIFICATION_MISCONFIGURED,
+        Reason.VERIFICATION_NOT_CONFIGURED,
+        Reason.PROVIDER_SESSION_NOT_FOUND,
+        Reason.SESSION_NOT_BOUND,
+    }
+)
+"""Why a decision cannot be taken over, where waiting does not help: the vendor has to act."""
+
+
+class IdentityCheck(Struct, frozen=True, kw_only=True):
+    """What is known of one check; each state has what the ones before it have.
+
+    *Reserved*: number, provider and browser are stored before the provider is asked, so that two
+    who ask at once, or one who asks again after a crash, get one check and not two.
+    *Open*: the provider has given it an address. That lets anybody continue the check, so only the
+    browser that it belongs to is given it. *Decided*: the provider has said something that a status
+    follows from, of which only `verified` is positive. What was refused or is pending may be
+    decided again, and what was verified may be revoked.
+
+    A session stores its checks in the order of their numbers, and next to them the outcome that
+    counts: a verified one before one that is pending, and that before the newest. A buyer who was
+    remembered has an outcome without a check, with the number 0.
+    """
+
+    attempt: int
+    """Counted from 1 in its session. No number is used twice: the provider takes it for a
+    repetition, and a return address names it."""
+    provider: str = ""
+    """"": another check was asked for before this one could be started."""
+    browser: str = ""
+    """Which of those with the link has begun it."""
+    provider_session: str = ""
+    url: str = ""
+    """Of the provider's page; "" while the check is reserved."""
+    started_at: datetime | None = None
+    expires_at: datetime | None = None
+    """When the provider gives it up; None if it does not say."""
+    opens_once: bool = False
+    """Whether `url` opens the page once: going on with the check takes a new one."""
+    leads_back: bool = True
+    """Whether the provider leads the buyer back in the end."""
+    played: bool = False
+    """Whether the sandbox plays the provider."""
+    is_back: bool | None = None
+    """Whether the provider led its browser back from a decision that may count, and no other one;
+    None: not yet. A passkey is offered to that browser alone, since at one that shares the link
+    somebody else may be sitting."""
+    back_at: datetime | None = None
+    """When it was led back last, if `is_back`."""
+    cbid: str | None = None
+    """None: the buyer has not given the provider anything to judge."""
+    status: BuyerStatus | None = None
+    """None: nothing is decided."""
+    reasons: tuple[str, ...] = ()
+    verification: str | None = None
+    """The identifier of the newest record about it."""
+    binding: Binding = Binding.IDENTITY_SESSION
+    """How it is known that it is this buyer."""
+
+    def __repr__(self) -> str:
+        return f"<IdentityCheck {self.attempt}: hidden>"
+
+    @property
+    def verified(self) -> bool:
+        return self.status is BuyerStatus.VERIFIED and self.cbid is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the provider has given it an address."""
+        return bool(self.url)
+
+
+class Trouble(Struct, frozen=True, kw_only=True):
+    """The decision about the newest check could not be taken over when it was asked for last."""
+
+    attempt: int
+    reason: str
+    """The code of the error, or of the reason that it stands for."""
+    is_back: bool
+    """Whether the provider has led the buyer back from this check."""
