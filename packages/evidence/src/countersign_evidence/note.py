@@ -24,6 +24,7 @@ from countersign_evidence.checkpoint import (
 )
 from countersign_evidence.encoding import read_text, strict_base64
 from countersign_evidence.errors import EvidenceError
+from countersign_evidence.offline.verify import is_sound
 
 ED25519: Final = 0x01
 COSIGNATURE: Final = 0x04
@@ -33,10 +34,6 @@ TIME_BYTES: Final = 8
 _PUBLIC_KEY_BYTES: Final = {ED25519: 32, COSIGNATURE: 32, MLDSA_COSIGNATURE: 1312}
 _KEY_ID: Final = re.compile(r"[0-9a-f]{8}\Z", re.ASCII)
 _TIME_MAX: Final = 2**63 - 1
-_P: Final = 2**255 - 19
-_ORDER_8: Final = int("7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7", 16)
-_SMALL_ORDER: Final = frozenset({0, 1, _P - 1, _ORDER_8, _P - _ORDER_8})
-"""The y of the eight points whose order divides 8: by such a key anyone signs anything."""
 NOTE_BYTES_MAX: Final = 1_000_000
 SIGNATURES_MAX: Final = 100
 _DASH: Final = "\u2014 "
@@ -105,8 +102,8 @@ class Verifier:
         length = _PUBLIC_KEY_BYTES.get(verifier.kind)
         if length is not None and len(verifier.public_key) != length:
             raise EvidenceError(f"a key of kind {verifier.kind} has {length} bytes")
-        if verifier.kind in {ED25519, COSIGNATURE}:
-            _check_point(verifier.public_key)
+        if verifier.kind in {ED25519, COSIGNATURE} and not is_sound(verifier.public_key):
+            raise EvidenceError("an Ed25519 key of small order, or not in canonical form")
         if not any_kind and not verifier.checkable:
             where = "here" if length is None else "on this machine"
             raise EvidenceError(f"a key of kind {verifier.kind} cannot be checked {where}")
@@ -125,7 +122,7 @@ class Verifier:
             if self.kind == MLDSA_COSIGNATURE:
                 MLDSA44PublicKey.from_public_bytes(self.public_key).verify(signature, message)
             else:
-                Ed25519PublicKey.from_public_bytes(self.public_key).verify(signature, message)
+                return ed25519_verify(self.public_key, message, signature)
         except (InvalidSignature, ValueError):  # an EvidenceError is a ValueError
             return False
         return True
@@ -140,14 +137,18 @@ class Verifier:
         return ed25519_message(time, text) if self.kind == COSIGNATURE else text
 
 
-def _check_point(public_key: bytes) -> None:
-    """Refuse Ed25519 keys of small order, and other encodings than the one of RFC 8032 §5.1.2.
+def ed25519_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    """`verify.ed25519_verify` by OpenSSL, which is not asked about the points that it is lax about.
 
-    Both would let one signature be good by several keys, and verifiers disagree about them.
+    It takes a key of small order, also in an encoding other than that of RFC 8032 §5.1.2.
     """
-    y = int.from_bytes(public_key, "little") & (2**255 - 1)
-    if y >= _P or y in _SMALL_ORDER:
-        raise EvidenceError("an Ed25519 key of small order, or not in canonical form")
+    if not (is_sound(public_key) and is_sound(signature[:32])):
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _lacks_mldsa(verifier: Verifier) -> bool:

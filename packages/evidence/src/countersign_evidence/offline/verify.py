@@ -133,7 +133,7 @@ def ed25519_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     Of the two forms of the last equation that the RFC allows this is the stricter one, without the
     cofactor 8.
     """
-    if len(public_key) != 32 or len(signature) != 64:
+    if len(signature) != 64 or not (is_sound(public_key) and is_sound(signature[:32])):
         return False
     r, s = signature[:32], int.from_bytes(signature[32:], "little")
     if s >= L:  # otherwise one signature could be written in two ways
@@ -147,12 +147,21 @@ def ed25519_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     return encode_point(add(multiply(s, BASE), multiply(k, (-x % P, y, z, -t % P)))) == r
 
 
+def is_sound(point: bytes) -> bool:
+    """Whether it is written in the one way, and no point of small order.
+
+    By a key of small order anyone signs anything. Where a key or an R is odd, other implementations
+    do not agree with each other: so this is asked before a signature is checked, by whatever means.
+    """
+    y = int.from_bytes(point, "little") & (2**255 - 1)
+    return len(point) == 32 and y < P and y not in {0, 1, P - 1, ORDER_8, P - ORDER_8}
+
+
 def check_public_key(public_key: bytes) -> None:
-    """Refuse keys of small order, by which anyone signs anything, and odd ways to write a key."""
-    y = int.from_bytes(public_key, "little") & (2**255 - 1)
+    """Refuse a key that is odd when it is read, before anything is signed by it."""
     if len(public_key) != 32:
         raise Bad("an Ed25519 key has 32 bytes")
-    if y >= P or y in {0, 1, P - 1, ORDER_8, P - ORDER_8}:
+    if not is_sound(public_key):
         raise Bad("an Ed25519 key of small order, or not in canonical form")
 
 
