@@ -321,6 +321,10 @@ class PackageNotInstalled(OperatorError, code="package_not_installed"):
     """The command is part of a package that is not installed."""
 
 
+class IdentityProviderRefused(OperatorError, code="identity_provider_refused"):
+    """An identity provider of another package cannot be used."""
+
+
 class AddressInUse(OperatorError, code="address_in_use"):
     """The address to listen on is already in use."""
 

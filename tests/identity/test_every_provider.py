@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from countersign.errors import InvalidArgument
-from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
+from countersign.identity.registry import IdentityProviders, provider_names
 from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.server import serve
 from tests.identity.asking import FixedClock, keyed
@@ -48,7 +48,7 @@ def credentials_of(name: str) -> dict[str, Any]:
 
 @every(
     ("name", "malformed"),
-    [(name, bad) for name in PROVIDER_NAMES for bad in ("", *MALFORMED[name])],
+    [(name, bad) for name in provider_names() for bad in ("", *MALFORMED[name])],
 )
 def test_what_cannot_be_a_session_id_is_not_sent(name: str, malformed: str) -> None:
     """The pattern is checked before anything goes out: a second spelling of an id is none."""
@@ -135,7 +135,7 @@ def test_credentials_that_cannot_work_are_refused_by_name_and_without_their_valu
 @every(
     ("name", "wrong"),
     [
-        *((name, {"key": 1}) for name in PROVIDER_NAMES),
+        *((name, {"key": 1}) for name in provider_names()),
         *((name, {"environment": "production"}) for name in ("persona", "plaid", "veriff")),
         ("onfido", {"region": "mars"}),
         ("onfido", {"output": {"date_of_birth": {"member": "dob", "source": "user_entered"}}}),
@@ -151,7 +151,7 @@ def test_what_are_no_credentials_of_the_provider_is_refused(
         IdentityProviders(keyed, FixedClock()).review(name, json.dumps(content).encode())
 
 
-@pytest.mark.parametrize("name", PROVIDER_NAMES)
+@pytest.mark.parametrize("name", provider_names())
 def test_the_simulators_credentials_are_accepted_and_hidden(name: str) -> None:
     """What `--credentials` prints is a credentials file; its repr shows nothing."""
     content = json.dumps(credentials_of(name)).encode()

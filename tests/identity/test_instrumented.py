@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from countersign.identity.base import evidence_of
 from countersign.identity.model import Finding, ProviderResult
-from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
+from countersign.identity.registry import IdentityProviders, provider_names
 from countersign.identity.reporting import reason_word, report
 from countersign.identity.stripe import Stripe
 from countersign_simulators.registry import SIMULATORS
@@ -118,7 +118,7 @@ def test_every_failure_of_the_connection_has_its_word() -> None:
             assert reason_word(name) == name
 
 
-@pytest.mark.parametrize("name", PROVIDER_NAMES)
+@pytest.mark.parametrize("name", provider_names())
 def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
     """Over HTTP: wrong credentials, a page of something in between, and no one there."""
     simulator = SIMULATORS[name](FixedClock().now)
@@ -148,7 +148,7 @@ def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
 
 
 @every("body", [b'{"detail":"Not Found"}', b'{"error":{"code":"x"}}', b"<html>"])
-@every("name", PROVIDER_NAMES)
+@every("name", provider_names())
 def test_a_404_of_another_server_is_never_a_providers_word(name: str, body: bytes) -> None:
     """`--check` asks for a session that no one has: only the provider itself can not know it."""
     simulator = SIMULATORS[name](FixedClock().now)

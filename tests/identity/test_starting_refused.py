@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from countersign.errors import InvalidArgument, ProviderUnavailable, VerificationMisconfigured
 from countersign.identity.model import StartedSession
-from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
+from countersign.identity.registry import IdentityProviders, provider_names
 from countersign.identity.starting import is_page
 from countersign_simulators.base import Reply
 from tests.identity.asking import FixedClock, keyed, places, put
@@ -257,7 +257,7 @@ def test_the_operator_can_name_a_host_of_their_own(case: Case) -> None:
     assert isinstance(session, StartedSession)
 
 
-@every("name", PROVIDER_NAMES)
+@every("name", provider_names())
 @every("host", ["", "https://a.example", "a.example/", "localhost", "A.example"])
 def test_what_is_no_host_is_refused_in_the_credentials(name: str, host: str) -> None:
     """A name with a scheme would never fit, and no one would learn why."""

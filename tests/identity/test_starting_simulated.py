@@ -15,7 +15,7 @@ import pytest
 from countersign.errors import VerificationMisconfigured
 from countersign.identity.base import IdentityProvider
 from countersign.identity.model import Finding, StartRequest
-from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
+from countersign.identity.registry import IdentityProviders, provider_names
 from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.server import serve
 from tests.identity.asking import FixedClock, keyed
@@ -43,7 +43,7 @@ async def simulated(name: str, **wrong: object) -> AsyncIterator[IdentityProvide
             await provider.close()
 
 
-@pytest.mark.parametrize("name", PROVIDER_NAMES)
+@pytest.mark.parametrize("name", provider_names())
 def test_a_started_session_is_the_one_that_is_retrieved(name: str) -> None:
     """It has a page for the buyer, our reference, and no decision; the same again is the same."""
 

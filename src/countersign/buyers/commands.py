@@ -26,7 +26,7 @@ from countersign.buyers.rules import (
 )
 from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument
-from countersign.identity.registry import PROVIDER_NAMES
+from countersign.identity.registry import provider_names
 from countersign.instant import rfc3339
 from countersign.mode import Mode
 from countersign_evidence.cli.support import (
@@ -43,6 +43,7 @@ from countersign_evidence.cli.support import (
 
 _in_room = with_room(Buyers)
 _CREDENTIALS_VARIABLE = "COUNTERSIGN_PROVIDER_CREDENTIALS"
+_PROVIDERS = click.Choice(provider_names())
 _DEFAULT = VerificationRules()
 
 
@@ -179,7 +180,7 @@ _test_keys = click.option(
 
 @verification.command("set")
 @click.argument("account")
-@click.option("--provider", type=click.Choice(PROVIDER_NAMES), required=True)
+@click.option("--provider", type=_PROVIDERS, required=True)
 @click.option(
     "--credentials-file",
     type=click.Path(path_type=Path),
@@ -306,7 +307,7 @@ def remove_settings(account: str, *, as_json: bool) -> None:
 
 @verification.command("add")
 @click.argument("account")
-@click.option("--provider", type=click.Choice(PROVIDER_NAMES), required=True)
+@click.option("--provider", type=_PROVIDERS, required=True)
 @click.option(
     "--credentials-file",
     type=click.Path(path_type=Path),
@@ -362,7 +363,7 @@ async def add_provider(
 
 @verification.command("drop")
 @click.argument("account")
-@click.option("--provider", type=click.Choice(PROVIDER_NAMES), required=True)
+@click.option("--provider", required=True, help="Also one that is not installed any more.")
 @_test_keys
 @asking("Remove {provider} and its credentials from {account}?")
 @command

@@ -18,7 +18,7 @@ from countersign.buyers.rules import VerificationRules, VerificationSettings
 from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.db.tables import further_providers, verification_settings
-from countersign.errors import InvalidArgument
+from countersign.errors import InvalidArgument, VerificationMisconfigured
 from countersign.identity.base import IdentityProvider
 from countersign.identity.registry import IdentityProviders
 from countersign.mode import Mode
@@ -180,12 +180,22 @@ class Providers:
             # Another call may have made it in the meantime.
             made = self._made.get(slot)
             if made is None or made[:2] != version:
-                provider = self.factory(name, credentials, settings.base_url)
+                provider = self._made_of(settings, credentials)
                 if made is not None:
                     # It may be in use: its connections are closed with the service.
                     self._replaced.append(made[2])
                 made = self._made[slot] = (*version, provider)
         return Integration(settings, settings.rules.at_least(self.floor), made[2], mode)
+
+    def _made_of(self, settings: VerificationSettings, credentials: bytes) -> IdentityProvider[Any]:
+        name, account_id = settings.provider, settings.account_id
+        try:
+            return self.factory(name, credentials, settings.base_url)
+        except InvalidArgument as error:
+            # They were checked when they were set: the package that brought the provider is gone,
+            # or this release refuses what an earlier one took.
+            _log.error("provider_unusable", account=account_id, provider=name, reason=str(error))
+            raise VerificationMisconfigured from None
 
     async def close(self) -> None:
         """Close the connections to the providers."""

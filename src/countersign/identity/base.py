@@ -149,7 +149,7 @@ class IdentityProvider(ABC, Generic[C]):
     """An identity provider, with the credentials of one account."""
 
     name: ClassVar[str]
-    """`stripe`, `persona`, `veriff`, `plaid`, `didit` or `onfido`."""
+    """That of its entry point, see `registry`."""
     credentials_type: ClassVar[type[Credentials]]
     session_id: ClassVar[re.Pattern[str]]
     """Compared before anything is sent; one session must have one spelling."""

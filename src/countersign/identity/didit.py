@@ -41,7 +41,7 @@ from countersign.identity.starting import ADDRESS, check_form, needed, post
 from countersign.identity.transport import Budget, ProviderRequest
 from countersign.identity.webhook_signature import is_fresh, is_signed
 
-_WORDS: Final = words_of("didit")
+_WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
 API_VERSION: Final = "v3"
 CANONICAL_BYTES_MAX: Final = 64 * 1024

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from importlib import resources
+from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from countersign.identity.model import Finding, Tri
@@ -370,10 +370,12 @@ class Words:
     """Any others, as the file describes them."""
 
 
-def words_of(provider: str, *fields: str) -> Words:
-    """The words in the file `NAME.toml` next to the adapter; `fields` are more descriptions."""
-    path = resources.files(__package__) / f"{provider}.toml"
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+def words_of(module: str, *fields: str) -> Words:
+    """The words in the file `NAME.toml` next to the adapter, whose own file `module` is.
+
+    `fields` are more descriptions.
+    """
+    tables = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
     return Words(
         outcomes=_meanings(tables["outcomes"], Finding),
         reasons=_meanings(tables.get("reasons", {}), Reason),

@@ -56,7 +56,7 @@ from countersign.identity.transport import (
 from countersign.identity.webhook_signature import is_signed
 from countersign.reason import Reason
 
-_WORDS: Final = words_of("onfido")
+_WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
 API_VERSION: Final = "v3.6"
 TASKS_MAX: Final = 3

@@ -53,7 +53,7 @@ _DATABASES: Final = ("verification/database", "verification/database-standard")
 PROOFS: Final = (*DOCUMENTS, AAMVA, *_DATABASES)
 """The kinds that can prove who a person is, the best first. A selfie or a telephone cannot; nor can
 a bill (`verification/document`), whose description has neither name nor address."""
-_WORDS: Final = words_of("persona")
+_WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
 _COMPARISONS: Final = _LISTS["comparisons"]
 QUERY: Final = (

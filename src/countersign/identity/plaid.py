@@ -50,7 +50,7 @@ from countersign.identity.starting import check_form, needed, post
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, TransportFailure
 from countersign.identity.webhook_jwt import PublicKey, WebhookKeys
 
-_WORDS: Final = words_of("plaid")
+_WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
 _STEPS: Final = _WORDS.verdicts
 """Of the statuses of a step."""

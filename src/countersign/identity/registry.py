@@ -1,29 +1,65 @@
-"""The identity providers: each is a module of this package, with a table of its words."""
+"""The identity providers that are installed: those of the service, and those of other packages.
+
+Each is an entry point, by its name, so that one more is a package that changes nothing here:
+
+    [project.entry-points."countersign.identity_providers"]
+    gatekeeper = "countersign_gatekeeper.adapter:Gatekeeper"
+
+Nothing is imported before an account uses it, except by `refuse_unusable` when a server starts.
+"""
 
 from __future__ import annotations
 
-import importlib
+import re
 from collections.abc import Sequence
-from importlib import resources
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from inspect import isabstract
 from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
 from countersign.clock import Clock
-from countersign.errors import InvalidArgument
+from countersign.errors import IdentityProviderRefused, InvalidArgument
 from countersign.identity.base import Credentials, IdentityProvider
 from countersign.identity.fingerprint import KeyedHash, fingerprints
 from countersign.identity.transport import DIRECT, Reach
 
 _CREDENTIALS_BYTES_MAX: Final = 64 * 1024
-PROVIDER_NAMES: Final = tuple(
-    sorted(
-        file.name.removesuffix(".toml")
-        for file in resources.files(__package__).iterdir()
-        if file.name.endswith(".toml")
-    )
+_GROUP: Final = "countersign.identity_providers"
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{1,19}", re.ASCII)
+"""It stands in addresses, metrics and columns."""
+_TAKEN: Final = frozenset({"sandbox", "remembered", "operator"})
+"""What records name in the place of a provider: a record must not be mistaken for one of these."""
+_SAID: Final = (
+    "credentials_type",
+    "session_id",
+    "probe_session_id",
+    "api_version",
+    "words",
+    "pages",
 )
-"""Each has a module, a table of the provider's words, and a class named like the module."""
+
+
+def provider_names() -> tuple[str, ...]:
+    """The names of all providers that are installed, in alphabetical order."""
+    return tuple(sorted(_installed().names))
+
+
+def refuse_unusable() -> None:
+    """Load each provider that another package brings; the service's own are known to work.
+
+    Raises:
+        IdentityProviderRefused: one of them cannot be used, or has the name of another one.
+    """
+    for entry in _installed():
+        if not entry.module.startswith(f"{__package__}."):
+            _adapter(entry.name)
+
+
+@cache
+def _installed() -> EntryPoints:
+    return entry_points(group=_GROUP)
 
 
 class IdentityProviders:
@@ -80,12 +116,47 @@ class IdentityProviders:
 
 
 def _adapter(name: str) -> type[IdentityProvider[Any]]:
-    if name not in PROVIDER_NAMES:
-        msg = f"Unknown provider {name!r}. The providers are: {', '.join(PROVIDER_NAMES)}."
+    offered = _installed().select(name=name)
+    if not offered:
+        msg = f"Unknown provider {name!r}. The providers are: {', '.join(provider_names())}."
         raise InvalidArgument(msg)
-    module = importlib.import_module(f"{__package__}.{name}")
-    found: type[IdentityProvider[Any]] = getattr(module, name.title())
-    return found
+    if len(offered) > 1:
+        packages = " and ".join(sorted(map(_package, offered)))
+        raise IdentityProviderRefused(
+            f"The packages {packages} bring an identity provider of one name, {name}. Which of "
+            "them would decide about buyers is a matter of chance: uninstall all but one."
+        )
+    [entry] = offered
+    found: Any = None
+    try:
+        found = entry.load()
+        problem = _problem(name, found)
+    except Exception as error:  # noqa: BLE001 - whatever code of another package raises
+        problem = f"its module fails with {type(error).__name__}: {error}"
+    if problem is not None:
+        raise IdentityProviderRefused(
+            f"The identity provider {name} of the package {_package(entry)} cannot be used: "
+            f"{problem}. Install a version that fits this release, or uninstall the package."
+        )
+    adapter: type[IdentityProvider[Any]] = found
+    return adapter
+
+
+def _problem(name: str, found: object) -> str | None:
+    """Why this cannot be the provider of that name; None if nothing speaks against it."""
+    if _NAME.fullmatch(name) is None or name in _TAKEN:
+        return "a name has 2 to 20 small letters, digits and underscores, and is not reserved"
+    if not (isinstance(found, type) and issubclass(found, IdentityProvider)):
+        return "it is no subclass of IdentityProvider"
+    lacks = [said for said in ("name", *_SAID) if not hasattr(found, said)]
+    if lacks or isabstract(found):
+        lacks += sorted(getattr(found, "__abstractmethods__", ()))
+        return f"its class lacks {', '.join(lacks)}"
+    return None if found.name == name else f"its class has the name {found.name}"
+
+
+def _package(entry: EntryPoint) -> str:
+    return "without metadata" if entry.dist is None else entry.dist.name
 
 
 def _read(name: str, kind: type[Credentials], credentials: bytes) -> Credentials:

@@ -31,7 +31,7 @@ from countersign.identity.starting import check_form
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, is_transient
 from countersign.identity.webhook_signature import check_timestamped
 
-_WORDS: Final = words_of("stripe")
+_WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
 API_VERSION: Final = "2026-10-28.endive"
 SESSION_ID: Final = re.compile(r"vs_[A-Za-z0-9]{8,200}", re.ASCII)

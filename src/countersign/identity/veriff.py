@@ -107,7 +107,7 @@ class Veriff(IdentityProvider[VeriffCredentials]):
     session_id = UUID
     probe_session_id = "00000000-0000-4000-8000-000000000000"
     api_version = API_VERSION
-    words = words_of("veriff")
+    words = words_of(__file__)
     pages = ("veriff.com", "veriff.me")
 
     def _request(self, session_id: str) -> ProviderRequest:

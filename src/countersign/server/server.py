@@ -24,6 +24,7 @@ from countersign.buyers import expiry, poll_sessions
 from countersign.checkout import expiry as checkout_expiry
 from countersign.checkout import following
 from countersign.errors import CountersignError
+from countersign.identity.registry import refuse_unusable
 from countersign.loops import forever, restarted
 from countersign.notices.publish import refuse_changed
 from countersign.operations.housekeeping import keep_house
@@ -65,6 +66,7 @@ async def serve(
         refuse_taken(settings.host, settings.port)
     if worker is None or worker.begins_server:
         await refuse_changed(deployment.notices)
+        refuse_unusable()
     # The storage threads hold the interpreter for microseconds at a time; with the default of
     # 5 ms the event loop would wait for them far longer than their work takes.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
