@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from countersign import __version__
 from countersign.access.key import BRAND, CLIENT_TOKEN
-from countersign.checkout.schemas import CHECKOUT_SESSION_ID
 from countersign.errors import (
     Forbidden,
     IdempotencyInProgress,
@@ -39,6 +38,7 @@ from countersign.http.route import Route
 from countersign.http.schemas import ErrorBody
 from countersign.server.routes import ROUTES
 from tools.openapi_components import REF, Schemas, name_of, with_references
+from tools.openapi_examples import request_examples, response_examples
 
 _DESCRIPTION: Final = (
     "Notices, acknowledgments and buyer verification for a vendor's checkout.\n\nEvery failure "
@@ -69,7 +69,7 @@ _WITH_A_BODY: Final = (
     IdempotencyInProgress,
 )
 _PATH_PARAMETERS: Final = {
-    "checkout_session_id": ("Identifier of the checkout session.", CHECKOUT_SESSION_ID),
+    "checkout_session_id": ("Identifier of the checkout session.", examples.CHECKOUT_SESSION_ID),
     "notice_id": ("Identifier of the notice.", "ab1263"),
     "ack_id": ("Identifier of the acknowledgment.", examples.ACK_ID),
     "cbid": ("The buyer identifier.", examples.CBID),
@@ -165,7 +165,9 @@ def _operation(route: Route[Any], query: list[dict[str, Any]]) -> dict[str, Any]
     if route.request is not None:
         operation["requestBody"] = {
             "required": True,
-            "content": _content(name_of(route.request), route.request_examples),
+            "content": _content(
+                name_of(route.request), request_examples(route.request, route.request_examples)
+            ),
         }
     return operation
 
@@ -226,12 +228,13 @@ def refusals_of(route: Route[Any]) -> Iterable[type[Refusal]]:
 
 def _response_content(route: Route[Any]) -> dict[str, Any]:
     if route.response is not None:
-        return _content(name_of(route.response), route.response_examples)
+        found = response_examples(route.response, route.response_examples)
+        return _content(name_of(route.response), found)
     media_type = route.media_type.partition(";")[0]
-    examples = {label: {"value": value} for label, value in route.response_examples.items()}
+    written = {label: {"value": value} for label, value in route.response_examples.items()}
     text = media_type.startswith("text/")
     if text:
-        return {media_type: {"schema": {"type": "string"}, "examples": examples}}
+        return {media_type: {"schema": {"type": "string"}, "examples": written}}
     # Code generators know bytes by this format, which OpenAPI 3.1 itself no longer needs.
     return {media_type: {"schema": {"type": "string", "format": "binary"}}}
 

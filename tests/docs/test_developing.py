@@ -140,11 +140,10 @@ def test_an_event_type_needs_only_the_files_that_the_page_names(tree: Path) -> N
 FIELD: Final = {
     "src/countersign/acknowledgments/schemas.py": [
         (
-            'Opaque | None, Meta(description="The buyer identifier.")] = None\n',
+            'GivenBuyer | None, Meta(description="The buyer identifier.")] = None\n',
             "    shown_in: Annotated[Opaque | None, Meta(description='Its language.')] = None\n",
         ),
-        ("    cbid: str | None\n", "    shown_in: str | None\n"),
-        ('    "user_agent_truncated": False,\n', '    "shown_in": "es",\n'),
+        ("    cbid: BuyerId | None\n", "    shown_in: str | None\n"),
     ],
     "src/countersign/acknowledgments/model.py": [
         (

@@ -699,6 +699,7 @@ export interface Clearance {
   product_class: string | null;
   cleared: boolean;
   reasons: Array<Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "zip_mismatch" | "zip_unknown">>;
+  /** The duties for the order, each with a `type`. */
   obligations: Array<Record<string, unknown>>;
   created_at: string;
   expires_at: string | null;

@@ -129,8 +129,6 @@ ROUTES: Final = grouped(
             InitialsCountMismatch,
             EmptyInitials,
         ),
-        request_examples={"all fields": schemas.ACKNOWLEDGE, "shortest": schemas.ACKNOWLEDGE_MIN},
-        response_examples={"stored": schemas.RECEIPT},
         links={"getAcknowledgment": {"ack_id": "/ack_id"}},
     ),
     Route(
@@ -142,7 +140,6 @@ ROUTES: Final = grouped(
         query=schemas.AcknowledgmentsQuery,
         response=Page[schemas.Acknowledgment],
         refusals=(EvidenceDamaged,),
-        response_examples={"last page": schemas.ACKNOWLEDGMENTS},
     ),
     Route(
         address="GET /v1/acknowledgments/{ack_id}",
@@ -152,6 +149,5 @@ ROUTES: Final = grouped(
         scope=Scope.ACKS_READ,
         response=schemas.Acknowledgment,
         refusals=(NotFound, EvidenceDamaged),
-        response_examples={"stored": schemas.ACKNOWLEDGMENT},
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -11,10 +11,10 @@ from countersign.buyers import review
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.review import REVIEWED, AcceptedZip, ReviewDecision, Waiting
 from countersign.buyers.room import Buyers
-from countersign.buyers.schemas import UNDERAGE, VERIFIED, BuyerVerification
+from countersign.buyers.schemas import UNDERAGE, BuyerVerification
 from countersign.errors import InvalidRequest, NotFound, ReviewRefused
 from countersign.http.body import parse_body
-from countersign.http.examples import CBID
+from countersign.http.examples import CHECKOUT_SESSION_ID, BuyerId
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
@@ -39,23 +39,33 @@ class ReviewsQuery(
 class BuyerReview(Struct, frozen=True, kw_only=True):
     """A buyer in the review queue, with the last attempt to verify it."""
 
-    cbid: str
-    status: BuyerStatus
+    cbid: BuyerId
+    status: Annotated[BuyerStatus, Meta(examples=[BuyerStatus.FAILED])]
     provider: Annotated[
-        str, Meta(description="The identity provider; `sandbox` for a played attempt.")
+        str,
+        Meta(
+            description="The identity provider; `sandbox` for a played attempt.",
+            examples=["stripe"],
+        ),
     ]
-    verification_id: Annotated[str, Meta(description="The record of the attempt.")]
+    verification_id: Annotated[
+        str, Meta(description="The record of the attempt.", examples=[_VERIFICATION_ID])
+    ]
     attempted_at: Timestamp
     reference: Annotated[
         str | None,
         Meta(
             description="The checkout session in which the attempt was made; null "
-            "for any other attempt."
+            "for any other attempt.",
+            examples=[CHECKOUT_SESSION_ID],
         ),
     ]
     reasons: Annotated[
         tuple[Reason, ...] | UnsetType,
-        Meta(description="The reasons against it; present only if there is a reason."),
+        Meta(
+            description="The reasons against it; present only if there is a reason.",
+            examples=[["zip_mismatch"]],
+        ),
     ] = UNSET
 
 
@@ -135,23 +145,6 @@ def _view(waiting: Waiting) -> BuyerReview:
     )
 
 
-_REVIEW: Final[dict[str, Any]] = {
-    "cbid": CBID,
-    "status": "failed",
-    "provider": "stripe",
-    "verification_id": _VERIFICATION_ID,
-    "attempted_at": "2026-11-20T21:31:00Z",
-    "reference": "chk_01km9x4v8gen3rr1p6q1s2t3v4",
-    "reasons": ["zip_mismatch"],
-}
-_ACCEPT: Final[dict[str, Any]] = {
-    "decision": "accept_zip",
-    "zip": "94110",
-    "document": "a utility bill",
-    "reason": "case 4712",
-}
-_DISMISS: Final[dict[str, Any]] = {"decision": "dismiss", "reason": "The buyer cancelled."}
-
 ROUTES: Final = grouped(
     "Buyers",
     Buyers,
@@ -163,7 +156,6 @@ ROUTES: Final = grouped(
         scope=Scope.BUYERS_REVIEW,
         query=ReviewsQuery,
         response=Page[BuyerReview],
-        response_examples={"one": {"data": [_REVIEW], "next_cursor": None}},
     ),
     Route(
         address="POST /v1/buyers/{cbid}/review",
@@ -174,7 +166,15 @@ ROUTES: Final = grouped(
         request=BuyerReviewRequest,
         response=BuyerVerification,
         refusals=(NotFound, ReviewRefused),
-        request_examples={"accept another ZIP code": _ACCEPT, "dismiss": _DISMISS},
-        response_examples={"accepted": VERIFIED, "dismissed": UNDERAGE},
+        request_examples={
+            "accept another ZIP code": {
+                "decision": "accept_zip",
+                "zip": "94110",
+                "document": "a utility bill",
+                "reason": "case 4712",
+            },
+            "dismiss": {"decision": "dismiss", "reason": "The buyer cancelled."},
+        },
+        response_examples={"accepted": {}, "dismissed": UNDERAGE},
     ),
 )

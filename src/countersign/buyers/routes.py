@@ -172,8 +172,7 @@ ROUTES: Final = grouped(
             ProviderSessionNotBound,
             ProviderUnavailable,
         ),
-        request_examples={"sandbox": schemas.VERIFY},
-        response_examples={"verified": schemas.VERIFIED, "too young": schemas.UNDERAGE},
+        response_examples={"verified": {}, "too young": schemas.UNDERAGE},
         links={"getBuyerStatus": {"cbid": "/cbid"}},
     ),
     Route(
@@ -184,7 +183,6 @@ ROUTES: Final = grouped(
         scope=Scope.BUYERS_READ,
         response=schemas.BuyerStatusAnswer,
         refusals=(NotFound,),
-        response_examples={"verified": schemas.STATUS},
     ),
     Route(
         address="POST /v1/provider_webhooks/{path*}",

@@ -84,9 +84,12 @@ _PROVIDER_RETRY_SECONDS: Final = {Fault.RATE_LIMITED: 30}
 class PlannedFault(Struct, frozen=True, kw_only=True):
     """The fault that verifications in the sandbox get; all null: no fault."""
 
-    fault: Fault | None
-    calls: Annotated[int | None, Meta(description="The number of remaining calls. null: no limit.")]
-    delay_seconds: int | None
+    fault: Annotated[Fault | None, Meta(examples=[Fault.TIMEOUT])]
+    calls: Annotated[
+        int | None,
+        Meta(description="The number of remaining calls. null: no limit.", examples=[2]),
+    ]
+    delay_seconds: Annotated[int | None, Meta(examples=[0])]
 
 
 NO_FAULT: Final = PlannedFault(fault=None, calls=None, delay_seconds=None)

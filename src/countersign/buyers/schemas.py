@@ -1,11 +1,11 @@
 """Bodies of buyers, with examples."""
 
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.buyers.model import BuyerStatus, BuyerStatusView
-from countersign.http.examples import CBID
+from countersign.http.examples import BuyerId
 from countersign.http.reply import encode
 from countersign.http.schemas import Reference, Request, Timestamp, ZipCode
 from countersign.instant import to_the_second
@@ -22,12 +22,18 @@ _MESSAGES: Final = {
 }
 
 
+Verified = Annotated[BuyerStatus, Meta(examples=[BuyerStatus.VERIFIED])]
+
+
 class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
     """A finished session at an identity provider, to be checked."""
 
     provider_identity_session_id: Annotated[
         Reference | None,
-        Meta(description="The session at the identity provider. Required with a live key."),
+        Meta(
+            description="The session at the identity provider. Required with a live key.",
+            examples=["vs_example"],
+        ),
     ] = None
     shipping_zip: Annotated[
         ZipCode | None,
@@ -35,7 +41,10 @@ class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
     ] = None
     test_mode: Annotated[
         bool | None,
-        Meta(description="Must be true with a test key, and absent or false with a live key."),
+        Meta(
+            description="Must be true with a test key, and absent or false with a live key.",
+            examples=[True],
+        ),
     ] = None
     subject_reference: Annotated[
         Reference | None,
@@ -46,10 +55,10 @@ class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
 class BuyerVerification(Struct, frozen=True, kw_only=True):
     """The result of this verification. Only `status: verified` is positive."""
 
-    cbid: str
-    status: BuyerStatus
-    expires_at: Timestamp | None
-    message: str
+    cbid: BuyerId
+    status: Verified
+    expires_at: Annotated[Timestamp | None, Meta(examples=["2027-11-20T21:31:00Z"])]
+    message: Annotated[str, Meta(examples=[_MESSAGES[BuyerStatus.VERIFIED]])]
     reasons: Annotated[
         tuple[Reason, ...] | UnsetType,
         Meta(description="The reasons against it; present only if there is a reason."),
@@ -59,20 +68,22 @@ class BuyerVerification(Struct, frozen=True, kw_only=True):
 class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
     """The present status of a buyer."""
 
-    cbid: str
-    status: BuyerStatus
+    cbid: BuyerId
+    status: Verified
     verified_at: Annotated[
         Timestamp | None,
         Meta(
             description="When the buyer was verified. Of a verification that this account did not "
-            "make, the day: `T00:00:00Z`."
+            "make, the day: `T00:00:00Z`.",
+            examples=["2026-11-20T21:31:00Z"],
         ),
     ]
     expires_at: Annotated[
         Timestamp | None,
         Meta(
             description="When the status becomes `expired` for this account; of a verification "
-            "that this account did not make, `T00:00:00Z` of that day."
+            "that this account did not make, `T00:00:00Z` of that day.",
+            examples=["2027-11-20T21:31:00Z"],
         ),
     ]
     reasons: Annotated[
@@ -105,27 +116,10 @@ def verify_result(cbid: str, view: BuyerStatusView) -> VerifyResult:
     return VerifyResult(cbid, view, encode(body))
 
 
-VERIFY: Final[dict[str, Any]] = {
-    "provider_identity_session_id": "vs_example",
-    "shipping_zip": "94111",
-    "test_mode": True,
-}
-VERIFIED: Final[dict[str, Any]] = {
-    "cbid": CBID,
-    "status": "verified",
-    "expires_at": "2027-11-20T21:31:00Z",
-    "message": "The buyer is verified. Later purchases at integrated vendors will be instant.",
-}
-UNDERAGE: Final[dict[str, Any]] = {
-    "cbid": CBID,
+UNDERAGE: Final = {
     "status": "failed",
     "expires_at": None,
-    "message": "The buyer could not be verified. See reasons.",
+    "message": _MESSAGES[BuyerStatus.FAILED],
     "reasons": ["age_below_minimum"],
 }
-STATUS: Final[dict[str, Any]] = {
-    "cbid": CBID,
-    "status": "verified",
-    "verified_at": "2026-11-20T21:31:00Z",
-    "expires_at": "2027-11-20T21:31:00Z",
-}
+"""What differs in the response about a buyer who is too young."""

@@ -109,7 +109,6 @@ ROUTES: Final = grouped(
         summary="List checkout sessions, newest first",
         query=schemas.CheckoutSessionsQuery,
         response=Page[schemas.CheckoutSession],
-        response_examples={"last page": schemas.SESSIONS},
         commands=(
             Command(
                 name="checkout-sessions list",
@@ -140,7 +139,9 @@ ROUTES: Final = grouped(
         response=schemas.CheckoutSession,
         refusals=(NotFound, CheckoutSessionClosed),
         request_examples={"nothing to say": {}},
-        response_examples={"cancelled": schemas.CANCELLED},
+        response_examples={
+            "cancelled": {"status": "cancelled", "ended_at": "2026-11-20T21:31:00Z"}
+        },
         commands=(
             Command(
                 name="checkout-sessions cancel",

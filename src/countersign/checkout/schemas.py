@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.access.origins import URL_LENGTH_MAX
-from countersign.acknowledgments.model import INITIALS_LENGTH_MAX
+from countersign.acknowledgments.schemas import InitialsPerLine
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout.model import (
     CLAIMS_MAX,
@@ -18,11 +18,22 @@ from countersign.checkout.model import (
     Collected,
     Status,
 )
-from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, RECEIPT, SESSION
+from countersign.http.examples import (
+    ACK_ID,
+    CBID,
+    CHECKOUT_SESSION_ID,
+    CLEARANCE_ID,
+    RECEIPT,
+    SESSION,
+    AckId,
+    CheckoutSessionId,
+    GivenSession,
+    NoticeId,
+    SessionId,
+)
 from countersign.http.paging import Listing, cursor
 from countersign.http.schemas import (
     STORABLE,
-    Opaque,
     Reference,
     Request,
     Timestamp,
@@ -34,7 +45,7 @@ from countersign.notices.rule import Cart, Exemption
 from countersign_evidence.process import Viewport
 
 LIFETIME_MIN: Final = timedelta(minutes=1)
-CHECKOUT_SESSION_ID: Final = "chk_01km9x4v8gen3rr1p6q1s2t3v6"
+_RETURN_URL: Final = "https://shop.example/checkout/return"
 _SHA256: Final = in_full("^[0-9a-f]{64}$")
 _TOKEN: Final = "cst_test_4s7Qm2vXk9BzYw3LrT8pNc5HdJf6GaEu0iVoxW"  # noqa: S105 - an example
 
@@ -113,12 +124,12 @@ class CheckoutSessionRequest(Request, frozen=True, kw_only=True):
 class CheckoutSession(Struct, frozen=True, kw_only=True):
     """A checkout session. Decide by `status`, never by where the buyer's browser returns."""
 
-    checkout_session_id: str
+    checkout_session_id: CheckoutSessionId
     livemode: bool
-    status: Status
-    session_id: str | None
-    collect: list[Collected]
-    notice_id: str | None
+    status: Annotated[Status, Meta(examples=[Status.OPEN])]
+    session_id: SessionId | None
+    collect: Annotated[list[Collected], Meta(examples=[["acknowledgment"]])]
+    notice_id: NoticeId | None
     cbid: Annotated[
         str | None, Meta(description="The buyer: as the identity check found, else as given.")
     ]
@@ -150,9 +161,9 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
     exemption: Annotated[
         Exemption | None, Meta(description="As you asserted it for the cart; it changed nothing.")
     ]
-    return_url: str | None
+    return_url: Annotated[str | None, Meta(examples=[_RETURN_URL])]
     origin: str | None
-    locale: str | None
+    locale: Annotated[str | None, Meta(examples=["en"])]
     url: Annotated[
         str | None,
         Meta(description="The link for the buyer. Only in the response that created it."),
@@ -161,8 +172,8 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
         str | None,
         Meta(description="For the component. Only in the response that created the session."),
     ]
-    created_at: Timestamp
-    expires_at: Timestamp
+    created_at: Annotated[Timestamp, Meta(examples=["2026-11-20T21:30:00Z"])]
+    expires_at: Annotated[Timestamp, Meta(examples=["2026-11-20T22:00:00Z"])]
     ended_at: Timestamp | None
     unreadable: (
         Annotated[
@@ -182,8 +193,7 @@ class CheckoutSessionsQuery(
     kw_only=True,
 ):
     session_id: Annotated[
-        Opaque | None,
-        Meta(description="Only items with this checkout session of yours.", examples=[SESSION]),
+        GivenSession | None, Meta(description="Only items with this checkout session of yours.")
     ] = None
 
 
@@ -217,15 +227,15 @@ class ShownNotice(Struct, frozen=True, kw_only=True):
 class CurrentCheckoutSession(Struct, frozen=True, kw_only=True):
     """A checkout session as the buyer's browser sees it."""
 
-    checkout_session_id: str
+    checkout_session_id: CheckoutSessionId
     livemode: bool
-    status: Status
-    vendor: str
-    locale: str
-    steps: list[Collected]
+    status: Annotated[Status, Meta(examples=[Status.COMPLETED])]
+    vendor: Annotated[str, Meta(examples=["Example Parts"])]
+    locale: Annotated[str, Meta(examples=["en"])]
+    steps: Annotated[list[Collected], Meta(examples=[["acknowledgment"]])]
     step: Annotated[Collected | None, Meta(description="What comes next; null: nothing.")]
     reasons: list[str]
-    ack_id: str | None
+    ack_id: AckId | None
     copy_url: Annotated[
         str | None,
         Meta(
@@ -233,10 +243,22 @@ class CurrentCheckoutSession(Struct, frozen=True, kw_only=True):
             "null for others that have the token."
         ),
     ]
-    return_url: Annotated[str | None, Meta(description="Where to go now; null while open.")]
-    expires_at: Timestamp
+    return_url: Annotated[
+        str | None,
+        Meta(
+            description="Where to go now; null while open.",
+            examples=[f"{_RETURN_URL}?checkout_session_id={CHECKOUT_SESSION_ID}"],
+        ),
+    ]
+    expires_at: Annotated[Timestamp, Meta(examples=["2026-11-20T22:00:00Z"])]
     notice: ShownNotice | None
-    words: Annotated[dict[str, str], Meta(description="Texts of the interface, by their names.")]
+    words: Annotated[
+        dict[str, str],
+        Meta(
+            description="Texts of the interface, by their names.",
+            examples=[{"done_title": "Done"}],
+        ),
+    ]
     agreement: Annotated[str | None, Meta(description="The sentence that the buyer agrees to.")]
     consent: Annotated[str | None, Meta(description="The consent to the electronic form.")]
 
@@ -259,20 +281,26 @@ class Nothing(Struct, frozen=True, kw_only=True):
     """An empty object."""
 
 
+Given = Annotated[bool, Meta(examples=[True])]
+
+
 class CurrentAcknowledgmentRequest(Request, frozen=True, kw_only=True):
     """The buyer's initials on every line, with what they agree to."""
 
-    initials_per_line: Annotated[
-        list[Annotated[str, Meta(max_length=INITIALS_LENGTH_MAX, extra_json_schema=STORABLE)]],
-        Meta(description="One element per bullet of the notice, in order; none may be blank."),
+    initials_per_line: InitialsPerLine
+    notice_version: Annotated[
+        Reference, Meta(description="The version that was shown.", examples=["2026-01-01"])
     ]
-    notice_version: Annotated[Reference, Meta(description="The version that was shown.")]
     notice_digest: Annotated[
         str,
-        Meta(pattern=_SHA256, description="SHA-256 of the notice bytes that were shown."),
+        Meta(
+            pattern=_SHA256,
+            description="SHA-256 of the notice bytes that were shown.",
+            examples=["0" * 64],
+        ),
     ]
-    agreement: Annotated[bool, Meta(description="Must be true: the sentence was agreed to.")]
-    consent: Annotated[bool, Meta(description="Must be true: so was the electronic form.")]
+    agreement: Annotated[Given, Meta(description="Must be true: the sentence was agreed to.")]
+    consent: Annotated[Given, Meta(description="Must be true: so was the electronic form.")]
     surface_digest: (
         Annotated[
             str,
@@ -286,7 +314,7 @@ class CurrentAcknowledgmentRequest(Request, frozen=True, kw_only=True):
 
 
 CREATE: Final[dict[str, Any]] = {
-    "return_url": "https://shop.example/checkout/return",
+    "return_url": _RETURN_URL,
     "session_id": SESSION,
     "notice_id": "ab1263",
 }
@@ -310,43 +338,16 @@ CREATE_FROM_CART: Final[dict[str, Any]] = {
     "shipping_zip": "94111",
     "cart": {"product_classes": ["accessory"], "ship_to": {"state": "CA", "zip": "94111"}},
 }
-_MADE: Final[dict[str, Any]] = {
-    "checkout_session_id": CHECKOUT_SESSION_ID,
-    "livemode": False,
-    "status": "open",
-    "session_id": SESSION,
-    "collect": ["acknowledgment"],
-    "notice_id": "ab1263",
-    "cbid": None,
-    "provider_identity_session_id": None,
-    "identity_status": None,
-    "ack_id": None,
-    "receipt": None,
-    "clearance_id": None,
-    "cleared": None,
-    "reasons": [],
-    "exemption": None,
-    "return_url": CREATE["return_url"],
-    "origin": None,
-    "locale": "en",
-    "url": f"https://evidence.example.com/c/{_TOKEN}",
-    "client_token": _TOKEN,
-    "created_at": "2026-11-20T21:30:00Z",
-    "expires_at": "2026-11-20T22:00:00Z",
-    "ended_at": None,
-}
-CREATED: Final = _MADE
-OPEN: Final = _MADE | {"url": None, "client_token": None}
-COMPLETED: Final = OPEN | {
-    "status": "completed",
-    "cbid": CBID,
+# What each state of a session has besides an open one.
+CREATED: Final = {"url": f"https://evidence.example.com/c/{_TOKEN}", "client_token": _TOKEN}
+_ENDED: Final = {"status": "completed", "cbid": CBID, "ended_at": "2026-11-20T21:31:00Z"}
+COMPLETED: Final = _ENDED | {
     "ack_id": ACK_ID,
     "receipt": RECEIPT,
     "clearance_id": CLEARANCE_ID,
     "cleared": True,
-    "ended_at": "2026-11-20T21:31:00Z",
 }
-_AT_PROVIDER: Final = OPEN | {
+_AT_PROVIDER: Final[dict[str, Any]] = {
     "collect": ["identity"],
     "notice_id": None,
     "provider_identity_session_id": f"hosted_{CHECKOUT_SESSION_ID}",
@@ -355,41 +356,9 @@ TRY_AGAIN: Final = _AT_PROVIDER | {
     "identity_status": "requires_input",
     "reasons": ["document_expired"],
 }
-VERIFIED: Final = _AT_PROVIDER | {
-    "status": "completed",
-    "cbid": CBID,
-    "identity_status": "verified",
-    "ended_at": "2026-11-20T21:31:00Z",
-}
-CANCELLED: Final = OPEN | {"status": "cancelled", "ended_at": "2026-11-20T21:31:00Z"}
-SESSIONS: Final[dict[str, Any]] = {"data": [COMPLETED], "next_cursor": None}
+VERIFIED: Final = _AT_PROVIDER | _ENDED | {"identity_status": "verified"}
 COPY_URL: Final = f"https://countersign.example/c/{CHECKOUT_SESSION_ID}/copy/Kq3v0Zb8"
-CURRENT: Final[dict[str, Any]] = {
-    "checkout_session_id": CHECKOUT_SESSION_ID,
-    "livemode": False,
-    "status": "completed",
-    "vendor": "Example Parts",
-    "locale": "en",
-    "steps": ["acknowledgment"],
-    "step": None,
-    "reasons": [],
-    "ack_id": ACK_ID,
-    "copy_url": None,
-    "return_url": f"{CREATE['return_url']}?checkout_session_id={CHECKOUT_SESSION_ID}",
-    "expires_at": "2026-11-20T22:00:00Z",
-    "notice": None,
-    "words": {"done_title": "Done"},
-    "agreement": None,
-    "consent": None,
-}
 CLAIMS: Final[dict[str, Any]] = {
     "events": [{"line": 1, "event": "initialed"}],
     "viewport": {"width": 360, "height": 640},
-}
-ACKNOWLEDGE_CURRENT: Final[dict[str, Any]] = {
-    "initials_per_line": ["AB", "AB", "AB", "AB"],
-    "notice_version": "2026-01-01",
-    "notice_digest": "0" * 64,
-    "agreement": True,
-    "consent": True,
 }

@@ -115,8 +115,16 @@ ROUTES: Final = grouped(
         scope=Scope.CLEARANCES_CREATE,
         request=schemas.ClearanceRequest,
         response=schemas.ClearanceDecision,
-        request_examples={"an order": schemas.CLEAR, "shortest": schemas.CLEAR_MIN},
-        response_examples={"cleared": schemas.CLEARED, "not cleared": schemas.NOT_CLEARED},
+        response_examples={
+            "cleared": {},
+            "not cleared": {
+                "cleared": False,
+                "reasons": ["acknowledgment_too_old", "buyer_expired"],
+                "obligations": [],
+                "expires_at": None,
+                "token": None,
+            },
+        },
         optional_response_headers={
             "Countersign-Live-Would-Refuse": "Test keys only: reasons that a live key would get "
             "for this order. Absent in a replayed response."
@@ -131,7 +139,6 @@ ROUTES: Final = grouped(
         scope=Scope.CLEARANCES_READ,
         query=schemas.ClearancesQuery,
         response=Page[schemas.Clearance],
-        response_examples={"last page": schemas.CLEARANCES},
     ),
     Route(
         address="GET /v1/clearances/{clearance_id}",
@@ -141,7 +148,6 @@ ROUTES: Final = grouped(
         scope=Scope.CLEARANCES_READ,
         response=schemas.Clearance,
         refusals=(NotFound,),
-        response_examples={"closed": schemas.CLEARANCE},
     ),
     Route(
         address="POST /v1/clearances/{clearance_id}/fulfilment",
@@ -152,8 +158,6 @@ ROUTES: Final = grouped(
         request=schemas.FulfilmentRequest,
         response=schemas.FulfilmentReceipt,
         refusals=(NotFound, ClearanceNotGranted, FulfilmentContradicted, Erased),
-        request_examples={"shipped": schemas.FULFIL},
-        response_examples={"closed": schemas.FULFILLED},
     ),
     Route(address="GET /.well-known/jwks.json", handler=get_keys, query=KeysQuery),
 )

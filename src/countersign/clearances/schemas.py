@@ -4,9 +4,21 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
+from countersign.http.examples import (
+    CLEARANCE_ID,
+    AckId,
+    AckReference,
+    BuyerId,
+    BuyerReference,
+    ClearanceId,
+    GivenAck,
+    GivenBuyer,
+    GivenSession,
+    SessionId,
+    SessionReference,
+)
 from countersign.http.paging import Listing, cursor
 from countersign.http.schemas import Evidence, Opaque, Reference, Request, Timestamp, ZipCode
 from countersign.notices.obligations import ProductClass
@@ -35,6 +47,8 @@ class ClearanceReason(StrEnum):
     ADDRESS_MISMATCH = "address_mismatch"
 
 
+_ADDRESS: Final = {"line1": "1 Main Street", "state": "CA", "postal_code": "94105"}
+
 Code = Annotated[str, Meta(extra_json_schema={"enum": sorted({*ClearanceReason, *Reason})})]
 """A reason of a clearance, or of its buyer."""
 
@@ -53,11 +67,12 @@ class ShippingAddress(Request, frozen=True, kw_only=True, omit_defaults=True):
 class ClearanceRequest(Request, frozen=True, kw_only=True):
     """An order to decide about."""
 
-    ack_id: Annotated[Reference, Meta(description="The acknowledgment of the notice.")]
-    cbid: Annotated[Reference, Meta(description="The buyer identifier.")]
+    ack_id: Annotated[AckReference, Meta(description="The acknowledgment of the notice.")]
+    cbid: Annotated[BuyerReference, Meta(description="The buyer identifier.")]
     shipping_zip: Annotated[ZipCode, Meta(description="The order's destination: ZIP or ZIP+4.")]
     session_id: Annotated[
-        Reference, Meta(description="Your checkout session, the same as in the acknowledgment.")
+        SessionReference,
+        Meta(description="Your checkout session, the same as in the acknowledgment."),
     ]
     product_class: (
         Annotated[
@@ -74,21 +89,39 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
     ) = None
     shipping_address: Annotated[
         ShippingAddress | None,
-        Meta(description="Must contain the ZIP code; the rest is not compared."),
+        Meta(
+            description="Must contain the ZIP code; the rest is not compared.", examples=[_ADDRESS]
+        ),
     ] = None
 
     def __repr__(self) -> str:
         return f"<Order of {self.ack_id}: hidden>"
 
 
+AdultSignature = Annotated[bool, Meta(examples=[True])]
+FulfilmentId = Annotated[str, Meta(examples=["ful_01kmcg2a7ke4d1p8z6h0s5n9ry"])]
+Obligations = Annotated[
+    tuple[Mapping[str, Any], ...],
+    Meta(
+        description="The duties for the order, each with a `type`.",
+        examples=[[{"type": "compared", "what": "zip"}]],
+    ),
+]
+Cleared = Annotated[bool, Meta(examples=[True])]
+Until = Annotated[Timestamp | None, Meta(examples=["2026-11-21T21:31:05Z"])]
+Shipped = Annotated[Timestamp | None, Meta(examples=["2026-11-21T16:05:00Z"])]
+Closed = Annotated[Timestamp | None, Meta(examples=["2026-11-21T21:02:11Z"])]
+Token = Annotated[str, Meta(examples=["eyJhbGciOiJFZERTQSIsImtpZCI6InRlc3QtY2xl…"])]
+
+
 class FulfilmentRequest(Request, frozen=True, kw_only=True):
     """The fulfilment of an order; at least one field is required."""
 
-    carrier: Reference | None = None
-    tracking_number: Reference | None = None
-    shipped_at: Timestamp | None = None
+    carrier: Annotated[Reference, Meta(examples=["UPS"])] | None = None
+    tracking_number: Annotated[Reference, Meta(examples=["1Z999AA10123456784"])] | None = None
+    shipped_at: Shipped = None
     delivered_at: Timestamp | None = None
-    adult_signature_obtained: bool | None = None
+    adult_signature_obtained: AdultSignature | None = None
 
 
 class ClearancesQuery(
@@ -97,39 +130,31 @@ class ClearancesQuery(
     kw_only=True,
 ):
     ack_id: Annotated[
-        Opaque | None,
-        Meta(
-            description="Only clearances requested with this acknowledgment.",
-            examples=[ACK_ID],
-        ),
+        GivenAck | None, Meta(description="Only clearances requested with this acknowledgment.")
     ] = None
     session_id: Annotated[
-        Opaque | None,
-        Meta(description="Only items with this checkout session.", examples=[SESSION]),
+        GivenSession | None, Meta(description="Only items with this checkout session.")
     ] = None
     cbid: Annotated[
-        Opaque | None, Meta(description="Only items with this buyer identifier.", examples=[CBID])
+        GivenBuyer | None, Meta(description="Only items with this buyer identifier.")
     ] = None
 
 
 class ClearanceDecision(Struct, frozen=True, kw_only=True):
     """Whether an order may ship: only if `cleared` is true."""
 
-    clearance_id: str
-    cleared: bool
+    clearance_id: ClearanceId
+    cleared: Cleared
     reasons: Annotated[
         tuple[Code, ...],
         Meta(
             description="All reasons against the order, in a stable order; empty if it is cleared."
         ),
     ]
-    obligations: Annotated[
-        tuple[Mapping[str, Any], ...],
-        Meta(description="The duties for the order, each with a `type`."),
-    ]
-    expires_at: Timestamp | None
+    obligations: Obligations
+    expires_at: Until
     token: Annotated[
-        str | None,
+        Token | None,
         Meta(description="A JWS (EdDSA) that a warehouse can check offline; null: not cleared."),
     ]
 
@@ -137,44 +162,42 @@ class ClearanceDecision(Struct, frozen=True, kw_only=True):
 class Fulfilment(Struct, frozen=True, kw_only=True):
     """A report of fulfilment."""
 
-    fulfilment_id: str
-    clearance_id: str
-    reported_at: Timestamp
-    carrier: str | None
-    tracking_number: str | None
-    shipped_at: Timestamp | None
+    fulfilment_id: FulfilmentId
+    clearance_id: ClearanceId
+    reported_at: Annotated[Timestamp, Meta(examples=["2026-11-21T21:02:11Z"])]
+    carrier: Annotated[str | None, Meta(examples=["UPS"])]
+    tracking_number: Annotated[str | None, Meta(examples=["1Z999AA10123456784"])]
+    shipped_at: Shipped
     delivered_at: Timestamp | None
-    adult_signature_obtained: bool | None
+    adult_signature_obtained: AdultSignature | None
 
 
 class FulfilmentReceipt(Struct, frozen=True, kw_only=True):
     """The stored report, and whether the order is closed."""
 
-    fulfilment_id: str
-    clearance_id: str
-    closed_at: Annotated[
-        Timestamp | None, Meta(description="null: not every obligation is reported yet.")
-    ]
+    fulfilment_id: FulfilmentId
+    clearance_id: ClearanceId
+    closed_at: Annotated[Closed, Meta(description="null: not every obligation is reported yet.")]
 
 
 class Clearance(Struct, frozen=True, kw_only=True):
     """A stored clearance. A field that is null was not given, or was erased."""
 
-    clearance_id: str
+    clearance_id: ClearanceId
     livemode: bool
     ack_id: Annotated[
-        str | None, Meta(description="null: the value that was sent is not a valid identifier.")
+        AckId | None, Meta(description="null: the value that was sent is not a valid identifier.")
     ]
-    cbid: str | None
-    session_id: str | None
-    shipping_zip: str | None
-    shipping_address: Mapping[str, str] | None
-    product_class: str | None
-    cleared: bool
+    cbid: BuyerId | None
+    session_id: SessionId | None
+    shipping_zip: Annotated[str | None, Meta(examples=["94105"])]
+    shipping_address: Annotated[Mapping[str, str] | None, Meta(examples=[_ADDRESS])]
+    product_class: Annotated[str | None, Meta(examples=["accessory"])]
+    cleared: Cleared
     reasons: tuple[Code, ...]
-    obligations: tuple[Mapping[str, Any], ...]
+    obligations: Obligations
     created_at: Timestamp
-    expires_at: Timestamp | None
+    expires_at: Until
     test_clock: (
         Annotated[
             Timestamp,
@@ -185,69 +208,10 @@ class Clearance(Struct, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
-    token: Annotated[str | None, Meta(description="null: not cleared, or no longer valid.")]
+    token: Annotated[Token | None, Meta(description="null: not cleared, or no longer valid.")]
     fulfilments: Annotated[
         list[Fulfilment], Meta(description="The reports about the order, oldest first.")
     ]
-    closed_at: Timestamp | None
+    closed_at: Closed
     evidence: Evidence
     erased_at: Timestamp | None
-
-
-FULFILMENT_ID: Final = "ful_01kmcg2a7ke4d1p8z6h0s5n9ry"
-_signed: Final = "eyJhbGciOiJFZERTQSIsImtpZCI6InRlc3QtY2xl…"
-_obligations: Final = [{"type": "compared", "what": "zip"}]
-
-CLEAR_MIN: Final[dict[str, Any]] = {
-    "ack_id": ACK_ID,
-    "cbid": CBID,
-    "session_id": SESSION,
-    "shipping_zip": "94111",
-}
-CLEAR: Final[dict[str, Any]] = CLEAR_MIN | {
-    "product_class": "accessory",
-    "shipping_address": {"line1": "1 Main Street", "state": "CA", "postal_code": "94111"},
-}
-CLEARED: Final[dict[str, Any]] = {
-    "clearance_id": CLEARANCE_ID,
-    "cleared": True,
-    "reasons": [],
-    "obligations": _obligations,
-    "expires_at": "2026-11-21T21:31:05Z",
-    "token": _signed,
-}
-NOT_CLEARED: Final[dict[str, Any]] = CLEARED | {
-    "cleared": False,
-    "reasons": ["acknowledgment_too_old", "buyer_expired"],
-    "obligations": [],
-    "expires_at": None,
-    "token": None,
-}
-FULFIL: Final[dict[str, Any]] = {
-    "carrier": "UPS",
-    "tracking_number": "1Z999AA10123456784",
-    "shipped_at": "2026-11-21T16:05:00Z",
-    "adult_signature_obtained": True,
-}
-FULFILLED: Final[dict[str, Any]] = {
-    "fulfilment_id": FULFILMENT_ID,
-    "clearance_id": CLEARANCE_ID,
-    "closed_at": "2026-11-21T21:02:11Z",
-}
-_report: Final = FULFIL | {
-    "fulfilment_id": FULFILMENT_ID,
-    "clearance_id": CLEARANCE_ID,
-    "reported_at": "2026-11-21T21:02:11Z",
-    "delivered_at": None,
-}
-_members: Final = {
-    "livemode": False,
-    "created_at": "2026-11-20T21:31:05Z",
-    "fulfilments": [],
-    "closed_at": "2026-11-21T21:02:11Z",
-    "evidence": {"status": "pending", "log": None, "index": None},
-    "erased_at": None,
-}
-CLEARANCE: Final[dict[str, Any]] = to_builtins(convert(CLEAR | CLEARED | _members, Clearance))
-CLEARANCE["fulfilments"] = [_report]
-CLEARANCES: Final[dict[str, Any]] = {"data": [CLEARANCE], "next_cursor": None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -23,8 +23,11 @@ from countersign.reason import Reason
 class Event(Struct, frozen=True, kw_only=True):
     """Something that has happened. It names objects; only events about buyers have reasons."""
 
-    id: Annotated[str, Meta(description="The `webhook-id` of its deliveries, and a cursor.")]
-    type: EventType
+    id: Annotated[
+        str,
+        Meta(description="The `webhook-id` of its deliveries, and a cursor.", examples=[EVENT_ID]),
+    ]
+    type: Annotated[EventType, Meta(examples=[EventType.ACKNOWLEDGMENT_CREATED])]
     livemode: bool
     created_at: Timestamp
     data: Annotated[
@@ -33,7 +36,8 @@ class Event(Struct, frozen=True, kw_only=True):
             description="Identifiers: `cbid`, `ack_id`, `clearance_id`, `checkout_session_id`, "
             "or those of a notice. `cbid` is null once the buyer is erased. `buyer.failed` and "
             "`buyer.requires_input` also have `reasons` for the account "
-            "that made the attempt, with the codes of the verify response."
+            "that made the attempt, with the codes of the verify response.",
+            examples=[{"ack_id": ACK_ID}],
         ),
     ]
     triggered: Annotated[
@@ -93,15 +97,6 @@ def event_body(view: EventView) -> Event:
     )
 
 
-EVENT: Final[dict[str, Any]] = {
-    "id": EVENT_ID,
-    "type": "acknowledgment.created",
-    "livemode": False,
-    "created_at": "2026-11-20T21:31:00Z",
-    "data": {"ack_id": ACK_ID},
-}
-EVENTS: Final[dict[str, Any]] = {"data": [EVENT], "next_cursor": None}
-
 ROUTES: Final = grouped(
     "Events",
     Events,
@@ -114,7 +109,6 @@ ROUTES: Final = grouped(
         query=EventsQuery,
         response=Page[Event],
         refusals=(CursorExpired,),
-        response_examples={"the latest": EVENTS},
     ),
     Route(
         address="GET /v1/events/{event_id}",
@@ -124,6 +118,5 @@ ROUTES: Final = grouped(
         scope=Scope.EVENTS_READ,
         response=Event,
         refusals=(NotFound,),
-        response_examples={"stored": EVENT},
     ),
 )

@@ -1,6 +1,10 @@
-"""Identifiers in the examples of the OpenAPI document."""
+"""Identifiers in the examples of the OpenAPI document, and the types of members that have them."""
 
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from countersign.http.schemas import Opaque, Reference
 
 CLEARANCE_ID: Final = "clr_01km9x4zq2e6t9m0r5c7v3w8xa"
 ACK_ID: Final = "ack_01km9x4v8gen3rr1p6q1s2t3v4"
@@ -8,6 +12,7 @@ CBID: Final = "cbid_test_5d0kz9mq3v7w1xj2r8t4y6n0pa"
 SESSION: Final = "cs_8f14e45f"
 EVENT_ID: Final = "evt_01km9x4vab7wqrr1p6q1s2t3v5"
 ENDPOINT_ID: Final = "whe_01km9wzt3hfs8v8j2c7n5k9m0d"
+CHECKOUT_SESSION_ID: Final = "chk_01km9x4v8gen3rr1p6q1s2t3v6"
 RECEIPT: Final = """\
 evidence.example.com/receipt/v1
 record UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw=
@@ -22,3 +27,22 @@ sealed-by 2026-11-21T21:31:00.000Z
 \u2014 evidence.example.com/v1/log/test/1 \
 i6denVROSMkOe4IWj7YfxyBeC9rnHo2nx7SICBuNKDTxIOShd/QAHnahieK+3wvFtUYdqg6IDRajbZ+sNBBQmV1d+QM=
 """
+
+# What is returned.
+AckId = Annotated[str, Meta(examples=[ACK_ID])]
+BuyerId = Annotated[str, Meta(examples=[CBID])]
+ClearanceId = Annotated[str, Meta(examples=[CLEARANCE_ID])]
+CheckoutSessionId = Annotated[str, Meta(examples=[CHECKOUT_SESSION_ID])]
+EndpointId = Annotated[str, Meta(examples=[ENDPOINT_ID])]
+NoticeId = Annotated[str, Meta(examples=["ab1263"])]
+Receipt = Annotated[str, Meta(examples=[RECEIPT])]
+SessionId = Annotated[str, Meta(examples=[SESSION])]
+
+# What is sent is limited: as any text, or as text that is not empty.
+GivenAck = Annotated[Opaque, Meta(examples=[ACK_ID])]
+GivenBuyer = Annotated[Opaque, Meta(examples=[CBID])]
+GivenNotice = Annotated[Opaque, Meta(examples=["ab1263"])]
+GivenSession = Annotated[Opaque, Meta(examples=[SESSION])]
+AckReference = Annotated[Reference, Meta(examples=[ACK_ID])]
+BuyerReference = Annotated[Reference, Meta(examples=[CBID])]
+SessionReference = Annotated[Reference, Meta(examples=[SESSION])]

@@ -84,7 +84,9 @@ class Route(Generic[R_contra]):
     refusals: tuple[type[Refusal], ...] = ()
     """What this operation refuses, besides what the gates before its handler do."""
     request_examples: Mapping[str, Any] = field(default_factory=dict)
-    response_examples: Mapping[str, Any] = field(default_factory=dict)
+    """Where a request is to be particular; otherwise made of the examples of its members."""
+    response_examples: Mapping[str, Mapping[str, Any] | str] = field(default_factory=dict)
+    """Where a response is to be particular: the members that differ from their examples."""
     request_headers: Mapping[str, str] = field(default_factory=dict)
     """Optional headers of the request: name → description."""
     response_headers: Mapping[str, str] = field(default_factory=dict)

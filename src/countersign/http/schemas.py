@@ -44,6 +44,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         Meta(
             description="`pending` until the log contains the record, usually within a second.",
             extra_json_schema={"enum": ["pending", "sealed"]},
+            examples=["pending"],
         ),
     ]
     log: Annotated[str | None, Meta(description="Origin of the log.")]

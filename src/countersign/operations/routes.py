@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from countersign.errors import CountersignError, NotFound, StorageUnavailable
 from countersign.http.reply import Call, Header, Reply, encode
@@ -22,14 +22,14 @@ _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 class Health(Struct, frozen=True, kw_only=True):
     """The process responds."""
 
-    status: str
+    status: Annotated[str, Meta(examples=["ok"])]
 
 
 class Readiness(Struct, frozen=True, kw_only=True):
     """Whether the process can do its work: the state of each dependency, by name."""
 
-    status: str
-    checks: dict[str, str]
+    status: Annotated[str, Meta(examples=["ready"])]
+    checks: Annotated[dict[str, str], Meta(examples=[{"database": "ok", "sealing": "ok"}])]
 
 
 async def health(_room: Operations, _call: Call) -> Reply:
@@ -80,7 +80,6 @@ ROUTES: Final = grouped(
         operation="getHealth",
         summary="Check that the process responds",
         response=Health,
-        response_examples={"ok": {"status": "ok"}},
     ),
     Route(
         address="GET /readyz",
@@ -89,9 +88,6 @@ ROUTES: Final = grouped(
         summary="Check that the process can do its work",
         response=Readiness,
         refusals=(StorageUnavailable,),
-        response_examples={
-            "ready": {"status": "ready", "checks": {"database": "ok", "sealing": "ok"}}
-        },
     ),
     Route(address="GET /.well-known/security.txt", handler=security_txt),
 )

@@ -1,6 +1,6 @@
 """Bodies of the test helpers, with examples."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -8,7 +8,6 @@ from countersign.access.test_clocks import AHEAD_MAX
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import CALLS_MAX, DELAY_SECONDS_MAX, Fault
 from countersign.events.model import EventType
-from countersign.http.examples import CBID, EVENT_ID
 from countersign.http.schemas import Opaque, Reference, Request, Timestamp
 from countersign.reason import Reason
 
@@ -97,34 +96,8 @@ class TestClock(Struct, frozen=True, kw_only=True):
     ]
     real_time: Timestamp
     ahead_seconds: Annotated[
-        int, Meta(description="How far the clock is ahead; 0: the sandbox uses real time.")
+        int,
+        Meta(
+            description="How far the clock is ahead; 0: the sandbox uses real time.", examples=[0]
+        ),
     ]
-
-
-TEST_CLOCK: Final[dict[str, Any]] = {
-    "now": "2026-11-20T21:31:00Z",
-    "real_time": "2026-11-20T21:31:00Z",
-    "ahead_seconds": 0,
-}
-TEST_CLOCK_AHEAD: Final[dict[str, Any]] = {
-    "now": "2026-11-21T21:31:00Z",
-    "real_time": "2026-11-20T21:31:00Z",
-    "ahead_seconds": 86400,
-}
-MOVED: Final[dict[str, Any]] = {
-    "cbid": CBID,
-    "status": "failed",
-    "verified_at": None,
-    "expires_at": None,
-    "reasons": ["age_below_minimum"],
-}
-TRIGGERED: Final[dict[str, Any]] = {
-    "id": EVENT_ID,
-    "type": "buyer.revoked",
-    "livemode": False,
-    "created_at": "2026-11-20T21:31:00Z",
-    "data": {"cbid": CBID},
-    "triggered": True,
-}
-FAULT: Final[dict[str, Any]] = {"fault": "timeout", "calls": 2, "delay_seconds": 0}
-NO_FAULT: Final[dict[str, Any]] = {"fault": None, "calls": None, "delay_seconds": None}

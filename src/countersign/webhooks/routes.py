@@ -15,7 +15,7 @@ from countersign.errors import (
     WebhookEndpointDisabled,
 )
 from countersign.events.model import EventType
-from countersign.events.routes import EVENT, Event, event_body
+from countersign.events.routes import Event, event_body
 from countersign.http.body import parse_body
 from countersign.http.examples import ENDPOINT_ID, EVENT_ID
 from countersign.http.paging import Listing, Page, cursor, page_of
@@ -156,8 +156,6 @@ ROUTES: Final = grouped(
         request=schemas.WebhookEndpointRequest,
         response=schemas.NewWebhookEndpoint,
         refusals=(TooManyWebhookEndpoints,),
-        request_examples={"some types": schemas.NEW_ENDPOINT},
-        response_examples={"made": schemas.ENDPOINT_MADE},
         links={"getWebhookEndpoint": {"endpoint_id": "/endpoint_id"}},
         commands=(
             Command(
@@ -172,7 +170,6 @@ ROUTES: Final = grouped(
         summary="List the webhook endpoints, oldest first",
         query=EndpointsQuery,
         response=Page[schemas.WebhookEndpoint],
-        response_examples={"one": schemas.ENDPOINTS},
         commands=(
             Command(
                 name="webhooks list",
@@ -188,7 +185,6 @@ ROUTES: Final = grouped(
         summary="Get one webhook endpoint",
         response=schemas.WebhookEndpoint,
         refusals=(NotFound,),
-        response_examples={"stored": schemas.ENDPOINT},
         commands=(_command(name="webhooks show"),),
     ),
     _route(
@@ -200,7 +196,6 @@ ROUTES: Final = grouped(
         response=schemas.WebhookEndpoint,
         refusals=(NotFound,),
         request_examples={"disable": {"disabled": True}},
-        response_examples={"changed": schemas.ENDPOINT},
         commands=(
             _change(
                 name="webhooks change",
@@ -230,9 +225,6 @@ ROUTES: Final = grouped(
         summary="Delete a webhook endpoint",
         response=schemas.DeletedWebhookEndpoint,
         refusals=(NotFound,),
-        response_examples={
-            "deleted": {"endpoint_id": ENDPOINT_ID, "deleted": True},
-        },
         commands=(
             _command(
                 name="webhooks delete",
@@ -250,7 +242,6 @@ ROUTES: Final = grouped(
         response=schemas.NewWebhookEndpoint,
         refusals=(NotFound,),
         request_examples={"a day of overlap": {"overlap_seconds": 86400}},
-        response_examples={"rotated": schemas.ENDPOINT_MADE},
         commands=(
             _command(
                 name="webhooks rotate-secret", says=_SHOWN_ONCE, shows=("endpoint_id", "secret")
@@ -265,7 +256,6 @@ ROUTES: Final = grouped(
         query=schemas.DeliveriesQuery,
         response=Page[schemas.WebhookDelivery],
         refusals=(NotFound,),
-        response_examples={"delivered": schemas.DELIVERIES},
         commands=(
             _command(
                 name="webhooks deliveries",
@@ -282,7 +272,6 @@ ROUTES: Final = grouped(
         response=Event,
         refusals=(NotFound, WebhookEndpointDisabled),
         request_examples={"an event": {"event_id": EVENT_ID}},
-        response_examples={"on its way": EVENT},
         commands=(_command(name="webhooks resend", arguments=("event_id",), shows=("id",)),),
     ),
     _route(
@@ -294,7 +283,6 @@ ROUTES: Final = grouped(
         response=schemas.WebhookEndpoint,
         refusals=(NotFound, WebhookEndpointDisabled),
         request_examples={"since yesterday": {"since": "2026-11-19T21:31:00Z"}},
-        response_examples={"on their way": schemas.ENDPOINT},
         commands=(_change(name="webhooks recover"),),
     ),
     _route(
@@ -306,7 +294,6 @@ ROUTES: Final = grouped(
         response=schemas.WebhookAttempt,
         refusals=(NotFound,),
         request_examples={"an acknowledgment": {"type": "acknowledgment.created"}},
-        response_examples={"received": schemas.ATTEMPT},
         commands=(
             _command(
                 name="webhooks send-example",

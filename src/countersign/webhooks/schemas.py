@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from countersign.events.model import EventType
-from countersign.events.routes import EVENT, AfterEvent, Event
-from countersign.http.examples import ENDPOINT_ID
+from countersign.events.routes import AfterEvent, Event
+from countersign.http.examples import EndpointId
 from countersign.http.paging import Listing
 from countersign.http.reply import encode
 from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp
@@ -27,6 +27,8 @@ from countersign.webhooks.model import (
 )
 from countersign.webhooks.signature import SharedSecret
 
+_URL: Final = "https://shop.example.com/countersign"
+_TYPES: Final = [EventType.ACKNOWLEDGMENT_CREATED, EventType.BUYER_VERIFIED]
 _OVERLAP_SECONDS_MAX: Final = int(OVERLAP_MAX.total_seconds())
 
 Url = Annotated[
@@ -34,6 +36,7 @@ Url = Annotated[
     Meta(
         max_length=URL_LENGTH_MAX,
         description="The https URL that gets the events.",
+        examples=[_URL],
         extra_json_schema=STORABLE,
     ),
 ]
@@ -51,6 +54,7 @@ EventTypes = Annotated[
         description="The event types to send. Left out: all, including types of later releases.",
         min_length=1,
         max_length=len(EventType),
+        examples=[_TYPES],
     ),
 ]
 
@@ -143,7 +147,11 @@ class Secret(Struct, frozen=True, kw_only=True):
     """A secret that signs the messages to an endpoint. The newest one comes first."""
 
     public_key: Annotated[
-        str, Meta(description="Verifies the `v1a` signatures (Ed25519): `whpk_` and base64.")
+        str,
+        Meta(
+            description="Verifies the `v1a` signatures (Ed25519): `whpk_` and base64.",
+            examples=["whpk_A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="],
+        ),
     ]
     created_at: Timestamp
     expires_at: Annotated[
@@ -154,11 +162,13 @@ class Secret(Struct, frozen=True, kw_only=True):
 class WebhookEndpoint(Struct, frozen=True, kw_only=True):
     """A webhook endpoint."""
 
-    endpoint_id: str
+    endpoint_id: EndpointId
     livemode: bool
-    url: str
-    description: str
-    event_types: Annotated[list[EventType] | None, Meta(description="null: all types.")]
+    url: Annotated[str, Meta(examples=[_URL])]
+    description: Annotated[str, Meta(examples=["The shop's orders"])]
+    event_types: Annotated[
+        list[EventType] | None, Meta(description="null: all types.", examples=[_TYPES])
+    ]
     created_at: Timestamp
     disabled_at: Timestamp | None
     disabled_reason: Annotated[
@@ -182,24 +192,24 @@ class NewWebhookEndpoint(WebhookEndpoint, frozen=True, kw_only=True):
 class DeletedWebhookEndpoint(Struct, frozen=True, kw_only=True):
     """The webhook endpoint is deleted."""
 
-    endpoint_id: str
-    deleted: bool
+    endpoint_id: EndpointId
+    deleted: Annotated[bool, Meta(examples=[True])]
 
 
 class WebhookAttempt(Struct, frozen=True, kw_only=True):
     """One attempt to deliver an event."""
 
     attempted_at: Timestamp
-    duration_ms: int
-    outcome: Outcome
-    http_status: int | None
+    duration_ms: Annotated[int, Meta(examples=[41])]
+    outcome: Annotated[Outcome, Meta(examples=[Outcome.DELIVERED])]
+    http_status: Annotated[int | None, Meta(examples=[204])]
 
 
 class WebhookDelivery(Struct, frozen=True, kw_only=True):
     """The delivery of an event to an endpoint."""
 
     event: Event
-    status: DeliveryStatus
+    status: Annotated[DeliveryStatus, Meta(examples=[DeliveryStatus.SUCCEEDED])]
     next_attempt_at: Timestamp | None
     attempts: list[WebhookAttempt]
 
@@ -233,42 +243,3 @@ def endpoint_body(endpoint: Endpoint) -> WebhookEndpoint:
             for secret in endpoint.secrets
         ],
     )
-
-
-NEW_ENDPOINT: Final[dict[str, Any]] = {
-    "url": "https://shop.example.com/countersign",
-    "event_types": ["acknowledgment.created", "buyer.verified"],
-}
-ENDPOINT: Final[dict[str, Any]] = {
-    "endpoint_id": ENDPOINT_ID,
-    "livemode": False,
-    **NEW_ENDPOINT,
-    "description": "",
-    "created_at": "2026-11-20T21:30:00Z",
-    "disabled_at": None,
-    "disabled_reason": None,
-    "secrets": [
-        {
-            "public_key": "whpk_A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
-            "created_at": "2026-11-20T21:30:00Z",
-            "expires_at": None,
-        }
-    ],
-}
-ENDPOINT_MADE: Final[dict[str, Any]] = {
-    **ENDPOINT,
-    "secret": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
-}
-ENDPOINTS: Final[dict[str, Any]] = {"data": [ENDPOINT], "next_cursor": None}
-ATTEMPT: Final[dict[str, Any]] = {
-    "attempted_at": "2026-11-20T21:31:00Z",
-    "duration_ms": 41,
-    "outcome": "delivered",
-    "http_status": 204,
-}
-DELIVERIES: Final[dict[str, Any]] = {
-    "data": [
-        {"event": EVENT, "status": "succeeded", "next_attempt_at": None, "attempts": [ATTEMPT]}
-    ],
-    "next_cursor": None,
-}

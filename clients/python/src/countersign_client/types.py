@@ -827,6 +827,7 @@ class Clearance(Result, frozen=True, kw_only=True):
     """
 
     obligations: tuple[dict[str, Any], ...]
+    """The duties for the order, each with a `type`."""
 
     created_at: datetime
 
