@@ -8,7 +8,6 @@ import pytest
 
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import SCRIPT, Fault
-from countersign.events.model import EventType
 from countersign.root import main
 from countersign.server.routes import ROUTES
 from tests.docs.generated import every_command
@@ -61,12 +60,10 @@ def test_the_tables_list_everything_there_is() -> None:
 
 
 def test_every_step_has_an_example_by_command_and_by_http() -> None:
-    """Each command, each fault, each state and each event stands in a block that is run."""
+    """Each command, each fault and each state stands in a block that is run."""
     for words, command in every_command(GROUP, ("countersign", "test")):
         if not hasattr(command, "commands"):
             assert f"{' '.join(words)} demo" in SHELL, words
-    for type_ in EventType:
-        assert type_.value in SHELL
     for fault in Fault:
         assert f"test fault set demo {fault.value}" in SHELL
     for status in BuyerStatus:
