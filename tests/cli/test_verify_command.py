@@ -14,7 +14,7 @@ import pytest
 
 from countersign.http.examples import RECEIPT
 from countersign.log.keys import test_seed as key_of_test_log
-from countersign_evidence.bundle import GUIDE
+from countersign_evidence.dossier import GUIDE
 from countersign_evidence.note import Signer
 from tests.offline import builder
 from tests.support.service import Deployment
@@ -26,18 +26,18 @@ def nothing(tmp_path: Path) -> Deployment:
     return Deployment(data_dir=tmp_path / "none")
 
 
-def unpacked(bundle: bytes, folder: Path) -> Path:
-    with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
+def unpacked(dossier: bytes, folder: Path) -> Path:
+    with zipfile.ZipFile(io.BytesIO(dossier)) as archive:
         archive.extractall(folder)
     return folder
 
 
-def test_a_bundle_that_was_unpacked_is_checked_like_the_packed_one(
+def test_a_dossier_that_was_unpacked_is_checked_like_the_packed_one(
     nothing: Deployment, tmp_path: Path
 ) -> None:
     """The same verdict; a change in it is found, and what is no part of it is named."""
-    packed = tmp_path / "bundle.zip"
-    packed.write_bytes(builder.material().bundle())
+    packed = tmp_path / "dossier.zip"
+    packed.write_bytes(builder.material().dossier())
     folder = unpacked(packed.read_bytes(), tmp_path / "folder")
     (folder / "more.txt").write_text("?")
     first, second = (nothing.run("verify", str(place), "--own-key") for place in (packed, folder))
@@ -46,7 +46,7 @@ def test_a_bundle_that_was_unpacked_is_checked_like_the_packed_one(
     assert "more.txt" in second.stderr
     (folder / "notice.json").write_bytes(b"{}")
     assert "(notice)" in nothing.run("verify", str(folder), check=False).stdout
-    (folder / "proof.tlog-proof").unlink()
+    (folder / builder.PROOF).unlink()
     done = nothing.run("verify", str(folder), check=False)
     assert (done.returncode, "(container)" in done.stdout) == (1, True)
 
@@ -55,27 +55,27 @@ def test_the_words_are_printed_and_what_nothing_proves_is_said(
     nothing: Deployment, tmp_path: Path
 ) -> None:
     """A certificate and programs of somebody's own pass: so what was checked is printed here."""
-    forged = replace(builder.material(), verify_py=b"print('OK')", certificate=b"%PDF- forged")
-    (tmp_path / "bundle.zip").write_bytes(forged.bundle())
-    said = nothing.run("verify", str(tmp_path / "bundle.zip"), "--own-key")
+    forged = replace(builder.material(), verify_py=b"print('OK')", pdf=b"%PDF- forged")
+    (tmp_path / "dossier.zip").write_bytes(forged.dossier())
+    said = nothing.run("verify", str(tmp_path / "dossier.zip"), "--own-key")
     assert said.stdout.startswith("CONSISTENT"), "these files are bound by nothing"
     notice = json.loads(forged.notice)
     assert f"The notice reads: {notice['heading']}" in said.stderr
     for bullet in notice["bullets"]:
         assert bullet["text"] in said.stderr
-    assert "the signature does not cover certificate.pdf, verify.py and verify.html" in said.stderr
+    assert "the signature does not cover dossier.pdf, verify.py and verify.html" in said.stderr
     assert "that the buyer was shown the notice" in said.stderr
-    told = nothing.read("verify", str(tmp_path / "bundle.zip"), "--own-key")
+    told = nothing.read("verify", str(tmp_path / "dossier.zip"), "--own-key")
     assert told["notice"] == notice
-    assert any("this bundle" in warning for warning in told["warnings"])
+    assert any("this dossier" in warning for warning in told["warnings"])
     policy = tmp_path / "policy"
     policy.write_text(forged.policy)
-    told = nothing.read("verify", str(tmp_path / "bundle.zip"), "--policy", str(policy))
-    assert not any("this bundle" in warning for warning in told["warnings"])
-    assert b"The signature does not cover certificate.pdf, verify.py, verify.html" in GUIDE
+    told = nothing.read("verify", str(tmp_path / "dossier.zip"), "--policy", str(policy))
+    assert not any("this dossier" in warning for warning in told["warnings"])
+    assert b"The signature does not cover dossier.pdf, verify.py and verify.html" in GUIDE
 
 
-def test_text_of_a_bundle_cannot_play_tricks_on_a_terminal(
+def test_text_of_a_dossier_cannot_play_tricks_on_a_terminal(
     nothing: Deployment, tmp_path: Path
 ) -> None:
     """Control characters and changes of direction are shown as escapes."""
@@ -83,8 +83,8 @@ def test_text_of_a_bundle_cannot_play_tricks_on_a_terminal(
     shown = builder.disclosure(1, "initials_per_line", [tricks, tricks])
     record = builder.material(_sd=[builder.b64url(sha256(shown.encode()).digest())]).record
     hostile = replace(builder.material(), record=record, extra=record, disclosures=[shown])
-    (tmp_path / "bundle.zip").write_bytes(hostile.bundle())
-    said = nothing.run("verify", str(tmp_path / "bundle.zip"), "--own-key")
+    (tmp_path / "dossier.zip").write_bytes(hostile.dossier())
+    said = nothing.run("verify", str(tmp_path / "dossier.zip"), "--own-key")
     assert "evil" in said.stderr
     assert all(c.isprintable() for c in said.stderr.replace("\n", ""))
 
@@ -98,10 +98,10 @@ def test_what_a_file_names_cannot_play_tricks_in_the_verdict(
     record = builder.material(_sd=[builder.b64url(sha256(shown.encode()).digest())]).record
     named = replace(builder.material(), record=record, extra=record, disclosures=[shown])
     of_origin = replace(builder.material(), origin="a\u202eb\u200e/v1/log/live/1")
-    for bundle, status in ((named, 3), (of_origin, 1)):
-        (tmp_path / "bundle.zip").write_bytes(bundle.bundle())
+    for dossier, status in ((named, 3), (of_origin, 1)):
+        (tmp_path / "dossier.zip").write_bytes(dossier.dossier())
         for options in ([], ["--json"]):
-            said = nothing.run("verify", str(tmp_path / "bundle.zip"), *options, check=False)
+            said = nothing.run("verify", str(tmp_path / "dossier.zip"), *options, check=False)
             assert said.returncode == status
             assert said.stdout.count("\n") == 1
             assert all(c.isprintable() for c in said.stdout.removesuffix("\n"))
@@ -110,10 +110,10 @@ def test_what_a_file_names_cannot_play_tricks_in_the_verdict(
 def test_evidence_of_a_test_log_is_said_to_be_that(nothing: Deployment, tmp_path: Path) -> None:
     """Against a policy that does not name its log: which log, and that it is a test log."""
     origin = builder.ORIGIN.replace("/live/", "/test/")
-    (tmp_path / "bundle.zip").write_bytes(replace(builder.material(), origin=origin).bundle())
+    (tmp_path / "dossier.zip").write_bytes(replace(builder.material(), origin=origin).dossier())
     (tmp_path / "policy").write_text(builder.material().policy)
     done = nothing.run(
-        "verify", str(tmp_path / "bundle.zip"), "--policy", str(tmp_path / "policy"), check=False
+        "verify", str(tmp_path / "dossier.zip"), "--policy", str(tmp_path / "policy"), check=False
     )
     assert done.returncode == 1
     assert f"for {origin}, a test log" in done.stdout
@@ -123,24 +123,24 @@ def test_without_a_policy_it_is_said_first_that_the_key_was_not_checked(
     nothing: Deployment, tmp_path: Path
 ) -> None:
     """In the first word on both outputs, with exit status 3 unless no more is asked for."""
-    bundle, policy = tmp_path / "bundle.zip", tmp_path / "policy"
-    bundle.write_bytes(builder.material().bundle())
+    dossier, policy = tmp_path / "dossier.zip", tmp_path / "policy"
+    dossier.write_bytes(builder.material().dossier())
     policy.write_text(builder.material().policy.removesuffix("\n"))
-    done = nothing.run("verify", str(bundle), check=False)
+    done = nothing.run("verify", str(dossier), check=False)
     assert done.returncode == 3
-    assert done.stdout.startswith("CONSISTENT, KEY NOT CHECKED  ack_")
+    assert done.stdout.startswith("CONSISTENT, KEY NOT CHECKED  one order, ack_")
     assert done.stderr.startswith("warning: the key was not checked")
-    said = nothing.read("verify", str(bundle), "--own-key")
+    said = nothing.read("verify", str(dossier), "--own-key")
     assert (said["ok"], said["outcome"]) == (False, "consistent")
-    said = nothing.read("verify", str(bundle), "--policy", str(policy))
+    said = nothing.read("verify", str(dossier), "--policy", str(policy))
     assert (said["ok"], said["outcome"]) == (True, "ok")
 
 
 def test_all_of_the_notice_is_printed(nothing: Deployment, tmp_path: Path) -> None:
     """Title, version and who named it, law, last sentence, known gaps, account."""
-    bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(builder.incomplete().bundle())
-    said = nothing.run("verify", str(bundle), "--own-key").stderr
+    dossier = tmp_path / "dossier.zip"
+    dossier.write_bytes(builder.incomplete().dossier())
+    said = nothing.run("verify", str(dossier), "--own-key").stderr
     for expected in (
         "Notice ab1263, version 2026-01-01: Notice",
         "version assumed",
@@ -167,11 +167,11 @@ def test_a_certificate_is_said_to_show_nothing_by_itself(
 
 def test_what_is_no_file_is_not_read(nothing: Deployment, tmp_path: Path) -> None:
     """A pipe that no one writes to and a device without an end, alone and in a folder."""
-    folder = unpacked(builder.material().bundle(), tmp_path / "folder")
+    folder = unpacked(builder.material().dossier(), tmp_path / "folder")
     (folder / "notice.json").unlink()
     os.mkfifo(folder / "notice.json")
     done = nothing.run("verify", str(folder), check=False)
-    assert done.stdout == "FAILED at step 1 (container): the bundle lacks notice.json\n"
+    assert done.stdout == ("FAILED at step 1 (container): the dossier lacks notice.json\n")
     for place in (str(folder / "notice.json"), "/dev/zero"):
         done = nothing.run("verify", place, check=False)
         assert (done.returncode, "neither a file nor a directory" in done.stderr) == (2, True)

@@ -15,8 +15,8 @@ from countersign.parties.describe import (
     state_capture_process,
 )
 from countersign.parties.model import Particulars
-from countersign_evidence.bundle import SUMS, read_container, sums, write_container
-from countersign_evidence.dossier import FILES_MAX, Dossier
+from countersign_evidence.container import SUMS, read_container, sums, write_container
+from countersign_evidence.dossier import Dossier
 from countersign_evidence.verification import dossier_of
 from tests.clearances.desk import Desk, order
 
@@ -84,7 +84,7 @@ def kinds(data: bytes) -> list[str]:
 
 def files_of(data: bytes) -> dict[str, bytes]:
     """Its files but SHA256SUMS."""
-    files = read_container(data, FILES_MAX)
+    files = read_container(data)
     del files[SUMS]
     return files
 

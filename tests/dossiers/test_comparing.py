@@ -10,9 +10,8 @@ import pytest
 
 from countersign.dossiers.compare import compare_pdf
 from countersign.dossiers.pdf import dossier_pdf, maker
-from countersign_evidence.bundle import read_container
+from countersign_evidence.container import read_container
 from countersign_evidence.dossier import (
-    FILES_MAX,
     DossierContents,
     dossier_contents_of,
     evidence_of,
@@ -38,7 +37,7 @@ POLICY: Final = (DOSSIERS / "good" / "policy.txt").read_bytes()
 def order() -> DossierContents:
     """A good dossier, whose PDF is a stand-in."""
     data = (DOSSIERS / "good" / "order.zip").read_bytes()
-    return dossier_contents_of(read_container(data, FILES_MAX))[0]
+    return dossier_contents_of(read_container(data))[0]
 
 
 def with_pdf(contents: DossierContents) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 
 from countersign_evidence.note import parse_note
 from countersign_evidence.policy import parse_policy
-from countersign_evidence.verification import DOSSIER_STEPS, Conclusion, verify_file
+from countersign_evidence.verification import STEPS, Conclusion, verify_file
 from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE, load_maker
 
 
@@ -35,7 +35,7 @@ def test_something_fails_at_every_step() -> None:
     """An empty folder must not pass for a green one."""
     assert len(GOOD) >= 10
     assert len(EXPECTED) >= 40
-    assert Counter(EXPECTED.values()).keys() == set(DOSSIER_STEPS)
+    assert Counter(EXPECTED.values()).keys() == set(STEPS)
     names = {path.name for path in (DOSSIERS / "broken").iterdir()} - {"expected.json"}
     assert names == set(EXPECTED)
 

@@ -84,7 +84,8 @@ def test_the_code_makes_every_vector_byte_for_byte(maker: ModuleType) -> None:
 def test_there_are_vectors_of_every_kind() -> None:
     """An empty folder must not pass for a green one; every step has something that fails at it."""
     assert {path.stem for path in GOOD} == TYPES | DOSSIERS.keys()
-    assert {case["step"] for case in EXPECTED.values()} == set(STEPS)
+    joined = {"joins"}  # of one record nothing can be joined wrongly: see the vectors of dossiers
+    assert {case["step"] for case in EXPECTED.values()} == set(STEPS) - joined
     files = {path.name for path in (LOG / "broken").iterdir()} - {"expected.json"}
     assert files == set(EXPECTED)
 

@@ -20,10 +20,10 @@ POLICY = parse_policy(MATERIAL.policy.encode())
 SMALL = replace(MATERIAL, policy=f"log {builder.vkey(builder.ORIGIN)}\nquorum none\n", cosigners=())
 FILES = builder.summed(SMALL.files())
 NOTICED = {
-    "record.json": {"record"},
-    "disclosures.json": {"container", "disclosures"},
+    builder.RECORD: {"record"},
+    builder.DISCLOSURES: {"container", "disclosures"},
     "notice.json": {"notice"},
-    "proof.tlog-proof": {"container", "signature", "record", "inclusion"},
+    builder.PROOF: {"container", "signature", "record", "inclusion"},
     "policy.txt": {"container", "signature", "quorum", "files"},
 }
 NO_EXTRA = [line for line in MATERIAL.proof().split(b"\n") if not line.startswith(b"extra")]
@@ -34,16 +34,15 @@ def _sealed(record: bytes) -> bytes:
     return replace(MATERIAL, record=record, extra=record).proof()
 
 
-def test_a_good_bundle_says_what_was_found() -> None:
+def test_a_good_dossier_says_what_was_found() -> None:
     """Who signed, where it is, who cosigned and when, what is shown; and whose keys count."""
-    verdict = verify_file(MATERIAL.bundle(), POLICY)
+    verdict = verify_file(MATERIAL.dossier(), POLICY)
     assert verdict.ok
     assert (verdict.step, verdict.name) == (None, None)
     assert verdict.facts == {
         "policy": "given",
         "log": builder.ORIGIN,
         "size": 7,
-        "index": 5,
         "key": builder.vkey(builder.ORIGIN),
         "key_fingerprint": sha256(builder.public_key(builder.LOG_SEED)).hexdigest(),
         "quorum": "all-of-them",
@@ -53,45 +52,48 @@ def test_a_good_bundle_says_what_was_found() -> None:
     assert verdict.shown == {"initials_per_line": builder.INITIALS, "session_id": "sess_1"}
     assert verdict.record["id"] == "ack_01m7xdxbmvex7t29vh2x05yyyq"
     assert verdict.line() == (
-        f"OK  ack_01m7xdxbmvex7t29vh2x05yyyq sealed in {builder.ORIGIN} as entry 5, "
-        "checkpoint of size 7; shown: initials_per_line, session_id; "
+        f"OK  one order, ack_01m7xdxbmvex7t29vh2x05yyyq, sealed in {builder.ORIGIN}, "
+        "checkpoint of size 7; missing: a clearance; an identity check, or what joins it is "
+        "withheld or erased; events of the notice, such as its review; operator and account of "
+        "ack_01m7xdxbmvex7t29vh2x05yyyq: a record of version 1 names none; personal fields of "
+        "ack_01m7xdxbmvex7t29vh2x05yyyq: 1 withheld or erased; "
         "cosigned by w1 (quorum all-of-them), 0 time-stamp(s)"
     )
 
 
-def test_a_verdict_by_the_bundles_own_policy_says_so() -> None:
+def test_a_verdict_by_the_dossiers_own_policy_says_so() -> None:
     """With the fingerprint of the key, so that it can be compared with one from elsewhere."""
-    verdict = verify_file(MATERIAL.bundle())
+    verdict = verify_file(MATERIAL.dossier())
     fingerprint = sha256(builder.public_key(builder.LOG_SEED)).hexdigest()
     assert verdict.ok
-    assert verdict.facts["policy"] == "bundle"
-    assert f"the key that came in this bundle, {fingerprint}" in verdict.line()
+    assert verdict.facts["policy"] == "own"
+    assert f"the key that came in this dossier, {fingerprint}" in verdict.line()
 
 
-def test_a_bundle_of_another_key_fails_by_the_policy_that_is_given() -> None:
+def test_a_dossier_of_another_key_fails_by_the_policy_that_is_given() -> None:
     """Though it agrees with itself."""
     forged = replace(
         MATERIAL,
         log_seed=builder.OTHER_SEED,
         policy=f"log {builder.vkey(builder.ORIGIN, 1, builder.OTHER_SEED)}\nquorum none\n",
-    ).bundle()
+    ).dossier()
     assert verify_file(forged).ok
     verdict = verify_file(forged, POLICY)
     assert (verdict.ok, verdict.step, verdict.name) == (False, 2, "signature")
 
 
 @pytest.mark.parametrize("name", list(builder.good()))
-def test_good_bundles_verify(name: str) -> None:
-    """All forms that a bundle may have."""
+def test_good_dossiers_verify(name: str) -> None:
+    """All forms that a dossier may have."""
     verdict = verify_file(builder.good()[name])
     assert verdict.ok, verdict.line()
 
 
 @pytest.mark.parametrize("name", list(builder.broken()))
-def test_a_broken_bundle_fails_at_its_step(name: str) -> None:
+def test_a_broken_dossier_fails_at_its_step(name: str) -> None:
     """The first that fails, by number, name and a message."""
-    step, bundle = builder.broken()[name]
-    verdict = verify_file(bundle)
+    step, dossier = builder.broken()[name]
+    verdict = verify_file(dossier)
     assert not verdict.ok
     assert (verdict.name, verdict.step) == (step, STEPS.index(step) + 1)
     assert verdict.line().startswith(f"FAILED at step {verdict.step} ({step}): ")
@@ -99,27 +101,27 @@ def test_a_broken_bundle_fails_at_its_step(name: str) -> None:
     assert not verdict.shown
 
 
-def test_a_bundle_whose_proof_does_not_hold_the_record_fails_at_the_first_step() -> None:
+def test_a_dossier_whose_proof_does_not_hold_the_record_fails_at_the_first_step() -> None:
     """As a proof alone does: its form is another."""
-    files = {**MATERIAL.files(), "proof.tlog-proof": b"\n".join(NO_EXTRA)}
+    files = {**MATERIAL.files(), builder.PROOF: b"\n".join(NO_EXTRA)}
     assert verify_file(builder.zipped(builder.summed(files))).name == "container"
 
 
-def test_no_byte_of_a_bundle_can_change() -> None:
+def test_no_byte_of_a_dossier_can_change() -> None:
     """A flipped bit anywhere, the container included: verification fails and names a step."""
-    bundle = bytearray(SMALL.bundle())
-    assert verify_file(bytes(bundle)).ok
-    for position in range(len(bundle)):
-        bundle[position] ^= 1 << position % 8
-        verdict = verify_file(bytes(bundle))
-        bundle[position] ^= 1 << position % 8
+    dossier = bytearray(SMALL.dossier())
+    assert verify_file(bytes(dossier)).ok
+    for position in range(len(dossier)):
+        dossier[position] ^= 1 << position % 8
+        verdict = verify_file(bytes(dossier))
+        dossier[position] ^= 1 << position % 8
         assert not verdict.ok, position
         assert verdict.name in STEPS
 
 
 @pytest.mark.parametrize("name", list(FILES))
 def test_no_byte_of_a_file_can_change_behind_a_new_container(name: str) -> None:
-    """Packed again around it, the bundle fails at a step that says what is wrong."""
+    """Packed again around it, the dossier fails at a step that says what is wrong."""
     allowed = NOTICED.get(name, {"files"})
     for position in range(len(FILES[name])):
         changed = bytearray(FILES[name])
@@ -177,8 +179,8 @@ def test_time_stamps_are_named_or_checked_where_a_checker_is_given() -> None:
     """What they are about is; without a way to check whose they are, that is said, too."""
     note = builder.over()
     token = builder.stamp(sha256(note).digest())
-    bundle = builder.stamped(token).bundle()
-    assert verify_file(bundle).facts["timestamps"] == [
+    dossier = builder.stamped(token).dossier()
+    assert verify_file(dossier).facts["timestamps"] == [
         "2026-11-20T21:31:05Z, for this checkpoint; its signer was not checked"
     ]
     seen: list[tuple[bytes, bytes]] = []
@@ -187,7 +189,7 @@ def test_time_stamps_are_named_or_checked_where_a_checker_is_given() -> None:
         seen.append((token, over))
         return "by an authority"
 
-    assert verify_file(bundle, None, check).facts["timestamps"] == [
+    assert verify_file(dossier, None, check).facts["timestamps"] == [
         "2026-11-20T21:31:05Z, for this checkpoint; by an authority"
     ]
     assert seen == [(token, note)]
@@ -197,8 +199,8 @@ def test_time_stamps_are_named_or_checked_where_a_checker_is_given() -> None:
         msg = "over something else"
         raise EvidenceError(msg)
 
-    verdict = verify_file(bundle, None, refuse)
-    assert (verdict.step, verdict.name) == (8, "timestamps")
+    verdict = verify_file(dossier, None, refuse)
+    assert (verdict.step, verdict.name) == (9, "timestamps")
     assert "over something else" in verdict.line()
 
 
@@ -222,8 +224,8 @@ def _never_raises(data: bytes) -> None:
 @settings(max_examples=80)
 @given(st.binary(max_size=200), st.integers(0, 6000), st.integers(0, 40))
 def test_no_bytes_make_it_raise(data: bytes, at: int, cut: int) -> None:
-    """Noise, and noise inside of good bundles and proofs."""
-    for good in (SMALL.bundle(), SMALL.proof()):
+    """Noise, and noise inside of good dossiers and proofs."""
+    for good in (SMALL.dossier(), SMALL.proof()):
         _never_raises(good[:at] + data + good[at + cut :])
     _never_raises(data)
     _never_raises(b"PK" + data)
@@ -236,7 +238,7 @@ def test_no_record_makes_it_raise(anything: object, changes: Mapping[str, object
     for value in (anything, {**json.loads(MATERIAL.record), **changes}):
         record = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
         sealed = replace(SMALL, record=record.encode(), extra=record.encode())
-        _never_raises(sealed.bundle())
+        _never_raises(sealed.dossier())
         _never_raises(sealed.proof())
 
 
@@ -250,7 +252,7 @@ def test_no_disclosure_and_no_notice_makes_it_raise(value: object, name: str, no
         digest = builder.b64url(sha256(encoded.encode()).digest())
         record = builder.material(_sd=[digest], notice_digest=sha256(content).hexdigest()).record
         made = replace(SMALL, record=record, extra=record, disclosures=[encoded], notice=content)
-        _never_raises(made.bundle())
+        _never_raises(made.dossier())
 
 
 def test_a_log_of_another_form_is_refused_at_the_record() -> None:

@@ -1,4 +1,6 @@
-"""Makes bundles and proofs, good and broken, by the specification alone: nothing of ours is used.
+"""Makes dossiers of one record, and proofs, good and broken, by the specification alone.
+
+Nothing of ours is used but the text of README.txt, which is the same in each.
 
 The signatures are made by `cryptography`, the container by `zipfile`, the tree by the recursion of
 RFC 6962 §2.1 word for word.
@@ -6,14 +8,18 @@ RFC 6962 §2.1 word for word.
 
 import io
 import json
+import re
 import zipfile
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256, sha384, sha512
+from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from countersign_evidence.offline import verify
 
 ORIGIN = "evidence.example.com:8443/v1/log/live/1"
 WITNESS = "witness.example.com/w1"
@@ -22,6 +28,10 @@ WITNESS_SEED = bytes(range(1, 33))
 OTHER_SEED = bytes(range(2, 34))
 COSIGNED_AT = 1795210260
 HASH_SIZE = 32
+ID = "ack_01m7xdxbmvex7t29vh2x05yyyq"
+README = (Path(verify.__file__).parents[1] / "dossier_readme.txt").read_bytes()
+"""Every dossier has the same: it is compared with its digest, and has to be this one."""
+_NAMED = re.compile(rb'"id":"(ack_[0-7][0-9a-hjkmnp-tv-z]{25})"')
 
 
 def canonical(value: object) -> bytes:
@@ -83,7 +93,7 @@ def signature_line(name: str, kind: int, seed: bytes, text: bytes) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """What a bundle is made of; each field may be replaced by something wrong."""
+    """What the dossier of one record is made of; each field may be replaced by something wrong."""
 
     record: bytes
     extra: bytes
@@ -102,10 +112,10 @@ class Material:
     path_change: Callable[[list[bytes]], list[bytes]] = list
     root: bytes | None = None
     timestamps: Mapping[str, bytes] = field(default_factory=dict)
-    certificate: bytes = b"%PDF-1.7 a certificate"
+    pdf: bytes = b"%PDF-1.7 a certificate"
     verify_py: bytes = b"# verify.py\n"
     verify_html: bytes = b"<!doctype html>"
-    readme: bytes = b"Read me.\n"
+    readme: bytes = README
 
     def note(self) -> bytes:
         """The signed checkpoint."""
@@ -133,22 +143,27 @@ class Material:
         lines += [f"index {index}", *(b64encode(hash_).decode() for hash_ in path), "", ""]
         return "\n".join(lines).encode() + self.note()
 
+    def name(self, ending: str) -> str:
+        """The name of a file of the record; one that names none has the name of the good one."""
+        named = _NAMED.search(self.record)
+        return f"records/{named[1].decode() if named else ID}.{ending}"
+
     def files(self) -> dict[str, bytes]:
-        """The files of the bundle but SHA256SUMS, in their order."""
+        """The files of the dossier but SHA256SUMS, in their order."""
         return {
-            "record.json": self.record,
-            "disclosures.json": canonical(self.disclosures),
+            self.name("json"): self.record,
+            self.name("disclosures.json"): canonical(self.disclosures),
+            self.name("tlog-proof"): self.proof(),
             "notice.json": self.notice,
-            "proof.tlog-proof": self.proof(),
             "policy.txt": self.policy.encode(),
             **dict(sorted(self.timestamps.items())),
-            "certificate.pdf": self.certificate,
+            "dossier.pdf": self.pdf,
             "verify.py": self.verify_py,
             "verify.html": self.verify_html,
             "README.txt": self.readme,
         }
 
-    def bundle(self) -> bytes:
+    def dossier(self) -> bytes:
         """The ZIP file."""
         return zipped(summed(self.files()))
 
@@ -160,7 +175,7 @@ def summed(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def zipped(files: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
-    """A ZIP file in the form of bundles."""
+    """A ZIP file in the form of dossiers."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", compression) as archive:
         for name, data in files.items():
@@ -170,6 +185,14 @@ def zipped(files: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) ->
             info.external_attr = 0o100644 << 16
             archive.writestr(info, data)
     return target.getvalue()
+
+
+def unpacked(files: Mapping[str, bytes], folder: Path) -> Path:
+    """Write these files into a folder; gives the folder."""
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return folder
 
 
 SHA256, SHA384, SHA512 = (bytes.fromhex(f"60864801650304020{n}") for n in (1, 2, 3))
@@ -196,24 +219,28 @@ def stamp(digest: bytes, algorithm: bytes = SHA256, time: bytes = b"202611202131
 
 
 def stamped(*responses: bytes) -> "Material":
-    """A good bundle with these time-stamps."""
+    """A good dossier with these time-stamps."""
     names = [f"timestamps/{n}.tsr" for n in range(1, len(responses) + 1)]
     return replace(material(), timestamps=dict(zip(names, responses, strict=True)))
 
 
 def over() -> bytes:
-    """What a time-stamp of the good bundle is over: the note with the log's own signature alone."""
+    """What a time-stamp of the good dossier is over: the note with the log's own signature."""
     return replace(material(), cosigners=()).note()
 
 
 def incomplete() -> "Material":
-    """A good bundle about a notice with known gaps, of which the vendor named no version."""
+    """A good dossier about a notice with known gaps, of which the vendor named no version."""
     words = {"text_gaps": ["(E) and later"], "source_law": "Cal. Civ. Code \u00a7 3273.51"}
     notice = canonical({**json.loads(material().notice), **words})
     said = material(notice_digest=sha256(notice).hexdigest(), notice_version_source="assumed")
     return replace(said, notice=notice)
 
 
+RECORD, DISCLOSURES, PROOF = (
+    f"records/{ID}.{e}" for e in ("json", "disclosures.json", "tlog-proof")
+)
+"""The files of the good record."""
 INITIALS = ["JD", "J.D."]
 LINES = [
     "Manufacturing more than three firearms.",
@@ -226,7 +253,7 @@ def members() -> dict[str, Any]:
     return {
         "v": 1,
         "type": "acknowledgment",
-        "id": "ack_01m7xdxbmvex7t29vh2x05yyyq",
+        "id": ID,
         "account": "acct_01kdtvz9n8f6ywn3x2qk4c7r5a",
         "mode": "live",
         "notice_id": "ab1263",
@@ -276,31 +303,29 @@ def material(**changes: object) -> Material:
     return Material(record=record, extra=record, disclosures=disclosures[:2], notice=notice)
 
 
-def with_files(**changed: bytes) -> bytes:
-    """A good bundle in which files are replaced (`__` in a name is a dot), with new SHA256SUMS."""
-    files = material().files()
-    files.update({name.replace("__", "."): data for name, data in changed.items()})
-    return zipped(summed(files))
+def with_file(name: str, data: bytes) -> bytes:
+    """A good dossier in which one file is replaced, with new SHA256SUMS."""
+    return zipped(summed({**material().files(), name: data}))
 
 
 def _sealed(record: bytes) -> Material:
-    """A bundle about other record bytes, sealed as they are."""
+    """A dossier about other record bytes, sealed as they are."""
     return replace(material(), record=record, extra=record)
 
 
 def good() -> dict[str, bytes]:
-    """Bundles that verify against their own policy."""
+    """Dossiers that verify against their own policy."""
     plain = material()
     many = "".join(
         f"witness w{n} {vkey(f'example.com/{n}', 4, bytes([n]) * 32)}\n" for n in range(2, 5)
     )
     return {
-        "full": plain.bundle(),
-        "nothing-shown": replace(plain, disclosures=[]).bundle(),
-        "one-entry": replace(plain, size=1, index=0).bundle(),
+        "full": plain.dossier(),
+        "nothing-shown": replace(plain, disclosures=[]).dossier(),
+        "one-entry": replace(plain, size=1, index=0).dossier(),
         "no-quorum": replace(
             plain, policy=f"log {vkey(ORIGIN)}\nquorum none\n", cosigners=()
-        ).bundle(),
+        ).dossier(),
         "quorum-of-groups": replace(
             plain,
             policy=(
@@ -308,39 +333,39 @@ def good() -> dict[str, bytes]:
                 f"witness\tw1 {vkey(WITNESS, 4, WITNESS_SEED)} https://w.example.com\n{many}"
                 "group a any w1 w2\ngroup b 1 w3\ngroup q 1 a b w4\nquorum q\n"
             ),
-        ).bundle(),
+        ).dossier(),
         "renewed": stamped(
             stamp(sha256(over()).digest()),
             stamp(sha512(stamp(sha256(over()).digest())).digest(), SHA512),
-        ).bundle(),
+        ).dossier(),
         "stamped-unknown": stamped(
             stamp(bytes(20), b"\x2b\x0e\x03\x02\x1a"),
             stamp(sha256(stamp(bytes(20), b"\x2b\x0e\x03\x02\x1a")).digest()),
-        ).bundle(),
+        ).dossier(),
         "stamped": stamped(
             stamp(sha256(over()).digest()),
             stamp(sha384(over()).digest(), SHA384),
             stamp(sha512(over()).digest(), SHA512, b"20261120213105.25Z"),
             stamp(bytes(20), b"\x2b\x0e\x03\x02\x1a"),
-        ).bundle(),
+        ).dossier(),
         "test-mode": replace(
             _sealed(material(mode="test").record),
             origin="evidence.example.com/v1/log/test/1",
             policy=f"log {vkey('evidence.example.com/v1/log/test/1')}\nquorum none\n",
-        ).bundle(),
+        ).dossier(),
     }
 
 
 def broken() -> dict[str, tuple[str, bytes]]:
-    """By what is wrong: the step that has to fail, and the bundle."""
+    """By what is wrong: the step that has to fail, and the dossier."""
     plain = material()
     files = summed(plain.files())
     duplicate = plain.record.replace(b'"v":1', b'"v":1,"v":1')
     return {
         "empty": ("container", b""),
         "noise": ("container", b"PK\x03\x04" + bytes(100)),
-        "cut": ("container", plain.bundle()[:-1]),
-        "longer": ("container", plain.bundle() + b"\n"),
+        "cut": ("container", plain.dossier()[:-1]),
+        "longer": ("container", plain.dossier() + b"\n"),
         "compressed": ("container", zipped(files, zipfile.ZIP_DEFLATED)),
         "lacks-notice": (
             "container",
@@ -360,25 +385,23 @@ def broken() -> dict[str, tuple[str, bytes]]:
         ),
         "unknown-file": ("container", zipped(summed({**plain.files(), "more.txt": b""}))),
         "other-order": ("container", zipped(dict(reversed(files.items())))),
-        "disclosures-spaced": ("container", with_files(disclosures__json=b"[ ]")),
-        "disclosures-no-texts": ("container", with_files(disclosures__json=b"[1]")),
-        "proof-malformed": ("container", with_files(**{"proof__tlog-proof": b"proof\n\nnote\n"})),
-        "policy-malformed": ("container", with_files(policy__txt=b"log x\nquorum none\n")),
-        "policy-cycle": ("container", with_files(policy__txt=b"group a any a\nquorum a\n")),
+        "disclosures-spaced": ("container", with_file(DISCLOSURES, b"[ ]")),
+        "disclosures-no-texts": ("container", with_file(DISCLOSURES, b"[1]")),
+        "proof-malformed": ("container", with_file(PROOF, b"proof\n\nnote\n")),
+        "policy-malformed": ("container", with_file("policy.txt", b"log x\nquorum none\n")),
+        "policy-cycle": ("container", with_file("policy.txt", b"group a any a\nquorum a\n")),
         "hash-not-canonical": (
             "container",
-            with_files(**{"proof__tlog-proof": plain.proof().replace(b"=\n\n", b"\n\n")}),
+            with_file(PROOF, plain.proof().replace(b"=\n\n", b"\n\n")),
         ),
-        "other-key": ("signature", replace(plain, log_seed=OTHER_SEED).bundle()),
+        "other-key": ("signature", replace(plain, log_seed=OTHER_SEED).dossier()),
         "checkpoint-changed": (
             "signature",
-            with_files(
-                **{"proof__tlog-proof": plain.proof().replace(b"live/1\n7\n", b"live/1\n8\n")}
-            ),
+            with_file(PROOF, plain.proof().replace(b"live/1\n7\n", b"live/1\n8\n")),
         ),
-        "other-origin": ("signature", replace(plain, origin=ORIGIN[:-1] + "2").bundle()),
-        "witness-missing": ("quorum", replace(plain, cosigners=()).bundle()),
-        "witness-unknown": ("quorum", replace(plain, cosigners=(OTHER_SEED,)).bundle()),
+        "other-origin": ("signature", replace(plain, origin=ORIGIN[:-1] + "2").dossier()),
+        "witness-missing": ("quorum", replace(plain, cosigners=()).dossier()),
+        "witness-unknown": ("quorum", replace(plain, cosigners=(OTHER_SEED,)).dossier()),
         "two-of-two": (
             "quorum",
             replace(
@@ -387,44 +410,46 @@ def broken() -> dict[str, tuple[str, bytes]]:
                     "group all-of-them all w1",
                     f"witness w2 {vkey('w2', 4, OTHER_SEED)}\ngroup all-of-them 2 w1 w2",
                 ),
-            ).bundle(),
+            ).dossier(),
         ),
         "record-changed": (
             "record",
-            with_files(record__json=plain.record.replace(b"21:31:00", b"21:31:01")),
+            with_file(RECORD, plain.record.replace(b"21:31:00", b"21:31:01")),
         ),
-        "record-spaced": ("record", _sealed(plain.record.replace(b",", b", ", 1)).bundle()),
-        "record-repeats": ("record", _sealed(duplicate).bundle()),
-        "record-float": ("record", _sealed(plain.record.replace(b'"v":1', b'"v":1.0')).bundle()),
-        "record-v2": ("record", _sealed(material(v=2).record).bundle()),
-        "record-unknown": ("record", _sealed(material(type="other").record).bundle()),
-        "record-no-act": ("record", _sealed(material(type="erasure").record).bundle()),
-        "record-mode": ("record", _sealed(material(mode="test").record).bundle()),
-        "not-included": ("inclusion", replace(plain, root=bytes(HASH_SIZE)).bundle()),
-        "index-changed": ("inclusion", replace(plain, proof_index=4).bundle()),
-        "index-outside": ("inclusion", replace(plain, proof_index=7).bundle()),
-        "path-short": ("inclusion", replace(plain, path_change=lambda p: p[:-1]).bundle()),
-        "path-long": ("inclusion", replace(plain, path_change=lambda p: [*p, p[0]]).bundle()),
+        "record-spaced": ("record", _sealed(plain.record.replace(b",", b", ", 1)).dossier()),
+        "record-repeats": ("record", _sealed(duplicate).dossier()),
+        "record-float": ("record", _sealed(plain.record.replace(b'"v":1', b'"v":1.0')).dossier()),
+        "record-v2": ("record", _sealed(material(v=2).record).dossier()),
+        "record-unknown": ("record", _sealed(material(type="other").record).dossier()),
+        "record-no-act": ("record", _sealed(material(type="erasure").record).dossier()),
+        "record-mode": ("record", _sealed(material(mode="test").record).dossier()),
+        "not-included": ("inclusion", replace(plain, root=bytes(HASH_SIZE)).dossier()),
+        "index-changed": ("inclusion", replace(plain, proof_index=4).dossier()),
+        "index-outside": ("inclusion", replace(plain, proof_index=7).dossier()),
+        "path-short": ("inclusion", replace(plain, path_change=lambda p: p[:-1]).dossier()),
+        "path-long": ("inclusion", replace(plain, path_change=lambda p: [*p, p[0]]).dossier()),
         "disclosure-changed": (
             "disclosures",
-            replace(plain, disclosures=[disclosure(1, "initials_per_line", ["XX", "XX"])]).bundle(),
+            replace(
+                plain, disclosures=[disclosure(1, "initials_per_line", ["XX", "XX"])]
+            ).dossier(),
         ),
         "disclosure-twice": (
             "disclosures",
-            replace(plain, disclosures=plain.disclosures[:1] * 2).bundle(),
+            replace(plain, disclosures=plain.disclosures[:1] * 2).dossier(),
         ),
         "notice-changed": (
             "notice",
-            with_files(notice__json=plain.notice.replace(b"three", b"thre3")),
+            with_file("notice.json", plain.notice.replace(b"three", b"thre3")),
         ),
-        "stamp-other": ("timestamps", stamped(stamp(sha256(plain.note()).digest())).bundle()),
+        "stamp-other": ("timestamps", stamped(stamp(sha256(plain.note()).digest())).dossier()),
         "renewal-other": (
             "timestamps",
-            stamped(stamp(sha256(over()).digest()), stamp(sha256(b"other").digest())).bundle(),
+            stamped(stamp(sha256(over()).digest()), stamp(sha256(b"other").digest())).dossier(),
         ),
-        "stamp-none": ("timestamps", stamped(b"\x30\x03\x02\x01\x00").bundle()),
-        "stamp-cut": ("timestamps", stamped(stamp(sha256(over()).digest())[:-1]).bundle()),
-        "bullets-disagree": ("notice", _sealed(material(bullets=[]).record).bundle()),
+        "stamp-none": ("timestamps", stamped(b"\x30\x03\x02\x01\x00").dossier()),
+        "stamp-cut": ("timestamps", stamped(stamp(sha256(over()).digest())[:-1]).dossier()),
+        "bullets-disagree": ("notice", _sealed(material(bullets=[]).record).dossier()),
         "sums-wrong": ("files", zipped({**files, "SHA256SUMS": files["SHA256SUMS"].upper()})),
-        "certificate-changed": ("files", zipped({**files, "certificate.pdf": b"%PDF-1.7 changed"})),
+        "pdf-changed": ("files", zipped({**files, "dossier.pdf": b"%PDF-1.7 changed"})),
     }

@@ -9,8 +9,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
-from countersign_evidence.bundle import SUMS, read_container, sums, write_container
-from countersign_evidence.dossier import FILES_MAX, write_dossier
+from countersign_evidence.container import SUMS, read_container, sums, write_container
+from countersign_evidence.dossier import write_dossier
 from tests.evidence.dossier_vectors import GOOD, load_maker
 
 COUNT: Final = 1000
@@ -38,7 +38,7 @@ _ODD: Final[list[Any]] = [
 
 
 def _files(data: bytes) -> dict[str, bytes]:
-    files = read_container(data, FILES_MAX)
+    files = read_container(data)
     del files[SUMS]
     return files
 

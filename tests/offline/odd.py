@@ -1,4 +1,4 @@
-"""Odd bundles: each with the step at which every reader has to refuse it, None: at none.
+"""Odd dossiers: each with the step at which every reader has to refuse it, None: at none.
 
 What is odd is what readers of other languages and libraries are known to judge differently: text
 that is no text, numbers that are none, nesting, keys that anyone can sign for, kinds of keys that
@@ -39,7 +39,7 @@ def point(y: int, sign: int = 0) -> bytes:
 
 
 def with_policy(policy: str) -> bytes:
-    return replace(builder.material(), policy=policy).bundle()
+    return replace(builder.material(), policy=policy).dossier()
 
 
 def with_lines(*lines: str, policy: str | None = None, before: bool = False) -> bytes:
@@ -49,7 +49,7 @@ def with_lines(*lines: str, policy: str | None = None, before: bool = False) -> 
     text, _, own = plain.note().rpartition(b"\n\n")
     note = text + b"\n\n" + (more + own if before else own + more)
     proof = plain.proof().removesuffix(plain.note()) + note
-    return builder.zipped(builder.summed({**plain.files(), "proof.tlog-proof": proof}))
+    return builder.zipped(builder.summed({**plain.files(), builder.PROOF: proof}))
 
 
 def checkpoint() -> bytes:
@@ -151,13 +151,14 @@ POLICIES: Mapping[str, tuple[str, str | None]] = {
     "999 definitions": (f"{LOG}{MANY}quorum none\n", None),
     "1000 definitions": (f"{LOG}{MANY}{ONE}quorum none\n", "container"),
 }
-BUNDLES: Mapping[str, tuple[bytes, str | None]] = {
+DOSSIERS: Mapping[str, tuple[bytes, str | None]] = {
     **{f"policy: {name}": (with_policy(p), step) for name, (p, step) in POLICIES.items()},
     "policy: a name that is not UTF-8": (
-        builder.with_files(
-            policy__txt=f"{LOG}witness q q\udcff+00000000+{REKOR}\nquorum none\n".encode(
+        builder.with_file(
+            "policy.txt",
+            f"{LOG}witness q q\udcff+00000000+{REKOR}\nquorum none\n".encode(
                 errors="surrogateescape"
-            )
+            ),
         ),
         "container",
     ),
@@ -245,4 +246,4 @@ NOT_CHECKABLE: Mapping[str, tuple[bytes, str]] = {
 }
 """Signed as the policy asks, if a signature holds that no reader here can check."""
 
-__all__ = ["BUNDLES", "MLDSA_NAME"]
+__all__ = ["DOSSIERS", "MLDSA_NAME"]

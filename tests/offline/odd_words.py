@@ -9,7 +9,7 @@ from tests.offline import builder
 
 
 def sealed(record: bytes) -> builder.Material:
-    """A bundle about these bytes, which the log signed as they are."""
+    """A dossier about these bytes, which the log signed as they are."""
     return replace(builder.material(), record=record, extra=record)
 
 
@@ -120,14 +120,14 @@ def with_disclosure(encoded: str) -> builder.Material:
 
 
 def with_notice(notice: bytes) -> builder.Material:
-    """A bundle about this notice, of which the record has whatever lines it has."""
+    """A dossier about this notice, of which the record has whatever lines it has."""
     lines = [{"id": "a", "digest": sha256(b"b").hexdigest()}] if b'"text":"b"' in notice else []
     record = builder.material(notice_digest=sha256(notice).hexdigest(), bullets=lines).record
     return replace(sealed(record), notice=notice, disclosures=[])
 
 
 def with_initials(*typed: object) -> builder.Material:
-    """A bundle that shows these initials for its two lines."""
+    """A dossier that shows these initials for its two lines."""
     return with_disclosure(builder.disclosure(1, "initials_per_line", list(typed)))
 
 

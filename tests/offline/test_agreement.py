@@ -35,7 +35,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_a_good_bundle_is_accepted_by_script_and_service_alike(
+def test_a_good_dossier_is_accepted_by_script_and_service_alike(
     stranger: ModuleType, name: str
 ) -> None:
     """With the same fields shown, and every step gone through."""
@@ -50,7 +50,7 @@ def test_a_good_bundle_is_accepted_by_script_and_service_alike(
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_bundle_fails_by_the_name_of_its_step(stranger: ModuleType, name: str) -> None:
+def test_a_broken_dossier_fails_by_the_name_of_its_step(stranger: ModuleType, name: str) -> None:
     """In the script and in the service; whatever would come later is not claimed."""
     step, data = BROKEN[name]
     report, verdict = stranger.verify_bytes(data), verify_file(data)
@@ -81,7 +81,7 @@ def test_a_proof_alone_needs_a_policy_and_is_checked_by_it(stranger: ModuleType)
     )
     assert report.ok
     assert verdict.ok
-    assert [step.result for step in report.steps] == ["ok"] * 5 + ["not checked"] * 4
+    assert [step.result for step in report.steps] == ["ok"] * 5 + ["not checked"] * 5
     assert stranger.verify_bytes(proof).failed.name == "signature"
     assert verify_file(proof).name == "signature"
 
@@ -105,8 +105,8 @@ def test_a_proof_of_another_act_is_accepted_alone(stranger: ModuleType) -> None:
     assert verify_file(proof, parse_policy(POLICY)).ok
 
 
-def test_the_policy_of_the_reader_counts_and_not_that_of_the_bundle(stranger: ModuleType) -> None:
-    """A bundle that agrees with itself fails by a key that is trusted instead."""
+def test_the_policy_of_the_reader_counts_and_not_that_of_the_dossier(stranger: ModuleType) -> None:
+    """A dossier that agrees with itself fails by a key that is trusted instead."""
     other = f"log {builder.vkey(builder.ORIGIN, seed=builder.OTHER_SEED)}\nquorum none\n".encode()
     report = stranger.verify_bytes(GOOD["full"], stranger.read_policy(other))
     assert report.failed.name == "signature"
@@ -135,12 +135,12 @@ POLICIES: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_that_is_not_exact_is_refused(stranger: ModuleType, name: str) -> None:
-    """By the script with its one error, and in a bundle at the first step, as by the service."""
+    """By the script with its one error, and in a dossier at the first step, as by the service."""
     with pytest.raises(stranger.Bad):
         stranger.read_policy(POLICIES[name])
-    bundle = replace(builder.material(), policy=POLICIES[name].decode()).bundle()
-    assert stranger.verify_bytes(bundle).failed.name == "container"
-    assert verify_file(bundle).name == "container"
+    dossier = replace(builder.material(), policy=POLICIES[name].decode()).dossier()
+    assert stranger.verify_bytes(dossier).failed.name == "container"
+    assert verify_file(dossier).name == "container"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from tests.offline import builder
 
 MEMORY_MAX = 256 * 1024 * 1024
-BUNDLE_MAX = 16_000_000
+DOSSIER_MAX = 16_000_000
 # The peak of the process itself, in KiB on Linux; the program's outcome must not matter.
 MEASURE = """
 import runpy, sys
@@ -34,7 +34,7 @@ def overlapping() -> bytes:
     """A ZIP file whose directory names the same 15 MB as the content of each of 64 files."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
-        archive.writestr("0", bytes(BUNDLE_MAX - 100_000))
+        archive.writestr("0", bytes(DOSSIER_MAX - 100_000))
         for number in range(1, 64):
             archive.filelist.append(_renamed(archive.filelist[0], str(number)))
     return target.getvalue()
@@ -50,17 +50,17 @@ def _renamed(entry: zipfile.ZipInfo, name: str) -> zipfile.ZipInfo:
 def of_many_names() -> bytes:
     """A ZIP file of nothing but empty files."""
     header = b"PK\x03\x04" + bytes(22) + b"\x01\x00\x00\x00"
-    return b"".join(header + bytes([33 + n % 90]) for n in range(BUNDLE_MAX // 31))
+    return b"".join(header + bytes([33 + n % 90]) for n in range(DOSSIER_MAX // 31))
 
 
 def of_many_values() -> bytes:
-    """A bundle whose disclosures.json is millions of strings."""
-    return builder.with_files(disclosures__json=b"[" + b'"ab",' * 2_900_000 + b'"ab"]')
+    """A dossier whose disclosures.json is millions of strings."""
+    return builder.with_file(builder.DISCLOSURES, b"[" + b'"ab",' * 2_900_000 + b'"ab"]')
 
 
 def of_a_hostile_stamp() -> bytes:
-    """A bundle with a time-stamp of millions of empty values, without an end."""
-    return builder.stamped(b"\x30\x80" + b"\x05\x00" * 400_000).bundle()
+    """A dossier with a time-stamp of millions of empty values, without an end."""
+    return builder.stamped(b"\x30\x80" + b"\x05\x00" * 400_000).dossier()
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def of_a_hostile_stamp() -> bytes:
 def test_no_file_takes_much_memory(
     make: Callable[[], bytes], reader: str, script: Path, tmp_path: Path
 ) -> None:
-    """A hostile bundle of 16 MB fails, within 256 MB."""
-    bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(make())
+    """A hostile dossier of 16 MB fails, within 256 MB."""
+    dossier = tmp_path / "dossier.zip"
+    dossier.write_bytes(make())
     program = [str(script)] if reader == "script" else ["countersign", "verify"]
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, *program, bundle],
+        [sys.executable, "-c", MEASURE, *program, dossier],
         capture_output=True,
         encoding="utf-8",
         check=False,
@@ -94,15 +94,14 @@ def test_no_file_takes_much_memory(
 
 
 def test_a_folder_of_large_files_is_not_read_whole(script: Path, tmp_path: Path) -> None:
-    """Together they may be no larger than a bundle; what does not belong to one is not read."""
-    for name, data in builder.summed(builder.material().files()).items():
-        (tmp_path / name).write_bytes(data)
+    """Together they may be no larger than a dossier; what does not belong to one is not read."""
+    builder.unpacked(builder.summed(builder.material().files()), tmp_path)
     stamps = tmp_path / "timestamps"
     stamps.mkdir()
     for number in range(60):
         for name in (f"{number}.tsr", f"{number}.txt"):
             with (stamps / name).open("wb") as file:
-                file.truncate(BUNDLE_MAX)
+                file.truncate(DOSSIER_MAX)
     for program in ([str(script)], ["countersign", "verify"]):
         done = subprocess.run(
             [sys.executable, "-c", MEASURE, *program, tmp_path],

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from countersign import __version__
-from countersign_evidence.bundle import GUIDE
+from countersign_evidence.dossier import GUIDE
 from tests.offline import builder
 
 
@@ -26,34 +26,33 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def unpack(folder: Path, script: Path) -> Path:
-    """Write a good bundle's files into a folder, with the real verify.py; gives its path there."""
+    """Write a good dossier's files into a folder, with the real verify.py; gives its path there."""
     files = {**builder.material().files(), "verify.py": script.read_bytes()}
-    for name, data in builder.summed(files).items():
-        (folder / name).write_bytes(data)
-    return folder / "verify.py"
+    return builder.unpacked(builder.summed(files), folder) / "verify.py"
 
 
 def last_line(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_in_an_unpacked_bundle_it_checks_the_files_next_to_it(script: Path, tmp_path: Path) -> None:
-    """It says that the key came in the same bundle, shows its fingerprint, and writes nothing."""
+def test_in_an_unpacked_dossier_it_checks_the_files_around_it(script: Path, tmp_path: Path) -> None:
+    """It says that the key came in the same dossier, shows its fingerprint, and writes nothing."""
     done = run(unpack(tmp_path, script))
     assert done.returncode == 3, done.stdout + done.stderr
     fingerprint = sha256(builder.public_key(builder.LOG_SEED)).hexdigest()
     assert fingerprint in done.stdout
-    assert "this bundle" in done.stdout
+    assert "this dossier" in done.stdout
     assert last_line(done).startswith(
-        "CONSISTENT, KEY NOT CHECKED  ack_01m7xdxbmvex7t29vh2x05yyyq sealed in "
+        "CONSISTENT, KEY NOT CHECKED  one order, ack_01m7xdxbmvex7t29vh2x05yyyq, sealed in "
     )
     assert done.stderr == ""
     names = builder.summed(builder.material().files())
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    there = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in there) == sorted(names)
 
 
 def test_modules_that_lie_next_to_it_are_not_run(script: Path, tmp_path: Path) -> None:
-    """The maker of a bundle could add them; so also without -I, which people forget."""
+    """The maker of a dossier could add them; so also without -I, which people forget."""
     placed = unpack(tmp_path, script)
     names = ["base64", "hashlib", "json", "re", "struct", "zlib", "pathlib", "typing", "contextlib"]
     for name in [*names, "collections", "json.decoder", "os", "functools", "encodings"]:
@@ -80,16 +79,16 @@ def test_it_is_said_to_be_run_apart_from_what_lies_around(script: Path) -> None:
         assert "python3 verify.py" not in text
 
 
-def test_with_a_policy_of_the_reader_it_claims_no_key_of_the_bundle(
+def test_with_a_policy_of_the_reader_it_claims_no_key_of_the_dossier(
     script: Path, tmp_path: Path
 ) -> None:
-    """Against another key the unpacked bundle fails, though it agrees with itself."""
+    """Against another key the unpacked dossier fails, though it agrees with itself."""
     placed = unpack(tmp_path, script)
     policy = tmp_path.parent / "trusted"
     policy.write_text(builder.material().policy)
     done = run(placed, "--policy", policy)
     assert done.returncode == 0
-    assert "this bundle" not in done.stdout
+    assert "this dossier" not in done.stdout
     policy.write_text(f"log {builder.vkey(builder.ORIGIN, seed=builder.OTHER_SEED)}\nquorum none\n")
     done = run(placed, "--policy", policy)
     assert done.returncode == 1
@@ -105,33 +104,33 @@ def test_it_says_what_the_notice_reads_and_what_nothing_proves(
     assert f"The notice reads: {heading}" in said
     assert "Shown were" not in said
     assert "The vendor asserts that the buyer was shown the notice." in said
-    assert "does not cover certificate.pdf" in said
+    assert "does not cover dossier.pdf" in said
 
 
 def test_a_test_log_that_the_policy_does_not_name_is_said_to_be_one(
     script: Path, tmp_path: Path
 ) -> None:
     """A newcomer has the live policy, and evidence of a test key."""
-    bundle, policy = tmp_path / "bundle.zip", tmp_path / "policy"
+    dossier, policy = tmp_path / "dossier.zip", tmp_path / "policy"
     origin = builder.ORIGIN.replace("/live/", "/test/")
-    bundle.write_bytes(replace(builder.material(), origin=origin).bundle())
+    dossier.write_bytes(replace(builder.material(), origin=origin).dossier())
     policy.write_text(builder.material().policy)
-    assert f"{origin}, a test log" in last_line(run(script, bundle, "--policy", policy))
+    assert f"{origin}, a test log" in last_line(run(script, dossier, "--policy", policy))
 
 
 def test_in_a_folder_changes_are_noticed_and_strange_files_named(
     script: Path, tmp_path: Path
 ) -> None:
-    """Files that do not belong to the bundle are no failure, and not passed over in silence."""
+    """Files that do not belong to the dossier are no failure, and not passed over in silence."""
     placed = unpack(tmp_path, script)
     (tmp_path / "more.txt").write_bytes(b"?")
     done = run(placed)
     assert done.returncode == 3
     assert "more.txt" in done.stdout
-    (tmp_path / "certificate.pdf").write_bytes(b"%PDF-1.7 another")
+    (tmp_path / "dossier.pdf").write_bytes(b"%PDF-1.7 another")
     done = run(placed)
     assert done.returncode == 1
-    assert last_line(done).startswith("FAILED at step 9 (files): ")
+    assert last_line(done).startswith("FAILED at step 10 (files): ")
     (tmp_path / "notice.json").unlink()
     done = run(script, tmp_path)
     assert done.returncode == 1
@@ -147,25 +146,25 @@ def test_exit_status_and_json_tell_programs_the_outcome(script: Path, tmp_path: 
     done = run(script, proof, "--policy", policy, "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["ok"] is True
-    bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(builder.broken()["index-changed"][1])
-    done = run(script, bundle, "--json")
+    dossier = tmp_path / "dossier.zip"
+    dossier.write_bytes(builder.broken()["index-changed"][1])
+    done = run(script, dossier, "--json")
     assert done.returncode == 1
     told = json.loads(done.stdout)
     assert (told["ok"], told["step"], told["name"]) == (False, 5, "inclusion")
     assert told["shown"] == {}
 
 
-def test_text_of_a_bundle_cannot_play_tricks_on_a_terminal(script: Path, tmp_path: Path) -> None:
+def test_text_of_a_dossier_cannot_play_tricks_on_a_terminal(script: Path, tmp_path: Path) -> None:
     """Control characters and changes of direction are shown as escapes."""
     tricks = "\x1b[2J\u202eevil\r"
     shown = builder.disclosure(1, "initials_per_line", [tricks, tricks])
     record = builder.material(_sd=[builder.b64url(sha256(shown.encode()).digest())]).record
-    bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(
-        replace(builder.material(), record=record, extra=record, disclosures=[shown]).bundle()
+    dossier = tmp_path / "dossier.zip"
+    dossier.write_bytes(
+        replace(builder.material(), record=record, extra=record, disclosures=[shown]).dossier()
     )
-    done = run(script, bundle)
+    done = run(script, dossier)
     assert done.returncode == 3, done.stdout
     assert "evil" in done.stdout
     assert all(character.isprintable() for character in done.stdout.replace("\n", ""))
@@ -175,25 +174,25 @@ def test_without_a_policy_the_first_line_says_that_the_key_was_not_checked(
     script: Path, tmp_path: Path
 ) -> None:
     """With exit status 3, or 0 for who asks for no more; a policy makes it OK."""
-    bundle, policy = tmp_path / "bundle.zip", tmp_path / "policy"
-    bundle.write_bytes(builder.material().bundle())
+    dossier, policy = tmp_path / "dossier.zip", tmp_path / "policy"
+    dossier.write_bytes(builder.material().dossier())
     policy.write_text(builder.material().policy.removesuffix("\n"))
-    done = run(script, bundle)
+    done = run(script, dossier)
     assert done.stdout.splitlines()[1].startswith("CONSISTENT, KEY NOT CHECKED: ")
     assert done.returncode == 3
-    assert run(script, bundle, "--own-key").returncode == 0
-    said = json.loads(run(script, bundle, "--own-key", "--json").stdout)
+    assert run(script, dossier, "--own-key").returncode == 0
+    said = json.loads(run(script, dossier, "--own-key", "--json").stdout)
     assert (said["ok"], said["outcome"]) == (False, "consistent")
-    done = run(script, bundle, "--policy", policy)
+    done = run(script, dossier, "--policy", policy)
     assert (done.returncode, last_line(done)[:4]) == (0, "OK  ")
     assert "NOT CHECKED" not in done.stdout
 
 
 def test_all_that_was_agreed_to_is_printed(script: Path, tmp_path: Path) -> None:
     """Title, version and who named it, law, last sentence, known gaps, account; dates."""
-    bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(builder.incomplete().bundle())
-    said = run(script, bundle).stdout
+    dossier = tmp_path / "dossier.zip"
+    dossier.write_bytes(builder.incomplete().dossier())
+    said = run(script, dossier).stdout
     for expected in (
         "Notice ab1263, version 2026-01-01: Notice",
         "assumed: the vendor named none",
@@ -206,7 +205,7 @@ def test_all_that_was_agreed_to_is_printed(script: Path, tmp_path: Path) -> None
         "cosigned by w1 (quorum all-of-them), 0 time-stamp(s)",
     ):
         assert expected in said, expected
-    notice = json.loads(run(script, bundle, "--json").stdout)["notice"]
+    notice = json.loads(run(script, dossier, "--json").stdout)["notice"]
     assert notice["text_gaps"] == ["(E) and later"]
 
 
@@ -259,5 +258,5 @@ def test_what_is_no_file_is_not_read(script: Path, tmp_path: Path) -> None:
     for put in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
         (tmp_path / "notice.json").unlink()
         put(tmp_path / "notice.json")
-        assert last_line(run(placed)).endswith("(container): the bundle lacks notice.json")
+        assert last_line(run(placed)).endswith("(container): the dossier lacks notice.json")
     assert run(placed, "--policy", "/dev/zero").returncode == 2

@@ -13,10 +13,9 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Page
 
-from countersign_evidence.bundle import SUMS, read_container, sums, write_container
-from countersign_evidence.dossier import FILES_MAX
+from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.offline import verify
-from countersign_evidence.verification import DOSSIER_STEPS, verify_file
+from countersign_evidence.verification import STEPS, verify_file
 from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE
 from tests.offline.dossier_cases import cases
 from tests.support.browsers import running_browser
@@ -81,7 +80,7 @@ def test_command_and_script_agree_on_a_thousand_others(stranger: ModuleType) -> 
     assert {n: by_the_script(stranger, data) for n, data in cases().items()} == found
     steps = Counter(judged[0] for judged in found.values())
     assert steps[None] > 50
-    assert steps.keys() >= {None, *DOSSIER_STEPS} - {"timestamps"}
+    assert steps.keys() >= {None, *STEPS} - {"timestamps"}
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +144,7 @@ def _signatures_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_byte_of_a_dossier_counts() -> None:
     """Of the container, and of each file packed again; for both readers at the same step."""
     data = SMALL.read_bytes()
-    files = read_container(data, FILES_MAX)
+    files = read_container(data)
     assert verify_file(data).ok
     for position in range(len(data)):
         changed = bytearray(data)
@@ -161,7 +160,7 @@ def test_every_byte_of_a_dossier_counts() -> None:
 @pytest.mark.usefixtures("_signatures_checked_once")
 def test_new_sums_hide_no_change_of_what_is_checked() -> None:
     """Who writes SHA256SUMS again can change PDF and readers only."""
-    files = read_container(SMALL.read_bytes(), FILES_MAX)
+    files = read_container(SMALL.read_bytes())
     del files[SUMS]
     for name, content in files.items():
         if name in {"dossier.pdf", "verify.py", "verify.html"}:
@@ -181,5 +180,5 @@ def assert_refused(data: bytes, what: object, step: str | None = None) -> None:
     assert not ours.ok, what
     assert theirs is not None, what
     assert ours.name == theirs.name, what
-    # A first file of another name makes it a bundle, which lacks its files.
+    # A first file of another name makes it a dossier, which lacks its files.
     assert step is None or ours.name == step, (what, ours.line())

@@ -1,4 +1,4 @@
-"""No byte of a bundle can be changed without being noticed, by the step that it belongs to."""
+"""No byte of a dossier can be changed without being noticed, by the step that it belongs to."""
 
 from dataclasses import replace
 from functools import cache
@@ -15,10 +15,10 @@ MATERIAL = replace(
 FILES = builder.summed(MATERIAL.files())
 # The steps that may notice a change in a file, if the container around it is in order.
 NOTICED = {
-    "record.json": {"record"},
-    "disclosures.json": {"container", "disclosures"},
+    builder.RECORD: {"record"},
+    builder.DISCLOSURES: {"container", "disclosures"},
     "notice.json": {"notice"},
-    "proof.tlog-proof": {"container", "signature", "record", "inclusion"},
+    builder.PROOF: {"container", "signature", "record", "inclusion"},
     "policy.txt": {"container", "signature", "quorum", "files"},
 }
 
@@ -30,20 +30,20 @@ def _signatures_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_byte_of_the_container_counts() -> None:
-    """Any byte of the ZIP file: the bundle is not read."""
-    bundle = bytearray(MATERIAL.bundle())
-    assert verify.verify_bytes(bytes(bundle)).ok
-    for position in range(len(bundle)):
-        bundle[position] ^= 1
-        failed = verify.verify_bytes(bytes(bundle)).failed
-        bundle[position] ^= 1
+    """Any byte of the ZIP file: the dossier is not read."""
+    dossier = bytearray(MATERIAL.dossier())
+    assert verify.verify_bytes(bytes(dossier)).ok
+    for position in range(len(dossier)):
+        dossier[position] ^= 1
+        failed = verify.verify_bytes(bytes(dossier)).failed
+        dossier[position] ^= 1
         assert failed is not None, position
         assert failed.name == "container", position
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_byte_of_every_file_counts(name: str) -> None:
-    """Packed again around a changed file, the bundle fails at a step that says what is wrong."""
+    """Packed again around a changed file, the dossier fails at a step that says what is wrong."""
     allowed = NOTICED.get(name, {"files"})
     for position in range(len(FILES[name])):
         changed = bytearray(FILES[name])
@@ -54,7 +54,7 @@ def test_every_byte_of_every_file_counts(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["record.json", "disclosures.json", "notice.json", "proof.tlog-proof"]
+    "name", [builder.RECORD, builder.DISCLOSURES, builder.PROOF, "notice.json"]
 )
 def test_a_forger_gains_nothing_by_writing_the_sums_again(name: str) -> None:
     """SHA256SUMS agrees with the changed file, and the steps before it notice it all the same."""

@@ -26,14 +26,14 @@ PARTY = {
 
 def verdicts(material: builder.Material) -> list[str | None]:
     """The step that fails, by the script and by the service."""
-    bundle = material.bundle()
-    failed = verify.verify_bytes(bundle).failed
-    return [failed and failed.name, verify_file(bundle).name]
+    dossier = material.dossier()
+    failed = verify.verify_bytes(dossier).failed
+    return [failed and failed.name, verify_file(dossier).name]
 
 
 @pytest.mark.parametrize("name", sorted(verify.TYPES))
 def test_records_of_every_known_type_are_proved_alone(name: str) -> None:
-    """By script and service; only an acknowledgment can be what a bundle is about."""
+    """By script and service; only an acknowledgment can be what a dossier is about."""
     members = {**json.loads(builder.material().record), **PARTY, "type": name}
     material = sealed(builder.canonical(members))
     report = verify.verify_bytes(material.proof(), verify.read_policy(POLICY))
@@ -53,8 +53,7 @@ def test_no_bytes_make_it_crash_or_pass(noise: bytes, start: bytes) -> None:
 @pytest.mark.parametrize("name", builder.summed(builder.material().files()))
 def test_each_file_of_a_folder_counts(name: str, tmp_path: Path) -> None:
     """A byte more, or the file gone: both are noticed."""
-    for other, data in builder.summed(builder.material().files()).items():
-        (tmp_path / other).write_bytes(data)
+    builder.unpacked(builder.summed(builder.material().files()), tmp_path)
     assert verify.verify_folder(tmp_path).ok
     path = tmp_path / name
     path.write_bytes(path.read_bytes() + b" ")
@@ -64,9 +63,8 @@ def test_each_file_of_a_folder_counts(name: str, tmp_path: Path) -> None:
 
 
 def test_a_file_with_a_tricky_name_is_named_and_not_obeyed(tmp_path: Path) -> None:
-    """Strange files lie next to a bundle; each is named, in the folder below too."""
-    for other, data in builder.summed(builder.material().files()).items():
-        (tmp_path / other).write_bytes(data)
+    """Strange files lie next to a dossier; each is named, in the folder below too."""
+    builder.unpacked(builder.summed(builder.material().files()), tmp_path)
     (tmp_path / "annex\x1b[2J.pdf").write_bytes(b"")
     (tmp_path / "timestamps").mkdir()
     (tmp_path / "timestamps" / "why.txt").write_bytes(b"")

@@ -72,14 +72,14 @@ def test_readers_know_the_members_that_the_service_writes(stranger: ModuleType) 
         assert list(known[name].members) == fields
 
 
-def shown_by_the_command(bundle: Path) -> str:
-    done = run(["verify", str(bundle)], os.environ)
+def shown_by_the_command(dossier: Path) -> str:
+    done = run(["verify", str(dossier)], os.environ)
     return done.stdout + done.stderr
 
 
-def shown_by_the_script(bundle: Path, script: Path) -> str:
+def shown_by_the_script(dossier: Path, script: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-I", script, bundle],
+        [sys.executable, "-I", script, dossier],
         capture_output=True, encoding="utf-8", check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 3, done.stdout
@@ -111,7 +111,7 @@ def test_command_and_script_show_what_was_observed_and_what_is_claimed(
 ) -> None:
     """A claim is marked as one; without the process nothing is said of how it was made."""
     if reader == "command":
-        said, withheld = (shown_by_the_command(bundle) for bundle in (HOSTED, WITHHELD))
+        said, withheld = (shown_by_the_command(dossier) for dossier in (HOSTED, WITHHELD))
         how = said.partition("How the initials were made")[2]
         check_words(*how.split("The client claims, and the service did not observe:"))
         assert (
@@ -120,7 +120,7 @@ def test_command_and_script_show_what_was_observed_and_what_is_claimed(
         )
         assert "the vendor asserts" not in said
     else:
-        said, withheld = (shown_by_the_script(bundle, script) for bundle in (HOSTED, WITHHELD))
+        said, withheld = (shown_by_the_script(dossier, script) for dossier in (HOSTED, WITHHELD))
         how = said.partition("How the initials were made")[2]
         check_words(*how.split("The client claims, and the service did not observe:"))
         assert "changed line 2; received at 2026-11-20T21:30:10.640Z" in how
@@ -168,11 +168,11 @@ def test_the_page_shows_what_was_observed_and_what_is_claimed(page_file: Path) -
         page = browser.new_page()
         page.goto(page_file.as_uri())
         said = []
-        for bundle in (HOSTED, WITHHELD):
-            page.locator("#file[data-ready]").set_input_files(bundle)
+        for dossier in (HOSTED, WITHHELD):
+            page.locator("#file[data-ready]").set_input_files(dossier)
             expect(page.locator("#verdict")).to_have_text(re.compile("^CONSISTENT"))
             expect(page.locator("#result")).to_contain_text("How the initials were made")
-            if bundle is WITHHELD:
+            if dossier is WITHHELD:
                 expect(page.locator("#result")).not_to_contain_text("JavaScript ran")
             said.append(page.locator("#result").inner_text())
         browser.close()

@@ -1,6 +1,6 @@
 """The three readers judge alike: the command, verify.py and the page.
 
-Where two disagree, the recipient of a bundle picks the one that suits.
+Where two disagree, the recipient of a dossier picks the one that suits.
 """
 
 import json
@@ -18,10 +18,10 @@ from unittest import mock
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from countersign_evidence.bundle import read_container
+from countersign_evidence.container import read_container
 from countersign_evidence.verification import STEPS, verify_file
 from tests.offline import builder
-from tests.offline.odd import BUNDLES, NOT_CHECKABLE
+from tests.offline.odd import DOSSIERS, NOT_CHECKABLE
 from tests.offline.odd_words import WORDS
 from tests.support.browsers import running_browser
 from tests.support.command import run
@@ -29,8 +29,8 @@ from tests.support.command import run
 pytestmark = pytest.mark.long
 
 ODD: Mapping[str, tuple[bytes, str | None]] = {
-    **{name: (material.bundle(), step) for name, (material, step) in WORDS.items()},
-    **BUNDLES,
+    **{name: (material.dossier(), step) for name, (material, step) in WORDS.items()},
+    **DOSSIERS,
     **{f"good: {n}": (data, None) for n, data in builder.good().items()},
     **{f"broken: {n}": (data, step) for n, (step, data) in builder.broken().items()},
 }
@@ -53,14 +53,14 @@ UNKNOWN: Mapping[str, tuple[bytes, str | None]] = {
 }
 
 
-def judged_by_the_script(script: Path, bundle: Path) -> tuple[int, str]:
+def judged_by_the_script(script: Path, dossier: Path) -> tuple[int, str]:
     """Its exit status and the line of its verdict, the last that it prints.
 
     It runs as the main program, but in this process: `test_command.py` starts the real ones.
     """
     out, err = (TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2))
     with (
-        mock.patch.object(sys, "argv", [str(script), str(bundle)]),
+        mock.patch.object(sys, "argv", [str(script), str(dossier)]),
         mock.patch.object(sys, "path", list(sys.path)),  # it deletes the first
         redirect_stdout(out),
         redirect_stderr(err),
@@ -85,9 +85,9 @@ def _written(stream: TextIOWrapper) -> str:
     return stream.read()
 
 
-def judged_by_the_command(bundle: Path) -> tuple[int, str]:
+def judged_by_the_command(dossier: Path) -> tuple[int, str]:
     """Its exit status and what it prints."""
-    done = run(["verify", str(bundle)], os.environ)
+    done = run(["verify", str(dossier)], os.environ)
     printed = done.stdout + done.stderr
     assert all(c.isprintable() for c in printed.replace("\n", "")), printed
     return done.returncode, done.stdout.removesuffix("\n")
@@ -96,7 +96,7 @@ def judged_by_the_command(bundle: Path) -> tuple[int, str]:
 def expected(step: str | None) -> str:
     """How the verdict begins."""
     if step is None:
-        return "CONSISTENT, KEY NOT CHECKED  ack_"
+        return "CONSISTENT, KEY NOT CHECKED  one order, ack_"
     return f"FAILED at step {STEPS.index(step) + 1} ({step}): "
 
 
@@ -106,9 +106,9 @@ def test_command_and_script_judge_odd_evidence_alike(
 ) -> None:
     """At the same step, with the same status, and with no character that plays tricks."""
     data, step = ODD[name]
-    bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(data)
-    for status, line in (judged_by_the_command(bundle), judged_by_the_script(script, bundle)):
+    dossier = tmp_path / "dossier.zip"
+    dossier.write_bytes(data)
+    for status, line in (judged_by_the_command(dossier), judged_by_the_script(script, dossier)):
         assert line.startswith(expected(step))
         assert "\n" not in line
         assert status == (3 if step is None else 1)
@@ -120,10 +120,10 @@ def test_what_no_reader_can_check_is_not_said_to_have_failed(
 ) -> None:
     """Nor to have passed: by command and script, with exit status 2."""
     data, step = NOT_CHECKABLE[name]
-    bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(data)
+    dossier = tmp_path / "dossier.zip"
+    dossier.write_bytes(data)
     begins = f"COULD NOT BE CHECKED at step {STEPS.index(step) + 1} ({step}): "
-    for status, line in (judged_by_the_command(bundle), judged_by_the_script(script, bundle)):
+    for status, line in (judged_by_the_command(dossier), judged_by_the_script(script, dossier)):
         assert (status, line.startswith(begins)) == (2, True), line
 
 
@@ -132,9 +132,9 @@ def test_what_is_broken_fails_though_something_else_cannot_be_checked(
 ) -> None:
     """A failure is worth more than what cannot be known."""
     files = read_container(NOT_CHECKABLE["cosigned by a kind to come"][0])
-    changed = builder.zipped({**files, "certificate.pdf": b"%PDF-1.7 changed"})
-    assert stranger.verify_bytes(changed).line().startswith("FAILED at step 9 (files): ")
-    assert verify_file(changed).line().startswith("FAILED at step 9 (files): ")
+    changed = builder.zipped({**files, "dossier.pdf": b"%PDF-1.7 changed"})
+    assert stranger.verify_bytes(changed).line().startswith("FAILED at step 10 (files): ")
+    assert verify_file(changed).line().startswith("FAILED at step 10 (files): ")
 
 
 @pytest.fixture(scope="module")

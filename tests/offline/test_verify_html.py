@@ -105,7 +105,7 @@ def open_page(browser: Browser, page_file: Path) -> Generator[Callable[..., Page
     assert trouble == []
 
 
-def choose(page: Page, data: bytes, name: str = "bundle.zip") -> None:
+def choose(page: Page, data: bytes, name: str = "dossier.zip") -> None:
     """Give the page a file, after it said that it is ready."""
     page.locator("#file[data-ready=yes]").set_input_files(payload(data, name))
 
@@ -124,25 +124,25 @@ def verdict(page: Page) -> str:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", GOOD)
-def test_a_good_bundle_is_accepted(shared: Page, name: str) -> None:
-    """From a file, with the key of the bundle itself, which the page says."""
+def test_a_good_dossier_is_accepted(shared: Page, name: str) -> None:
+    """From a file, with the key of the dossier itself, which the page says."""
     choose(shared, b"", "cleared")
     assert verdict(shared).startswith("FAILED at step 1 (container)")
     choose(shared, GOOD[name], f"{name}.zip")
     expect(shared.locator("#verdict")).to_have_text(re.compile("^CONSISTENT"))
     assert verify_file(GOOD[name]).ok
     text = shared.locator("main").inner_text()
-    assert "this bundle" in text
-    assert "does not cover certificate.pdf" in text
+    assert "this dossier" in text
+    assert "does not cover dossier.pdf" in text
     assert "shown the notice: the vendor asserts that" in text
     steps = shared.locator("ol.steps li").all_inner_texts()
-    assert len(steps) == 9
+    assert len(steps) == 10
     assert all(" ok: " in step for step in steps)
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_bundle_fails_by_the_name_of_its_step(shared: Page, name: str) -> None:
+def test_a_broken_dossier_fails_by_the_name_of_its_step(shared: Page, name: str) -> None:
     """The same step that the service names; nothing of the record is shown as if it held."""
     step, data = BROKEN[name]
     choose(shared, GOOD["full"], "good.zip")
@@ -216,7 +216,7 @@ def test_a_page_that_a_deployment_serves_judges_by_its_own_policies(
         (of_test, "OK: ", "Checked against the test policy of this site"),
         (forged, "FAILED at step 2 (signature)", "FAILED"),
     ):
-        choose(page, made.bundle())
+        choose(page, made.dossier())
         expect(page.locator("#verdict")).to_have_text(re.compile(f"^{re.escape(begins)}"))
         expect(page.locator("#result")).to_contain_text(says)
     page.close()
@@ -224,7 +224,7 @@ def test_a_page_that_a_deployment_serves_judges_by_its_own_policies(
 
 @pytest.mark.browser
 def test_a_certificate_is_said_to_show_nothing_by_itself(open_page: Callable[..., Page]) -> None:
-    """It is what people have in hand: the page names the bundle to ask for."""
+    """It is what people have in hand: the page names the dossier to ask for."""
     page = open_page()
     choose(page, b"%PDF-1.7 ... ack_01m7xdxbmvex7t29vh2x05yyyq ...", "certificate.pdf")
     said = verdict(page)
@@ -237,7 +237,7 @@ def test_a_verdict_ends_in_one_mark(open_page: Callable[..., Page]) -> None:
     """Also one that asks whether this is the right policy."""
     page = open_page()
     of_test = replace(builder.material(), origin=builder.ORIGIN.replace("/live/", "/test/"))
-    choose(page, of_test.bundle())
+    choose(page, of_test.dossier())
     assert verdict(page).endswith("is this the live policy?")
 
 
@@ -253,13 +253,13 @@ def test_a_proof_alone_needs_keys_that_the_reader_gives(open_page: Callable[...,
     page.locator("#keys").blur()
     expect(page.locator("#verdict")).to_have_text(re.compile("^OK"))
     steps = page.locator("ol.steps li").all_inner_texts()
-    assert ["not checked" in step for step in steps] == [False] * 5 + [True] * 4
-    assert "this bundle" not in page.locator("#result").inner_text()
+    assert ["not checked" in step for step in steps] == [False] * 5 + [True] * 5
+    assert "this dossier" not in page.locator("#result").inner_text()
 
 
 @pytest.mark.browser
 def test_the_policy_of_the_reader_counts(open_page: Callable[..., Page]) -> None:
-    """A wrong one fails the bundle, the right one does not, an unreadable one claims nothing."""
+    """A wrong one fails the dossier, the right one does not, an unreadable one claims nothing."""
     page = open_page()
     choose(page, GOOD["full"])
     assert verdict(page).startswith("CONSISTENT, KEY NOT CHECKED")
@@ -314,7 +314,7 @@ def test_a_file_can_be_dropped(open_page: Callable[..., Page]) -> None:
         """encoded => {
           const transfer = new DataTransfer();
           const bytes = Uint8Array.from(atob(encoded), c => c.charCodeAt(0));
-          transfer.items.add(new File([bytes], "bundle.zip"));
+          transfer.items.add(new File([bytes], "dossier.zip"));
           return transfer;
         }""",
         b64encode(GOOD["full"]).decode(),

@@ -17,8 +17,8 @@ from countersign.errors import InvalidConfiguration
 from countersign.log import logs_sql
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor
 from countersign.mode import Mode
-from countersign_evidence.bundle import read_container
-from countersign_evidence.dossier import FILES_MAX, dossier_contents_of
+from countersign_evidence.container import read_container
+from countersign_evidence.dossier import dossier_contents_of
 from countersign_evidence.note import parse_note
 from countersign_evidence.timestamp import read_timestamp
 from countersign_evidence.timestamp_signer import timestamp_check
@@ -102,7 +102,7 @@ async def anchors(service: Opened) -> Sequence[Anchor]:
 
 
 def stamps_in(data: bytes) -> dict[str, bytes]:
-    contents, _ = dossier_contents_of(read_container(data, FILES_MAX))
+    contents, _ = dossier_contents_of(read_container(data))
     return dict(contents.timestamps)
 
 

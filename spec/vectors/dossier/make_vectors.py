@@ -19,11 +19,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from countersign_evidence.bundle import SUMS, read_container, sums, write_container
 from countersign_evidence.canonical import Json, canonical_json
+from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.disclosure import b64url, disclose
 from countersign_evidence.dossier import (
-    FILES_MAX,
     TYPES,
     DossierContents,
     RecordFiles,
@@ -761,7 +760,7 @@ def broken_fields() -> dict[str, tuple[str, DossierContents]]:
 
 def with_files(contents: DossierContents, change: Callable[[dict[str, bytes]], object]) -> bytes:
     """The dossier with its files changed, and SHA256SUMS of what they are now."""
-    files = read_container(write_dossier(contents), FILES_MAX)
+    files = read_container(write_dossier(contents))
     files.pop(SUMS)
     change(files)
     return write_container({**files, SUMS: sums(files)})
@@ -941,14 +940,12 @@ def broken_files() -> dict[str, tuple[str, str, bytes]]:
         "sums-other": (
             "verify.py is not the listed one",
             "files",
-            write_container(
-                {**read_container(written, FILES_MAX), "verify.py": b"# another stand-in\n"}
-            ),
+            write_container({**read_container(written), "verify.py": b"# another stand-in\n"}),
         ),
         "pdf-other": (
             "dossier.pdf is not the listed one",
             "files",
-            write_container({**read_container(written, FILES_MAX), "dossier.pdf": b"%PDF"}),
+            write_container({**read_container(written), "dossier.pdf": b"%PDF"}),
         ),
         "readme-other": (
             "README.txt says something else",

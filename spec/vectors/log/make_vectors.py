@@ -24,9 +24,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from countersign.log.keys import test_seed
 from countersign_evidence.approval import ROTATE, SET_APPROVERS, Proposal, sign_proposal
-from countersign_evidence.bundle import SUMS, read_container, sums, write_container
 from countersign_evidence.canonical import Json, canonical_json
 from countersign_evidence.checkpoint import Checkpoint, ed25519_message, format_checkpoint
+from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.disclosure import b64url
 from countersign_evidence.dossier import DossierContents, RecordFiles, write_dossier
 from countersign_evidence.entry import log_entry

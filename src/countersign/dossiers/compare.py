@@ -6,9 +6,8 @@ from typing import Final
 from countersign.dossiers.pdf import dossier_pdf, maker
 from countersign.paper.typeset import OTHER_MAKER
 from countersign_evidence import offline
-from countersign_evidence.bundle import read_container
+from countersign_evidence.container import read_container
 from countersign_evidence.dossier import (
-    FILES_MAX,
     Dossier,
     DossierContents,
     dossier_contents_of,
@@ -27,7 +26,7 @@ def compare_pdf(data: bytes, verified: Dossier) -> str:
     It is made by the policy in the dossier, which is its maker's: what it names of keys that the
     reader's policy did not check is said.
     """
-    contents, _ = dossier_contents_of(read_container(data, FILES_MAX))
+    contents, _ = dossier_contents_of(read_container(data))
     try:
         if maker() not in contents.pdf:
             return f"dossier.pdf was not compared: {OTHER_MAKER}"

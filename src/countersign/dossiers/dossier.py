@@ -29,11 +29,10 @@ from countersign.log.append_record import open_disclosures
 from countersign.log.model import Log, StoredCheckpoint, cosignatures, time_stamps
 from countersign.log.seal import with_cosignatures
 from countersign.notices.registry import published_versions
-from countersign_evidence.bundle import read_container
+from countersign_evidence.container import read_container
 from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.dossier import (
     CLEARANCE,
-    FILES_MAX,
     TYPES,
     DossierContents,
     RecordFiles,
@@ -98,7 +97,7 @@ async def dossier(
 
 def pdf_of(made: bytes) -> bytes:
     """The PDF in a dossier, which alone is called a certificate."""
-    return dossier_contents_of(read_container(made, FILES_MAX))[0].pdf
+    return dossier_contents_of(read_container(made))[0].pdf
 
 
 def _fields_to_show(disclose: str | None) -> frozenset[str] | None:

@@ -28,8 +28,8 @@ from countersign.server.certification import (
     ExhibitRecord,
     draft,
 )
-from countersign_evidence.bundle import BUNDLE_BYTES_MAX, contents_of, read_container
 from countersign_evidence.cli.support import command, say, show
+from countersign_evidence.container import CONTAINER_BYTES_MAX
 from countersign_evidence.proof import parse_proof
 from countersign_evidence.verification import Verdict, dossier_of, verify_file
 
@@ -41,7 +41,7 @@ from countersign_evidence.verification import Verdict, dossier_of, verify_file
     "--exhibit",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The bundle or dossier that is offered. It is verified, and has to hold the record; the "
+    help="The dossier or proof that is offered. It is verified, and has to hold the record; the "
     "SHA-256 of the file and of each record in it are filled in.",
 )
 @command
@@ -84,7 +84,7 @@ async def _exhibit(room: Acknowledgments, mode: Mode, id_: str, file: Path) -> E
     if not verdict.ok:
         raise InvalidArgument(
             f"{file} is no evidence that can be offered for {id_}. {verdict.line()}. Give the "
-            "bundle or the dossier that this deployment wrote."
+            "dossier or the proof that this deployment wrote."
         )
     records = _records(data, verdict)
     if id_ not in {one.id for one in records}:
@@ -96,11 +96,11 @@ async def _exhibit(room: Acknowledgments, mode: Mode, id_: str, file: Path) -> E
 def _read(file: Path) -> bytes:
     try:
         with file.open("rb") as opened:
-            data = opened.read(BUNDLE_BYTES_MAX + 1)
+            data = opened.read(CONTAINER_BYTES_MAX + 1)
     except OSError as error:
         raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from None
-    if len(data) > BUNDLE_BYTES_MAX:
-        raise InvalidArgument(f"{file} has more than {BUNDLE_BYTES_MAX:,} bytes.")
+    if len(data) > CONTAINER_BYTES_MAX:
+        raise InvalidArgument(f"{file} has more than {CONTAINER_BYTES_MAX:,} bytes.")
     return data
 
 
@@ -108,10 +108,8 @@ def _records(data: bytes, verdict: Verdict) -> list[ExhibitRecord]:
     """Every record in evidence that was verified."""
     if verdict.dossier is not None:
         return [ExhibitRecord(one.id, one.type, one.digest) for one in verdict.dossier.records]
-    is_bundle = data[:2] == b"PK"
-    body = contents_of(read_container(data))[0].record if is_bundle else parse_proof(data).extra
-    record = verdict.record
-    return [ExhibitRecord(record["id"], record["type"], sha256(body or b"").hexdigest())]
+    record, body = verdict.record, parse_proof(data).extra or b""
+    return [ExhibitRecord(record["id"], record["type"], sha256(body).hexdigest())]
 
 
 async def _facts_of(room: Acknowledgments, who: Principal, id_: str) -> CertificationFacts:

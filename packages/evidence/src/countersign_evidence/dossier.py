@@ -1,6 +1,6 @@
-"""Dossiers: one ZIP file with the evidence of one order, under one checkpoint.
+"""Dossiers: one ZIP file with the evidence of one order, or of one record, under one checkpoint.
 
-The container is that of a bundle. Which files it has, and in which order, follows from the records
+Which files it has, and in which order, follows from the records
 in it, so there is no manifest: nothing in it is left to its maker but what is checked.
 """
 
@@ -10,19 +10,14 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
-from countersign_evidence.bundle import (
-    NOTICE,
-    POLICY,
-    README,
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.container import (
     SUMS,
-    VERIFY_HTML,
-    VERIFY_PY,
     check_timestamp_files,
     read_disclosures,
     sums,
     write_container,
 )
-from countersign_evidence.canonical import canonical_json
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.record import ACKNOWLEDGMENT, VERIFICATION
 
@@ -39,15 +34,17 @@ TYPES: Final = (
 )
 """The types of the records in a dossier, in their order."""
 PDF: Final = "dossier.pdf"
-FILES_MAX: Final = 256
+NOTICE: Final = "notice.json"
+POLICY: Final = "policy.txt"
+VERIFY_PY: Final = "verify.py"
+VERIFY_HTML: Final = "verify.html"
+README: Final = "README.txt"
 _NOTICE_BYTES_MAX: Final = 2_000_000
 _DISCLOSURES_BYTES_MAX: Final = 1_000_000
 _FOLDER: Final = "records/"
 _ENDINGS: Final = (".json", ".disclosures.json", ".tlog-proof")
 _NAME: Final = re.compile(r"records/([a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25})\.json\Z", re.ASCII)
 _TOOLS: Final = (PDF, VERIFY_PY, VERIFY_HTML, README, SUMS)
-_LOCAL: Final = b"PK\x03\x04"
-_NAME_AT: Final = 30
 
 GUIDE: Final = (resources.files(__package__) / "dossier_readme.txt").read_bytes()
 """README.txt of every dossier."""
@@ -125,11 +122,6 @@ class DossierContents:
     verify_py: bytes
     verify_html: bytes
     readme: bytes = GUIDE
-
-
-def is_dossier(data: bytes) -> bool:
-    """Whether a ZIP file is to be read as a dossier: its first file is one of a record."""
-    return data[:4] == _LOCAL and data[_NAME_AT:].startswith(_FOLDER.encode())
 
 
 def write_dossier(contents: DossierContents) -> bytes:

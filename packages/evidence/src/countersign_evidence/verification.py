@@ -1,4 +1,4 @@
-"""Verify a dossier, a bundle of before or a proof: `verify.py`, with types and with OpenSSL.
+"""Verify a dossier or a proof: `verify.py`, with types and with OpenSSL.
 
 The steps are those of `spec/evidence-format.md`. Nothing but the file and a policy is needed. The
 rules are those of `verify.py` alone; what is added is what only a program with libraries can do.
@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from countersign_evidence.bundle import read_container
 from countersign_evidence.checkpoint import parse_checkpoint
+from countersign_evidence.container import read_container
 from countersign_evidence.dossier import (
-    FILES_MAX,
     Dossier,
     DossierRecord,
     Stamped,
@@ -28,8 +27,6 @@ from countersign_evidence.timestamp import as_der, read_timestamp, subjects
 
 STEPS: Final = tuple(rules.STEPS)
 """The names of the steps, the first is number 1."""
-DOSSIER_STEPS: Final = tuple(rules.DOSSIER_STEPS)
-"""Those of a dossier."""
 _CHECKPOINT: Final = "this checkpoint"
 _ESCAPED: Final = re.compile("[\udc80-\udcff]")
 """Bytes of names that are no UTF-8, as `verify.py` has them."""
@@ -44,9 +41,10 @@ class Conclusion(StrEnum):
     OK = "ok"
     """All steps passed, and the key is one that the reader was given."""
     CONSISTENT = "consistent"
-    """All steps passed with the key in the bundle itself, which its maker may have made."""
+    """All steps passed with the key in the dossier itself, which its maker may have made."""
     UNCHECKED = "unchecked"
-    """None failed, but it depends on a signature of a kind that this reader cannot check."""
+    """None failed, but it depends on what this reader does not know: a kind of signature, or a
+    container of an earlier release."""
     FAILED = "failed"
     """A step failed."""
 
@@ -64,9 +62,10 @@ class Verdict:
     """What verifying came to.
 
     `step` and `name` are those of the step that failed or could not be checked, None if all went
-    well. `facts` are what was established up to there, for people; `shown` the disclosed fields by
-    name; `record` and `notice` what these say; `remarks` what is odd in them, and no failure;
-    `dossier` all of that if it is one. These words are what was checked, and no others in the file.
+    well. `facts` are what was established up to there, for people. `record` is the record, of a
+    dossier the one that it is about, `shown` its disclosed fields by name, `notice` what that says;
+    `remarks` what is odd, and no failure; `dossier` all of that if it is one. These words are what
+    was checked, and no others in the file.
     """
 
     outcome: Conclusion
@@ -94,7 +93,7 @@ class Verdict:
 def verify_file(
     data: bytes, policy: Policy | None = None, check_timestamp: CheckTimestamp | None = None
 ) -> Verdict:
-    """Verify a dossier, a bundle, or a proof with its record. Never raises, whatever the bytes are.
+    """Verify a dossier, or a proof with its record. Never raises, whatever the bytes are.
 
     Without a policy, that in the file is trusted, which shows only that the file agrees with
     itself. Without `check_timestamp` it is not checked whose the time-stamps are.
@@ -106,7 +105,7 @@ def verify_file(
     if failed := report.failed:
         return Verdict(
             outcome=Conclusion(report.outcome),
-            step=report.names.index(failed.name) + 1,
+            step=STEPS.index(failed.name) + 1,
             name=failed.name,
             message=_readable(failed.detail),
             facts=facts,
@@ -115,7 +114,7 @@ def verify_file(
         outcome=Conclusion(report.outcome),
         message=_readable(report.line().partition("  ")[2]),
         facts=facts,
-        shown={} if report.order else report.shown,
+        shown=report.shown,
         record=report.record,
         notice=report.notice,
         remarks=tuple(report.remarks),
@@ -165,7 +164,7 @@ def _readable(text: str) -> str:
 
 
 def _facts(report: rules.Report) -> dict[str, Any]:
-    facts = {n: v for n, v in report.facts.items() if n not in {"kind", "record_sha256"}}
+    facts = {n: v for n, v in report.facts.items() if n != "record_sha256"}
     if key := report.key:
         facts["key"] = Verifier(key.name, key.kind, key.public_key).vkey
     if facts.get("quorum"):
@@ -177,7 +176,7 @@ def _facts(report: rules.Report) -> dict[str, Any]:
 
 def _dossier(data: bytes, report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
     """A dossier that was verified, with its types."""
-    contents, _ = dossier_contents_of(read_container(data, FILES_MAX))
+    contents, _ = dossier_contents_of(read_container(data))
     checkpoint = parse_proof(next(iter(contents.records.values())).proof).checkpoint
     order = report.order
     assert order is not None  # noqa: S101 - only of a dossier
@@ -222,9 +221,7 @@ def dossier_of(data: bytes) -> Dossier:
 
     So its maker and each of its readers get the same, of which the PDF is made.
     """
-    policy = parse_policy(
-        dossier_contents_of(read_container(data, FILES_MAX))[0].policy, any_kind=True
-    )
+    policy = parse_policy(dossier_contents_of(read_container(data))[0].policy, any_kind=True)
     verdict = verify_file(data, replace(policy, quorum=NONE))
     if verdict.dossier is None:
         raise EvidenceError(verdict.line())

@@ -14,10 +14,10 @@ from typing import Any
 
 import click
 
-from countersign_evidence.bundle import BUNDLE_BYTES_MAX, SUMS, in_order, write_container
 from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.cli.files import read_histories, read_policy
 from countersign_evidence.cli.support import command, fail, printable, say
+from countersign_evidence.container import CONTAINER_BYTES_MAX, SUMS, write_container
 from countersign_evidence.dossier import Dossier, in_dossier_order
 from countersign_evidence.errors import EvidenceError, InvalidArgument
 from countersign_evidence.instant import rfc3339
@@ -29,7 +29,7 @@ from countersign_evidence.process import PROCESS
 from countersign_evidence.receipt import check_receipt, is_receipt
 from countersign_evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION
 from countersign_evidence.verification import (
-    DOSSIER_STEPS,
+    STEPS,
     CheckTimestamp,
     Conclusion,
     Verdict,
@@ -44,14 +44,13 @@ _STATUS = {
     Conclusion.CONSISTENT: 3,
 }
 _OWN_KEY = (
-    "the key was not checked: it came in this bundle, and the person who made the bundle may have "
-    "made the key too. Give the operator's policy from another source: --policy POLICY"
+    "the key was not checked: it came in this dossier, and the person who made the dossier may "
+    "have made the key too. Give the operator's policy from another source: --policy POLICY"
 )
 _READ_HERE = (
-    "the signature does not cover certificate.pdf, verify.py and verify.html in a bundle: rely "
-    "on this output, not on them"
+    "the signature does not cover dossier.pdf, verify.py and verify.html in a dossier: rely on "
+    "this output, not on them"
 )
-_READ_HERE_TOO = _READ_HERE.replace("certificate.pdf", "dossier.pdf").replace("bundle", "dossier")
 _OMITTED = "a dossier cannot show that nothing was left out besides what it says is missing"
 _UNKNOWN_KEY = (
     ", and a key under its name did: get the operator's present policy, or give what the log "
@@ -81,7 +80,7 @@ _ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
     "--policy",
     "policy_file",
     type=_FILE,
-    help="The keys that you trust. Without it a bundle is checked against its own key.",
+    help="The keys that you trust. Without it a dossier is checked against its own key.",
 )
 @click.option(
     "--timestamp-roots",
@@ -91,7 +90,7 @@ _ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
 @click.option(
     "--own-key",
     is_flag=True,
-    help="Exit with 0, not 3, if all checks pass with the key in the bundle itself.",
+    help="Exit with 0, not 3, if all checks pass with the key in the dossier itself.",
 )
 @click.option(
     "--against",
@@ -114,10 +113,10 @@ def verify(
     own_key: bool,
     as_json: bool,
 ) -> None:
-    """Check a bundle or a dossier, packed or unpacked, a proof, or a receipt.
+    """Check a dossier, packed or unpacked, a proof, or a receipt.
 
     Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked, also where
-    something for it is missing; 3 all checks passed, but only with the key in the bundle itself.
+    something for it is missing; 3 all checks passed, but only with the key in the dossier itself.
 
     The verdict is one line on standard output. The verified text is printed on standard error.
 
@@ -216,7 +215,7 @@ def _verify_receipt(
         sys.exit(_STATUS[Conclusion.UNCHECKED if unknown else Conclusion.FAILED])
     digest, until = found.digest.hex(), rfc3339(found.sealed_by)
     message = f"{found.origin} promised to have the record {digest} by {until}"
-    say("a receipt is a promise, not a proof: ask for the bundle, and check that one")
+    say("a receipt is a promise, not a proof: ask for the dossier, and check that one")
     view = {
         "ok": True,
         "message": message,
@@ -236,8 +235,8 @@ def _compared(verdict: Verdict, data: bytes) -> Verdict:
     except EvidenceError as error:
         return Verdict(
             outcome=Conclusion.FAILED,
-            step=len(DOSSIER_STEPS),
-            name=DOSSIER_STEPS[-1],
+            step=len(STEPS),
+            name=STEPS[-1],
             message=str(error),
             facts=verdict.facts,
         )
@@ -262,7 +261,7 @@ def _view(dossier: Dossier | None) -> dict[str, Any] | None:
 
 
 def _read(place: Path) -> bytes:
-    """A file, or the bundle or dossier that was unpacked into a folder."""
+    """A file, or the dossier that was unpacked into a folder."""
     try:
         if place.is_file():
             return _bytes(place)
@@ -270,20 +269,19 @@ def _read(place: Path) -> bytes:
             raise InvalidArgument(f"{place} is neither a file nor a directory.")
         within = (*place.iterdir(), *place.glob("timestamps/*"), *place.glob("records/*"))
         names = {p.relative_to(place).as_posix() for p in within if p.is_file()}
-        known, files, left = in_order(names), {}, BUNDLE_BYTES_MAX
-        if (place / "records").is_dir() and SUMS in names:
-            known = in_dossier_order(_bytes(place / SUMS), names)
+        listed = _bytes(place / SUMS) if SUMS in names else b""
+        known, files, left = in_dossier_order(listed, names), {}, CONTAINER_BYTES_MAX
         for name in known:
             files[name] = _bytes(place / name, max(left, 0))
             left -= len(files[name])
     except OSError as error:
         raise InvalidArgument(f"{place} cannot be read: {error.strerror}.") from error
     if others := sorted(names.difference(known)):
-        say(_printable(f"not part of the bundle, and not checked: {', '.join(others)}"))
+        say(_printable(f"not part of the dossier, and not checked: {', '.join(others)}"))
     return write_container(files)
 
 
-def _bytes(file: Path, most: int = BUNDLE_BYTES_MAX) -> bytes:
+def _bytes(file: Path, most: int = CONTAINER_BYTES_MAX) -> bytes:
     with file.open("rb") as opened:
         return opened.read(most + 1)  # one more than is taken is enough to refuse it
 
@@ -294,7 +292,7 @@ def _refuse_certificate(pdf: bytes) -> None:
     of = f" It seems to belong to {found[0].decode()}." if found else ""
     say(
         f"could not be checked: this is a PDF, perhaps a certificate.{of} A certificate alone "
-        "proves nothing: request the bundle, a ZIP file, from the sender"
+        "proves nothing: request the dossier, a ZIP file, from the sender"
     )
     sys.exit(_STATUS[Conclusion.UNCHECKED])
 
@@ -303,8 +301,6 @@ def _words(verdict: Verdict) -> Iterator[str]:
     """What was checked, in words."""
     if verdict.dossier:
         yield from _order(verdict.dossier)
-    elif verdict.notice:
-        yield from _acknowledged(verdict.record, verdict.notice, verdict.shown)
 
 
 def _order(dossier: Dossier) -> Iterator[str]:
@@ -366,14 +362,13 @@ def _warnings(verdict: Verdict) -> list[str]:
     if not verdict.ok:
         return []
     warnings = {
-        _OWN_KEY: verdict.facts["policy"] == "bundle",
+        _OWN_KEY: verdict.facts["policy"] == "own",
         _TEST: verdict.record.get("mode") == "test",
         _VENDOR: verdict.record.get("capture") == "vendor_api",
         _HOSTED: verdict.record.get("capture") == "hosted",
         _ASSUMED: verdict.record.get("notice_version_source") == "assumed",
         _GAPS: bool(verdict.notice.get("text_gaps")),
-        _READ_HERE: bool(verdict.notice) and verdict.dossier is None,
-        _READ_HERE_TOO: verdict.dossier is not None,
+        _READ_HERE: verdict.dossier is not None,
         _OMITTED: verdict.dossier is not None,
     }
     return [warning for warning, due in warnings.items() if due]

@@ -9,10 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from countersign_evidence.alarm import Alarm, format_alarm, said_by
-from countersign_evidence.bundle import read_container
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.cli.files import written
-from countersign_evidence.dossier import FILES_MAX
+from countersign_evidence.container import read_container
 from countersign_evidence.entry import log_entry
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.monitor.reading import Reader, Wrong
@@ -36,7 +35,7 @@ def proofs_in(data: bytes) -> list[Proof]:
     """The proofs in a file that was verified, of one checkpoint: the file itself can be one."""
     if data[:2] != b"PK":
         return [parse_proof(data)]
-    files = read_container(data, FILES_MAX)
+    files = read_container(data)
     return [parse_proof(body) for name, body in files.items() if name.endswith(".tlog-proof")]
 
 

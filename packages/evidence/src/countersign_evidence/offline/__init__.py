@@ -1,1 +1,1 @@
-"""The verifiers in every bundle, which need no service: `verify.py` and `verify.html`."""
+"""The verifiers in every dossier, which need no service: `verify.py` and `verify.html`."""

@@ -1,21 +1,22 @@
 """Check evidence of an acknowledgment: offline, with Python 3.11 or newer and nothing else.
 
-    python3 -I verify.py                          the files of the bundle that this file came in
-    python3 -I verify.py BUNDLE.zip               a bundle, or the dossier of an order
+    python3 -I verify.py                          the files of the dossier that this file came in
+    python3 -I verify.py DOSSIER.zip              the dossier of an order, or of one record
     python3 -I verify.py FOLDER                   one that was unpacked
     python3 -I verify.py PROOF --policy POLICY    a proof alone
 
-    --policy FILE   trust the keys in this file. Without it, the keys that came in the bundle itself
-                    are used, which shows only that the bundle is consistent.
-    --own-key       exit with 0, not 3, if the bundle is consistent with its own keys
+    --policy FILE   trust the keys in this file. Without it, the keys that came in the dossier
+                    itself are used, which shows only that the dossier is consistent.
+    --own-key       exit with 0, not 3, if the dossier is consistent with its own keys
     --json          print the outcome as JSON
     --version       print the version of this file
 
 With -I Python takes no module from the folders around it, which may hold somebody's `json.py`.
 
 Exit status: 0 all checks passed; 1 a check failed; 2 it could not be checked (usage, no such file,
-a kind of signature that is not known here, a Python that is too old); 3 all checks passed, but by
-the key in the bundle itself.
+a kind of signature that is not known here, a container of an earlier release, a Python that is too
+old); 3 all checks passed, but by
+the key in the dossier itself.
 
 How to read this file: part 1 has the two signature schemes, part 2 the hash tree, part 3 the
 formats, part 4 the container, part 5 the steps in their order, part 6 the dossier of an order, part
@@ -34,8 +35,8 @@ if sys.version_info < (3, 11):
     sys.exit(2)
 
 if __name__ == "__main__" and not sys.flags.safe_path:
-    # Without -I Python looks for modules next to this file first, and the maker of the bundle could
-    # have put a `json.py` there.
+    # Without -I Python looks for modules next to this file first, and the maker of the dossier
+    # could have put a `json.py` there.
     del sys.path[0]
 
 import base64
@@ -56,6 +57,10 @@ from typing import Any, NamedTuple
 
 class Bad(Exception):
     """A check failed; the message says which."""
+
+
+class NotCheckable(Exception):
+    """A check depends on what is there, and of a kind that is not known here."""
 
 
 def sha256(data: bytes) -> bytes:
@@ -750,10 +755,18 @@ def read_stamp(data: bytes) -> Stamp:
 
 
 # ---------------------------------------------------------------------------------------------
-# Part 4. The container: a ZIP file in the one form that a bundle has.
+# Part 4. The container: a ZIP file in the one form that a dossier has.
 
-BEFORE = ["record.json", "disclosures.json", "notice.json", "proof.tlog-proof", "policy.txt"]
-AFTER = ["certificate.pdf", "verify.py", "verify.html", "README.txt", "SHA256SUMS"]
+FILES_MAX = 256
+RECORD_NAME = re.compile(r"records/([a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25})\.json", re.ASCII)
+ENDINGS = [".json", ".disclosures.json", ".tlog-proof"]
+AFTER = ["dossier.pdf", "verify.py", "verify.html", "README.txt", "SHA256SUMS"]
+FIRST_BEFORE = "record.json"  # the first file of a container of an earlier release
+README = "a540dd0a3f5eafd0add7c98b8f600f8e4b46e40e9e40e0d5e8e0126b8d607c96"
+OF_BEFORE = (
+    "this container is a bundle, of an earlier release: the verify.py inside it judges it. Unpack "
+    "it, and run python3 -I verify.py --policy FILE in its folder"
+)
 TIMESTAMP = re.compile(r"timestamps/[A-Za-z0-9._-]{1,80}\.tsr", re.ASCII)
 
 
@@ -773,13 +786,15 @@ def write_zip(files: Mapping[str, bytes]) -> bytes:
     return body + directory + b"PK\x05\x06" + end
 
 
-def read_zip(data: bytes, files_max: int = 64) -> dict[str, bytes]:
+def read_zip(data: bytes) -> dict[str, bytes]:
     """The files of a ZIP file. Written again from them, it has to be the same to the byte."""
     if len(data) > BYTES_MAX:
-        raise Bad(f"a bundle has at most {BYTES_MAX} bytes")
+        raise Bad(f"a dossier has at most {BYTES_MAX} bytes")
+    if data[30:].startswith(FIRST_BEFORE.encode()):
+        raise NotCheckable(OF_BEFORE)
     files: dict[str, bytes] = {}
     position = 0
-    while data[position : position + 4] == b"PK\x03\x04" and len(files) < files_max:
+    while data[position : position + 4] == b"PK\x03\x04" and len(files) < FILES_MAX:
         header = data[position : position + 30]
         if len(header) < 30:
             raise Bad("the ZIP file is cut short")
@@ -792,32 +807,37 @@ def read_zip(data: bytes, files_max: int = 64) -> dict[str, bytes]:
         position = start + size
     if any(not name.isascii() for name in files) or not files or write_zip(files) != data:
         raise Bad(
-            "the ZIP file does not have the format of a bundle; if it was unpacked and packed "
+            "the ZIP file does not have the format of a dossier; if it was unpacked and packed "
             "again, check the unpacked folder or ask for the original file"
         )
     return files
 
 
 def read_folder(folder: Path) -> tuple[dict[str, bytes], list[str]]:
-    """The files of a bundle that was unpacked, in their order; and what else lies there.
+    """The files of a dossier that was unpacked, and what else lies there.
 
-    Pipes and devices are no files: reading them may never end.
+    SHA256SUMS says in which order the files were. Pipes and devices are no files: reading them may
+    never end.
     """
-    found = {path.name for path in folder.iterdir()}
-    stamps = folder / "timestamps"
-    if stamps.is_dir():
-        found.remove("timestamps")
-        found |= {f"timestamps/{path.name}" for path in stamps.iterdir()}
-    tokens = sorted(name for name in found if TIMESTAMP.fullmatch(name))
-    names = [n for n in [*BEFORE, *tokens, *AFTER] if n in found and (folder / n).is_file()]
+    found = {path.relative_to(folder).as_posix() for path in folder.iterdir() if path.is_file()}
+    if FIRST_BEFORE in found:
+        raise NotCheckable(OF_BEFORE)
+    if "SHA256SUMS" not in found:
+        raise Bad("the dossier lacks SHA256SUMS")
+    for name in ("records", "timestamps"):
+        if (folder / name).is_dir():
+            found |= {f"{name}/{path.name}" for path in (folder / name).iterdir() if path.is_file()}
+    listed = read_file(folder / "SHA256SUMS").decode("ascii", "replace").split("\n")
+    order = dict.fromkeys([*(line[66:] for line in listed), "SHA256SUMS"])
     files: dict[str, bytes] = {}
     left = BYTES_MAX
-    for name in names:
-        files[name] = read_file(folder / name, left)
-        left -= len(files[name])
-        if left < 0:
-            raise Bad(f"a bundle has at most {BYTES_MAX} bytes")
-    return files, sorted(found.difference(names))
+    for name in order:
+        if name in found:
+            files[name] = read_file(folder / name, left)
+            left -= len(files[name])
+            if left < 0:
+                raise Bad(f"a dossier has at most {BYTES_MAX} bytes")
+    return files, sorted(found.difference(files))
 
 
 def read_file(path: Path, most: int = BYTES_MAX) -> bytes:
@@ -826,21 +846,25 @@ def read_file(path: Path, most: int = BYTES_MAX) -> bytes:
         return file.read(most + 1)
 
 
-FILE_BYTES_MAX = {"disclosures.json": 1_000_000, "notice.json": 2_000_000}
-
-
-def check_names(files: Mapping[str, bytes]) -> list[str]:
-    """Refuse missing, unknown and huge files; gives the names of the time-stamps."""
-    for name in [*BEFORE, *AFTER]:
-        if name not in files:
-            raise Bad(f"the bundle lacks {name}")
+def check_names(files: Mapping[str, bytes]) -> tuple[list[str], list[str]]:
+    """Refuse missing, unknown and huge files; the identifiers and the names of time-stamps."""
+    matches = [RECORD_NAME.fullmatch(name) for name in files]
+    ids = [found[1] for found in matches if found]
     stamps = sorted(name for name in files if TIMESTAMP.fullmatch(name))
-    if list(files) != [*BEFORE, *stamps, *AFTER]:
-        raise Bad("the bundle has unexpected files, or its files are in another order")
-    for name, most in {**FILE_BYTES_MAX, **dict.fromkeys(stamps, 1_000_000)}.items():
-        if len(files[name]) > most:
-            raise Bad(f"{name} has at most {most} bytes")
-    return stamps
+    notice = ["notice.json"] if any(id_.startswith("ack_") for id_ in ids) else []
+    of_records = [f"records/{id_}{ending}" for id_ in ids for ending in ENDINGS]
+    names = [*of_records, *notice, "policy.txt", *stamps, *AFTER]
+    for name in names:
+        if name not in files:
+            raise Bad(f"the dossier lacks {name}")
+    if not ids or list(files) != names:
+        raise Bad("the dossier has unexpected files, no record, or another order")
+    most = {**dict.fromkeys(stamps, 1_000_000), **dict.fromkeys(notice, 2_000_000)}
+    most |= {f"records/{id_}.disclosures.json": 1_000_000 for id_ in ids}
+    for name, limit in most.items():
+        if len(files[name]) > limit:
+            raise Bad(f"{name} has at most {limit} bytes")
+    return ids, stamps
 
 
 # ---------------------------------------------------------------------------------------------
@@ -854,11 +878,10 @@ STEPS = {
     "inclusion": "path from the record to the root of the checkpoint",
     "disclosures": "personal fields, bound by the record",
     "notice": "notice, bound by the record, and initials for each line",
+    "joins": "by what the records belong to one order",
     "timestamps": "time-stamps of the checkpoint",
     "files": "files as listed in SHA256SUMS",
 }
-ABOUT = {**STEPS, "joins": "by what the records belong to one order"}
-DOSSIER_STEPS = [*list(STEPS)[:7], "joins", *list(STEPS)[7:]]
 TYPES = {
     "acknowledgment",
     "verification",
@@ -891,10 +914,6 @@ class _Stop(Exception):
     """A step failed."""
 
 
-class NotCheckable(Exception):
-    """A check depends on a signature that is there, and of a kind that is not known here."""
-
-
 def unknown_signer(_token: bytes, _over: bytes) -> str:
     """Who signed a time-stamp is not checked here."""
     return "its signer was not checked"
@@ -913,9 +932,8 @@ OWN_MEANS = Means()
 class Report:
     """The outcome of all steps."""
 
-    def __init__(self, kind: str, means: Means = OWN_MEANS) -> None:
+    def __init__(self, means: Means = OWN_MEANS) -> None:
         self.means = means
-        self.names = DOSSIER_STEPS if kind == "dossier" else list(STEPS)
         self.order: Order | None = None  # of a dossier
         self.key: Key | None = None  # of the log, which signed the checkpoint
         self.steps: list[Step] = []
@@ -944,7 +962,7 @@ class Report:
     def outcome(self) -> str:
         """What verifying came to: `ok`, `consistent`, `unchecked` or `failed`."""
         results = {step.result for step in self.steps}
-        if "FAILED" in results or len(self.steps) < len(self.names):
+        if "FAILED" in results or len(self.steps) < len(STEPS):
             return "failed"
         if "UNCHECKED" in results:
             return "unchecked"
@@ -958,7 +976,7 @@ class Report:
             yield said
         except NotCheckable as error:
             self.steps.append(Step(name, "UNCHECKED", str(error)))
-            if name == "signature":  # without a signature there is nothing to go on from
+            if name in {"container", "signature"}:  # without them there is nothing to go on from
                 raise _Stop from error
             return
         except Exception as error:
@@ -972,7 +990,7 @@ class Report:
         """The outcome in one line."""
         failed = self.failed
         if failed is not None:
-            number = self.names.index(failed.name) + 1
+            number = list(STEPS).index(failed.name) + 1
             what = "FAILED" if failed.result == "FAILED" else "COULD NOT BE CHECKED"
             return f"{what} at step {number} ({failed.name}): {failed.detail}"
         facts = self.facts
@@ -983,14 +1001,12 @@ class Report:
         else:
             text += f"  {self.record['id']} sealed in {facts['log']} as entry {facts['index']}, "
         text += f"checkpoint of size {facts['size']}"
-        if facts["policy"] == "bundle":
+        if facts["policy"] == "own":
             text += (
-                f" (checked against the key that came in this bundle, {facts['key_fingerprint']})"
+                f" (checked against the key that came in this dossier, {facts['key_fingerprint']})"
             )
         if self.order and self.order.missing:
             text += f"; missing: {'; '.join(self.order.missing)}"
-        if facts["kind"] not in {"proof", "dossier"}:
-            text += f"; shown: {', '.join(self.shown) or 'nothing personal'}"
         if self.remarks:
             text += f"; remarks: {len(self.remarks)}"
         return f"{text}; {self.rests_on()}"
@@ -1010,65 +1026,37 @@ Read = Callable[[], tuple[dict[str, bytes], list[str]]]
 
 
 def verify_bytes(data: bytes, policy: Policy | None = None, means: Means = OWN_MEANS) -> Report:
-    """Check a bundle, a dossier, or a proof alone. Never raises, whatever the bytes are."""
-    if data[:4] == b"PK\x03\x04" and data[30:38] == b"records/":
-        return _verify("dossier", lambda: (read_zip(data, DOSSIER_FILES_MAX), []), policy, means)
+    """Check a dossier, or a proof alone. Never raises, whatever the bytes are."""
     if data[:2] == b"PK":
-        return _verify("bundle", lambda: (read_zip(data), []), policy, means)
-    return _verify("proof", lambda: ({"proof.tlog-proof": data}, []), policy, means)
+        return _verify(lambda run: _dossier_steps(run, lambda: (read_zip(data), []), policy), means)
+    return _verify(lambda run: _proof_steps(run, data, policy), means)
 
 
 def verify_folder(folder: Path, policy: Policy | None = None) -> Report:
-    """Check a bundle or a dossier that was unpacked. Never raises, whatever is there."""
-    if (folder / "records").is_dir():
-        return _verify("dossier", lambda: read_dossier_folder(folder), policy)
-    return _verify("folder", lambda: read_folder(folder), policy)
+    """Check a dossier that was unpacked. Never raises, whatever is there."""
+    return _verify(lambda run: _dossier_steps(run, lambda: read_folder(folder), policy))
 
 
-def _verify(kind: str, read: Read, policy: Policy | None, means: Means = OWN_MEANS) -> Report:
-    report = Report(kind, means)
-    report.facts["kind"] = kind
+def _verify(steps: Callable[[Report], None], means: Means = OWN_MEANS) -> Report:
+    report = Report(means)
     with suppress(_Stop):
-        if kind == "dossier":
-            _dossier_steps(report, read, policy)
-        else:
-            _steps(report, kind, read, policy)
+        steps(report)
     why = "an earlier step failed" if report.failed else "a proof alone does not contain this"
-    for name in report.names[len(report.steps) :]:
+    for name in list(STEPS)[len(report.steps) :]:
         report.steps.append(Step(name, "not checked", why))
     return report
 
 
-def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None:
+def _proof_steps(report: Report, data: bytes, policy: Policy | None) -> None:
     facts = report.facts
-    stamps: list[str] = []
-    disclosures: Any = []
-    own: Policy | None = None
-    with report.step("container") as say:
-        files, unknown = read()
-        if kind != "proof":
-            stamps = check_names(files)
-            disclosures = read_json(files["disclosures.json"], "disclosures.json")
-            if canonical(disclosures) != files["disclosures.json"] or not are_texts(disclosures):
-                raise Bad("disclosures.json is not the canonical JSON of an array of strings")
-            own = read_policy(files["policy.txt"])
-            if not files["policy.txt"].endswith(b"\n"):
-                raise Bad("the last line of policy.txt does not end in a newline")
-        proof = read_proof(files["proof.tlog-proof"])
+    with report.step("container"):
+        proof = read_proof(data)
         text, signatures = read_note(proof.note)
         checkpoint = read_checkpoint(text)
-        if unknown:
-            say.append(f"not part of the bundle, and not checked: {', '.join(unknown)}")
 
-    _signed_steps(report, policy, own, text, signatures)
-
+    _signed_steps(report, policy, None, text, signatures)
     with report.step("record") as say:
-        if kind != "proof" and files["record.json"] != proof.record:
-            raise Bad("record.json is not the record of the proof")
-        record = check_record(proof.record, checkpoint.origin)
-        if kind != "proof" and record["type"] != "acknowledgment":
-            raise Bad(f"the record of a bundle must be an acknowledgment, not {record['type']}")
-        report.record = record
+        record = report.record = check_record(proof.record, checkpoint.origin)
         facts["record_sha256"] = sha256(proof.record).hex()
         say.append(f"{record['type']} {record['id']}, SHA-256 {facts['record_sha256']}")
         binding = record.get("binding")
@@ -1083,23 +1071,7 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
             raise Bad("the path does not lead to the root that the log signed")
         facts["index"] = proof.position
         say.append(f"entry {proof.position} of {checkpoint.size}")
-
-    if kind == "proof":
-        report.remarks = list(remarks_of(record, {}))
-        return
-    with report.step("disclosures") as say:
-        report.shown = check_disclosures(disclosures, record)
-        hidden = len(record["_sd"]) - len(report.shown)
-        say.append(f"shown: {', '.join(report.shown) or 'nothing'}; withheld or erased: {hidden}")
-
-    with report.step("notice") as say:
-        report.notice = check_notice(files["notice.json"], record, report.shown)
-        say.append(f"{record['notice_id']} {record['notice_version']}")
-        report.remarks = [*remarks_of(record, report.shown), *remarks_of_notice(report.notice)]
-
-    _stamped_step(report, proof.note, {name: files[name] for name in stamps})
-    with report.step("files"):
-        check_sums(files)
+    report.remarks = list(remarks_of(record, {}))
 
 
 def _stamped_step(report: Report, note: bytes, stamps: Mapping[str, bytes]) -> None:
@@ -1132,7 +1104,7 @@ def _signed_steps(
         if policy is None:
             if own is None:
                 raise Bad("a proof alone needs a policy to be checked against: --policy FILE")
-            facts["policy"], policy = "bundle", own
+            facts["policy"], policy = "own", own
         verifies = report.means.verifies
         cosigned, unchecked, others = check_signatures(policy, text, signatures, verifies)
         log = next((key for key in policy.logs if key.name == checkpoint.origin), None)
@@ -1148,8 +1120,8 @@ def _signed_steps(
         facts["log"], facts["size"] = checkpoint.origin, checkpoint.size
         facts["key_fingerprint"] = logs[0].fingerprint
         say.append(f"{checkpoint.origin}, key {logs[0].fingerprint}")
-        if facts["policy"] == "bundle":
-            say.append("this key came in this bundle")
+        if facts["policy"] == "own":
+            say.append("this key came in this dossier")
         if others:
             say.append(f"{others} signature(s) by keys outside of the policy not checked")
 
@@ -1649,11 +1621,6 @@ def own_lines(note: bytes, origin: str) -> bytes:
 # ---------------------------------------------------------------------------------------------
 # Part 6. The dossier of an order: several records under one checkpoint.
 
-DOSSIER_FILES_MAX = 256
-RECORD_NAME = re.compile(r"records/([a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25})\.json", re.ASCII)
-ENDINGS = [".json", ".disclosures.json", ".tlog-proof"]
-DOSSIER_AFTER = ["dossier.pdf", "verify.py", "verify.html", "README.txt", "SHA256SUMS"]
-DOSSIER_README = "a540dd0a3f5eafd0add7c98b8f600f8e4b46e40e9e40e0d5e8e0126b8d607c96"
 # The types of the records, in their order, and how their identifiers begin.
 PREFIXES = {
     "operator": "rec",
@@ -1668,47 +1635,11 @@ PREFIXES = {
 }
 
 
-def read_dossier_folder(folder: Path) -> tuple[dict[str, bytes], list[str]]:
-    """The files of a dossier that was unpacked; SHA256SUMS says in which order they were."""
-    found = {path.relative_to(folder).as_posix() for path in folder.iterdir() if path.is_file()}
-    for name in ("records", "timestamps"):
-        if (folder / name).is_dir():
-            found |= {f"{name}/{path.name}" for path in (folder / name).iterdir() if path.is_file()}
-    listed = read_file(folder / "SHA256SUMS").decode("ascii", "replace").split("\n")
-    order = dict.fromkeys([*(line[66:] for line in listed), "SHA256SUMS"])
-    files: dict[str, bytes] = {}
-    left = BYTES_MAX
-    for name in order:
-        if name in found:
-            files[name] = read_file(folder / name, left)
-            left -= len(files[name])
-            if left < 0:
-                raise Bad(f"a dossier has at most {BYTES_MAX} bytes")
-    return files, sorted(found.difference(files))
-
-
-def check_dossier_names(files: Mapping[str, bytes]) -> tuple[list[str], list[str]]:
-    """Refuse missing, unknown and huge files; the identifiers and the names of time-stamps."""
-    matches = [RECORD_NAME.fullmatch(name) for name in files]
-    ids = [found[1] for found in matches if found]
-    stamps = sorted(name for name in files if TIMESTAMP.fullmatch(name))
-    notice = ["notice.json"] if any(id_.startswith("ack_") for id_ in ids) else []
-    of_records = [f"records/{id_}{ending}" for id_ in ids for ending in ENDINGS]
-    if not ids or list(files) != [*of_records, *notice, "policy.txt", *stamps, *DOSSIER_AFTER]:
-        raise Bad("the dossier has missing or unexpected files, or another order")
-    most = {**dict.fromkeys(stamps, 1_000_000), **dict.fromkeys(notice, 2_000_000)}
-    most |= {f"records/{id_}.disclosures.json": 1_000_000 for id_ in ids}
-    for name, limit in most.items():
-        if len(files[name]) > limit:
-            raise Bad(f"{name} has at most {limit} bytes")
-    return ids, stamps
-
-
 def _dossier_steps(report: Report, read: Read, policy: Policy | None) -> None:
     disclosures: dict[str, Any] = {}
     with report.step("container") as say:
         files, unknown = read()
-        ids, stamps = check_dossier_names(files)
+        ids, stamps = check_names(files)
         for id_ in ids:
             name = f"records/{id_}.disclosures.json"
             disclosures[id_] = read_json(files[name], name)
@@ -1770,7 +1701,7 @@ def _dossier_steps(report: Report, read: Read, policy: Policy | None) -> None:
 
     _stamped_step(report, note, {name: files[name] for name in stamps})
     with report.step("files"):
-        if sha256(files["README.txt"]).hex() != DOSSIER_README:
+        if sha256(files["README.txt"]).hex() != README:
             raise Bad("README.txt is not the text that every dossier has")
         check_sums(files)
 
@@ -2169,7 +2100,7 @@ def outcome(report: Report) -> dict[str, Any]:
         "ok": report.outcome == "ok",
         "outcome": report.outcome,
         "verifier": f"verify.py {VERSION}",
-        "step": report.names.index(failed.name) + 1 if failed else None,
+        "step": list(STEPS).index(failed.name) + 1 if failed else None,
         "name": failed.name if failed else None,
         "message": report.line(),
         "steps": [
@@ -2188,18 +2119,15 @@ def explain(report: Report) -> Iterator[str]:
     """The outcome for people, line by line."""
     yield f"verify.py {VERSION}"
     if report.outcome == "consistent":
-        yield "CONSISTENT, KEY NOT CHECKED: the key came in this bundle, and the person who made it"
-        yield "may have made the key too."
+        yield "CONSISTENT, KEY NOT CHECKED: the key came in this dossier, and the person who made"
+        yield "the dossier may have made the key too."
     yield ""
     for number, step in enumerate(report.steps, 1):
         detail = f": {step.detail}" if step.detail else ""
-        yield f"{number} {step.name:<12} {step.result:<12} {ABOUT[step.name]}{detail}"
+        yield f"{number} {step.name:<12} {step.result:<12} {STEPS[step.name]}{detail}"
     yield ""
     if report.ok and report.order:
         yield from explain_order(report.order)
-        yield ""
-    elif report.ok and report.notice:
-        yield from explain_contents(report.record, report.notice, report.shown)
         yield ""
     if report.ok and report.remarks:
         yield "Odd, and no failure:"
@@ -2217,14 +2145,13 @@ def explain(report: Report) -> Iterator[str]:
             yield "The times of the witnesses are by their own clocks."
         if report.facts.get("timestamps"):
             yield "The time-stamps' signers were not checked: that needs a tool for RFC 3161."
-        if report.notice or report.order:
-            pdf = "dossier.pdf" if report.order else "certificate.pdf"
-            yield f"Rely on the text above. The signature does not cover {pdf} and"
-            yield "verify.py in the bundle: get verify.py and the policy from another source."
+        if report.order:
+            yield "Rely on the text above. The signature does not cover dossier.pdf and verify.py"
+            yield "in the dossier: get verify.py and the policy from another source."
         if report.record["mode"] == "test":
             yield "It was made in TEST mode: it proves nothing about a sale."
-    if report.facts.get("policy") == "bundle" and "key_fingerprint" in report.facts:
-        yield "The signature was checked with the key that came in this bundle. Check with a"
+    if report.facts.get("policy") == "own" and "key_fingerprint" in report.facts:
+        yield "The signature was checked with the key that came in this dossier. Check with a"
         yield "policy from a source that you trust (--policy FILE), or compare the fingerprint of"
         yield f"the key with one from such a source:  {report.facts['key_fingerprint']}"
     yield report.line()
@@ -2336,7 +2263,7 @@ VERSION_SOURCES = {
 
 
 USAGE = (
-    "usage: python3 -I verify.py [BUNDLE.zip | PROOF | FOLDER] [--policy FILE] [--own-key] [--json]"
+    "usage: python3 -I verify.py [DOSSIER | PROOF | FOLDER] [--policy FILE] [--own-key] [--json]"
 )
 STATUS = {"ok": 0, "failed": 1, "unchecked": 2, "consistent": 3}
 
@@ -2371,9 +2298,8 @@ def main(arguments: Sequence[str]) -> int:
             print("cannot be checked: reading a pipe or a device may never end", file=sys.stderr)
             return 2
         if place.is_dir():
-            known = any((place / name).is_file() for name in BEFORE)
-            if not known and not (place / "records").is_dir():
-                print(printable(f"{place} does not contain an unpacked bundle"), file=sys.stderr)
+            if not (place / "records").is_dir() and not (place / FIRST_BEFORE).is_file():
+                print(printable(f"{place} does not contain an unpacked dossier"), file=sys.stderr)
                 return 2
             report = verify_folder(place, policy)
         else:
@@ -2394,12 +2320,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def about_certificate(pdf: bytes) -> str:
-    """The message for a certificate given in place of its bundle."""
+    """The message for a certificate given in place of its dossier."""
     found = re.search(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}", pdf)
     of = f" It seems to belong to {found[0].decode()}." if found else ""
     return (
         f"cannot be checked: this is a PDF, perhaps a certificate.{of} A certificate alone "
-        "proves nothing: request the bundle, a ZIP file, from the sender"
+        "proves nothing: request the dossier, a ZIP file, from the sender"
     )
 
 

@@ -1,4 +1,4 @@
-"""Bundles: one form, the same bytes each time, and nothing else is read."""
+"""Dossiers: one form, the same bytes each time, and nothing else is read."""
 
 import io
 import json
@@ -10,53 +10,58 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign_evidence.bundle import (
-    BUNDLE_BYTES_MAX,
+from countersign_evidence.container import CONTAINER_BYTES_MAX, read_container
+from countersign_evidence.dossier import (
     GUIDE,
-    BundleContents,
-    contents_of,
-    read_container,
-    write_bundle,
+    DossierContents,
+    RecordFiles,
+    dossier_contents_of,
+    write_dossier,
 )
 from countersign_evidence.errors import EvidenceError
 from tests.offline import builder
 
-CONTENTS = BundleContents(
-    record=b"{}",
-    disclosures=("a", "caf\u00e9"),
+OTHER = "clr_01m7xdxbmvex7t29vh2x05yyyq"
+CONTENTS = DossierContents(
+    records={
+        builder.ID: RecordFiles(b"{}", ("a", "caf\u00e9"), b"proof"),
+        OTHER: RecordFiles(b"[]", (), b"another"),
+    },
     notice=b"notice",
-    proof=b"proof",
     policy=b"policy",
     timestamps={"timestamps/b.tsr": b"2", "timestamps/a.tsr": b"1"},
-    certificate=b"%PDF",
+    pdf=b"%PDF",
     verify_py=b"# py",
     verify_html=b"<html>",
 )
 
 
-def test_a_bundle_is_the_same_bytes_each_time() -> None:
+def test_a_dossier_is_the_same_bytes_each_time() -> None:
     """And those that the format names, made by another hand."""
-    bundle = write_bundle(CONTENTS)
+    dossier = write_dossier(CONTENTS)
     files = {
-        "record.json": b"{}",
-        "disclosures.json": '["a","caf\u00e9"]'.encode(),
+        builder.RECORD: b"{}",
+        builder.DISCLOSURES: '["a","caf\u00e9"]'.encode(),
+        builder.PROOF: b"proof",
+        f"records/{OTHER}.json": b"[]",
+        f"records/{OTHER}.disclosures.json": b"[]",
+        f"records/{OTHER}.tlog-proof": b"another",
         "notice.json": b"notice",
-        "proof.tlog-proof": b"proof",
         "policy.txt": b"policy",
         "timestamps/a.tsr": b"1",
         "timestamps/b.tsr": b"2",
-        "certificate.pdf": b"%PDF",
+        "dossier.pdf": b"%PDF",
         "verify.py": b"# py",
         "verify.html": b"<html>",
         "README.txt": GUIDE,
     }
-    assert bundle == builder.zipped(builder.summed(files))
-    assert bundle == write_bundle(replace(CONTENTS, timestamps=dict(CONTENTS.timestamps)))
+    assert dossier == builder.zipped(builder.summed(files))
+    assert dossier == write_dossier(replace(CONTENTS, timestamps=dict(CONTENTS.timestamps)))
 
 
 def test_what_is_written_is_read() -> None:
     """Time-stamps come back in the order of their names."""
-    contents, listed = contents_of(read_container(write_bundle(CONTENTS)))
+    contents, listed = dossier_contents_of(read_container(write_dossier(CONTENTS)))
     assert contents == CONTENTS
     assert list(contents.timestamps) == ["timestamps/a.tsr", "timestamps/b.tsr"]
     assert f"{sha256(b'notice').hexdigest()}  notice.json\n".encode() in listed
@@ -64,9 +69,9 @@ def test_what_is_written_is_read() -> None:
 
 def test_ordinary_tools_read_it() -> None:
     """Python's zipfile: names, dates, rights."""
-    with zipfile.ZipFile(io.BytesIO(write_bundle(CONTENTS))) as archive:
+    with zipfile.ZipFile(io.BytesIO(write_dossier(CONTENTS))) as archive:
         assert archive.testzip() is None
-        assert json.loads(archive.read("disclosures.json")) == ["a", "caf\u00e9"]
+        assert json.loads(archive.read(builder.DISCLOSURES)) == ["a", "caf\u00e9"]
         for info in archive.infolist():
             assert info.date_time == (1980, 1, 1, 0, 0, 0)
             assert info.external_attr >> 16 == 0o100644
@@ -77,7 +82,7 @@ def test_ordinary_tools_read_it() -> None:
 def test_no_optional_file_is_needed() -> None:
     """Time-stamps are the only ones."""
     contents = replace(CONTENTS, timestamps={})
-    assert contents_of(read_container(write_bundle(contents)))[0] == contents
+    assert dossier_contents_of(read_container(write_dossier(contents)))[0] == contents
 
 
 @pytest.mark.parametrize(
@@ -85,35 +90,35 @@ def test_no_optional_file_is_needed() -> None:
 )
 def test_a_time_stamp_has_a_plain_name(name: str) -> None:
     """No name leads out of the folder that someone unpacks into."""
-    files = read_container(write_bundle(replace(CONTENTS, timestamps={name: b""})))
+    files = read_container(write_dossier(replace(CONTENTS, timestamps={name: b""})))
     with pytest.raises(EvidenceError):
-        contents_of(files)
+        dossier_contents_of(files)
 
 
-def test_a_bundle_larger_than_any_is_refused() -> None:
+def test_a_dossier_larger_than_any_is_refused() -> None:
     """Before it is looked into."""
-    large = write_bundle(replace(CONTENTS, certificate=bytes(BUNDLE_BYTES_MAX)))
+    large = write_dossier(replace(CONTENTS, pdf=bytes(CONTAINER_BYTES_MAX)))
     with pytest.raises(EvidenceError, match="at most 16000000 bytes"):
-        contents_of(read_container(large))
+        read_container(large)
 
 
-def test_a_bundle_that_would_unpack_to_more_than_it_is_is_refused() -> None:
+def test_a_dossier_that_would_unpack_to_more_than_it_is_is_refused() -> None:
     """Nothing compressed is read at all."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("record.json", bytes(50_000_000))
+        archive.writestr(builder.RECORD, bytes(50_000_000))
     with pytest.raises(EvidenceError):
         read_container(target.getvalue())
 
 
 @settings(max_examples=60)
 @given(st.binary(max_size=120), st.integers(0, 4000), st.integers(0, 60))
-def test_any_bytes_are_a_bundle_or_refused(data: bytes, at: int, cut: int) -> None:
+def test_any_bytes_are_a_dossier_or_refused(data: bytes, at: int, cut: int) -> None:
     """In the middle of a good one too; what is read is written the same."""
-    good = write_bundle(CONTENTS)
-    for bundle in (data, good[:at] + data + good[at + cut :], b"PK" + data, good + data):
+    good = write_dossier(CONTENTS)
+    for dossier in (data, good[:at] + data + good[at + cut :], b"PK" + data, good + data):
         try:
-            contents, _ = contents_of(read_container(bundle))
+            contents, _ = dossier_contents_of(read_container(dossier))
         except EvidenceError:
             continue
-        assert write_bundle(contents) == bundle
+        assert write_dossier(contents) == dossier
