@@ -315,8 +315,8 @@ def test_what_the_browser_claims_is_in_the_record(windows: Windows, order: Order
     agree(page)
     page.get_by_role("button", name="Agree and send").click()
     found = ack_id(page)
-    bundle = order.client.get(f"/v1/acknowledgments/{found}").raise_for_status().json()
-    process = bundle["process"]
+    resource = order.client.get(f"/v1/acknowledgments/{found}").raise_for_status().json()
+    process = resource["process"]
     claimed = {(one["line"], one["event"]) for one in process["claimed"]}
     lines = range(1, LINES + 1)
     assert claimed == {

@@ -1,4 +1,4 @@
-"""ML-DSA-44 in both readers of a bundle: right on known answers, and of one mind with a library.
+"""ML-DSA-44 in both readers of a dossier: right on known answers, and of one mind with a library.
 
 `mldsa44.json` has the first four of the hundred known answers (deterministic, "pure") of the
 project post-quantum-cryptography/KAT, which the tests of pyca/cryptography use.

@@ -41,7 +41,7 @@ def sign_pdf(
     signed = _signed(pdf.read_bytes(), key, passphrase)
     with written(target) as file:
         file.write(signed)
-    say("Give the bundle or the dossier with it: only that can be verified against the log.")
+    say("Give the dossier with it: only that can be verified against the log.")
     show({"file": str(target)}, str(target), as_json=as_json)
 
 

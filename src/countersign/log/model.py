@@ -91,7 +91,7 @@ def cosignatures(anchors: Sequence[Anchor], *, newest: bool = False) -> list[Anc
 
 
 def time_stamps(anchors: Sequence[Anchor]) -> dict[str, Anchor]:
-    """The first time-stamp of each authority with its renewals, by their names in a bundle."""
+    """The first time-stamp of each authority with its renewals, by their names in a dossier."""
     renewals = {anchor.renews: anchor for anchor in anchors if anchor.renews is not None}
     stamps = [a for a in anchors if a.kind == TIMESTAMP and a.renews is None]
     first = {stamp.name: stamp for stamp in reversed(stamps)}

@@ -13,8 +13,7 @@ EXPLAINED: Final = {
     "mirror folder": "the directory to copy the log into",
     "mirror url": "the address of the log: that of its checkpoint, without `/checkpoint`",
     "monitor url": "the address of the log: that of its checkpoint, without `/checkpoint`",
-    "verify file": "a bundle or a dossier, packed (ZIP) or unpacked (a directory), a proof, or a "
-    "receipt",
+    "verify file": "a dossier, packed (ZIP) or unpacked (a directory), a proof, or a receipt",
 }
 """Keys are argument names; a key that begins with part of a command's path takes precedence."""
 
