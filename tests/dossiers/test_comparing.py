@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from countersign.dossiers.compare import compare_pdf
 from countersign.dossiers.pdf import dossier_pdf, maker
-from countersign_evidence.container import read_container
+from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.dossier import (
     DossierContents,
     dossier_contents_of,
@@ -22,6 +24,7 @@ from countersign_evidence.offline import verify
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.proof import parse_proof
 from countersign_evidence.verification import (
+    STEPS,
     Conclusion,
     dossier_of,
     verify_file,
@@ -29,6 +32,7 @@ from countersign_evidence.verification import (
 )
 from tests.evidence.dossier_vectors import DOSSIERS, load_maker
 from tests.offline import builder
+from tests.support.command import run
 
 SAME: Final = "dossier.pdf is the one that this release makes"
 POLICY: Final = (DOSSIERS / "good" / "policy.txt").read_bytes()
@@ -94,6 +98,25 @@ def test_a_time_that_is_no_date_is_said_and_stops_nothing(time: bytes) -> None:
     stamp = builder.stamp(sha256(without_cosignatures(note)).digest(), time=time)
     made = replace(order(), timestamps={"timestamps/1.tsr": stamp}, pdf=b"%PDF-1.7\n" + maker())
     assert compared(write_dossier(made)).startswith("dossier.pdf was not compared: the dossier has")
+
+
+def test_a_pdf_that_was_changed_fails_at_the_last_step(tmp_path: Path) -> None:
+    """By SHA256SUMS; and if these were written again, as another PDF than the evidence makes."""
+    good = with_pdf(order())
+    files = read_container(good)
+    files["dossier.pdf"] += b"% changed"
+    (tmp_path / "sums-kept").write_bytes(write_container(files))
+    del files[SUMS]
+    (tmp_path / "sums-again").write_bytes(write_container({**files, SUMS: sums(files)}))
+    (tmp_path / "good").write_bytes(good)
+    said = {
+        name: run(["verify", str(tmp_path / name)], os.environ).stdout
+        for name in ("good", "sums-kept", "sums-again")
+    }
+    assert said["good"].startswith("CONSISTENT")
+    last = f"FAILED at step {len(STEPS)} (files): "
+    assert said["sums-kept"].startswith(f"{last}SHA256SUMS ")
+    assert said["sums-again"].startswith(f"{last}dossier.pdf differs from the one ")
 
 
 def test_a_dossier_with_too_much_text_is_not_compared() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from playwright.sync_api import expect
+
+from tests.support.browsers import running_browser
 
 VECTORS: Final = Path(__file__).parents[2] / "spec" / "vectors"
 POLICIES: Final = {
@@ -38,3 +42,36 @@ def test_the_verifier_inside_judges_its_container(kind: str, tmp_path: Path) -> 
     notice = tmp_path / "notice.json"
     notice.write_bytes(notice.read_bytes().replace(b"more than three", b"more than four"))
     assert verified().returncode == 1
+
+
+REFUSED: Final = (
+    "COULD NOT BE CHECKED at step 1 (container): this container is a bundle, of an earlier release"
+)
+
+
+@pytest.mark.parametrize("reader", ["script", "command"])
+def test_a_bundle_is_refused_with_the_name_of_what_judges_it(
+    reader: str, script: Path, tmp_path: Path
+) -> None:
+    """At the first step, packed and unpacked: it neither passed nor failed."""
+    packed = VECTORS / "before" / "bundle.zip"
+    with zipfile.ZipFile(packed) as archive:
+        archive.extractall(tmp_path)
+    program = [str(script)] if reader == "script" else ["-m", "countersign", "verify"]
+    for place in (packed, tmp_path):
+        done = subprocess.run(
+            [sys.executable, *program, str(place)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert f"{REFUSED}: the verify.py inside it judges it" in done.stdout
+
+
+@pytest.mark.browser
+def test_the_page_refuses_a_bundle_with_the_name_of_what_judges_it(page_file: Path) -> None:
+    """As the other readers do."""
+    with running_browser() as browser:
+        page = browser.new_page()
+        page.goto(page_file.as_uri())
+        page.locator("#file[data-ready]").set_input_files(VECTORS / "before" / "bundle.zip")
+        expect(page.locator("#verdict")).to_have_text(re.compile(f"^{re.escape(REFUSED)}"))
+        expect(page.locator("#verdict")).to_contain_text("inside it judges it")

@@ -88,7 +88,7 @@ def test_with_a_policy_of_the_reader_it_claims_no_key_of_the_dossier(
     policy.write_text(builder.material().policy)
     done = run(placed, "--policy", policy)
     assert done.returncode == 0
-    assert "this dossier" not in done.stdout
+    assert "came in this dossier" not in done.stdout
     policy.write_text(f"log {builder.vkey(builder.ORIGIN, seed=builder.OTHER_SEED)}\nquorum none\n")
     done = run(placed, "--policy", policy)
     assert done.returncode == 1

@@ -15,8 +15,7 @@ With -I Python takes no module from the folders around it, which may hold somebo
 
 Exit status: 0 all checks passed; 1 a check failed; 2 it could not be checked (usage, no such file,
 a kind of signature that is not known here, a container of an earlier release, a Python that is too
-old); 3 all checks passed, but by
-the key in the dossier itself.
+old); 3 all checks passed, but by the key in the dossier itself.
 
 How to read this file: part 1 has the two signature schemes, part 2 the hash tree, part 3 the
 formats, part 4 the container, part 5 the steps in their order, part 6 the dossier of an order, part
