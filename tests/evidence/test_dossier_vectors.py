@@ -11,6 +11,7 @@ from countersign_evidence.note import parse_note
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.verification import STEPS, Conclusion, verify_file
 from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE, load_maker
+from tests.support.every import every
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def test_something_fails_at_every_step() -> None:
     assert names == set(EXPECTED)
 
 
-@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+@every("path", GOOD)
 def test_a_good_dossier_verifies(path: Path) -> None:
     """By its own policy, and by the same policy from another source."""
     policy = parse_policy((DOSSIERS / "good" / "policy.txt").read_bytes())
@@ -51,7 +52,7 @@ def test_a_good_dossier_verifies(path: Path) -> None:
     assert all(parse_note(verdict.dossier.checkpoint).signatures)
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@every("name", EXPECTED)
 def test_a_broken_dossier_fails_at_its_step(name: str) -> None:
     """And at no step before it."""
     verdict = verify_file((DOSSIERS / "broken" / name).read_bytes())

@@ -19,6 +19,7 @@ from countersign_evidence.timestamp_signer import timestamp_check
 from countersign_evidence.tree import leaf_hash
 from countersign_evidence.verification import STEPS, verify_file
 from tests.evidence import rfc6962_reference as rfc
+from tests.support.every import every
 from tests.support.merkle import parse_entry_bundle
 from tests.support.quorum import checked
 
@@ -90,7 +91,7 @@ def test_there_are_vectors_of_every_kind() -> None:
     assert files == set(EXPECTED)
 
 
-@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.name)
+@every("path", GOOD)
 def test_both_readers_accept_a_good_vector(path: Path) -> None:
     """That of the service, and the one that goes with every dossier."""
     data = path.read_bytes()
@@ -108,7 +109,7 @@ def test_both_readers_accept_a_good_vector(path: Path) -> None:
         assert verdict.record["type"] == path.stem.removesuffix("-2")
 
 
-@pytest.mark.parametrize("name", list(EXPECTED))
+@every("name", EXPECTED)
 def test_both_readers_name_the_step_that_fails(name: str) -> None:
     """The first one, by its name."""
     data = (LOG / "broken" / name).read_bytes()
@@ -120,7 +121,7 @@ def test_both_readers_name_the_step_that_fails(name: str) -> None:
     assert failed.name == EXPECTED[name]["step"]
 
 
-@pytest.mark.parametrize("name", ["signature", "quorum"])
+@every("name", ["signature", "quorum"])
 def test_both_readers_say_of_a_kind_to_come_that_it_could_not_be_checked(name: str) -> None:
     """Neither that it failed nor that it passed."""
     data = (LOG / "unchecked" / f"{name}.zip").read_bytes()
@@ -177,7 +178,7 @@ def test_an_entry_is_the_host_and_the_digest_of_its_record() -> None:
     assert sha256(b"\x00" + entries[5]).hexdigest() in FORMAT
 
 
-@pytest.mark.parametrize("type_", sorted(TYPES))
+@every("type_", sorted(TYPES))
 def test_every_member_of_every_record_is_in_the_text_of_the_format(type_: str) -> None:
     """And the type itself."""
     record = verify_file((LOG / "good" / f"{type_}.tlog-proof").read_bytes(), parse_policy(POLICY))

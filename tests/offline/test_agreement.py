@@ -1,4 +1,4 @@
-"""verify.py and the service judge alike: what is good, what is broken, and at which step."""
+"""What verify.py asks of policies, checkpoints and proofs, and of its own file."""
 
 import ast
 import re
@@ -14,12 +14,9 @@ from types import ModuleType
 import pytest
 
 from countersign.log.record import RecordType
-from countersign_evidence.policy import parse_policy
-from countersign_evidence.verification import STEPS, verify_file
 from tests.offline import builder
+from tests.support.every import every
 
-GOOD = builder.good()
-BROKEN = builder.broken()
 POLICY = builder.material().policy.encode()
 
 
@@ -32,33 +29,6 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=60,
     )
-
-
-@pytest.mark.parametrize("name", GOOD)
-def test_a_good_dossier_is_accepted_by_script_and_service_alike(
-    stranger: ModuleType, name: str
-) -> None:
-    """With the same fields shown, and every step gone through."""
-    report, verdict = stranger.verify_bytes(GOOD[name]), verify_file(GOOD[name])
-    assert report.ok, report.line()
-    assert verdict.ok, verdict.line()
-    assert report.shown == verdict.shown
-    assert [step.name for step in report.steps] == list(STEPS)
-    assert {step.result for step in report.steps} == {"ok"}
-    assert report.facts["timestamps"] == verdict.facts["timestamps"]
-    assert report.line() == verdict.line()
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_dossier_fails_by_the_name_of_its_step(stranger: ModuleType, name: str) -> None:
-    """In the script and in the service; whatever would come later is not claimed."""
-    step, data = BROKEN[name]
-    report, verdict = stranger.verify_bytes(data), verify_file(data)
-    assert report.failed.name == step, report.line()
-    assert verdict.name == step, verdict.line()
-    number = list(STEPS).index(step)
-    assert {later.result for later in report.steps[number + 1 :]} <= {"not checked"}
-    assert report.line().startswith(f"FAILED at step {number + 1} ({step}): ")
 
 
 def test_all_readers_know_the_records_that_the_service_writes(
@@ -75,43 +45,10 @@ def test_a_proof_alone_needs_a_policy_and_is_checked_by_it(stranger: ModuleType)
     """Steps 1 to 5 are done, and the others are said not to have been."""
     proof = builder.material().proof()
     trusted = stranger.read_policy(POLICY)
-    report, verdict = (
-        stranger.verify_bytes(proof, trusted),
-        verify_file(proof, parse_policy(POLICY)),
-    )
+    report = stranger.verify_bytes(proof, trusted)
     assert report.ok
-    assert verdict.ok
     assert [step.result for step in report.steps] == ["ok"] * 5 + ["not checked"] * 5
     assert stranger.verify_bytes(proof).failed.name == "signature"
-    assert verify_file(proof).name == "signature"
-
-
-def test_a_proof_of_another_act_is_accepted_alone(stranger: ModuleType) -> None:
-    """Erasures and the like are entries of the same log."""
-    record = builder.canonical(
-        {
-            "v": 1,
-            "type": "erasure",
-            "id": "rec_01m7xdxbmvex7t29vh2x05yyyq",
-            "mode": "live",
-            "at": "2026-11-20T21:31:00.123Z",
-            "nonce": builder.b64url(bytes(16)),
-            "_sd": [],
-            "_sd_alg": "sha-256",
-        }
-    )
-    proof = replace(builder.material(), record=record, extra=record).proof()
-    assert stranger.verify_bytes(proof, stranger.read_policy(POLICY)).ok
-    assert verify_file(proof, parse_policy(POLICY)).ok
-
-
-def test_the_policy_of_the_reader_counts_and_not_that_of_the_dossier(stranger: ModuleType) -> None:
-    """A dossier that agrees with itself fails by a key that is trusted instead."""
-    other = f"log {builder.vkey(builder.ORIGIN, seed=builder.OTHER_SEED)}\nquorum none\n".encode()
-    report = stranger.verify_bytes(GOOD["full"], stranger.read_policy(other))
-    assert report.failed.name == "signature"
-    verdict = verify_file(GOOD["full"], parse_policy(other))
-    assert verdict.name == "signature"
 
 
 POLICIES: dict[str, bytes] = {
@@ -133,14 +70,13 @@ POLICIES: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@every("name", POLICIES)
 def test_a_policy_that_is_not_exact_is_refused(stranger: ModuleType, name: str) -> None:
-    """By the script with its one error, and in a dossier at the first step, as by the service."""
+    """With the one error of the script, and in a dossier at the first step."""
     with pytest.raises(stranger.Bad):
         stranger.read_policy(POLICIES[name])
     dossier = replace(builder.material(), policy=POLICIES[name].decode()).dossier()
     assert stranger.verify_bytes(dossier).failed.name == "container"
-    assert verify_file(dossier).name == "container"
 
 
 @pytest.mark.parametrize(
@@ -160,12 +96,11 @@ def test_a_policy_that_is_not_exact_is_refused(stranger: ModuleType, name: str) 
 def test_a_checkpoint_that_is_not_exact_is_refused(
     stranger: ModuleType, change: Callable[[bytes], bytes]
 ) -> None:
-    """At the first step, by script and service."""
+    """At the first step."""
     whole = builder.material().proof()
     note = builder.material().note()
     proof = whole.removesuffix(note) + change(note)
     assert stranger.verify_bytes(proof, stranger.read_policy(POLICY)).failed.name == "container"
-    assert verify_file(proof, parse_policy(POLICY)).name == "container"
 
 
 def test_it_needs_nothing_but_python(script: Path) -> None:
