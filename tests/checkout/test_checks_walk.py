@@ -285,12 +285,7 @@ class Walk(RuleBasedStateMachine):
                     one.ended.asked.identity,
                 )
                 heard = [e.partition(".")[2] for e in self.checks.events(one.id)]
-                is_checkout = Collected.ACKNOWLEDGMENT in one.collect
-                status = session.status.value
-                if not is_checkout and session.status is Status.DECLINED:
-                    status = "cancelled"
-                silent = is_checkout and session.status is Status.CANCELLED
-                assert heard == ([] if silent else [status])
+                assert heard == [session.status.value]
             else:
                 assert session.status is Status.OPEN
                 assert self.checks.events(one.id) == []

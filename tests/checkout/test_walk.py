@@ -356,7 +356,7 @@ class Walk(RuleBasedStateMachine):
                 assert one.verified == (Collected.IDENTITY in one.collect)
             expected = [f"checkout_session.{one.ended}"] if one.ended in ENDS else []
             expected += ["checkout_session.expired"] if one.swept else []
-            assert self._events(one.id) == [e for e in expected if "cancelled" not in e]
+            assert self._events(one.id) == expected
 
     @invariant()
     def there_is_one_acknowledgment_of_each_session_that_has_one(self) -> None:

@@ -359,24 +359,36 @@ def _rules(caller: Caller) -> Iterator[Failure]:
     yield caller.failure("used key", "idempotency_key_reused", answer, b"POST")
 
 
+def acknowledged(caller: Caller) -> str:
+    """A new acknowledgment of the session `cs`."""
+    answer = caller.post(ACKNOWLEDGE, INITIALED[:-1] + b',"session_id":"cs"}')
+    return str(json.loads(answer.body)["ack_id"])
+
+
+def verified(caller: Caller) -> str:
+    """A buyer who is verified for the ZIP code 94110."""
+    answer = caller.post(VERIFY, b'{"test_mode":true,"shipping_zip":"94110"}')
+    return str(json.loads(answer.body)["cbid"])
+
+
+def clear(caller: Caller, ack_id: str, cbid: str) -> str:
+    """What was decided of an order of the session `cs`, cleared or not."""
+    order = {"ack_id": ack_id, "cbid": cbid, "session_id": "cs", "shipping_zip": "94110"}
+    answer = caller.post("/v1/clearances", json.dumps(order).encode())
+    assert answer.status == 200, answer.body
+    return str(json.loads(answer.body)["clearance_id"])
+
+
 def _clearances(caller: Caller) -> Iterator[Failure]:
     """What is refused around an order; that it is not cleared is an answer."""
-    session = b'"session_id":"cs","shipping_zip":"94110"'
-
-    def clear(ack_id: str, cbid: str) -> str:
-        body = b'{"ack_id":"%s","cbid":"%s",%s}' % (ack_id.encode(), cbid.encode(), session)
-        answer = caller.post("/v1/clearances", body)
-        assert answer.status == 200, answer.body
-        return f"/v1/clearances/{json.loads(answer.body)['clearance_id']}/fulfilment"
-
     shipped = b'{"carrier":"UPS"}'
     answer = caller.post("/v1/clearances/clr_unknown/fulfilment", shipped)
     yield caller.failure("an unknown clearance", "not_found", answer, b"POST")
-    answer = caller.post(clear("ack_unknown", "cbid_unknown"), shipped)
+    refused = clear(caller, "ack_unknown", "cbid_unknown")
+    answer = caller.post(f"/v1/clearances/{refused}/fulfilment", shipped)
     yield caller.failure("not cleared", "clearance_not_granted", answer, b"POST")
-    initialed = caller.post(ACKNOWLEDGE, INITIALED[:-1] + b',"session_id":"cs"}')
-    verified = caller.post(VERIFY, b'{"test_mode":true,"shipping_zip":"94110"}')
-    order = clear(json.loads(initialed.body)["ack_id"], json.loads(verified.body)["cbid"])
+    cleared = clear(caller, acknowledged(caller), verified(caller))
+    order = f"/v1/clearances/{cleared}/fulfilment"
     answer = caller.post(order, b"{}")
     yield caller.failure("an empty report", "invalid_request", answer, b"POST")
     assert caller.post(order, shipped).status == 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,17 @@ from sqlalchemy import make_url
 
 from tests.http import wire
 from tests.http.backstage import Operator
-from tests.http.failures import ACKNOWLEDGE, INITIALED, NOTICE, VERIFY, Failure, make_caller
+from tests.http.failures import (
+    ACKNOWLEDGE,
+    INITIALED,
+    NOTICE,
+    VERIFY,
+    Failure,
+    acknowledged,
+    clear,
+    make_caller,
+    verified,
+)
 from tests.support import postgres
 from tests.support.service import Deployment, running_server
 
@@ -73,18 +82,22 @@ def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Troub
 
 
 def _evidence_in_trouble(deployment: Deployment, operator: Operator, url: str) -> list[Failure]:
-    """Damage an acknowledgment; then take away where the last head is kept."""
+    """Erase one order, damage an acknowledgment; then take away where the last head is kept."""
     caller = make_caller(operator, url)
-    made = json.loads(caller.post(ACKNOWLEDGE, INITIALED).body)["ack_id"]
+    ack_id = acknowledged(caller)
+    order = clear(caller, ack_id, verified(caller))
+    deployment.run("erase", ack_id, "--yes")
+    answer = caller.post(f"/v1/clearances/{order}/fulfilment", b'{"carrier":"UPS"}')
+    erased = caller.failure("erased", "erased", answer, b"POST")
+    made = acknowledged(caller)
     path = f"/v1/acknowledgments/{made}/dossier?disclose=session_id"
     operator.execute("UPDATE disclosures SET payload = x'00' WHERE record_id = :id", id=made)
     damaged = caller.failure("not its disclosures", "evidence_damaged", caller.send(path))
     heads = deployment.data_dir / "heads"
     heads.rename(heads.with_name("moved"))
     heads.write_text("in the way")
-    ack_id = json.loads(caller.post(ACKNOWLEDGE, INITIALED).body)["ack_id"]
-    answer = caller.send(f"/v1/acknowledgments/{ack_id}/proof")
-    return [damaged, caller.failure("heads out of reach", "evidence_pending", answer)]
+    answer = caller.send(f"/v1/acknowledgments/{acknowledged(caller)}/proof")
+    return [erased, damaged, caller.failure("heads out of reach", "evidence_pending", answer)]
 
 
 def _drop_a_table(operator: Operator, url: str) -> Failure:

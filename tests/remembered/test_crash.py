@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 def _remembered(checks: Checks) -> str:
     """The cookie of a buyer who was verified in a session of this account."""
-    session = checks.create(Collected.IDENTITY)
+    session = checks.begun()
     checks.submit(session, "verified")
     cbid = checks.follow(session).cbid
     assert cbid is not None
