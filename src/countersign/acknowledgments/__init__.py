@@ -1,1 +1,1 @@
-"""Acknowledgments: rules, SQL, acts, certificate, routes and commands."""
+"""Acknowledgments: rules, SQL, acts, routes and commands."""

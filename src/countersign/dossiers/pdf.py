@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from countersign.acknowledgments.acknowledged_words import (
+from countersign.dossiers.acknowledged_words import (
     accepted_words,
     alone_in_time,
     captured_row,
@@ -24,11 +24,10 @@ from countersign.acknowledgments.acknowledged_words import (
     recorded_rows,
     said_of,
     said_rows,
-    shared_sources,
 )
-from countersign.acknowledgments.certificate_parties import closing_rows, described, with_name
-from countersign.acknowledgments.certificate_process import SENTENCES, process_rows
+from countersign.dossiers.party_words import closing_rows, described, with_name
 from countersign.dossiers.pdf_timeline import timeline
+from countersign.dossiers.process_words import SENTENCES, process_rows
 from countersign.host import is_loopback
 from countersign.mode import Mode
 from countersign.paper.text import both_times, row, showable, time_text
@@ -50,7 +49,11 @@ from countersign_evidence.entry import entry_host, service_of
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import ACKNOWLEDGMENT, CBID_FIELD, VERIFICATION
 
-_SOURCES: Final = ("pdf.py", "pdf.toml", "pdf.typ", "pdf_timeline.py")
+_SOURCES: Final = (
+    *("acknowledged_words.py", "acknowledged.toml", "party_words.py", "process_words.py"),
+    *("pdf.py", "pdf.toml", "pdf.typ", "pdf_timeline.py"),
+)
+"""What the bytes of a PDF depend on, in this folder."""
 _WORDS: Final = tomllib.loads((resources.files(__package__) / "pdf.toml").read_text("utf-8"))
 _PARTS: Final = re.compile(r"[0-9]+")
 _ELSEWHERE: Final = {OPERATOR, ACCOUNT, CAPTURE_PROCESS}
@@ -73,7 +76,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 @cache
 def maker() -> bytes:
     """What is in the bytes of each PDF that this release makes, and in no other's."""
-    return made_with(*shared_sources(), *(_source(name) for name in _SOURCES)).encode()
+    return made_with(*map(_source, _SOURCES)).encode()
 
 
 def dossier_pdf(dossier: Dossier, evidence: Mapping[str, bytes]) -> bytes:

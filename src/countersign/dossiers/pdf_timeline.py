@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from countersign.acknowledgments.certificate_parties import (
+from countersign.dossiers.party_words import (
     Event,
     accepted,
     moment,
     process_events,
     seen_events,
 )
-from countersign.acknowledgments.certificate_process import SENTENCES
+from countersign.dossiers.process_words import SENTENCES
 from countersign.instant import parse_rfc3339
 from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.dossier import CLEARANCE, Dossier, DossierRecord

@@ -13,7 +13,7 @@ from countersign.paper.text import row, time_text
 from countersign_evidence.process import PROCESS, Surface
 
 SENTENCES: Final = tomllib.loads(
-    (resources.files(__package__) / "certificate.toml").read_text("utf-8")
+    (resources.files(__package__) / "acknowledged.toml").read_text("utf-8")
 )
 SERVICE_CLOCK: Final = "by this service's own clock, on its operator's word"
 TEST_CLOCK: Final = "by the sandbox's test clock"

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from countersign import __version__
-from countersign.acknowledgments.certificate_process import SENTENCES
+from countersign.dossiers.process_words import SENTENCES
 from countersign.instant import parse_rfc3339
 from countersign.paper.text import clocks, row
 

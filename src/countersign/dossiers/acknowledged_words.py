@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from typing import Any, Final
 
-from countersign.acknowledgments.certificate_process import (
+from countersign.acknowledgments.model import Capture, VersionSource
+from countersign.dossiers.process_words import (
     SENTENCES,
     SERVICE_CLOCK,
     changes,
     in_one_request,
     span,
 )
-from countersign.acknowledgments.model import Capture, VersionSource
 from countersign.instant import parse_rfc3339
 from countersign.mode import Mode
 from countersign.paper.text import clocks, code_points, han_font, row, showable, time_text
@@ -26,20 +25,10 @@ _LONG_LINE: Final = 700
 
 An initial counts for ten: there may be code points below it.
 """
-_SOURCES: Final = (
-    *("acknowledged_words.py", "certificate.toml", "certificate_parties.py"),
-    "certificate_process.py",
-)
 _CHECKED: Final = frozenset({Binding.IDENTITY_SESSION, Binding.PASSKEY, Binding.COOKIE})
 """Bindings of a session in which this service itself found the buyer."""
 _SAYERS: Final = ("operator", "vendor", "client", "provider")
 """Whose word alone there can be, in the order of the table."""
-
-
-def shared_sources() -> list[bytes]:
-    """What the bytes of the PDF depend on, besides its own sources."""
-    place = resources.files(__package__)
-    return [(place / name).read_bytes() for name in _SOURCES]
 
 
 def is_hosted(record: Mapping[str, Any]) -> bool:
