@@ -83,8 +83,7 @@ class Database:
             await batcher.close()
         # With the last connection the embedded database puts its log into the database file.
         for holder in self._held:
-            holder.close()
-            holder.engine.dispose()
+            holder.end()
 
     async def write(
         self,

@@ -210,6 +210,13 @@ class ConnectionBreaker:
             _, close = self._open.pop(id(connection), (bool, bool))
             close()
 
+    def close(self) -> None:
+        """Let go of all connections, also of those that an abandoned thread never closed."""
+        with self._gate:
+            for _, close in self._open.values():
+                close()
+            self._open.clear()
+
     def __call__(self) -> None:
         """Break off: a thread that waits gets an error of the driver."""
         with self._gate:

@@ -77,6 +77,12 @@ class HoldingWorker:
         if connection is not None:
             connection.close()
 
+    def end(self) -> None:
+        """Let go of all that is held; nothing is asked for afterwards."""
+        self.close()
+        self.engine.dispose()
+        self.cut.close()
+
     def _connect(self) -> Connection:
         self._connection = connection = self.engine.connect()
         self.is_stale = False
