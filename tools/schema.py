@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sqlalchemy import Dialect, Table, UniqueConstraint
+from sqlalchemy import Dialect, Table, UniqueConstraint, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from countersign.db.tables import PROTECTED, metadata
+from countersign.db.tables import PROTECTED, WHERE, metadata
 
 _DIALECTS: Final[dict[str, type[Dialect]]] = {
     "sqlite": sqlite.dialect,
@@ -82,7 +82,10 @@ def schema_statements(dialect_name: str) -> list[str]:
     for table in metadata.sorted_tables:
         made.append(_tidy(CreateTable(table).compile(dialect=dialect)))
         indexes = sorted(table.indexes, key=lambda index: str(index.name))
-        made += [_tidy(CreateIndex(index).compile(dialect=dialect)) for index in indexes]
+        for index in indexes:
+            if WHERE in index.info:
+                index.dialect_options[dialect_name]["where"] = text(index.info[WHERE])
+            made.append(_tidy(CreateIndex(index).compile(dialect=dialect)))
     for name in PROTECTED:
         made += _append_only(dialect_name, metadata.tables[name])
     return made if dialect_name == "sqlite" else [*made, *_SHRED_KEYS]

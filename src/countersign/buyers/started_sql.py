@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, Row, Select, delete, exists, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sql import encoded_reasons
@@ -28,15 +29,6 @@ _COLUMNS: Final = (
     started_checks.c.status,
     started_checks.c.reasons,
 )
-# Two servers that start or evaluate one session take turns, and neither fails.
-_INSERT: Final = {
-    "sqlite": sqlite.insert(started_checks)
-    .on_conflict_do_nothing()
-    .returning(started_checks.c.attempt),
-    "postgresql": postgresql.insert(started_checks)
-    .on_conflict_do_nothing()
-    .returning(started_checks.c.attempt),
-}
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 
 
@@ -67,7 +59,15 @@ def add(connection: Connection, new: CheckRow, account_id: str, mode: Mode, at: 
         "started_at": at,
         "changed_at": at,
     }
-    return connection.execute(_INSERT[connection.dialect.name], row).first() is not None
+    return connection.execute(_insert(connection.dialect.name), row).first() is not None
+
+
+@cache
+def _insert(engine: str) -> Any:  # noqa: ANN401 - each engine has a type of its own
+    """Two servers that start or evaluate one session take turns, and neither fails."""
+    # The dialect of the engine alone: that of the other takes long to import.
+    new = import_module(f"sqlalchemy.dialects.{engine}").insert(started_checks)
+    return new.on_conflict_do_nothing().returning(started_checks.c.attempt)
 
 
 def is_erased(connection: Connection, reference: str) -> bool:

@@ -14,11 +14,9 @@ from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection, Dialect, Row, Table
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
-_DIALECT: Final[type[Dialect]] = postgresql.dialect
 _LATE: Final = "countersign_late"
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -103,18 +101,24 @@ class BulkInsert:
         into = f"INSERT INTO {table.name} ({', '.join([*made, *columns])})"
         marks = [*(each["sqlite"] for each in made.values()), *("?" * len(columns))]
         self._rows = f"{into} VALUES ({', '.join(marks)})"
-        types = [table.c[column].type.compile(_DIALECT()) for column in columns]
-        # Without its length: a text that is too long is to be refused, not cut.
-        arrays = ", ".join(f"%b::{type_.partition('(')[0]}[]" for type_ in types)
         values = ", ".join([*(each["postgresql"] for each in made.values()), "new.*"])
-        self._arrays = f"{into} SELECT {values} FROM unnest({arrays}) AS new"  # noqa: S608
+        self._arrays = f"{into} SELECT {values} FROM unnest(%s) AS new"  # noqa: S608
+        self._types = [table.c[column].type for column in columns]
+        self._from_arrays = ""
 
     def __call__(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
         """Insert these rows, of values in the driver's own types."""
         if connection.dialect.name == "sqlite":
             _execute(connection, self._rows, rows, many=True)
-        else:
-            _execute(connection, self._arrays, [*map(list, zip(*rows, strict=True))])
+            return
+        # The dialect of a connection knows the types; who has none does without loading it.
+        self._from_arrays = self._from_arrays or self._arrays_for(connection.dialect)
+        _execute(connection, self._from_arrays, [*map(list, zip(*rows, strict=True))])
+
+    def _arrays_for(self, dialect: Dialect) -> str:
+        # Without its length: a text that is too long is to be refused, not cut.
+        types = [type_.compile(dialect).partition("(")[0] for type_ in self._types]
+        return self._arrays % ", ".join(f"%b::{type_}[]" for type_ in types)
 
 
 def _execute(

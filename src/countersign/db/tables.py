@@ -25,7 +25,6 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
-    text,
 )
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator
@@ -52,6 +51,10 @@ PROTECTED: Final = (
 
 EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
 """In SQL, that an event is about a buyer; with exactly this, the buyer's own are found."""
+
+WHERE: Final = "where"
+"""In the `info` of an index: the rows that it has, in SQL. SQLAlchemy's own options for that load
+the dialects of all engines wherever the tables are known."""
 
 metadata: Final = MetaData(
     naming_convention={
@@ -271,12 +274,7 @@ idempotency_keys: Final = _table(
     # empty: not known, the response has to be read.
     Column("about", String(40)),
     Index(None, "expires_at"),
-    Index(
-        None,
-        "about",
-        sqlite_where=text("about IS NOT NULL"),
-        postgresql_where=text("about IS NOT NULL"),
-    ),
+    Index(None, "about", info={WHERE: "about IS NOT NULL"}),
 )
 
 deployment_records: Final = _table(
@@ -632,12 +630,7 @@ events: Final = _table(
     Index(None, "account_id", "mode", "tx", "seq"),
     Index(None, "account_id", "mode", "at"),
     # For erasing: the events of one buyer.
-    Index(
-        "ix_events_of_buyers",
-        "object_id",
-        sqlite_where=text(EVENT_OF_BUYER),
-        postgresql_where=text(EVENT_OF_BUYER),
-    ),
+    Index("ix_events_of_buyers", "object_id", info={WHERE: EVENT_OF_BUYER}),
 )
 
 webhook_endpoints: Final = _table(

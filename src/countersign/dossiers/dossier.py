@@ -19,9 +19,7 @@ from countersign.acknowledgments.model import NO_FIELD
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.clearances.clear import VERIFICATION_FIELD
 from countersign.dossiers import orders_sql
-from countersign.dossiers.compare import offline_file
 from countersign.dossiers.orders_sql import Stored, Within
-from countersign.dossiers.pdf import dossier_pdf
 from countersign.dossiers.schemas import FIELDS, DossierQuery
 from countersign.errors import InvalidRequest, NotFound
 from countersign.log import logs_sql
@@ -116,6 +114,8 @@ def _fields_to_show(disclose: str | None) -> frozenset[str] | None:
 
 def _made(draft: DossierContents) -> bytes:
     """The file with its PDF: it takes so long that it is no work for the event loop."""
+    from countersign.dossiers.pdf import dossier_pdf  # noqa: PLC0415 - as above
+
     checked = dossier_of(write_dossier(draft))
     made = write_dossier(replace(draft, pdf=dossier_pdf(checked, evidence_of(draft))))
     if dossier_of(made) != checked:
@@ -232,6 +232,9 @@ async def _contents(
     anchors = await database.read(logs_sql.anchors_of, log.id, checkpoint.size)
     note = await room.log.seal.release(log, checkpoint)
     signed = with_cosignatures(note, cosignatures(anchors))
+    # A server starts without what makes documents: many never make one.
+    from countersign.dossiers.compare import offline_file  # noqa: PLC0415
+
     indexes = [one.stored.leaf_index or 0 for one in records]
     found = await database.scan(orders_sql.paths, log.id, indexes, checkpoint.size)
     return DossierContents(
