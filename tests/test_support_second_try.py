@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.second_try import ONCE_ONLY, ONCE_ONLY_FOLDERS
 
+IN_CI = ("CI", "COUNTERSIGN_TESTS_REQUIRE_ALL")
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
     import pytest
@@ -31,7 +32,7 @@ CONFTEST = """
 """
 
 
-def _run(folder: Path, tests: str, *options: str) -> tuple[int, str]:
+def _run(folder: Path, tests: str, *options: str, **environment: str) -> tuple[int, str]:
     """Run these tests in a process of their own; gives its status and what it wrote."""
     (folder / "conftest.py").write_text(dedent(CONFTEST))
     (folder / "test_it.py").write_text(
@@ -50,7 +51,7 @@ def _run(folder: Path, tests: str, *options: str) -> tuple[int, str]:
             *options,
             ".",
         ],
-        env=dict(os.environ) | {"PYTHONPATH": str(ROOT)},
+        env=dict(os.environ) | {"PYTHONPATH": str(ROOT)} | dict.fromkeys(IN_CI, "") | environment,
         cwd=folder,
         capture_output=True,
         text=True,
@@ -156,6 +157,116 @@ def test_a_fixture_that_could_not_be_made_is_made_again(tmp_path: Path) -> None:
     assert "3 passed" in said
     assert "PASSED THE SECOND TIME: test_it.py::test_first" in said
     assert "PASSED THE SECOND TIME: test_it.py::test_second" in said
+
+
+FRESH = """
+    made = []
+
+    @pytest.fixture(scope="session")
+    def session():
+        made.append("session")
+        yield
+
+    @pytest.fixture(scope="module")
+    def module(session):
+        made.append("module")
+        yield set()
+
+    @pytest.fixture(scope="class")
+    def own(module):
+        made.append("class")
+        yield
+
+    class TestKept:
+        def test_adds(self, module, own):
+            assert "kept" not in module
+            module.add("kept")
+            fails_first("adds")
+
+        def test_is_still_the_same(self, module, own):
+            assert "kept" in module
+            assert made == ["session", *["module", "class"] * 2]
+"""
+
+
+def test_a_second_try_begins_with_fixtures_that_no_try_has_used(tmp_path: Path) -> None:
+    """What a first try left in its module can neither save nor fail the second one."""
+    status, said = _run(tmp_path, FRESH)
+    assert status == 0, said
+    assert "2 passed" in said
+    assert "PASSED THE SECOND TIME: test_it.py::TestKept::test_adds" in said
+
+
+def test_a_fault_that_a_module_makes_each_time_fails_both_tries(tmp_path: Path) -> None:
+    """Answers that are kept in the wrong order are in the wrong order again."""
+    status, said = _run(
+        tmp_path,
+        """
+        @pytest.fixture(scope="module")
+        def answers():
+            return iter(["wrong", "right"])
+
+        def test_asks(answers):
+            assert next(answers) == "right"
+        """,
+    )
+    assert status == 1, said
+    assert "1 failed" in said
+    assert "PASSED THE SECOND TIME" not in said
+
+
+def test_a_module_that_cannot_be_finished_is_shown_with_the_first_try(tmp_path: Path) -> None:
+    """Its failure ends no run, and is not lost."""
+    status, said = _run(
+        tmp_path,
+        """
+        @pytest.fixture(scope="module")
+        def stubborn():
+            yield
+            fails_first("finish")
+
+        def test_first(stubborn):
+            fails_first("first")
+
+        def test_last(stubborn):
+            pass
+        """,
+    )
+    assert status == 0, said
+    assert "test_first (call)" in said
+    assert "test_first (teardown)" in said
+
+
+@pytest.mark.parametrize(
+    ("number", "options", "environment", "failed"),
+    [
+        (3, (), {"CI": "true"}, False),
+        (4, (), {"CI": "true"}, True),
+        (4, ("-n", "2"), {"COUNTERSIGN_TESTS_REQUIRE_ALL": "1"}, True),
+        (4, ("-n", "2"), {"CI": "false", "COUNTERSIGN_TESTS_REQUIRE_ALL": "0"}, False),
+    ],
+)
+def test_a_run_in_ci_that_second_tries_saved_too_often_has_failed(
+    tmp_path: Path,
+    number: int,
+    options: tuple[str, ...],
+    environment: dict[str, str],
+    failed: bool,
+) -> None:
+    """The whole run counts, whichever process a test was in."""
+    status, said = _run(
+        tmp_path,
+        f"""
+        @pytest.mark.parametrize("number", range({number}))
+        def test_shaky(number):
+            fails_first(f"shaky-{{number}}")
+        """,
+        *options,
+        **environment,
+    )
+    assert status == failed, said
+    assert said.count("PASSED THE SECOND TIME") == number
+    assert (f"THE RUN HAS FAILED: {number} tests passed only" in said) == failed
 
 
 def test_the_second_try_has_a_time_limit_of_its_own(tmp_path: Path) -> None:

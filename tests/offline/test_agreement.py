@@ -17,6 +17,8 @@ from countersign.log.record import RecordType
 from tests.offline import builder
 from tests.support.every import every
 
+pytestmark = pytest.mark.first_try
+
 POLICY = builder.material().policy.encode()
 
 

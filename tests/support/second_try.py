@@ -4,11 +4,17 @@ A browser or a loaded machine fails a test now and then, and a run of thousands 
 that. What the second try hides is shown: the failure of the first one with its trace, and the name
 in the last lines. Where a failure that comes and goes is what a test looks for, there is no second
 try: tests of kills, isolation, concurrency and storage, and those that draw at random.
+
+The second try makes the fixtures of its class and module again, so that it begins with nothing that
+the first one left behind; only those of the session stay. And chance is rare: in CI, a run in which
+more than a few tests needed their second try has failed.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -19,6 +25,9 @@ ONCE_ONLY: Final = frozenset({"both_engines", "crash", "first_try", "hypothesis"
 ONCE_ONLY_FOLDERS: Final = frozenset({"crash", "property", "storage"})
 _DRAWING: Final = frozenset({"drawn", "run_state_machine_as_test"})
 _AGAIN: Final = "tried again"
+MOST_SAVED: Final = 3
+"""So many tests of one run may pass only the second time, where the run decides."""
+_DECIDING: Final = ("CI", "COUNTERSIGN_TESTS_REQUIRE_ALL")
 
 
 class SecondTry:
@@ -36,6 +45,8 @@ class SecondTry:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
         failed = [report for report in reports if report.failed]
+        if failed and (left := _finish_module(item)).failed:
+            failed.append(left)
         for report in failed:
             report.outcome = _AGAIN  # type: ignore[assignment]
         for report in failed or reports:
@@ -68,20 +79,62 @@ class SecondTry:
         outcome: str = report.outcome
         return (_AGAIN, "A", "AGAIN") if outcome == _AGAIN else None
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Let a run fail that a second try saved too often; workers leave it to who sums up."""
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter and session.exitstatus == pytest.ExitCode.OK and _too_many(_saved(reporter)):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show why the first tries failed, and name the tests that passed the second time."""
-        stats = terminalreporter.stats
-        lost = {report.nodeid for kind in ("failed", "error") for report in stats.get(kind, ())}
-        saved = [report for report in stats.get(_AGAIN, ()) if report.nodeid not in lost]
+        saved = _saved(terminalreporter)
         if not saved:
             return
         terminalreporter.section("failed the first time")
-        for report in saved:
-            terminalreporter.write_sep("_", f"{report.nodeid} ({report.when})")
-            terminalreporter.write_line(report.longreprtext)
-        for nodeid in dict.fromkeys(report.nodeid for report in saved):
+        for reports in saved.values():
+            for report in reports:
+                terminalreporter.write_sep("_", f"{report.nodeid} ({report.when})")
+                terminalreporter.write_line(report.longreprtext)
+        for nodeid in saved:
             terminalreporter.write_line(f"PASSED THE SECOND TIME: {nodeid}")
+        if _too_many(saved):
+            terminalreporter.write_line(
+                f"THE RUN HAS FAILED: {len(saved)} tests passed only the second time, and in CI"
+                f" {MOST_SAVED} may: so many are not chance."
+            )
+
+
+def _finish_module(item: pytest.Item) -> pytest.TestReport:
+    """Finish the fixtures of this test's class and module; gives how that ended.
+
+    A fault that one of them keeps would else be there in one try and gone in the other: with them,
+    the second try is one that the test could have had alone.
+    """
+    module = item.getparent(pytest.Module)
+    above = module.parent if module else item.session
+    # Only the chain of parents of the "next item" is read, so that it may be a folder.
+    finish = partial(item.session._setupstate.teardown_exact, above)  # type: ignore[arg-type]
+    call = pytest.CallInfo.from_call(finish, when="teardown", reraise=(KeyboardInterrupt,))
+    report: pytest.TestReport = item.ihook.pytest_runtest_makereport(item=item, call=call)
+    return report
+
+
+def _saved(reporter: pytest.TerminalReporter) -> dict[str, list[pytest.TestReport]]:
+    """The failures of the first try of each test that then passed, by its name."""
+    stats = reporter.stats
+    lost = {report.nodeid for kind in ("failed", "error") for report in stats.get(kind, ())}
+    saved: dict[str, list[pytest.TestReport]] = {}
+    for report in stats.get(_AGAIN, ()):
+        if report.nodeid not in lost:
+            saved.setdefault(report.nodeid, []).append(report)
+    return saved
+
+
+def _too_many(saved: dict[str, list[pytest.TestReport]]) -> bool:
+    deciding = any(os.environ.get(name, "") not in {"", "0", "false"} for name in _DECIDING)
+    return deciding and len(saved) > MOST_SAVED
 
 
 def may_be_tried_again(item: pytest.Item) -> bool:

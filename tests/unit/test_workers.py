@@ -16,6 +16,8 @@ from countersign.db.turn import SharedTurns
 from countersign.server.shared import Boards, SharedArrivals
 from countersign.server.workers import Shared, _Parent, _Place
 
+pytestmark = pytest.mark.first_try
+
 
 @pytest.fixture
 def opened() -> Iterator[list[socket.socket]]:
