@@ -54,6 +54,10 @@ DONE = {
         "UPDATE disclosures SET payload = zeroblob(200) WHERE record_id = :ours",
         FILES[1:],
     ),
+    "disclosures as text": (
+        "UPDATE disclosures SET payload = 'abc' WHERE record_id = :ours",
+        FILES[1:],
+    ),
     "disclosures of another": (
         (
             "UPDATE disclosures SET payload = (SELECT payload FROM disclosures WHERE record_id <>"
@@ -106,7 +110,20 @@ def test_what_does_not_verify_is_not_handed_out(
                 assert (answer.status_code, code(answer)) == (409, expected), file
             else:
                 assert answer.status_code == 200, file
-        for path in (f"/v1/acknowledgments/{sound[1]}", "/v1/acknowledgments"):
-            read = client.get(path)
-            assert read.status_code == 200 or code(read) == "evidence_damaged", read.text
+        one, several = (client.get(f"/v1/acknowledgments{path}") for path in (f"/{sound[1]}", ""))
+        # Where the record itself is none, there is nothing to list.
+        spoilt = {
+            "record changed": (one, several),
+            "record is no JSON": (one, several),
+            "record as text": (one, several),
+            "disclosures damaged": (one,),
+            "disclosures as text": (one,),
+            "disclosures of another": (one,),
+        }.get(what, ())
+        for read in (one, several):
+            wanted = (409, "evidence_damaged") if read in spoilt else (200, None)
+            assert (read.status_code, read.json().get("error", {}).get("code")) == wanted
+        if several not in spoilt:
+            unreadable = [item["ack_id"] for item in several.json()["data"] if "unreadable" in item]
+            assert unreadable == ([sound[1]] if spoilt else [])
     assert '"evidence_damaged"' in server.log.read_text()

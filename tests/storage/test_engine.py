@@ -6,9 +6,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from sqlalchemy import URL, Connection, Engine, bindparam, event, func, select, text
 from sqlalchemy.exc import OperationalError
@@ -29,6 +30,7 @@ from countersign.db.engine import (
 from countersign.db.tables import records, verifications
 from countersign.errors import (
     CountersignError,
+    EvidenceDamaged,
     IdempotencyInProgress,
     InternalError,
     InvalidConfiguration,
@@ -39,6 +41,7 @@ from countersign.errors import (
     UnsupportedSqlite,
 )
 from countersign.mode import Mode
+from countersign_evidence.errors import EvidenceError
 from tests.storage import items
 from tests.storage.busy import other_writer
 from tests.storage.conftest import Run, on_postgres, on_sqlite
@@ -159,6 +162,30 @@ def test_errors_become_refusals_that_tell_what_to_do(database: Database, run: Ru
         # What the driver says may quote a row.
         assert "SELEKT" not in refusal.value.message
         assert run(ask(lambda _, number: number, 7)) == 7
+
+
+def test_a_row_that_cannot_be_read_fails_the_call_that_reads_it_alone(
+    database: Database, run: Run
+) -> None:
+    """Others in the same batch, perhaps of other accounts, get their answers."""
+
+    def good(_: Connection, number: int) -> int:
+        return number
+
+    def damaged(_: Connection, error: Exception) -> int:
+        raise error
+
+    async def together(ask: Callable[..., Awaitable[int]], error: Exception) -> list[object]:
+        calls = ask(good, 1), ask(damaged, error), ask(good, 2)
+        return list(await asyncio.gather(*calls, return_exceptions=True))
+
+    for ask in (database.write, database.read, database.scan):
+        for error, refusal in (
+            (msgspec.ValidationError("a row"), InternalError),
+            (EvidenceError("an entry"), EvidenceDamaged),
+        ):
+            one, other, two = run(together(ask, error))
+            assert (one, type(other), two) == (1, refusal, 2)
 
 
 @on_sqlite

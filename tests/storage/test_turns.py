@@ -36,7 +36,7 @@ async def test_two_busy_workers_write_alternately_without_polling(
 ) -> None:
     """The one that has written wakes the other, and lets it go first.
 
-    By polling alone this would take minutes.
+    By polling alone there would be at most fifteen changes in the time that there is.
     """
     monkeypatch.setattr(turn, "RETRY_SECONDS", 2.0)
     turns = SharedTurns(2)
@@ -56,7 +56,7 @@ async def test_two_busy_workers_write_alternately_without_polling(
                 group.create_task(busy(1, other))
     assert len(written) == 4 * CALLS
     changes = sum(a != b for a, b in pairwise(written))
-    assert changes >= CALLS
+    assert changes >= CALLS // 2
 
 
 @on_a_loop

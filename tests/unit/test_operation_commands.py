@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from msgspec import Meta, Struct
 
 from countersign.errors import NotFound
+from countersign.http import commands
 from countersign.http.body import parse_body
 from countersign.http.commands import command_among
 from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, page_of
@@ -39,7 +40,9 @@ class Greeting(Request, frozen=True, kw_only=True):
     words_id: Annotated[str, Meta(description="Which words.", max_length=5)]
     tones: list[Tone] | None = None
     loud: Annotated[bool | None, Meta(description="Shout.")] = None
-    wait_seconds: Annotated[int, Meta(le=60, description="First wait.")] | None = None
+    wait_seconds: (
+        Annotated[int, Meta(ge=0, le=60, description="First wait; `loud` cannot wait.")] | None
+    ) = None
 
 
 class GreetingsQuery(Request, frozen=True, kw_only=True):
@@ -151,6 +154,24 @@ def test_the_options_of_a_command_are_the_members_of_the_request() -> None:
     assert options["--tone"].multiple
     assert options["--loud"].is_flag
     assert options["--wait"].type.name == "duration"
+    assert options["--wait"].help == "First wait; `--loud` cannot wait."
+
+
+def test_an_option_needs_its_value_and_takes_one_that_begins_with_a_dash() -> None:
+    """Click takes a value for optional where it is asked for a flag's value, even of None."""
+    room = Doors()
+    done = call(room, "doors greet", "front", "--wait", "1m", "--words")
+    assert (done.exit_code, room.calls) == (2, [])
+    assert "'--words' requires an argument" in done.stderr
+    assert call(room, "doors greet", "front", "--words=--yes").exit_code == 0
+    assert json.loads(room.calls[0].body) == {"words_id": "--yes"}
+
+
+def test_a_length_of_time_can_be_none_at_all() -> None:
+    """As the API takes it: an overlap of `0s`, say."""
+    room = Doors()
+    call(room, "doors greet", "front", "--words", "hello", "--wait", "0s")
+    assert json.loads(room.calls[0].body)["wait_seconds"] == 0
 
 
 def test_a_command_sends_what_is_given_and_nothing_else() -> None:
@@ -184,7 +205,7 @@ def test_a_command_that_cannot_be_undone_asks_first() -> None:
     ("words", "said"),
     [
         (("front", "--words", "too long"), "(--words)"),
-        (("front", "--words", "hello", "--wait", "2m"), "(--wait)"),
+        (("front", "--words", "hello", "--wait", "2m"), "at most 60 seconds (--wait)"),
         (("back", "--words", "hello"), "There is no such door."),
     ],
 )
@@ -197,9 +218,22 @@ def test_what_the_operation_refuses_the_command_refuses_naming_its_option(
     assert said in json.loads(done.stderr)["error"]["message"]
 
 
+def test_a_list_of_both_modes_says_of_each_how_to_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Their cursors are not one another's."""
+    pages = [
+        {"data": [{"name": name, "livemode": live}], "next_cursor": cursor}
+        for name, live, cursor in (("a", False, None), ("b", True, "b"))
+    ]
+    commands._show(Command(name="doors all", shows=("name",)), pages, as_json=False)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("a\nb\n", "name\nThere are more: --mode live --after b\n")
+
+
 def test_a_list_is_printed_in_columns_and_says_how_to_go_on() -> None:
     done = call(Doors(), "doors greetings", "front", "--limit", "2")
     assert done.stdout == "front0  soft, sharp\nfront1  soft, sharp\n"
-    assert done.stderr == "There are more: --after front1\n"
+    assert done.stderr == "name  tones\nThere are more: --after front1\n"
     done = call(Doors(), "doors greetings", "front", "--json")
     assert [row["name"] for row in json.loads(done.stdout)] == ["front0", "front1", "front2"]

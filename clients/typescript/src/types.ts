@@ -576,7 +576,7 @@ export interface WebhookEndpointChange {
   url?: string | null | undefined;
   /** A note for your own use. */
   description?: string | null | undefined;
-  /** The event types to send. Left out: all, including types of later releases. */
+  /** The only event types to send from now on. */
   event_types?: EventType[] | null | undefined;
   /** Send all types again, in the place of `event_types`. */
   every_event_type?: boolean | null | undefined;
@@ -591,7 +591,7 @@ export interface DeletedWebhookEndpoint {
 
 /** How to rotate a secret. */
 export interface SecretRotation {
-  /** How long the old secret signs together with the new one. Left out: 86400, a day. */
+  /** How long the old secret signs together with the new one. Left out: a day (86400 s). */
   overlap_seconds?: number | null | undefined;
 }
 
@@ -963,8 +963,8 @@ export interface BuyerMove {
 export interface EventTrigger {
   type: EventType;
   /**
-   * The object of the event: a `cbid`, `ack_id`, `clearance_id` or `notice_id`. Left out: a made-up
-   * id.
+   * The object of the event: a `cbid`, `ack_id`, `clearance_id`, `checkout_session_id` or
+   * `notice_id`. Left out: a made-up id.
    */
   object_id?: string | null | undefined;
 }

@@ -39,7 +39,7 @@ from countersign_evidence.process import PROCESS
 from countersign_evidence.record import CBID_FIELD, SESSION_FIELD
 
 read_record: Final = msgspec.json.Decoder(RecordView).decode
-_log: Final = structlog.get_logger("countersign_evidence")
+_log: Final = structlog.get_logger("countersign.evidence")
 
 SELECT_RECORDS: Final = select(
     records.c.id,
@@ -74,16 +74,6 @@ def get(connection: Connection, who: Principal, ack_id: str) -> StoredAcknowledg
     values = {"id": ack_id, "account_id": who.account_id, "mode": who.mode}
     row = connection.execute(_SELECT_ONE, values).one_or_none()
     return _from_row(row) if row is not None else None
-
-
-def find_owner(connection: Connection, ack_id: str) -> tuple[str, Mode] | None:
-    """The account and mode of an acknowledgment of any account."""
-    row = connection.execute(
-        select(records.c.account_id, records.c.mode).where(
-            records.c.id == ack_id, records.c.type == RecordType.ACKNOWLEDGMENT
-        )
-    ).one_or_none()
-    return None if row is None else (row.account_id, Mode(row.mode))
 
 
 def find(
@@ -122,14 +112,13 @@ def find(
 
 def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
     sealed = None if row.origin is None else Sealed(row.origin, row.leaf_index)
-    return of_row(
-        row,
-        StoredAcknowledgment,
-        ack_id=row.id,
-        accepted_at=row.at,
-        record=row.body,
-        sealed=sealed,
-    )
+    members = {"ack_id": row.id, "accepted_at": row.at, "record": row.body, "sealed": sealed}
+    try:
+        return of_row(row, StoredAcknowledgment, **members)
+    except msgspec.ValidationError:
+        # The disclosures may be anything: those who open them find the damage, others need none.
+        with refusing_damage(row.id):
+            return of_row(row, StoredAcknowledgment, payload=b"", shred_key=b"", **members)
 
 
 async def find_one(room: Acknowledgments, who: Principal, ack_id: str) -> Acknowledgment:

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
-import msgspec
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
@@ -300,8 +299,8 @@ def translate(error: BaseException) -> CountersignError:
     """The refusal that a caller sees for an error of the driver."""
     if isinstance(error, CountersignError):
         return error
-    if isinstance(error, EvidenceError | msgspec.MsgspecError):
-        # What is stored of the log does not fit together, or a row is not what was written.
+    if isinstance(error, EvidenceError):
+        # What is stored of the log does not fit together.
         return EvidenceDamaged()
     if is_violation(error, "pk_idempotency_keys") or is_violation(error, "idempotency_keys.slot"):
         return IdempotencyInProgress()

@@ -29,6 +29,7 @@ from countersign.db.engine import (
 from countersign.errors import (
     CountersignError,
     DatabasePermissionDenied,
+    EvidenceDamaged,
     IdempotencyInProgress,
     InternalError,
     OutcomeUnknown,
@@ -122,7 +123,14 @@ class ReadingWorker(HoldingWorker):
                 if not (is_new or running.is_abandoned):
                     return self(running)
             self._discard()
-            return [_refusal(error)] * len(running.calls)
+            return _apart(running.calls, error, self._alone)
+
+    def _alone(self, call: QueuedCall) -> object:
+        try:
+            return _run(self._connection or self._connect(), [call])[0]
+        except Exception as error:  # noqa: BLE001 - the caller gets its answer
+            self._discard()
+            return _refusal(error)
 
 
 class WritingWorker(HoldingWorker):
@@ -311,7 +319,8 @@ def _apart(
     shared = isinstance(error, OutcomeUnknown)
     if shared or not (isinstance(error, IntegrityError | CountersignError) or is_deadlock(error)):
         refusal = _refusal(error)
-        if len(calls) == 1 or not isinstance(refusal, InternalError | DatabasePermissionDenied):
+        own = isinstance(refusal, InternalError | EvidenceDamaged | DatabasePermissionDenied)
+        if len(calls) == 1 or not own:
             return [refusal] * len(calls)
     return [alone(call) for call in calls]
 

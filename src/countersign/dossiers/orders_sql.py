@@ -13,6 +13,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, Table, null, select
 
 from countersign.access.key import Principal
+from countersign.acknowledgments.find import refusing_damage
 from countersign.db.tables import (
     clearances,
     deployment_records,
@@ -142,7 +143,9 @@ def find_check_of(
 def find_around(connection: Connection, within: Within, found: Sequence[Stored]) -> list[Stored]:
     """The records of parties that these name, and those of their erasures."""
     scopes = parties.c.scope.in_(("deployment", within.who.account_id))
-    digests = {bytes.fromhex(d) for row in found for d in party_digests(_members(row.body)) if d}
+    with refusing_damage(", ".join(row.id for row in found)):
+        members = [_members(row.body) for row in found]
+    digests = {bytes.fromhex(d) for each in members for d in party_digests(each) if d}
     named = connection.execute(
         select(parties.c.record_id).where(
             scopes, parties.c.mode == within.who.mode, parties.c.digest.in_(digests)
@@ -200,7 +203,8 @@ def _reports(connection: Connection, within: Within, clearance_id: str) -> list[
 
 def _events(connection: Connection, within: Within, acknowledgment: Stored) -> list[Stored]:
     """The newest events of the notice that was acknowledged."""
-    digest = _read_event(acknowledgment.body).notice_digest
+    with refusing_damage(acknowledgment.id):
+        digest = _read_event(acknowledgment.body).notice_digest
     rows = connection.execute(
         _of(deployment_records)
         .where(
@@ -210,7 +214,8 @@ def _events(connection: Connection, within: Within, acknowledgment: Stored) -> l
         .order_by(deployment_records.c.id)
     )
     found = [Stored(*row) for row in rows]
-    own = [row for row in found if _read_event(row.body).notice_digest == digest]
+    with refusing_damage(acknowledgment.id):
+        own = [row for row in found if _read_event(row.body).notice_digest == digest]
     return [row for row in own if within.holds(row)][-_EVENTS_MAX:]
 
 

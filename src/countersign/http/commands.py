@@ -37,6 +37,7 @@ from countersign_evidence.cli.support import (
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _MEMBER: Final = re.compile(r" - at `\$\.(\w+)[^`]*`")
+_MARKED: Final = re.compile(r"`(\w+)`")
 _MODES: Final = click.Choice([mode.value for mode in Mode])
 
 
@@ -63,7 +64,7 @@ def command_of(route: Route[Any], declared: Command) -> click.Command:
             ]
         except InvalidRequest as error:
             # A command line has no JSON document with a path.
-            message = _MEMBER.sub(lambda at: f" ({_spelt(members, at[1])})", error.message)
+            message = _MEMBER.sub(lambda at: _spelt(members, at[1]), error.message)
             raise InvalidRequest(message) from None
         _show(declared, found, as_json=as_json)
 
@@ -150,22 +151,30 @@ def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
     flat = {name: _flat(schema, components) for name, schema in body["properties"].items()}
     for name in declared.arguments:
         yield click.Argument([name], type=_type(name, flat[name]), metavar=name.upper())
+    spelt = {name: f"--{_option(name, schema, declared)}" for name, schema in flat.items()}
     for name, schema in flat.items():
         wanted = declared.takes is None or name in declared.takes
         if wanted and name not in declared.arguments and schema.get("type") != "object":
             default = declared.sends.get(name, schema.get("default"))
             flag, many = (schema.get("type") == kind for kind in ("boolean", "array"))
             described = (schema.get("description"), "May be repeated." if many else None)
+            # An option of a value must not be given `is_flag` or `flag_value` at all: click would
+            # take its value for optional, and what begins with a dash for other options.
+            kind_of: dict[str, Any] = (
+                {"is_flag": True, "flag_value": True}
+                if flag
+                else {"type": _type(name, schema.get("items", schema))}
+            )
             yield click.Option(
-                [f"--{_option(name, schema, declared)}", name],
-                type=None if flag else _type(name, schema.get("items", schema)),
-                is_flag=flag,
-                flag_value=True if flag else None,
+                [spelt[name], name],
+                **kind_of,
                 multiple=many,
                 required=name in body.get("required", ()) and name not in declared.sends,
                 default=default,
                 show_default=default is not None,
-                help=" ".join(filter(None, described)),
+                help=_MARKED.sub(
+                    lambda at: f"`{spelt.get(at[1], at[1])}`", " ".join(filter(None, described))
+                ),
             )
 
 
@@ -196,7 +205,7 @@ def _type(name: str, schema: Mapping[str, Any]) -> click.ParamType[Any]:
     if schema.get("type") != "integer":
         return click.STRING
     if name.endswith("seconds"):
-        return Duration()
+        return Duration(or_none=True)
     return click.IntRange(schema.get("minimum"), schema.get("maximum"))
 
 
@@ -206,7 +215,8 @@ def _sent(value: object) -> object:
 
 def _spelt(members: Mapping[str, click.Parameter], name: str) -> str:
     """What the reader of a message has typed for this member, or would have."""
-    return members[name].opts[0] if name in members else name
+    unit = " seconds" if name.endswith("_seconds") else ""
+    return f"{unit} ({members[name].opts[0] if name in members else name})"
 
 
 def _show(declared: Command, found: list[dict[str, Any]], *, as_json: bool) -> None:
@@ -215,15 +225,24 @@ def _show(declared: Command, found: list[dict[str, Any]], *, as_json: bool) -> N
     if "next_cursor" in first:
         items = [item for page in found for item in page["data"]]
         lines = ["  ".join(in_words(_at(item, name)) for name in declared.shows) for item in items]
+        if items and not as_json:
+            say("  ".join(declared.shows))
         show_all(items, lines, "Nothing was found.", as_json=as_json)
-        if first["next_cursor"] is not None:
-            say(f"There are more: --after {first['next_cursor']}")
+        for page in found:
+            if page["next_cursor"] is not None:
+                one = f" --mode {_mode(page)}" if len(found) > 1 else ""
+                say(f"There are more:{one} --after {page['next_cursor']}")
         return
     says = declared.says if isinstance(declared.says, str) else declared.says(first)
     if says:
         say(says.format_map(first))
     plain = "\n".join(in_words(_at(first, name)) for name in declared.shows)
     show(first, plain or field_lines(first), as_json=as_json)
+
+
+def _mode(page: Mapping[str, Any]) -> Mode:
+    """The mode of a page that is not empty."""
+    return Mode.LIVE if page["data"][0]["livemode"] else Mode.TEST
 
 
 def _at(value: Any, path: str) -> Any:  # noqa: ANN401 - any JSON

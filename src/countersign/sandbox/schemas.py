@@ -34,8 +34,8 @@ _Reasons = Annotated[
 _Object = Annotated[
     Opaque,
     Meta(
-        description="The object of the event: a `cbid`, `ack_id`, `clearance_id` or "
-        "`notice_id`. Left out: a made-up id.",
+        description="The object of the event: a `cbid`, `ack_id`, `clearance_id`, "
+        "`checkout_session_id` or `notice_id`. Left out: a made-up id.",
         min_length=1,
     ),
 ]

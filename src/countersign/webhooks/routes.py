@@ -64,7 +64,7 @@ async def change(room: Webhooks, call: Call) -> Reply:
     body = parse_body(call.body, schemas.WebhookEndpointChange)
     if body.event_types is not None and body.every_event_type:
         raise InvalidRequest(
-            "Send either event_types or every_event_type, not both - at `$.every_event_type`."
+            "Name some types or ask for all of them, not both - at `$.every_event_type`."
         )
     endpoint = await _named(room, call)
     changed = await endpoints.change_endpoint(room, endpoint, body, call.entry, audit=call.audit)

@@ -77,7 +77,9 @@ class WebhookEndpointChange(Request, frozen=True, kw_only=True):
 
     url: Url | None = None
     description: Description | None = None
-    event_types: EventTypes | None = None
+    event_types: Annotated[
+        EventTypes | None, Meta(description="The only event types to send from now on.")
+    ] = None
     every_event_type: Annotated[
         bool | None, Meta(description="Send all types again, in the place of `event_types`.")
     ] = None
@@ -108,7 +110,7 @@ class SecretRotation(Request, frozen=True, kw_only=True):
                 ge=0,
                 le=_OVERLAP_SECONDS_MAX,
                 description="How long the old secret signs together with the new one. Left out: "
-                f"{int(OVERLAP.total_seconds())}, a day.",
+                f"a day ({int(OVERLAP.total_seconds())} s).",
             ),
         ]
         | None

@@ -977,7 +977,7 @@ class WebhookEndpoints(Resource[S]):
 
         - `url`: The https URL that gets the events.
         - `description`: A note for your own use.
-        - `event_types`: The event types to send. Left out: all, including types of later releases.
+        - `event_types`: The only event types to send from now on.
         - `every_event_type`: Send all types again, in the place of `event_types`.
         """
         return Call(
@@ -1025,8 +1025,8 @@ class WebhookEndpoints(Resource[S]):
 
         Needs the scope `webhooks:manage`.
 
-        - `overlap_seconds`: How long the old secret signs together with the new one. Left out:
-          86400, a day.
+        - `overlap_seconds`: How long the old secret signs together with the new one. Left out: a
+          day (86400 s).
         """
         return Call(
             method="POST",
@@ -1254,8 +1254,8 @@ class Sandbox(Resource[S]):
 
         Needs the scope `sandbox:manage`.
 
-        - `object_id`: The object of the event: a `cbid`, `ack_id`, `clearance_id` or `notice_id`.
-          Left out: a made-up id.
+        - `object_id`: The object of the event: a `cbid`, `ack_id`, `clearance_id`,
+          `checkout_session_id` or `notice_id`. Left out: a made-up id.
         """
         return Call(
             method="POST",

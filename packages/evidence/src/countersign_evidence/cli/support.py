@@ -22,7 +22,7 @@ console: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 """Messages go to standard error; standard output is for programs."""
 
 _JSON_PATH: Final = re.compile(r" - at `\$\.([^`]+)`")
-_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])\Z")
+_DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,5})([smhd])\Z", re.ASCII)
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -152,6 +152,10 @@ class Duration(click.ParamType[timedelta]):
 
     name = "duration"
 
+    def __init__(self, *, or_none: bool = False) -> None:
+        """With `or_none`, `0s` is one."""
+        self._or_none = or_none
+
     def convert(
         self,
         value: Any,  # noqa: ANN401 - click's signature
@@ -162,9 +166,6 @@ class Duration(click.ParamType[timedelta]):
         if isinstance(value, timedelta):
             return value
         match = _DURATION.match(str(value))
-        if match is None:
+        if match is None or not (self._or_none or int(match[1])):
             self.fail("expected a number and s, m, h or d, such as 24h", param, ctx)
-        try:
-            return timedelta(**{_UNITS[match[2]]: int(match[1])})
-        except OverflowError:
-            self.fail("the time is too long", param, ctx)
+        return timedelta(**{_UNITS[match[2]]: int(match[1])})
