@@ -22,6 +22,7 @@ EVIDENCE_ARGS ?=
 CLEARANCE_ARGS ?=
 CHECKOUT_ARGS ?=
 WEBHOOK_ARGS ?=
+MONITOR_ARGS ?=
 
 VENV := .venv
 # The tools and the client that are installed next to the service.

@@ -102,11 +102,7 @@ class Initialised:
     """The names of the time-stamp authorities that were chosen, now or before."""
 
 
-async def initialise(
-    settings: Settings,
-    entropy: Entropy = os.urandom,
-    time_stamps: Sequence[str] | None = None,
-) -> Initialised:
+async def initialise(settings: Settings, time_stamps: Sequence[str] | None = None) -> Initialised:
     """Make or upgrade a deployment; harmless when it is there already.
 
     Makes the data directory, the schema and the secret key, and publishes the shipped notices.
@@ -120,9 +116,9 @@ async def initialise(
         ) from error
     url = database_url(settings.database_url, settings.data_dir)
     upgraded = schema.upgrade(url)
-    make_secret(settings.secret_key_file, url, entropy)
-    make_first_key(settings.key_encryption_key, url, entropy)
-    async with open_deployment(settings, entropy=entropy) as deployment:
+    make_secret(settings.secret_key_file, url, os.urandom)
+    make_first_key(settings.key_encryption_key, url, os.urandom)
+    async with open_deployment(settings) as deployment:
         await finish_restore(deployment.privacy)
         await begin_first_logs(deployment.log, settings.public_url)
         await deployment.clearances.keys.begin()

@@ -21,6 +21,7 @@ from countersign.buyers import admin, poll_sessions
 from countersign.buyers import routes as verifying
 from countersign.buyers import settings as verification_settings
 from countersign.buyers.model import BuyerStatusView
+from countersign.buyers.room import Buyers
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.schemas import BuyerVerificationRequest, VerifyResult
 from countersign.config import load_settings
@@ -122,6 +123,18 @@ class Insider:
         self.stage.do(poll_sessions.take_webhook(room, found, headers, message.body))
 
 
+async def poll_due(room: Buyers) -> int:
+    """Poll every session that is due, as the service's loop begins it; gives how many it asked."""
+    polled = 0
+    async with asyncio.TaskGroup() as group:
+        while begun := await poll_sessions._begin(room, group):
+            number = sum(await asyncio.gather(*begun))
+            if not number:
+                break
+            polled += number
+    return polled
+
+
 class Stage:
     """A deployment that is open in this process."""
 
@@ -170,7 +183,7 @@ class Stage:
     def wait(self, step: timedelta) -> int:
         """Let time pass, and ask about what is due; gives how many sessions were asked about."""
         self.clock.now += step
-        return self.do(poll_sessions.poll_due(self.opened.buyers))
+        return self.do(poll_due(self.opened.buyers))
 
     def _provider_time(self) -> float:
         return self.provider_seconds()

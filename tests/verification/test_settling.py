@@ -23,7 +23,7 @@ from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.veriff import SHARED_SECRET
 from tests.support.providers import Mood
 from tests.verification.conftest import each_engine
-from tests.verification.inside import Insider, Stage
+from tests.verification.inside import Insider, Stage, poll_due
 
 pytestmark = pytest.mark.long
 
@@ -375,9 +375,7 @@ def test_two_processes_do_not_ask_twice(stage: Stage) -> None:
     room = stage.opened.buyers
 
     async def both() -> tuple[int, int]:
-        first, second = await asyncio.gather(
-            poll_sessions.poll_due(room), poll_sessions.poll_due(room)
-        )
+        first, second = await asyncio.gather(poll_due(room), poll_due(room))
         return first, second
 
     assert sorted(stage.do(both())) == [0, 1]

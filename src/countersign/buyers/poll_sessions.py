@@ -120,18 +120,6 @@ async def _take_hint(room: Buyers, integration: Integration, hint: WebhookHint) 
         room.hurried.set()
 
 
-async def poll_due(room: Buyers) -> int:
-    """Poll every session that is due; returns how many were polled."""
-    polled = 0
-    async with asyncio.TaskGroup() as group:
-        while begun := await _begin(room, group):
-            number = sum(await asyncio.gather(*begun))
-            if not number:
-                break
-            polled += number
-    return polled
-
-
 async def run(room: Buyers) -> None:
     """Poll what is due, until cancelled; a slow account keeps no other account waiting."""
     async with asyncio.TaskGroup() as group:

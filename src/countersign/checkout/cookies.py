@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import Final
@@ -12,6 +11,7 @@ from countersign.checkout.model import LIFETIME_MAX, Session
 from countersign.checkout.room import Checkout
 from countersign.errors import OriginNotAllowed
 from countersign.http.reply import Call, Header
+from countersign_evidence.disclosure import b64url
 
 COPY: Final = "copy"
 _COOKIE: Final = "cookie"
@@ -23,7 +23,7 @@ _OWN: Final = frozenset({b"same-origin", b"none"})
 
 def code(room: Checkout, session: Session, use: str) -> str:
     """What proves that its sender was given the token of the session, or what follows from it."""
-    return _text(room.access.secret.page_code(use, session.id, session.token_digest))
+    return b64url(room.access.secret.page_code(use, session.id, session.token_digest))
 
 
 def is_code(room: Checkout, session: Session, use: str, sent: str) -> bool:
@@ -38,7 +38,7 @@ def copy_address(room: Checkout, session: Session) -> str:
 
 def return_code(room: Checkout, session_id: str, attempt: int) -> str:
     """What only the browser brings back that a provider leads back from this check."""
-    return _text(room.access.secret.page_code(f"return {attempt}", session_id, b""))
+    return b64url(room.access.secret.page_code(f"return {attempt}", session_id, b""))
 
 
 def set_cookie(room: Checkout, session: Session, now: datetime, call: Call) -> Header:
@@ -47,7 +47,7 @@ def set_cookie(room: Checkout, session: Session, now: datetime, call: Call) -> H
     While a provider decides, for days, it has to be given again by the link. The copy has a link of
     its own: on a device of several people the next one finds nothing.
     """
-    browser = browser_of(room, session, call) or _text(room.access.entropy(_BROWSER_BYTES))
+    browser = browser_of(room, session, call) or b64url(room.access.entropy(_BROWSER_BYTES))
     value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"
     end = min(session.expires_at, now + LIFETIME_MAX) + _LOOK_BACK
     kept = int((end - now).total_seconds())
@@ -104,10 +104,6 @@ def refuse_foreign(room: Checkout, call: Call) -> None:
 
 def _name(room: Checkout, session: Session) -> str:
     return f"{'__Host-' if is_secure(room) else ''}cs-{session.id}"
-
-
-def _text(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def is_secure(room: Checkout) -> bool:

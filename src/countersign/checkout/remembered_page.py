@@ -6,7 +6,6 @@ They are never shown inside another page: what was clicked there would be no con
 from __future__ import annotations
 
 import json
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from datetime import timedelta
 from hmac import compare_digest
@@ -34,6 +33,7 @@ from countersign.remembered.passkeys import (
     register,
     registration_options,
 )
+from countersign_evidence.disclosure import b64url
 from countersign_evidence.process import Binding
 
 CHECK: Final = "check"
@@ -171,7 +171,7 @@ async def offer(visit: Visit) -> Mapping[str, Any]:
             challenge=challenge,
             name=_name(visit),
         )
-    shown = {"served": _text(challenge), "options": options and json.dumps(options)}
+    shown = {"served": b64url(challenge), "options": options and json.dumps(options)}
     return {
         "remembered": shown,
         "remembered_yes": False,
@@ -235,7 +235,7 @@ def _first(visit: Visit, *, too_soon: bool = False) -> Reply:
         too_soon=too_soon,
         wait_ms=MEANT_AFTER // timedelta(milliseconds=1),
         asked=asked,
-        served=_text(_arriving(visit, asked)),
+        served=b64url(_arriving(visit, asked)),
     )
 
 
@@ -257,7 +257,7 @@ def _consent(visit: Visit, known: KnownBy | None, *, too_soon: bool = False) -> 
         too_soon=too_soon,
         wait_ms=MEANT_AFTER // timedelta(milliseconds=1),
         asked=asked,
-        served=_text(challenge),
+        served=b64url(challenge),
         options=party and json.dumps(assertion_options(party, challenge)),
     )
 
@@ -310,7 +310,7 @@ def _name(visit: Visit) -> str:
 
 def _is_served(visit: Visit, code: bytes) -> bool:
     """Whether the form is of a page that was served with this code."""
-    return compare_digest(visit.form.get("served", "").encode(), _text(code).encode())
+    return compare_digest(visit.form.get("served", "").encode(), b64url(code).encode())
 
 
 def _asked_ms(form: Mapping[str, str]) -> int:
@@ -346,7 +346,3 @@ def _made(visit: Visit, use: str) -> bytes:
 
 def _check_page(visit: Visit) -> str:
     return f"{visit.root}?step={CHECK}{visit.lang.replace('?', '&')}"
-
-
-def _text(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode()

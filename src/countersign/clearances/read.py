@@ -19,7 +19,7 @@ from countersign.clearances.token import order_digest, token_claims
 from countersign.db.rows import rows as of_all
 from countersign.db.tables import clearances, disclosures, fulfilments, records
 from countersign.errors import NotFound
-from countersign.http.paging import Page
+from countersign.http.paging import Page, page_of
 from countersign.ids import CLEARANCE, is_id
 from countersign.instant import from_ns, to_the_second
 from countersign.log.append_record import open_disclosures
@@ -97,11 +97,9 @@ async def list_clearances(
         f: index(who.account_id, f, value) for f, value in sought.items() if value is not None
     }
     found = await room.access.database.scan(_find, who, query, indexes)
-    page = found[: query.limit]
-    return Page(
-        data=[await _view(room, who, stored) for stored in page],
-        next_cursor=page[-1].record.id if len(found) > len(page) else None,
-    )
+    page = page_of(found, query.limit, lambda stored: stored.record.id)
+    views = [await _view(room, who, stored) for stored in page.data]
+    return Page(data=views, next_cursor=page.next_cursor)
 
 
 async def stored_clearance(room: Clearances, who: Principal, clearance_id: str) -> StoredClearance:

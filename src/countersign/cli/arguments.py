@@ -6,7 +6,6 @@ EXPLAINED: Final = {
     "account": "the id or name of an account",
     "accounts create name": "the name of the new account; no other account may have the same name, "
     "even with other letter case",
-    "ack_id": "the id of an acknowledgment (ack_…)",
     "backup directory": "where to write the backup to",
     "cbid": "the identifier of a buyer (cbid_…)",
     "endpoint_id": "the id of a webhook endpoint (whe_…)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
@@ -56,16 +56,14 @@ class SealLog:
         heads: HeadFiles,
         keys: LogKeys,
         clock: Clock,
-        *,
-        pause: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`pause` comes after each slice of sealing where more waits; by default, as long as it."""
         self._database = database
         self._sequencer = sequencer
         self._heads = heads
         self._keys = keys
         self._clock = clock
-        self._pause = pause or partial(asyncio.sleep, SLICE_SECONDS)
+        self._pause = partial(asyncio.sleep, SLICE_SECONDS)
+        """After each slice of sealing where more waits, as long as the slice took."""
         self._keys_read_at = clock.monotonic()
         self._published: dict[Mode, Released] = {}
         self._unkept: dict[Mode, str] = {}

@@ -117,11 +117,8 @@ class _Edge:
 class Sequencer:
     """Seals the records of both modes; one object a process."""
 
-    def __init__(
-        self, clock: Clock, heads: HeadFiles, slice_seconds: float = SLICE_SECONDS
-    ) -> None:
+    def __init__(self, clock: Clock, heads: HeadFiles) -> None:
         self._clock = clock
-        self._slice_seconds = slice_seconds
         self.batch = BATCH_MIN
         """How many queued records are sealed at a time: as many as fit into a slice."""
         self._heads = heads
@@ -225,7 +222,7 @@ class Sequencer:
 
     def _fitting(self, sealed: int, seconds: float) -> int:
         """How many fit into a slice, where so many took this long; at most twice as many."""
-        fit = int(sealed * self._slice_seconds / max(seconds, self._slice_seconds / 2))
+        fit = int(sealed * SLICE_SECONDS / max(seconds, SLICE_SECONDS / 2))
         return min(max(fit, BATCH_MIN), BATCH_MAX)
 
     def _seal(

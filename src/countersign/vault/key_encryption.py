@@ -11,7 +11,7 @@ import shlex
 import subprocess
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -137,13 +137,13 @@ def key_text(key: bytes) -> str:
     return b64encode(key).decode("ascii") + "\n"
 
 
-def key_source(uri: str, environment: Mapping[str, str] = os.environ) -> Callable[[], str]:
+def key_source(uri: str) -> Callable[[], str]:
     """What reads the keys: `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENT…`."""
     scheme, _, rest = uri.partition(":")
     if scheme == "file":
         return lambda: _from_file(Path(rest))
     if scheme == "env":
-        return lambda: environment.get(rest, "")
+        return lambda: os.environ.get(rest, "")
     return lambda: _from_command(shlex.split(rest))
 
 
