@@ -58,16 +58,16 @@ KEPT = see(
     CLEAR, provoked=Provocation.ORDER_NOT_CLEARED, session="one", clearance="c", cleared=False
 )
 NOTICE = see(GET_NOTICE)
-ANEW = see(ACKNOWLEDGE, session="one", key="another")
+FRESH = see(ACKNOWLEDGE, session="one", key="another")
 NAMELESS = replace(REFUSED, session=None)
-ANEW_AGAIN = replace(ANEW, key="a third")
+FRESH_AGAIN = replace(FRESH, key="a third")
 REPEATED = see(ACKNOWLEDGE, replayed=True, session="one", key="k")
 IN_TIME = see(VERIFY, subject="somebody", buyer="b", at=START + timedelta(seconds=2))
 
 CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
     ("given up", checks.refusal_handled, [REFUSED], Verdict.NOT_SEEN),
-    ("anew", checks.refusal_handled, [REFUSED, NOTICE, ANEW], Verdict.PASSED),
-    ("blindly", checks.refusal_handled, [REFUSED, ANEW], Verdict.FAILED),
+    ("with a fresh key", checks.refusal_handled, [REFUSED, NOTICE, FRESH], Verdict.PASSED),
+    ("blindly", checks.refusal_handled, [REFUSED, FRESH], Verdict.FAILED),
     (
         "in a new session",
         checks.refusal_handled,
@@ -77,7 +77,7 @@ CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
     (
         "another order goes on meanwhile",
         checks.refusal_handled,
-        [REFUSED, see(CLEAR, session="two"), NOTICE, ANEW],
+        [REFUSED, see(CLEAR, session="two"), NOTICE, FRESH],
         Verdict.PASSED,
     ),
     (
@@ -87,7 +87,7 @@ CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
         Verdict.NOT_SEEN,
     ),
     (
-        "anew, known by its buyer",
+        "fresh, known by its buyer",
         checks.refusal_handled,
         [replace(NAMELESS, buyer="b"), NOTICE, see(ACKNOWLEDGE, buyer="b")],
         Verdict.PASSED,
@@ -95,25 +95,25 @@ CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
     (
         "dropped, by a shop with one session for all orders",
         checks.refusal_handled,
-        [ANEW, REFUSED, NOTICE, ANEW_AGAIN],
+        [FRESH, REFUSED, NOTICE, FRESH_AGAIN],
         Verdict.NOT_SEEN,
     ),
     (
         "another notice is fetched",
         checks.refusal_handled,
-        [REFUSED, see(GET_NOTICE, notice="other"), ANEW],
+        [REFUSED, see(GET_NOTICE, notice="other"), FRESH],
         Verdict.FAILED,
     ),
     (
         "the notice is fetched for another order",
         checks.refusal_handled,
-        [REFUSED, NOTICE, see(ACKNOWLEDGE, session="two"), ANEW],
+        [REFUSED, NOTICE, see(ACKNOWLEDGE, session="two"), FRESH],
         Verdict.NOT_SEEN,
     ),
     (
         "the notice is fetched for another order, which goes on later",
         checks.refusal_handled,
-        [NOTICE, REFUSED, see(GET_NOTICE), ANEW, see(ACKNOWLEDGE, session="two")],
+        [NOTICE, REFUSED, see(GET_NOTICE), FRESH, see(ACKNOWLEDGE, session="two")],
         Verdict.NOT_SEEN,
     ),
     (
@@ -131,7 +131,7 @@ CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
     (
         "repeated, and stored once more later",
         checks.timeout_repeated,
-        [replace(LOST, body="x"), replace(REPEATED, body="x"), replace(ANEW, body="x")],
+        [replace(LOST, body="x"), replace(REPEATED, body="x"), replace(FRESH, body="x")],
         Verdict.FAILED,
     ),
     (
@@ -143,11 +143,11 @@ CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
     (
         "an old acknowledgment, long after a refusal",
         checks.clearance_first,
-        [REFUSED, ANEW, see(CLEAR, session="one", reasons=("session_mismatch",))],
+        [REFUSED, FRESH, see(CLEAR, session="one", reasons=("session_mismatch",))],
         Verdict.FAILED,
     ),
     (
-        "anew, and wrong",
+        "fresh, and wrong",
         checks.refusal_handled,
         [REFUSED, NOTICE, see(ACKNOWLEDGE, session="one", status=422, code="empty_initials")],
         Verdict.FAILED,
@@ -173,7 +173,7 @@ CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
         [LOST, see(ACKNOWLEDGE, replayed=True, session="one", key="k")],
         Verdict.PASSED,
     ),
-    ("stored twice", checks.timeout_repeated, [LOST, ANEW], Verdict.FAILED),
+    ("stored twice", checks.timeout_repeated, [LOST, FRESH], Verdict.FAILED),
     (
         "another order is acknowledged meanwhile",
         checks.timeout_repeated,

@@ -21,9 +21,19 @@ BANNED: Final = re.compile(
     r"|is asked about|beside|in vain|of (its|their) own accord|lets go|gives? back|sees to|upon)\b",
     re.IGNORECASE,
 )
+
+
+def own(folder: str, suffix: str) -> list[Path]:
+    """The files of a folder with this suffix, without what npm installed."""
+    found = (ROOT / folder).rglob(f"*.{suffix}")
+    return sorted(path for path in found if "node_modules" not in path.parts)
+
+
 PAGES: Final = [
     *(ROOT / name for name in ("README.md", "SECURITY.md")),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md")),
+    *(page for folder in ("docs", "spec") for page in sorted((ROOT / folder).rglob("*.md"))),
+    *(page for folder in ("clients", "integrations", "packages") for page in own(folder, "md")),
 ]
 SOURCES: Final = [ROOT / "src" / "countersign", ROOT / "packages" / "evidence" / "src"]
 FOLDERS: Final = (
@@ -113,13 +123,24 @@ def test_messages_are_in_plain_words() -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_comments_and_names_are_in_plain_words(folder: str) -> None:
     """A name says the promise that a test keeps; the next developer reads it with the code."""
-    modules = [p for p in (ROOT / folder).rglob("*.py") if "node_modules" not in p.parts]
+    modules = own(folder, "py")
     assert modules
     assert [
         f"{path.relative_to(ROOT)}: {found}"
         for path in modules
         for text in remarks(path)
         for found in found_in(text)
+    ] == []
+
+
+def test_words_and_settings_in_toml_are_plain() -> None:
+    """Dossiers, certificates and error pages take their sentences from such files."""
+    files = [path for folder in FOLDERS for path in own(folder, "toml")]
+    assert len(files) > 10
+    assert [
+        f"{path.relative_to(ROOT)}: {found}"
+        for path in (ROOT / "pyproject.toml", *files)
+        for found in found_in(path.read_text())
     ] == []
 
 

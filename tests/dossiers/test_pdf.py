@@ -220,6 +220,6 @@ def test_a_check_at_another_address_says_that_it_is_not_known_what_answered() ->
     )
     words = words_of(make_certificate(replace(order, records=records)))
     assert (
-        "Asked at http://127.0.0.1:18433 asked at another address than the provider's own; what "
-        "answered there is not known"
+        "Asked at http://127.0.0.1:18433 asked at another address than the provider's own; it "
+        "is not known what answered there"
     ) in words

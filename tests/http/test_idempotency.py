@@ -198,12 +198,12 @@ def test_an_answer_is_forgotten_after_24_hours(
     kept = acknowledge(client, initials_per_line=LINES, headers=headers)
     assert kept.content == first.content
     age(60_000)
-    anew = acknowledge(client, initials_per_line=LINES[::-1], headers=headers)
-    assert anew.status_code == 200, anew.text
-    assert "Idempotent-Replayed" not in anew.headers
+    later = acknowledge(client, initials_per_line=LINES[::-1], headers=headers)
+    assert later.status_code == 200, later.text
+    assert "Idempotent-Replayed" not in later.headers
     assert acknowledgments(client) == 2
     again = acknowledge(client, initials_per_line=LINES[::-1], headers=headers)
-    assert again.content == anew.content
+    assert again.content == later.content
 
 
 def test_kept_answers_and_keys_are_not_readable_in_the_database(

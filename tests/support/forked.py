@@ -269,7 +269,7 @@ def _serve(control: socket.socket) -> _Order | None:
         if received is None:
             return None
         text, descriptors = received
-        *streams, tells = descriptors
+        *streams, watcher = descriptors
         child = os.fork()
         if child == 0:
             signal.set_wakeup_fd(-1)
@@ -281,9 +281,9 @@ def _serve(control: socket.socket) -> _Order | None:
                 os.close(descriptor)
             order: _Order = json.loads(text)
             return order
-        running[child] = tells
+        running[child] = watcher
         with suppress(BrokenPipeError):
-            os.write(tells, _NUMBER.pack(child))
+            os.write(watcher, _NUMBER.pack(child))
         for descriptor in streams:
             os.close(descriptor)
 
@@ -306,11 +306,11 @@ def _tell_ends(running: dict[int, int]) -> None:
     for child in list(running):
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            tells = running.pop(child)
+            watcher = running.pop(child)
             # Who has lost interest does not read.
             with suppress(BrokenPipeError):
-                os.write(tells, _NUMBER.pack(status))
-            os.close(tells)
+                os.write(watcher, _NUMBER.pack(status))
+            os.close(watcher)
 
 
 def _end_with_parent() -> None:

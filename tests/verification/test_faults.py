@@ -178,13 +178,13 @@ def test_in_trouble_nothing_is_written(experience: Experience) -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_after_the_trouble_the_same_request_verifies(experience: Experience, name: str) -> None:
     """With one cbid from then on, under the same Idempotency-Key and without."""
-    first, replayed, anew = experience.met[name].after
+    first, replayed, another = experience.met[name].after
     assert first.status_code == 200, first.text
     assert first.json()["status"] == "verified"
     assert "Idempotent-Replayed" not in first.headers
     assert replayed.content == first.content
     assert replayed.headers["Idempotent-Replayed"] == "true"
-    assert anew.json()["cbid"] == first.json()["cbid"]
+    assert another.json()["cbid"] == first.json()["cbid"]
     assert len(experience.met[name].vendor.rows("verifications")) == 1
 
 
