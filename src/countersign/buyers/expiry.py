@@ -67,6 +67,11 @@ _DUE: Final[dict[EventType, tuple[Column[datetime], _Due]]] = {
     EventType.BUYER_EXPIRING: (buyers.c.reminder_due_at, _is_expiring),
     EventType.BUYER_EXPIRED: (buyers.c.expiry_due_at, _is_expired),
 }
+# Built once: both are asked for all the time.
+_BY_REAL_TIME: Final = {
+    type_: select(buyers.c.cbid).where(is_due(bindparam("now", type_=BigInteger))).limit(1)
+    for type_, (_, is_due) in _DUE.items()
+}
 _AHEAD: Final = {
     type_: select(test_clocks.c.account_id, test_clocks.c.ahead_ms).where(
         select(buyers.c.cbid)
@@ -99,12 +104,10 @@ async def sweep(room: Buyers) -> int:
 
 
 def _any_due(connection: Connection, type_: EventType, now: datetime) -> bool:
-    by_real_time = select(buyers.c.cbid).where(_DUE[type_][1](now)).limit(1)
-    if connection.execute(by_real_time).first() is not None:
-        return True
     # Sandboxes whose clock is ahead expire earlier.
-    ahead = connection.execute(_AHEAD[type_].limit(1), {"now": to_ms(now)})
-    return ahead.first() is not None
+    by = {"now": to_ms(now)}
+    queries = _BY_REAL_TIME[type_], _AHEAD[type_]
+    return any(connection.execute(query, by).first() is not None for query in queries)
 
 
 def _write_due(connection: Connection, type_: EventType, now: datetime, limit: int) -> int:

@@ -59,6 +59,16 @@ _SELECT: Final = select(
     pending_sessions.c.created_at,
     pending_sessions.c.next_poll_at,
 ).outerjoin(shred_keys, shred_keys.c.record_id == pending_sessions.c.id)
+# Built once: both are asked for all the time.
+_DUE: Final = (
+    _SELECT.where(
+        pending_sessions.c.next_poll_at <= bindparam("now"),
+        pending_sessions.c.account_id.not_in(bindparam("but_of", expanding=True)),
+    )
+    .order_by(pending_sessions.c.next_poll_at)
+    .limit(bindparam("limit"))
+)
+_WAITING: Final = select(func.count(), func.min(pending_sessions.c.created_at))
 _BY_SESSION: Final = select(pending_sessions.c.id).where(
     pending_sessions.c.account_id == bindparam("account_id"),
     pending_sessions.c.mode == bindparam("mode"),
@@ -300,21 +310,14 @@ def due(
 
     Sessions of the accounts in `but_of` are left out.
     """
-    query = (
-        _SELECT.where(
-            pending_sessions.c.next_poll_at <= now, pending_sessions.c.account_id.not_in(but_of)
-        )
-        .order_by(pending_sessions.c.next_poll_at)
-        .limit(limit)
-    )
-    rows = connection.execute(query).mappings()
+    values = {"now": now, "but_of": [*but_of], "limit": limit}
+    rows = connection.execute(_DUE, values).mappings()
     return [PendingSession(**{**row, "mode": Mode(row["mode"])}) for row in rows]
 
 
 def waiting(connection: Connection) -> tuple[int, datetime | None]:
     """How many sessions are followed, and since when the oldest one is."""
-    oldest = func.min(pending_sessions.c.created_at)
-    number, since = connection.execute(select(func.count(), oldest)).one()
+    number, since = connection.execute(_WAITING).one()
     return number, since
 
 

@@ -19,10 +19,12 @@ from sqlalchemy import (
     update,
 )
 
+from countersign.db.bulk import DriverStatement
 from countersign.db.rows import row, rows
 from countersign.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
 from countersign.ids import made_at_ms
 from countersign.instant import from_ms
+from countersign.log.fork_guard import SUSPENDED
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, LogKey, StoredCheckpoint
 from countersign.mode import Mode
 from countersign_evidence.policy import Policy
@@ -33,11 +35,21 @@ _LOGS: Final = (
     .join(log_heads, log_heads.c.log_id == logs.c.id)
     .order_by(logs.c.mode, logs.c.epoch)
 )
+_STANDING: Final = DriverStatement(
+    "SELECT log_id, size, keys_revision, (SELECT min(record_id) FROM log_pending),"
+    " (SELECT count(*) FROM deployment WHERE name IN (?, ?)) FROM log_heads ORDER BY log_id"
+)
 
 
 def all_logs(connection: Connection) -> Sequence[Log]:
     """Every log, the newest epoch of a mode last."""
     return rows(connection, _LOGS, Log)
+
+
+def standing(connection: Connection) -> Sequence[tuple[object, ...]]:
+    """What changes whenever a log has something to do: a server asks for it all the time."""
+    suspended = (f"{SUSPENDED}:{mode.value}" for mode in Mode)
+    return [tuple(row) for row in _STANDING(connection, *suspended).fetchall()]
 
 
 def add_log(connection: Connection, log: Log, keys: Sequence[LogKey], note: bytes) -> bool:

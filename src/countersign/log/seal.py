@@ -31,6 +31,10 @@ from countersign_evidence.policy import Policy
 
 PERIOD_SECONDS: Final = 0.25
 """How long a record waits for its entry at most, where it is not sealed in its own transaction."""
+_IDLE_SECONDS: Final = 5.0
+"""How long a log that stands still is left alone: no longer, since the clock and the checkpoint
+outside the database can change without it."""
+_NEVER: Final[tuple[Sequence[object], float]] = (), float("-inf")
 _KEYS_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.05
@@ -73,6 +77,8 @@ class SealLog:
         self._covered: dict[int, int] = {}
         """Of each log, up to which size it would survive the database server."""
         self._current: dict[Mode, Log] = {}
+        self._still = _NEVER
+        """How the logs stood when nothing was left to do, and until when that is believed."""
         self.gauges: Mapping[Mode, tuple[int, int]] = {}
         """Of each mode, as last seen: entries in the newest log, and records that wait."""
         self._sealed_soon = SharedQuestion(self._places, _POLL_SECONDS)
@@ -137,7 +143,7 @@ class SealLog:
             current = (await self.current(refresh=True))[log.mode]
         if log.id != current.id:
             return checkpoint.note  # a log of the past: its head moves no more
-        if not self._has_left(log, checkpoint):
+        if not self._has_left(log, checkpoint.size):
             await patiently(self._publishing.acquire())
             try:
                 await self._keep(log, checkpoint)
@@ -152,9 +158,9 @@ class SealLog:
                 self._publishing.release()
         return checkpoint.note
 
-    def _has_left(self, log: Log, checkpoint: StoredCheckpoint) -> bool:
+    def _has_left(self, log: Log, size: int) -> bool:
         known = self._published.get(log.mode)
-        return known is not None and (known.log_id, known.size) >= (log.id, checkpoint.size)
+        return known is not None and (known.log_id, known.size) >= (log.id, size)
 
     async def _keep(self, log: Log, checkpoint: StoredCheckpoint) -> None:
         """Make sure that this checkpoint, or a later one, is kept outside the database.
@@ -185,7 +191,7 @@ class SealLog:
                 self._covered[log.id] = checkpoint.size
             if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, kept):
                 break
-        if not self._has_left(log, checkpoint):
+        if not self._has_left(log, checkpoint.size):
             self._published[mode] = Released(log.id, checkpoint.size, checkpoint.note)
 
     async def publish(self) -> None:
@@ -278,6 +284,20 @@ class SealLog:
         await forever("sealing", self._seal, PERIOD_SECONDS)
 
     async def _seal(self) -> None:
+        found = await self._database.read(logs_sql.standing)
+        known, until = self._still
+        if found == known and self._clock.monotonic() < until:
+            return
+        await self._turn()
+        # As long as something waits or could not be published, every turn is a whole one.
+        done = not self.suspended and all(
+            self._has_left(log, log.size) and not self.gauges[mode][1]
+            for mode, log in self._current.items()
+        )
+        until = self._clock.monotonic() + _IDLE_SECONDS
+        self._still = (found, until) if done else _NEVER
+
+    async def _turn(self) -> None:
         if self._clock.monotonic() - self._keys_read_at > _KEYS_SECONDS:
             await self._keys.load()
             self._keys_read_at = self._clock.monotonic()

@@ -13,8 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Row,
+    Select,
     Update,
     and_,
     bindparam,
@@ -125,19 +127,30 @@ def find_work(connection: Connection, now: datetime) -> Sequence[tuple[Endpoint,
 
     With each: whether there are events of which no deliveries were made, and deliveries to attempt.
     """
-    behind = exists().where(
-        events.c.account_id == _e.account_id,
-        events.c.mode == _e.mode,
-        tuple_(_e.cursor_tx, _e.cursor_seq) < POSITION,
-        settled(connection),
-    )
-    due = exists().where(_d.endpoint_id == _e.id, _d.due_at <= now)
-    flags = connection.execute(select(_e.id, behind, due).where(_enabled))
+    engine = connection.dialect.name
+    if engine not in _WORK:
+        _WORK[engine] = _work(settled(connection))
+    flags = connection.execute(_WORK[engine], {"now": now})
     found = {id_: (bool(is_behind), bool(is_due)) for id_, is_behind, is_due in flags}
     busy = [id_ for id_, work in found.items() if any(work)]
     if not busy:
         return []
     return [(e, *found[e.id]) for e in find_endpoints(connection, _e.id.in_(busy))]
+
+
+# Asked for all the time: to build it takes longer than to run it. Each engine has its own.
+_WORK: Final[dict[str, Select[Any]]] = {}
+
+
+def _work(is_settled: ColumnElement[bool]) -> Select[Any]:
+    behind = exists().where(
+        events.c.account_id == _e.account_id,
+        events.c.mode == _e.mode,
+        tuple_(_e.cursor_tx, _e.cursor_seq) < POSITION,
+        is_settled,
+    )
+    due = exists().where(_d.endpoint_id == _e.id, _d.due_at <= bindparam("now"))
+    return select(_e.id, behind, due).where(_enabled)
 
 
 def fan_out(connection: Connection, endpoint_id: str, now: datetime, limit: int) -> int:

@@ -1,0 +1,85 @@
+"""A log that stands still costs a look, and whatever moves it is seen at the next one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sqlalchemy import Connection, func, insert, select, update
+
+from countersign.bootstrap import Deployment as Opened
+from countersign.db.tables import deployment, log_heads, log_pending
+from countersign.mode import Mode
+from tests.sealing.inside import opened
+from tests.support.service import Deployment
+from tests.unit.support import HandClock
+
+pytestmark = pytest.mark.both_engines
+IDLE_SECONDS = 5.0
+
+
+def queue(connection: Connection) -> None:
+    row = {"record_id": f"ack_{1:026d}", "mode": "test", "digest": bytes(32)}
+    connection.execute(insert(log_pending), row)
+
+
+def change_keys(connection: Connection) -> None:
+    connection.execute(update(log_heads).values(keys_revision=log_heads.c.keys_revision + 1))
+
+
+def suspend(connection: Connection) -> None:
+    row = {"name": "sealing_suspended:live", "value": b"a restore"}
+    connection.execute(insert(deployment), row)
+
+
+def turns(service: Opened) -> int:
+    """Transactions that sealing has had: none for a look."""
+    batches = service.database.batches()
+    return batches.get("seal", batches["write"])[0]
+
+
+async def stand_still(service: Opened, monkeypatch: pytest.MonkeyPatch) -> HandClock:
+    """Look until nothing is left to do; time stands still from then on."""
+    clock = HandClock()
+    monkeypatch.setattr(service.log.seal, "_clock", clock)
+    await service.log.seal._seal()
+    await service.log.seal._seal()
+    return clock
+
+
+def test_a_log_that_stands_still_is_only_looked_at(
+    own: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Now and then a turn is a whole one all the same: a clock that was set back shows there."""
+
+    async def act() -> None:
+        async with opened(own) as service:
+            clock = await stand_still(service, monkeypatch)
+            before = turns(service)
+            for _ in range(3):
+                await service.log.seal._seal()
+            assert turns(service) == before
+            clock.advance(IDLE_SECONDS)
+            await service.log.seal._seal()
+            assert turns(service) > before
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize("change", [queue, change_keys, suspend])
+def test_what_moves_a_log_is_seen_at_the_next_look(
+    own: Deployment, monkeypatch: pytest.MonkeyPatch, change: object
+) -> None:
+    """Also what another process has done."""
+
+    async def act() -> None:
+        async with opened(own) as service, opened(own) as other:
+            await stand_still(service, monkeypatch)
+            before = turns(service)
+            await other.database.write(change)  # type: ignore[arg-type]
+            await service.log.seal._seal()
+            assert turns(service) > before
+            waiting = select(func.count()).where(log_pending.c.mode == Mode.TEST)
+            assert await service.database.read(lambda c: c.execute(waiting).scalar_one()) == 0
+
+    asyncio.run(act())
