@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-rest test-all lint bench openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
+.PHONY: help setup run test test-rest test-all lint bench performance openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
 MAKEFLAGS += --no-builtin-rules
 # Without bytecode every process of a run would compile the source again, and the tests too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -81,6 +81,9 @@ bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)
 	$(BIN)/python -m bench.monitor $(MONITOR_ARGS)
 	$(BIN)/python -m bench.clients
+
+performance: $(VENV)/.bench ## Measure all that docs/performance.md shows, and write it there
+	$(BIN)/python -m bench.page
 
 openapi: $(VENV)/.runtime ## Write spec/openapi.json from the route table
 	$(BIN)/python -m tools.openapi > spec/openapi.json.new

@@ -13,6 +13,7 @@ from bench.errors import BenchError
 from bench.load import ensure_wrk
 from bench.machine import examine
 from bench.options import POSTGRES, Options, parse
+from bench.plots import draw
 from bench.postgres import find_installation
 from bench.profiling import profile
 from bench.report import Findings, render, save
@@ -53,6 +54,8 @@ def _compare(options: Options) -> str:
     cases = cases_of(samples)
     findings = Findings(options, machine, samples, cases, judge(cases))
     save(findings, options.json_path)
+    if options.plots is not None:
+        draw(cases, options.plots)
     return render(findings)
 
 

@@ -1,13 +1,14 @@
 """A small HTTP client for what happens outside the measurements."""
 
 import json
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Final
 
 from bench.errors import BenchError
-from bench.plan import NOTICE_ID, Endpoint, Operation
+from bench.plan import NOTICE_ID, UNIQUE, Endpoint, Operation
 
 OK: Final = 200
 TIMEOUT_SECONDS: Final = 10
@@ -25,7 +26,9 @@ class Client:
         """Send one request; any answer but 200 is an error."""
         headers = {"Authorization": f"Bearer {self._key}"}
         if body:
-            headers["Content-Type"] = "application/json"
+            unique = secrets.token_hex(len(UNIQUE) // 2)
+            body = body.replace(UNIQUE, unique)
+            headers |= {"Content-Type": "application/json", "Idempotency-Key": unique}
         self._connection.request(method, path, body or None, headers)
         response = self._connection.getresponse()
         answer = response.read()

@@ -2,8 +2,10 @@
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +13,14 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from bench.errors import BenchError
-from bench.plan import Call, Endpoint, Operation
+from bench.plan import UNIQUE, Call, Endpoint, Operation
+from bench.processes import Child
 
 SCRIPT: Final = Path(__file__).with_name("requests.lua")
 MARK: Final = "BENCH "
 WARM_UP_SECONDS: Final = 1
+# What a server still does after its last answer is done in its own time, not in that of the next.
+SETTLE_SECONDS: Final = 0.5
 TIMEOUT_SECONDS: Final = 10
 GRACE_SECONDS: Final = 30
 INSTALL_SECONDS: Final = 300
@@ -36,6 +41,8 @@ class Measurement:
     p90_ms: float
     p99_ms: float
     max_ms: float
+    cpu_us: float
+    """Processor time of the measured processes for each request; 0 if none were."""
 
 
 def ensure_wrk() -> Path:
@@ -74,8 +81,18 @@ class Load:
     seconds: int
 
 
-def measure(wrk: Path, endpoint: Endpoint, operation: Operation, load: Load) -> Measurement:
-    """Load a server with one operation; every answer other than a success is a failure."""
+def measure(
+    wrk: Path,
+    endpoint: Endpoint,
+    operation: Operation,
+    load: Load,
+    processes: Sequence[Child] = (),
+) -> Measurement:
+    """Load a server with one operation; every answer other than a success is a failure.
+
+    `processes` are what the server consists of; the time that they take is that of the load and of
+    half a second after it, in which they finish what they still have to do.
+    """
     with TemporaryDirectory(prefix="bench-calls-") as folder:
         calls = Path(folder) / "calls"
         _write(calls, operation.calls(endpoint))
@@ -84,14 +101,28 @@ def measure(wrk: Path, endpoint: Endpoint, operation: Operation, load: Load) -> 
             "BENCH_METHOD": operation.method,
             "BENCH_KEY": endpoint.key,
             "BENCH_CALLS": str(calls),
+            "BENCH_UNIQUE": UNIQUE,
+            # What is unique of a request is this and its number, of eight digits.
+            "BENCH_RUN": secrets.token_hex(7),
         }
-        return _read(_run(wrk, endpoint.port, load, environment), operation)
+        before = [child.cpu_seconds() for child in processes]
+        output = _run(wrk, endpoint.port, load, environment)
+        if processes:
+            time.sleep(SETTLE_SECONDS)
+        took = sum(child.cpu_seconds() for child in processes) - sum(before)
+        return _read(output, operation, took)
 
 
-def measure_warm(wrk: Path, endpoint: Endpoint, operation: Operation, load: Load) -> Measurement:
+def measure_warm(
+    wrk: Path,
+    endpoint: Endpoint,
+    operation: Operation,
+    load: Load,
+    processes: Sequence[Child] = (),
+) -> Measurement:
     """Measure after a warm-up of the same kind, which is not counted."""
-    measure(wrk, endpoint, operation, Load(load.connections, WARM_UP_SECONDS))
-    return measure(wrk, endpoint, operation, load)
+    measure(wrk, endpoint, operation, Load(load.connections, WARM_UP_SECONDS), processes)
+    return measure(wrk, endpoint, operation, load, processes)
 
 
 def _write(path: Path, calls: Sequence[Call]) -> None:
@@ -120,7 +151,7 @@ def _run(wrk: Path, port: int, load: Load, environment: Mapping[str, str]) -> st
     return done.stdout
 
 
-def _read(output: str, operation: Operation) -> Measurement:
+def _read(output: str, operation: Operation, cpu_seconds: float) -> Measurement:
     lines = [line for line in output.splitlines() if line.startswith(MARK)]
     if len(lines) != 1:
         message = f"wrk wrote no result:\n{output}"
@@ -134,4 +165,8 @@ def _read(output: str, operation: Operation) -> Measurement:
     if not found["requests"]:
         message = f"{operation.name}: no request was answered"
         raise BenchError(message)
-    return Measurement(per_second=found["requests"] / found["seconds"], **found)
+    return Measurement(
+        per_second=found["requests"] / found["seconds"],
+        cpu_us=1e6 * cpu_seconds / found["requests"],
+        **found,
+    )

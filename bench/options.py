@@ -27,9 +27,11 @@ class Options:
     engines: tuple[str, ...]
     operations: tuple[str, ...]
     connections: tuple[int, ...]
+    stored: tuple[int, ...]
     seconds: int
     rounds: int
     json_path: Path
+    plots: Path | None
     work_dir: Path | None
     only_countersign: bool
     usual_server: str
@@ -46,9 +48,11 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
         engines=ENGINES if found.engine == "all" else (found.engine,),
         operations=tuple(found.op or OPERATIONS),
         connections=tuple(found.connections or ((32,) if found.profile else CONNECTIONS)),
+        stored=tuple(sorted(found.stored or (0,))),
         seconds=found.seconds or (1 if quick else 10 if found.profile else 4),
         rounds=found.rounds or (1 if quick else 3),
         json_path=found.json,
+        plots=found.plots,
         work_dir=found.work_dir or (LASTING if LASTING.is_dir() else None),
         only_countersign=found.only_countersign,
         usual_server=found.usual_server,
@@ -86,9 +90,17 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         help="open connections; repeatable (default: 1, 32 and 256)",
     )
+    add(
+        "--stored",
+        type=_positive,
+        action="append",
+        help="measure once Countersign has stored so many acknowledgments; repeatable, and a "
+        "million take minutes (default: as they come)",
+    )
     add("--seconds", type=_positive, help="length of one measurement (default: 4)")
     add("--rounds", type=_positive, help="rounds, of which the medians are taken (default: 3)")
     add("--json", type=Path, default=RESULTS, metavar="FILE", help="where to write the results")
+    add("--plots", type=Path, metavar="DIR", help="also draw the processor times, as SVG")
     add("--only-countersign", action="store_true", help="leave the ceiling and the usual pick out")
     add(
         "--usual-server",

@@ -8,6 +8,9 @@ from typing import Final
 
 NOTICE_ID: Final = "ab1263"
 BUYERS: Final = 1000
+UNIQUE: Final = "~" * 22
+"""In the body of a call: each request has a value of its own there, of the same length. The
+`Idempotency-Key` of every POST is one too."""
 USER_AGENT: Final = (
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/140.0.0.0 Safari/537.36"
@@ -50,21 +53,15 @@ def _status(endpoint: Endpoint) -> list[Call]:
 
 
 def _acknowledge(endpoint: Endpoint) -> list[Call]:
-    return [
-        Call(f"/v1/notices/{NOTICE_ID}/acknowledge", _acknowledgment(number, cbid, endpoint.lines))
-        for number, cbid in enumerate(endpoint.cbids)
-    ]
-
-
-def _acknowledgment(number: int, cbid: str, lines: int) -> str:
     body = {
-        "initials_per_line": ["JD"] * lines,
-        "session_id": f"checkout_{number:06}",
-        "cbid": cbid,
+        "initials_per_line": ["JD"] * endpoint.lines,
+        "session_id": f"checkout_{UNIQUE}",
+        "cbid": f"cbid_test_{UNIQUE}0000",
         "ip": "203.0.113.7",
         "user_agent": USER_AGENT,
     }
-    return json.dumps(body, separators=(",", ":"))
+    path = f"/v1/notices/{NOTICE_ID}/acknowledge"
+    return [Call(path, json.dumps(body, separators=(",", ":")))]
 
 
 OPERATIONS: Final = MappingProxyType(

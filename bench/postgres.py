@@ -36,11 +36,12 @@ class Postgres:
     port: int
     password: str
     version: str
+    child: Child
 
     def url(self, database: str, driver: str = "") -> str:
         """Return the URL of one of its databases."""
         scheme = f"postgresql+{driver}" if driver else "postgresql"
-        return f"{scheme}://{OWNER}:{self.password}@127.0.0.1:{self.port}/{database}"
+        return f"{scheme}://{_address(self.port, self.password)}/{database}"
 
     def create(self, database: str) -> None:
         """Make an empty database."""
@@ -76,7 +77,7 @@ def postgres(folder: Path) -> Iterator[Postgres]:
     log = folder / "postgres.log"
     with Child("PostgreSQL", command, environment, log, user, stop_signal=SIGINT) as child:
         child.wait_until(lambda: _answers(port, password))
-        yield Postgres(port, password, _version(port, password))
+        yield Postgres(port, password, _version(port, password), child)
 
 
 def _account() -> str | None:
@@ -123,6 +124,10 @@ def _binaries(folder: Path, user: str | None) -> Path:
     return copy / PACKAGE / INSTALLATION / "bin"
 
 
+def _address(port: int, password: str) -> str:
+    return f"{OWNER}:{password}@127.0.0.1:{port}"
+
+
 def _answers(port: int, password: str) -> bool:
     try:
         _version(port, password)
@@ -132,7 +137,7 @@ def _answers(port: int, password: str) -> bool:
 
 
 def _version(port: int, password: str) -> str:
-    url = Postgres(port, password, "").url("postgres")
+    url = f"postgresql://{_address(port, password)}/postgres"
     with psycopg.connect(url, connect_timeout=5) as connection:
         row = connection.execute("SHOW server_version").fetchone()
     return str(row[0]) if row else "unknown"

@@ -1,7 +1,7 @@
 """The report of a run: a table for people and JSON for programs."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,9 +9,18 @@ from typing import Final
 
 from bench.machine import Machine
 from bench.options import Options
-from bench.results import CONTENDERS, Case, Median, Verdict
+from bench.results import (
+    CONTENDERS,
+    CPU,
+    RATE,
+    RATIOS,
+    TIMES_CEILING,
+    Case,
+    Verdict,
+    cases_by_size,
+)
 from bench.rounds import Sample
-from bench.servers import CEILING, COUNTERSIGN, USUAL, WORKERS
+from bench.servers import COUNTERSIGN
 
 TITLES: Final = {
     "ceiling": "ceiling",
@@ -22,13 +31,15 @@ TITLES: Final = {
 ENGINE_TITLES: Final = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 NOTHING: Final = "-"
 UNSTEADY: Final = 0.20
-FORMAT: Final = 1
+FORMAT: Final = 2
 CAVEATS: Final = (
     "How to read it: wrk sends the next request of a connection only after the answer to the one",
     "before, so a server that stalls is asked less often meanwhile (coordinated omission). wrk",
     "estimates the latencies it missed that way; independent callers may still see worse ones.",
     "wrk shares the cores with the server and the database, so the rates are not those of a server",
-    "that has the machine to itself. Compare within one run, not across runs or machines.",
+    "that has the machine to itself. us is the processor time of all processes of a server for a",
+    "request, with PostgreSQL's: other work moves it less than rates. Ratios are medians of those",
+    "of the rounds. Compare within one run, not across runs or machines.",
 )
 
 
@@ -50,11 +61,14 @@ def render(findings: Findings) -> str:
     for engine in dict.fromkeys(case.engine for case in cases):
         parts += ["", ENGINE_TITLES[engine]]
         parts += _table([case for case in cases if case.engine == engine])
+    growth = [*_growth(cases)]
+    if growth:
+        parts += ["", "Acknowledging, with how many stored", *growth]
     unsteady = _unsteady(cases)
     if unsteady:
         parts += ["", f"Rounds differed by more than {UNSTEADY:.0%} of the median:", *unsteady]
     if findings.verdicts:
-        parts += ["", "Targets (SQLite)", *_targets(findings.verdicts)]
+        parts += ["", "Targets (SQLite, 32 connections)", *_targets(findings.verdicts)]
     parts += ["", *CAVEATS]
     return "\n".join(parts) + "\n"
 
@@ -69,6 +83,7 @@ def save(findings: Findings, path: Path) -> None:
             "engines": options.engines,
             "operations": options.operations,
             "connections": options.connections,
+            "stored": options.stored,
             "seconds": options.seconds,
             "rounds": options.rounds,
             "usual_server": options.usual_server,
@@ -77,10 +92,12 @@ def save(findings: Findings, path: Path) -> None:
         "rounds": [asdict(sample) for sample in findings.samples],
         "medians": [
             {
-                **asdict(case),
-                "of_ceiling": case.ratio(CEILING),
-                "times_usual": case.ratio(USUAL),
-                "workers_times_one": case.ratio(COUNTERSIGN, own=WORKERS),
+                "engine": case.engine,
+                "operation": case.operation,
+                "connections": case.connections,
+                "stored": case.stored,
+                **{name: _medians(case, name) for name in case.taken},
+                "ratios": {ratio.words: case.ratio(ratio) for ratio in RATIOS},
             }
             for case in findings.cases
         ],
@@ -88,6 +105,11 @@ def save(findings: Findings, path: Path) -> None:
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=2) + "\n")
+
+
+def _medians(case: Case, name: str) -> dict[str, float | None]:
+    what = (CPU, RATE, "p50_ms", "p99_ms")
+    return {one: case.median(name, one) for one in what} | {"spread": case.spread(name)}
 
 
 def _facts(machine: Machine, options: Options) -> list[str]:
@@ -107,28 +129,22 @@ def _facts(machine: Machine, options: Options) -> list[str]:
 
 
 def _table(cases: Sequence[Case]) -> list[str]:
-    present = [name for name in CONTENDERS if any(name in case.medians for case in cases)]
-    head = ["operation", "conn"]
+    present = [name for name in CONTENDERS if any(name in case.taken for case in cases)]
+    head = ["operation", "conn", "stored"]
     for name in present:
-        head += [f"{TITLES[name]}/s", "p50 ms", "p99 ms"]
-    head += ["of ceiling", "x usual", "workers x one"]
+        head += [f"{TITLES[name]} us", "/s"]
+    ratios = [ratio for ratio in RATIOS if {ratio.own, ratio.other} <= {*present}]
+    head += ["p50 ms", "p99 ms", *(ratio.words for ratio in ratios)]
     rows = [head]
     for case in cases:
-        row = [case.operation, str(case.connections)]
+        row = [case.operation, str(case.connections), f"{case.stored:,}"]
         for name in present:
-            row += _figures(case.medians.get(name))
-        row += [_number(case.ratio(CEILING), 2), _number(case.ratio(USUAL), 1)]
-        row += [_number(case.ratio(COUNTERSIGN, own=WORKERS), 2)]
-        rows.append(row)
+            row += [_number(case.median(name, CPU), 0), _number(case.median(name, RATE), 0)]
+        row += [_number(case.median(COUNTERSIGN, what), 1) for what in ("p50_ms", "p99_ms")]
+        rows.append(row + [_number(case.ratio(ratio), 2) for ratio in ratios])
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     lines = [_line(row, widths) for row in rows]
     return [lines[0], "-" * len(lines[0]), *lines[1:]]
-
-
-def _figures(median: Median | None) -> list[str]:
-    if median is None:
-        return [NOTHING] * 3
-    return [_number(median.per_second, 0), _number(median.p50_ms, 2), _number(median.p99_ms, 2)]
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -143,12 +159,25 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 def _unsteady(cases: Iterable[Case]) -> list[str]:
     return [
-        f"  {case.engine} {case.operation} at {case.connections}, {TITLES[name]}: "
-        f"{median.spread:.0%}"
+        f"  {case.engine} {case.operation} at {case.connections}, {case.stored:,} stored, "
+        f"{TITLES[name]}: {spread:.0%}"
         for case in cases
-        for name, median in case.medians.items()
-        if median.spread > UNSTEADY
+        for name in case.taken
+        if (spread := case.spread(name)) > UNSTEADY
     ]
+
+
+def _growth(cases: Sequence[Case]) -> Iterator[str]:
+    """How the cost of an acknowledgment has grown, where it was measured at several sizes."""
+    for first, *later in cases_by_size(cases):
+        before = first.ratio(TIMES_CEILING) or first.median(COUNTERSIGN, CPU)
+        for case in later:
+            after = case.ratio(TIMES_CEILING) or case.median(COUNTERSIGN, CPU)
+            if before and after:
+                yield (
+                    f"  {ENGINE_TITLES[case.engine]} at {case.connections}: {case.stored:,} "
+                    f"against {first.stored:,}: {after / before:.2f} x the processor time"
+                )
 
 
 def _targets(verdicts: Iterable[Verdict]) -> list[str]:

@@ -1,10 +1,14 @@
 -- Sends the requests listed in the file BENCH_CALLS, in turn: one a line, a path, a tab and a body.
+-- Where BENCH_UNIQUE stands each request has a value of its own: BENCH_RUN and its number.
 -- At the end, writes what was measured as one line of JSON. Everything comes from the environment.
+
+local unique, run = os.getenv("BENCH_UNIQUE"), os.getenv("BENCH_RUN")
 
 wrk.method = os.getenv("BENCH_METHOD")
 wrk.headers["Authorization"] = "Bearer " .. os.getenv("BENCH_KEY")
 if wrk.method == "POST" then
    wrk.headers["Content-Type"] = "application/json"
+   wrk.headers["Idempotency-Key"] = unique
 end
 
 local calls = {}
@@ -13,22 +17,35 @@ for line in io.lines(os.getenv("BENCH_CALLS")) do
    calls[#calls + 1] = { path = path, body = body ~= "" and body or nil }
 end
 
-if #calls == 1 then
+-- The parts of a text between the places where the value goes.
+local function split(text)
+   local parts, from = {}, 1
+   while true do
+      local first, last = text:find(unique, from, true)
+      parts[#parts + 1] = text:sub(from, (first or 0) - 1)
+      if not first then
+         return parts
+      end
+      from = last + 1
+   end
+end
+
+if #calls == 1 and wrk.method == "GET" then
    -- wrk sends a request that never changes without calling Lua.
    wrk.path = calls[1].path
-   wrk.body = calls[1].body
 else
-   local requests, at = {}, 0
+   local requests, sent = {}, 0
 
    init = function(args)
       for number, call in ipairs(calls) do
-         requests[number] = wrk.format(nil, call.path, nil, call.body)
+         requests[number] = split(wrk.format(nil, call.path, nil, call.body))
       end
    end
 
    request = function()
-      at = at % #requests + 1
-      return requests[at]
+      sent = sent + 1
+      local parts = requests[(sent - 1) % #requests + 1]
+      return parts[2] and table.concat(parts, run .. string.format("%08d", sent)) or parts[1]
    end
 end
 

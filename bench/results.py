@@ -1,11 +1,11 @@
 """What a run found: medians over the rounds, ratios, and the targets."""
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
+from bench.load import Measurement
 from bench.options import SQLITE
 from bench.rounds import Sample
 from bench.servers import CEILING, COUNTERSIGN, USUAL, WORKERS
@@ -13,15 +13,23 @@ from bench.servers import CEILING, COUNTERSIGN, USUAL, WORKERS
 CONTENDERS: Final = (CEILING, USUAL, COUNTERSIGN, WORKERS)
 
 
-@dataclass(frozen=True, slots=True)
-class Median:
-    """The medians of one contender over the rounds."""
+class Ratio(NamedTuple):
+    """A member of the measurements of one contender as a multiple of another's."""
 
-    per_second: float
-    p50_ms: float
-    p99_ms: float
-    spread: float
-    """Distance from the slowest to the fastest round, as a share of the median."""
+    words: str
+    what: str
+    own: str
+    other: str
+
+
+CPU: Final = "cpu_us"
+RATE: Final = "per_second"
+TIMES_CEILING: Final = Ratio("us of ceiling", CPU, COUNTERSIGN, CEILING)
+USUAL_TIMES: Final = Ratio("usual us of ours", CPU, USUAL, COUNTERSIGN)
+OF_CEILING: Final = Ratio("/s of ceiling", RATE, COUNTERSIGN, CEILING)
+TIMES_USUAL: Final = Ratio("/s of usual", RATE, COUNTERSIGN, USUAL)
+WORKERS_TIMES_ONE: Final = Ratio("workers of one", RATE, WORKERS, COUNTERSIGN)
+RATIOS: Final = (TIMES_CEILING, USUAL_TIMES, OF_CEILING, TIMES_USUAL, WORKERS_TIMES_ONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +39,31 @@ class Case:
     engine: str
     operation: str
     connections: int
-    medians: dict[str, Median]
+    stored: int
+    """So many acknowledgments Countersign had at least before the first round."""
+    taken: Mapping[str, Sequence[Measurement]]
+    """Of each contender the measurements, round by round."""
 
-    def ratio(self, other: str, own: str = COUNTERSIGN) -> float | None:
-        """Return Countersign's rate, or that of its workers, as a multiple of another's."""
-        mine, its = self.medians.get(own), self.medians.get(other)
-        return mine.per_second / its.per_second if mine and its else None
+    def median(self, contender: str, what: str) -> float | None:
+        """The median over the rounds, of the member `what`; None if it was not measured."""
+        values = [getattr(one, what) for one in self.taken.get(contender, ())]
+        return statistics.median(values) if values else None
+
+    def spread(self, contender: str) -> float:
+        """From the slowest to the fastest round, as a share of the median rate."""
+        rates = [one.per_second for one in self.taken[contender]]
+        return (max(rates) - min(rates)) / statistics.median(rates)
+
+    def ratio(self, ratio: Ratio) -> float | None:
+        """The median of the rounds' ratios: within a round both meet the same machine.
+
+        None if either was not measured.
+        """
+        _, what, own, other = ratio
+        pairs = zip(self.taken.get(own, ()), self.taken.get(other, ()), strict=False)
+        values = [(getattr(one, what), getattr(two, what)) for one, two in pairs]
+        found = [one / two for one, two in values if one and two]
+        return statistics.median(found) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,108 +76,64 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class RateTarget:
-    """Countersign's rate must be at least so many times another's."""
+class Target:
+    """What a ratio must come to, on SQLite at 32 connections."""
 
     operation: str
-    connections: int
-    other: str
-    least: float
+    ratio: Ratio
+    bound: float
+    at_most: bool = False
 
     def judge(self, case: Case) -> Verdict | None:
-        """Judge a case; None if the other was not measured."""
-        ratio = case.ratio(self.other)
+        """Judge a case; None if one of the two was not measured."""
+        ratio = case.ratio(self.ratio)
         if ratio is None:
             return None
-        name = f"{self.operation} at {self.connections}: "
-        if self.other == CEILING:
-            wanted, found = f"at least {self.least:.2f} of the ceiling", f"{ratio:.2f}"
-        else:
-            wanted, found = f"at least {self.least:.0f} x the usual pick", f"{ratio:.1f} x"
-        return Verdict(name + wanted, found, ratio >= self.least)
+        limit = f"at {'most' if self.at_most else 'least'} {self.bound:g}"
+        ok = ratio <= self.bound if self.at_most else ratio >= self.bound
+        return Verdict(f"{self.operation}: {self.ratio.words} {limit}", f"{ratio:.2f}", ok)
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyTarget:
-    """Countersign's p99 must be below the usual pick's p50."""
-
-    operation: str
-    connections: int
-
-    def judge(self, case: Case) -> Verdict | None:
-        """Judge a case; None if the usual pick was not measured."""
-        mine, its = case.medians.get(COUNTERSIGN), case.medians.get(USUAL)
-        if mine is None or its is None:
-            return None
-        name = f"{self.operation} at {self.connections}: p99 below the usual pick's p50"
-        found = f"{mine.p99_ms:.2f} ms against {its.p50_ms:.2f} ms"
-        return Verdict(name, found, mine.p99_ms < its.p50_ms)
-
-
+CONNECTIONS: Final = 32
 TARGETS: Final = (
-    RateTarget("notice", 32, CEILING, 0.50),
-    RateTarget("status", 32, CEILING, 0.35),
-    RateTarget("status", 32, USUAL, 15),
-    RateTarget("acknowledge", 32, CEILING, 0.15),
-    RateTarget("acknowledge", 32, USUAL, 10),
-    LatencyTarget("notice", 32),
-    LatencyTarget("status", 32),
-    LatencyTarget("acknowledge", 32),
-    RateTarget("acknowledge", 256, CEILING, 0.20),
+    Target("notice", TIMES_CEILING, 1.7, at_most=True),
+    Target("status", TIMES_CEILING, 2.2, at_most=True),
+    Target("acknowledge", TIMES_CEILING, 8, at_most=True),
+    Target("status", USUAL_TIMES, 28),
+    Target("acknowledge", USUAL_TIMES, 7.5),
+    Target("status", OF_CEILING, 0.50),
+    Target("acknowledge", OF_CEILING, 0.14),
+    Target("status", TIMES_USUAL, 40),
+    Target("acknowledge", TIMES_USUAL, 8.5),
 )
 
 
 def cases_of(samples: Sequence[Sample]) -> list[Case]:
     """Put the samples together by case, in the order in which they were taken."""
-    engines = _in_order(sample.engine for sample in samples)
-    operations = _in_order(sample.operation for sample in samples)
-    numbers = sorted({sample.connections for sample in samples})
-    return [
-        Case(engine, operation, connections, medians)
-        for engine, operation, connections in product(engines, operations, numbers)
-        if (medians := _medians(samples, engine, operation, connections))
-    ]
+    taken: dict[tuple[str, str, int, int], dict[str, list[Measurement]]] = {}
+    for one in samples:
+        key = (one.engine, one.operation, one.connections, one.stored)
+        contenders = taken.setdefault(key, {})
+        contenders.setdefault(one.contender, []).append(one.measurement)
+    return [Case(*key, contenders) for key, contenders in taken.items()]
+
+
+def cases_by_size(cases: Iterable[Case]) -> list[list[Case]]:
+    """Those of acknowledging, of each engine and number of connections, the fewest stored first."""
+    found: dict[tuple[str, int], list[Case]] = {}
+    for case in cases:
+        if case.operation == "acknowledge":
+            found.setdefault((case.engine, case.connections), []).append(case)
+    return [sorted(one, key=lambda case: case.stored) for one in found.values()]
 
 
 def judge(cases: Iterable[Case]) -> list[Verdict]:
-    """Judge the targets that this run can tell something about."""
-    known = {(case.operation, case.connections): case for case in cases if _counts(case)}
+    """Judge the targets that this run has measured; they are for SQLite."""
+    known: dict[str, Case] = {}
+    for case in cases:
+        if case.engine == SQLITE and case.connections == CONNECTIONS:
+            known.setdefault(case.operation, case)  # with the fewest stored
     verdicts = (
-        target.judge(known[target.operation, target.connections])
-        for target in TARGETS
-        if (target.operation, target.connections) in known
+        target.judge(known[target.operation]) for target in TARGETS if target.operation in known
     )
     return [verdict for verdict in verdicts if verdict]
-
-
-def _counts(case: Case) -> bool:
-    return case.engine == SQLITE
-
-
-def _in_order(values: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(values))
-
-
-def _medians(
-    samples: Sequence[Sample], engine: str, operation: str, connections: int
-) -> dict[str, Median]:
-    wanted = (engine, operation, connections)
-    found: dict[str, Median] = {}
-    for contender in CONTENDERS:
-        taken = [
-            sample.measurement
-            for sample in samples
-            if (sample.engine, sample.operation, sample.connections) == wanted
-            and sample.contender == contender
-        ]
-        if not taken:
-            continue
-        rates = [measurement.per_second for measurement in taken]
-        rate = statistics.median(rates)
-        found[contender] = Median(
-            per_second=rate,
-            p50_ms=statistics.median(measurement.p50_ms for measurement in taken),
-            p99_ms=statistics.median(measurement.p99_ms for measurement in taken),
-            spread=(max(rates) - min(rates)) / rate,
-        )
-    return found

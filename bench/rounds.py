@@ -11,14 +11,12 @@ from typing import Final
 from bench import servers
 from bench.client import try_once
 from bench.errors import BenchError
-from bench.load import Load, Measurement, measure_warm
+from bench.load import Load, Measurement, measure, measure_warm
 from bench.options import POSTGRES, Options
 from bench.plan import OPERATIONS
 from bench.postgres import postgres
-from bench.servers import CEILING, Contender
-
-# What a server still does after its last answer is done in its own time, not in that of the next.
-SETTLE_SECONDS: Final = 0.5
+from bench.processes import Child
+from bench.servers import CEILING, COUNTERSIGN, WORKERS, Contender
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +27,14 @@ class Sample:
     round: int
     operation: str
     connections: int
+    stored: int
     contender: str
     measurement: Measurement
+
+
+_FILLING: Final = 256
+"""Connections, so that batches are large."""
+_FILLING_SECONDS_MAX: Final = 30
 
 
 def say(text: str) -> None:
@@ -53,8 +57,10 @@ def started(options: Options, engine: str, folder: Path) -> Iterator[list[Conten
     """Start every contender that takes part; each is paused at once."""
     with ExitStack() as stack:
         usual_url = own_url = workers_url = None
+        beside: tuple[Child, ...] = ()
         if engine == POSTGRES:
             server = stack.enter_context(postgres(folder))
+            beside = (server.child,)
             server.create("countersign")
             server.create("usual_pick")
             usual_url = server.url("usual_pick", "asyncpg")
@@ -74,6 +80,8 @@ def started(options: Options, engine: str, folder: Path) -> Iterator[list[Conten
         for context in contexts:
             contender = stack.enter_context(context)
             contender.child.pause()
+            # The database server has nothing to do but for who is measured.
+            contender.processes = (contender.child, *beside)
             contenders.append(contender)
         yield contenders
 
@@ -94,25 +102,46 @@ def _measure(
     options: Options, engine: str, wrk: Path, contenders: list[Contender]
 ) -> Iterator[Sample]:
     steps = [
-        (number, name, connections, contender)
+        (stored, number, name, connections, contender)
+        for stored in options.stored
         for number in range(1, options.rounds + 1)
         for name in options.operations
         for connections in options.connections
         for contender in contenders
     ]
-    begun = time.monotonic()
-    for done, (number, name, connections, contender) in enumerate(steps):
+    begun, held = time.monotonic(), 0
+    for done, (stored, number, name, connections, contender) in enumerate(steps):
+        if held < stored:
+            held = stored
+            _fill(wrk, contenders, stored)
         sample = Sample(
             engine=engine,
             round=number,
             operation=name,
             connections=connections,
+            stored=stored,
             contender=contender.name,
             measurement=_load(options, wrk, contender, name, connections),
         )
         left = (time.monotonic() - begun) / (done + 1) * (len(steps) - done - 1)
         _say_sample(sample, options.rounds, left)
         yield sample
+
+
+def _fill(wrk: Path, contenders: list[Contender], stored: int) -> None:
+    """Have each Countersign store this many acknowledgments, as it stores all of them."""
+    for contender in contenders:
+        if contender.name not in {COUNTERSIGN, WORKERS}:
+            continue
+        contender.child.resume()
+        rate = float(stored)  # not known yet: for a second first
+        while contender.stored < stored:
+            left = stored - contender.stored
+            load = Load(_FILLING, min(max(1, round(left / rate)), _FILLING_SECONDS_MAX))
+            found = measure(wrk, contender.endpoint, OPERATIONS["acknowledge"], load)
+            contender.stored, rate = contender.stored + found.requests, found.per_second
+            say(f"{contender.name}: {contender.stored:,} of {stored:,} stored")
+        contender.child.pause()
 
 
 def _load(
@@ -122,8 +151,7 @@ def _load(
     contender.child.resume()
     try:
         load = Load(connections, options.seconds)
-        found = measure_warm(wrk, contender.endpoint, OPERATIONS[name], load)
-        time.sleep(SETTLE_SECONDS)
+        found = measure_warm(wrk, contender.endpoint, OPERATIONS[name], load, contender.processes)
         contender.child.check()
     except BenchError as error:
         message = f"{contender.name}, {connections} connections: {error}"
@@ -138,6 +166,6 @@ def _say_sample(sample: Sample, rounds: int, left: float) -> None:
     say(
         f"{sample.engine} {sample.round}/{rounds}  {sample.operation:<11} "
         f"{sample.connections:>4} conn  {sample.contender:<11} {found.per_second:>9,.0f}/s  "
-        f"p50 {found.p50_ms:>8.2f} ms  p99 {found.p99_ms:>8.2f} ms  "
+        f"{found.cpu_us:>7,.0f} us  p50 {found.p50_ms:>8.2f} ms  p99 {found.p99_ms:>8.2f} ms  "
         f"({left / 60:.1f} min left)"
     )

@@ -26,13 +26,17 @@ ZIP: Final = "94111"
 STAND_IN_LINES: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Contender:
     """A started server with what is needed to load it."""
 
     name: str
     endpoint: Endpoint
     child: Child
+    processes: Sequence[Child] = ()
+    """What its requests are done by: the server, and that of the database where there is one."""
+    stored: int = 0
+    """How many acknowledgments it was filled with."""
 
 
 @contextmanager
@@ -75,8 +79,10 @@ def install(folder: Path, database_url: str | None, command: tuple[str, ...]) ->
     data = folder / "countersign"
     data.mkdir(mode=0o700)
     port = free_port()
+    # Without bytecode every start would compile the source again.
+    left_out = (PREFIX, "PYTHONDONTWRITEBYTECODE")
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
+        **{name: value for name, value in os.environ.items() if not name.startswith(left_out)},
         "COUNTERSIGN_DATA_DIR": str(data),
         "COUNTERSIGN_HOST": "127.0.0.1",
         "COUNTERSIGN_PORT": str(port),
