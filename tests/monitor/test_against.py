@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from countersign_evidence.dossier import write_dossier
 from countersign_evidence.entry import log_entry
+from tests.docs.markdown import ROOT, read
 from tests.evidence.dossier_vectors import LIVE, load_maker
-from tests.monitor.liar import Log, served
+from tests.monitor.liar import Log, proof_of, served
 from tests.support import command, forked
 
 pytestmark = pytest.mark.long
@@ -57,6 +60,41 @@ def test_every_record_of_a_dossier_is_looked_for_in_the_log_of_today(tmp_path: P
     assert (done.returncode, json.loads(done.stdout)["against"]["alarm"]) == (1, "fork")
     check = ("log", "check-alarm", "fork.alarm.json", "--policy", "policy")
     assert command.run(check, {"PATH": "/nothing"}, directory=tmp_path).returncode == 0
+
+
+class OfTheGuides(Vectors):
+    """The log that the guides name."""
+
+    origin = "evidence.example.com/v1/log/live/1"
+
+
+def test_the_guides_show_what_the_command_prints(tmp_path: Path) -> None:
+    """Of the same dossier: verified, and looked for in the log of today."""
+    log = OfTheGuides()
+    log.grow(815)
+    order = MAKER.live_order()
+    held = [one for one in order if one.id.startswith(("rec_", "ack_"))]
+    places = dict(zip((one.id for one in held), (3, 4, 5, 6, 7, 812), strict=True))
+    for one in held:
+        log.rewrite(places[one.id], log_entry(log.origin, sha256(one.body).digest()))
+    plain = MAKER.dossier(*order, of=held, live=True)
+    records = {
+        id_: files._replace(proof=proof_of(log, files.record, places[id_]))
+        for id_, files in plain.records.items()
+    }
+    policy = f"{log.policy}quorum none\n".encode()
+    (tmp_path / "countersign.policy").write_bytes(policy)
+    dossier = write_dossier(replace(plain, records=records, policy=policy))
+    (tmp_path / f"{held[-1].id}-dossier.zip").write_bytes(dossier)
+    log.grow(20_344 - 815, "later")
+    with served(log) as site:
+        for page in ("monitor", "what-it-proves"):
+            texts = [block.text for block in read(ROOT / "docs" / f"{page}.md").blocks]
+            (shown,) = [text for text in texts if text.startswith("$ countersign verify ")]
+            line, _, printed = shown.partition("\n")
+            words = line.replace(f"https://{log.origin}", site.at()).split()[2:]
+            done = command.run(words, {"PATH": "/nothing"}, directory=tmp_path)
+            assert (done.returncode, done.stdout) == (0, printed)
 
 
 def test_a_copy_that_is_killed_goes_on(tmp_path: Path) -> None:
