@@ -193,6 +193,19 @@ def test_an_exhibit_of_another_order_is_refused(
         assert "is no evidence that can be offered" in done.stderr.replace("\n", " ")
 
 
+def test_a_bundle_is_no_exhibit_and_its_program_is_not_recommended(
+    acknowledged: tuple[Deployment, str],
+) -> None:
+    """In the words of the verifiers: its sender can have put anything into it."""
+    made, ack_id = acknowledged
+    bundle = ROOT / "spec" / "vectors" / "before" / "bundle.zip"
+    words = ("certification", ack_id, "--for", "902-14", "--exhibit", str(bundle))
+    done = made.run(*words, check=False)
+    said = " ".join(done.stderr.split())
+    assert (done.returncode, "is no evidence that can be offered" in said) == (1, True)
+    assert "can be whatever its sender put there" in said
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["hosted", "full"])
 def test_no_draft_says_that_a_browser_sent_anything(kind: str, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,9 +15,12 @@ from countersign.dossiers.compare import compare_pdf
 from countersign.dossiers.pdf import dossier_pdf, maker
 from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.dossier import (
+    VERIFY_HTML,
+    VERIFY_PY,
     DossierContents,
     dossier_contents_of,
     evidence_of,
+    verifier,
     write_dossier,
 )
 from countersign_evidence.note import COSIGNATURE, Signer, parse_note
@@ -61,7 +65,7 @@ def compared(data: bytes) -> str:
 def test_a_witness_that_only_the_maker_names_is_not_confirmed() -> None:
     """Who hands a dossier on can add a witness of their own to its policy, and to the PDF."""
     plain = order()
-    assert compared(with_pdf(plain)).startswith(SAME + ";")
+    assert compared(with_pdf(plain)) == SAME
     witness = Signer.from_seed("witness.example/own", bytes(32), COSIGNATURE)
     note = parse_proof(next(iter(plain.records.values())).proof).checkpoint
     line = witness.sign(parse_note(note).text, 1_577_836_800)
@@ -117,6 +121,27 @@ def test_a_pdf_that_was_changed_fails_at_the_last_step(tmp_path: Path) -> None:
     last = f"FAILED at step {len(STEPS)} (files): "
     assert said["sums-kept"].startswith(f"{last}SHA256SUMS ")
     assert said["sums-again"].startswith(f"{last}dossier.pdf differs from the one ")
+
+
+def test_verifiers_that_are_not_of_this_release_are_named(tmp_path: Path) -> None:
+    """Whether or not the PDF could be compared: the package knows its own verifiers."""
+    plain = order()
+    own = replace(plain, verify_py=verifier(VERIFY_PY), verify_html=verifier(VERIFY_HTML))
+    changed = "verify.py in the dossier: of another release, or changed"
+    for made, told in (
+        (write_dossier(own), None),
+        (with_pdf(own), None),
+        (write_dossier(replace(own, verify_py=b"print('OK')")), changed),
+        (with_pdf(replace(own, verify_py=b"print('OK')")), changed),
+        (write_dossier(plain), changed.replace("verify.py", "verify.py and verify.html")),
+    ):
+        (tmp_path / "dossier.zip").write_bytes(made)
+        (line,) = re.findall(
+            "^dossier.pdf .*",
+            run(["verify", str(tmp_path / "dossier.zip")], os.environ).stderr,
+            re.MULTILINE,
+        )
+        assert line.partition("; ")[2] == (told or "")
 
 
 def test_a_dossier_with_too_much_text_is_not_compared() -> None:

@@ -162,6 +162,10 @@ DOSSIERS: Mapping[str, tuple[bytes, str | None]] = {
         ),
         "container",
     ),
+    "a first name that begins like that of a bundle": (
+        builder.zipped({"record.jsonX": b"", **builder.material().files()}),
+        "container",
+    ),
     "no point that signed": (
         with_lines(
             f"\u2014 a {b64encode(key_id('a', 1, point(2)) + bytes(64)).decode()}\n",

@@ -115,4 +115,5 @@ for module in pkgutil.walk_packages(evidence.__path__, evidence.__name__ + "."):
     )
     assert done.stdout.startswith("CONSISTENT")
     assert "dossier.pdf was not compared: the package countersign-service is not" in done.stderr
+    assert "verify.py and verify.html in the dossier: of another release" in done.stderr
     assert {"check-alarm", "mirror", "monitor", "verify"} <= {*printed(command, "--help").split()}

@@ -1,11 +1,10 @@
 """Compare the PDF in a dossier with the one that this release makes of the same evidence."""
 
-from importlib import metadata, resources
+from importlib import metadata
 from typing import Final
 
 from countersign.dossiers.pdf import dossier_pdf, maker
 from countersign.paper.typeset import OTHER_MAKER
-from countersign_evidence import offline
 from countersign_evidence.container import read_container
 from countersign_evidence.dossier import (
     Dossier,
@@ -47,17 +46,11 @@ def compare_pdf(data: bytes, verified: Dossier) -> str:
         raise EvidenceError(
             "dossier.pdf differs from the one that this release makes of the same evidence"
         )
-    tools = {"verify.py": contents.verify_py, "verify.html": contents.verify_html}
-    others = [name for name, own in tools.items() if own != offline_file(name)]
-    but = (
-        f"; {' and '.join(others)} in the dossier: of another release, or changed" if others else ""
-    )
     unchecked = [f"a cosignature by {by[0]}" for by in own.cosigned if by not in verified.cosigned]
     if own.key_fingerprint != verified.key_fingerprint:
         unchecked.append(f"the log key {own.key_fingerprint}")
-    if unchecked:
-        but = f", BUT your policy did not check what it names: {', '.join(unchecked)}{but}"
-    return f"dossier.pdf is the one that this release makes{but}"
+    but = ", BUT your policy did not check what it names: " if unchecked else ""
+    return f"dossier.pdf is the one that this release makes{but}{', '.join(unchecked)}"
 
 
 def _text_of(contents: DossierContents) -> int:
@@ -65,8 +58,3 @@ def _text_of(contents: DossierContents) -> int:
     texts = [len(contents.notice or b"")]
     texts += [len(r.record) + sum(map(len, r.disclosures)) for r in contents.records.values()]
     return sum(texts)
-
-
-def offline_file(name: str) -> bytes:
-    """A reader that goes with evidence, as this release has it."""
-    return (resources.files(offline) / name).read_bytes()

@@ -32,10 +32,13 @@ from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.dossier import (
     CLEARANCE,
     TYPES,
+    VERIFY_HTML,
+    VERIFY_PY,
     DossierContents,
     RecordFiles,
     dossier_contents_of,
     evidence_of,
+    verifier,
     write_dossier,
 )
 from countersign_evidence.errors import EvidenceError
@@ -114,7 +117,8 @@ def _fields_to_show(disclose: str | None) -> frozenset[str] | None:
 
 def _made(draft: DossierContents) -> bytes:
     """The file with its PDF: it takes so long that it is no work for the event loop."""
-    from countersign.dossiers.pdf import dossier_pdf  # noqa: PLC0415 - as above
+    # A server starts without what makes documents: many never make one.
+    from countersign.dossiers.pdf import dossier_pdf  # noqa: PLC0415
 
     checked = dossier_of(write_dossier(draft))
     made = write_dossier(replace(draft, pdf=dossier_pdf(checked, evidence_of(draft))))
@@ -232,9 +236,6 @@ async def _contents(
     anchors = await database.read(logs_sql.anchors_of, log.id, checkpoint.size)
     note = await room.log.seal.release(log, checkpoint)
     signed = with_cosignatures(note, cosignatures(anchors))
-    # A server starts without what makes documents: many never make one.
-    from countersign.dossiers.compare import offline_file  # noqa: PLC0415
-
     indexes = [one.stored.leaf_index or 0 for one in records]
     found = await database.scan(orders_sql.paths, log.id, indexes, checkpoint.size)
     return DossierContents(
@@ -250,8 +251,8 @@ async def _contents(
         policy=await room.log.policy.behind(log, checkpoint.note),
         timestamps={name: stamp.body for name, stamp in time_stamps(anchors).items()},
         pdf=b"",
-        verify_py=offline_file("verify.py"),
-        verify_html=offline_file("verify.html"),
+        verify_py=verifier(VERIFY_PY),
+        verify_html=verifier(VERIFY_HTML),
     )
 
 

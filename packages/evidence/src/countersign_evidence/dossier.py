@@ -5,11 +5,12 @@ in it, so there is no manifest: nothing in it is left to its maker but what is c
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
+from countersign_evidence import offline
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.container import (
     SUMS,
@@ -167,14 +168,14 @@ def dossier_contents_of(files: Mapping[str, bytes]) -> tuple[DossierContents, by
     return contents, files[SUMS]
 
 
-def in_dossier_order(listed: bytes, names: Collection[str]) -> list[str]:
-    """Those of the names that files of a dossier have, in the order of its SHA256SUMS.
+def verifier(name: str) -> bytes:
+    """A verifier that goes with evidence, as this release has it."""
+    return (resources.files(offline) / name).read_bytes()
 
-    Of an unpacked dossier: the order of its records is not in their names.
-    """
-    lines = listed.decode("ascii", "replace").splitlines()
-    order = dict.fromkeys([*(line[66:] for line in lines), SUMS])
-    return [name for name in order if name in names]
+
+def other_verifiers(files: Mapping[str, bytes]) -> list[str]:
+    """The names of the verifiers in a dossier that are not those of this release."""
+    return [name for name in (VERIFY_PY, VERIFY_HTML) if files[name] != verifier(name)]
 
 
 def _names(id_: str) -> list[str]:

@@ -1,15 +1,20 @@
 """`countersign-evidence`: verifying and watching, without the service."""
 
+from copy import copy
+
 import click
 
 from countersign_evidence import __version__
 from countersign_evidence.cli.arguments import explain
+from countersign_evidence.cli.support import ALONE, WITH_SERVICE
 from countersign_evidence.monitor.commands import check_alarm_file, mirror_log, monitor
 from countersign_evidence.verify_command import verify
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="countersign-evidence")
+@click.group(
+    ALONE, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name=ALONE)
 def main() -> None:
     """Countersign's evidence: check it, and watch the logs that hold it.
 
@@ -18,4 +23,6 @@ def main() -> None:
 
 
 for part in (verify, monitor, mirror_log, check_alarm_file):
-    main.add_command(explain(part, part.name or ""))
+    alone = explain(copy(part), part.name or "")
+    alone.help = (alone.help or "").replace(WITH_SERVICE, ALONE)
+    main.add_command(alone)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from countersign_evidence.checkpoint import parse_checkpoint
@@ -98,9 +99,22 @@ def verify_file(
     Without a policy, that in the file is trusted, which shows only that the file agrees with
     itself. Without `check_timestamp` it is not checked whose the time-stamps are.
     """
+    return judged(partial(rules.verify_bytes, data), policy, check_timestamp)[0]
+
+
+def judged(
+    judge: Callable[[rules.Policy | None, rules.Means], rules.Report],
+    policy: Policy | None,
+    check_timestamp: CheckTimestamp | None,
+) -> tuple[Verdict, bytes]:
+    """What a function of `verify.py` comes to, with these means; and the ZIP file of a dossier."""
     signer = _signer(check_timestamp) if check_timestamp else rules.unknown_signer
     means = rules.Means(verifies=_verifies, signer=signer)
-    report = rules.verify_bytes(data, None if policy is None else _as_rules(policy), means)
+    report = judge(None if policy is None else _as_rules(policy), means)
+    return _verdict(report), report.packed
+
+
+def _verdict(report: rules.Report) -> Verdict:
     facts = _facts(report)
     if failed := report.failed:
         return Verdict(
@@ -118,7 +132,7 @@ def verify_file(
         record=report.record,
         notice=report.notice,
         remarks=tuple(report.remarks),
-        dossier=_dossier(data, report, facts) if report.order else None,
+        dossier=_dossier(report, facts) if report.order else None,
     )
 
 
@@ -174,9 +188,9 @@ def _facts(report: rules.Report) -> dict[str, Any]:
     return facts
 
 
-def _dossier(data: bytes, report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
+def _dossier(report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
     """A dossier that was verified, with its types."""
-    contents, _ = dossier_contents_of(read_container(data))
+    contents, _ = dossier_contents_of(read_container(report.packed))
     checkpoint = parse_proof(next(iter(contents.records.values())).proof).checkpoint
     order = report.order
     assert order is not None  # noqa: S101 - only of a dossier

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,14 @@ import click
 
 from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.cli.files import read_histories, read_policy
-from countersign_evidence.cli.support import command, fail, printable, say
-from countersign_evidence.container import CONTAINER_BYTES_MAX, SUMS, write_container
-from countersign_evidence.dossier import Dossier, in_dossier_order
+from countersign_evidence.cli.support import command, fail, printable, say, watching
+from countersign_evidence.container import CONTAINER_BYTES_MAX, read_container
+from countersign_evidence.dossier import Dossier, other_verifiers
 from countersign_evidence.errors import EvidenceError, InvalidArgument
 from countersign_evidence.instant import rfc3339
 from countersign_evidence.monitor.against import compare
 from countersign_evidence.monitor.watch import LookStatus, Seen
-from countersign_evidence.offline.verify import BOUND, INITIALS, explain_process
+from countersign_evidence.offline.verify import BOUND, INITIALS, explain_process, verify_folder
 from countersign_evidence.policy import Policy, UnnamedKey
 from countersign_evidence.process import PROCESS
 from countersign_evidence.receipt import check_receipt, is_receipt
@@ -33,6 +34,7 @@ from countersign_evidence.verification import (
     CheckTimestamp,
     Conclusion,
     Verdict,
+    judged,
     verify_file,
 )
 
@@ -134,7 +136,7 @@ def verify(
             if against is not None:
                 raise InvalidArgument(
                     "--against checks a proof. Whether the log kept the promise of a receipt is "
-                    "checked by countersign log monitor --receipts."
+                    f"checked by {watching()} monitor --receipts."
                 )
             _verify_receipt(data, policy, read_histories(key_history), as_json=as_json)
             return
@@ -144,7 +146,11 @@ def verify(
             )
     if data.startswith(b"%PDF"):
         _refuse_certificate(data)
-    verdict = _compared(verify_file(data, policy, check_timestamp), data)
+    if file.is_dir():
+        verdict, data = judged(partial(verify_folder, file), policy, check_timestamp)
+    else:
+        verdict = verify_file(data, policy, check_timestamp)
+    verdict = _compared(verdict, data)
     warnings = _warnings(verdict)
     _say(verdict, warnings)
     said = asdict(replace(verdict, dossier=None)) | {"dossier": _view(verdict.dossier)}
@@ -181,6 +187,8 @@ def _say(verdict: Verdict, warnings: list[str]) -> None:
         at = cosigned_at(cosigned["time"])
         when = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is not a valid date"
         say(_printable(f"cosigned by {cosigned['name']} at {when}"))
+    if others := verdict.facts.get("other_files"):
+        say(_printable(f"not part of the dossier, and not checked: {', '.join(others)}"))
     if "certificate" in verdict.facts:
         say(_printable(verdict.facts["certificate"]))
     for stamp in verdict.facts.get("timestamps", ()):
@@ -227,7 +235,7 @@ def _verify_receipt(
 
 
 def _compared(verdict: Verdict, data: bytes) -> Verdict:
-    """The verdict, with the result of making the PDF again."""
+    """The verdict, with what was compared with this release's own: the PDF and the verifiers."""
     if not verdict.ok or not verdict.dossier:
         return verdict
     try:
@@ -240,6 +248,8 @@ def _compared(verdict: Verdict, data: bytes) -> Verdict:
             message=str(error),
             facts=verdict.facts,
         )
+    if others := other_verifiers(read_container(data)):
+        found += f"; {' and '.join(others)} in the dossier: of another release, or changed"
     return replace(verdict, facts={**verdict.facts, "certificate": found})
 
 
@@ -261,29 +271,20 @@ def _view(dossier: Dossier | None) -> dict[str, Any] | None:
 
 
 def _read(place: Path) -> bytes:
-    """A file, or the dossier that was unpacked into a folder."""
+    """A file; of a folder, which is read while it is verified, nothing."""
+    if place.is_dir():
+        return b""
+    if not place.is_file():  # reading a pipe or a device may never end
+        raise InvalidArgument(f"{place} is neither a file nor a directory.")
     try:
-        if place.is_file():
-            return _bytes(place)
-        if not place.is_dir():  # reading a pipe or a device may never end
-            raise InvalidArgument(f"{place} is neither a file nor a directory.")
-        within = (*place.iterdir(), *place.glob("timestamps/*"), *place.glob("records/*"))
-        names = {p.relative_to(place).as_posix() for p in within if p.is_file()}
-        listed = _bytes(place / SUMS) if SUMS in names else b""
-        known, files, left = in_dossier_order(listed, names), {}, CONTAINER_BYTES_MAX
-        for name in known:
-            files[name] = _bytes(place / name, max(left, 0))
-            left -= len(files[name])
+        return _bytes(place)
     except OSError as error:
         raise InvalidArgument(f"{place} cannot be read: {error.strerror}.") from error
-    if others := sorted(names.difference(known)):
-        say(_printable(f"not part of the dossier, and not checked: {', '.join(others)}"))
-    return write_container(files)
 
 
-def _bytes(file: Path, most: int = CONTAINER_BYTES_MAX) -> bytes:
+def _bytes(file: Path) -> bytes:
     with file.open("rb") as opened:
-        return opened.read(most + 1)  # one more than is taken is enough to refuse it
+        return opened.read(CONTAINER_BYTES_MAX + 1)  # enough to refuse what is too large
 
 
 def _refuse_certificate(pdf: bytes) -> None:

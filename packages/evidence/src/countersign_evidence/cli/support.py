@@ -21,6 +21,9 @@ R = TypeVar("R")
 console: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 """Messages go to standard error; standard output is for programs."""
 
+ALONE: Final = "countersign-evidence"
+WITH_SERVICE: Final = "countersign log"
+"""How the commands that watch a log are called: by those who have no service, and in it."""
 _JSON_PATH: Final = re.compile(r" - at `\$\.([^`]+)`")
 _DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,5})([smhd])\Z", re.ASCII)
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -62,6 +65,12 @@ def asking(question: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
         return run
 
     return decorate
+
+
+def watching() -> str:
+    """How the commands that watch a log are called in the program that runs."""
+    root = click.get_current_context().find_root().command
+    return ALONE if root.name == ALONE else WITH_SERVICE
 
 
 def fail(error: CountersignError, *, as_json: bool, status: int = 1) -> None:

@@ -763,8 +763,10 @@ AFTER = ["dossier.pdf", "verify.py", "verify.html", "README.txt", "SHA256SUMS"]
 FIRST_BEFORE = "record.json"  # the first file of a container of an earlier release
 README = "a540dd0a3f5eafd0add7c98b8f600f8e4b46e40e9e40e0d5e8e0126b8d607c96"
 OF_BEFORE = (
-    "this container is a bundle, of an earlier release: the verify.py inside it judges it. Unpack "
-    "it, and run python3 -I verify.py --policy FILE in its folder"
+    "this container is a bundle, of an earlier release, which this release does not read. The "
+    "verifier inside it can be whatever its sender put there: before you run it, compare its "
+    "SHA-256 with spec/verifiers-before.sha256 of Countersign, or get the verifier of that release "
+    "from the operator"
 )
 TIMESTAMP = re.compile(r"timestamps/[A-Za-z0-9._-]{1,80}\.tsr", re.ASCII)
 
@@ -789,8 +791,6 @@ def read_zip(data: bytes) -> dict[str, bytes]:
     """The files of a ZIP file. Written again from them, it has to be the same to the byte."""
     if len(data) > BYTES_MAX:
         raise Bad(f"a dossier has at most {BYTES_MAX} bytes")
-    if data[30:].startswith(FIRST_BEFORE.encode()):
-        raise NotCheckable(OF_BEFORE)
     files: dict[str, bytes] = {}
     position = 0
     while data[position : position + 4] == b"PK\x03\x04" and len(files) < FILES_MAX:
@@ -800,6 +800,8 @@ def read_zip(data: bytes) -> dict[str, bytes]:
         size, label = struct.unpack("<IH", header[22:28])
         start = position + 30 + label
         name = data[position + 30 : start].decode("ascii", "replace")
+        if name == FIRST_BEFORE and not files:
+            raise NotCheckable(OF_BEFORE)
         if name in files:
             raise Bad("the ZIP file contains a name twice")
         files[name] = data[start : start + size]
@@ -812,15 +814,16 @@ def read_zip(data: bytes) -> dict[str, bytes]:
     return files
 
 
-def read_folder(folder: Path) -> tuple[dict[str, bytes], list[str]]:
-    """The files of a dossier that was unpacked, and what else lies there.
+def read_folder(folder: Path) -> tuple[bytes, list[str]]:
+    """A dossier that was unpacked, as the ZIP file that it was, and what else lies there.
 
     SHA256SUMS says in which order the files were. Pipes and devices are no files: reading them may
     never end.
     """
     found = {path.relative_to(folder).as_posix() for path in folder.iterdir() if path.is_file()}
-    if FIRST_BEFORE in found:
-        raise NotCheckable(OF_BEFORE)
+    if not (folder / "records").is_dir():
+        empty = f"{folder} does not contain an unpacked dossier"
+        raise NotCheckable(OF_BEFORE if FIRST_BEFORE in found else empty)
     if "SHA256SUMS" not in found:
         raise Bad("the dossier lacks SHA256SUMS")
     for name in ("records", "timestamps"):
@@ -834,9 +837,9 @@ def read_folder(folder: Path) -> tuple[dict[str, bytes], list[str]]:
         if name in found:
             files[name] = read_file(folder / name, left)
             left -= len(files[name])
-            if left < 0:
-                raise Bad(f"a dossier has at most {BYTES_MAX} bytes")
-    return files, sorted(found.difference(files))
+            if left < 0 or len(files) > FILES_MAX:
+                raise Bad(f"a dossier has at most {BYTES_MAX} bytes in {FILES_MAX} files")
+    return write_zip(files), sorted(found.difference(files))
 
 
 def read_file(path: Path, most: int = BYTES_MAX) -> bytes:
@@ -933,6 +936,7 @@ class Report:
 
     def __init__(self, means: Means = OWN_MEANS) -> None:
         self.means = means
+        self.packed = b""  # of a dossier, its ZIP file
         self.order: Order | None = None  # of a dossier
         self.key: Key | None = None  # of the log, which signed the checkpoint
         self.steps: list[Step] = []
@@ -973,8 +977,9 @@ class Report:
         said: list[str] = []
         try:
             yield said
-        except NotCheckable as error:
-            self.steps.append(Step(name, "UNCHECKED", str(error)))
+        except (NotCheckable, OSError) as error:
+            unread = "" if isinstance(error, NotCheckable) else "a file cannot be read: "
+            self.steps.append(Step(name, "UNCHECKED", f"{unread}{error}"))
             if name in {"container", "signature"}:  # without them there is nothing to go on from
                 raise _Stop from error
             return
@@ -1021,19 +1026,19 @@ class Report:
         return f"cosigned by {by or 'no witness'} ({quorum}), {stamps} time-stamp(s)"
 
 
-Read = Callable[[], tuple[dict[str, bytes], list[str]]]
+Read = Callable[[], tuple[bytes, list[str]]]
 
 
 def verify_bytes(data: bytes, policy: Policy | None = None, means: Means = OWN_MEANS) -> Report:
     """Check a dossier, or a proof alone. Never raises, whatever the bytes are."""
     if data[:2] == b"PK":
-        return _verify(lambda run: _dossier_steps(run, lambda: (read_zip(data), []), policy), means)
+        return _verify(lambda run: _dossier_steps(run, lambda: (data, []), policy), means)
     return _verify(lambda run: _proof_steps(run, data, policy), means)
 
 
-def verify_folder(folder: Path, policy: Policy | None = None) -> Report:
+def verify_folder(folder: Path, policy: Policy | None = None, means: Means = OWN_MEANS) -> Report:
     """Check a dossier that was unpacked. Never raises, whatever is there."""
-    return _verify(lambda run: _dossier_steps(run, lambda: read_folder(folder), policy))
+    return _verify(lambda run: _dossier_steps(run, lambda: read_folder(folder), policy), means)
 
 
 def _verify(steps: Callable[[Report], None], means: Means = OWN_MEANS) -> Report:
@@ -1637,7 +1642,8 @@ PREFIXES = {
 def _dossier_steps(report: Report, read: Read, policy: Policy | None) -> None:
     disclosures: dict[str, Any] = {}
     with report.step("container") as say:
-        files, unknown = read()
+        report.packed, unknown = read()
+        files = read_zip(report.packed)
         ids, stamps = check_names(files)
         for id_ in ids:
             name = f"records/{id_}.disclosures.json"
@@ -1654,6 +1660,7 @@ def _dossier_steps(report: Report, read: Read, policy: Policy | None) -> None:
         if not files["policy.txt"].endswith(b"\n"):
             raise Bad("the last line of policy.txt does not end in a newline")
         if unknown:
+            report.facts["other_files"] = unknown
             say.append(f"not part of the dossier, and not checked: {', '.join(unknown)}")
 
     _signed_steps(report, policy, own, text, signatures)
@@ -2297,9 +2304,6 @@ def main(arguments: Sequence[str]) -> int:
             print("cannot be checked: reading a pipe or a device may never end", file=sys.stderr)
             return 2
         if place.is_dir():
-            if not (place / "records").is_dir() and not (place / FIRST_BEFORE).is_file():
-                print(printable(f"{place} does not contain an unpacked dossier"), file=sys.stderr)
-                return 2
             report = verify_folder(place, policy)
         else:
             data = read_file(place)
