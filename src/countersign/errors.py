@@ -114,6 +114,9 @@ class IdempotencyKeyReused(Refusal, code="idempotency_key_reused", status=422):
 class IdempotencyInProgress(Retryable, code="idempotency_in_progress", status=409):
     """A request with this Idempotency-Key is still running."""
 
+    kept: object = None
+    """What the act has found under the key, if it had ended: see `Idempotency.kept_instead`."""
+
 
 # --- notices and acknowledgments ----------------------------------------------------------------
 

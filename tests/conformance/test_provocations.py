@@ -102,6 +102,18 @@ def armed(operator: Operator, run: Run) -> str | None:
     return found
 
 
+def test_a_repeated_request_does_not_meet_what_is_armed_for_a_first_one(
+    operator: Operator, vendor: Vendor
+) -> None:
+    def act(key: str) -> httpx2.Response:
+        return acknowledge(vendor.test, headers={"Idempotency-Key": key})
+
+    first = ok(act("before"))
+    with under_a_run(operator, vendor.account_id, Provocation.ACKNOWLEDGMENT_REFUSED):
+        assert ok(act("before")) == first
+        assert refusal(act("new")) == (409, "notice_version_mismatch")
+
+
 def test_an_acknowledgment_is_refused_once_and_nothing_of_it_is_stored(
     operator: Operator, vendor: Vendor
 ) -> None:

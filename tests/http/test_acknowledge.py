@@ -227,6 +227,7 @@ def test_a_request_wrong_in_every_way_is_answered_by_the_first_rule(
         ).is_success
 
 
+@pytest.mark.both_engines
 def test_idempotency_is_judged_before_the_notice(
     configured: Configured, configured_vendor: Vendor
 ) -> None:
@@ -236,10 +237,15 @@ def test_idempotency_is_judged_before_the_notice(
     configured.operator.publish(notice_file("passing", "1"))
     first = acknowledge(client, **body)  # type: ignore[arg-type]
     configured.operator.withdraw("passing", "1")
-    assert acknowledge(client, **body).content == first.content  # type: ignore[arg-type]
-    body["initials_per_line"] = ["A", "B", "Z"]
-    reused = acknowledge(client, **body)  # type: ignore[arg-type]
-    assert refusal(reused) == (422, "idempotency_key_reused")
+    again = acknowledge(client, **body)  # type: ignore[arg-type]
+    assert (again.content, again.headers["Idempotent-Replayed"]) == (first.content, "true")
+    for other in (["A", "B", "Z"], ["A"], "no list"):
+        body["initials_per_line"] = other
+        reused = acknowledge(client, **body)  # type: ignore[arg-type]
+        assert refusal(reused) == (422, "idempotency_key_reused")
+    unused = acknowledge(client, **body | {"headers": {"Idempotency-Key": "unused"}})  # type: ignore[arg-type]
+    assert refusal(unused) == (409, "notice_not_in_force")
+    assert len(client.get("/v1/acknowledgments").json()["data"]) == 1
 
 
 def test_nothing_is_stored_for_a_refused_acknowledgment(client: httpx2.Client) -> None:

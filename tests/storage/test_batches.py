@@ -172,6 +172,56 @@ def test_the_driver_logs_nothing_of_a_conflict(
     assert not caplog.records
 
 
+@pytest.mark.parametrize("same_body", [True, False], ids=["the same body", "another body"])
+def test_of_two_acknowledgments_with_one_key_in_a_batch_one_is_stored(
+    database: Database, run: Run, *, same_body: bool
+) -> None:
+    """The other is refused as one that is in progress, and holds up none of its neighbours."""
+    owner = items.account()
+    run(database.write(add_account, owner))
+    first = items.idempotency_entry(owner)
+    second = first if same_body else first._replace(fingerprint=items.some_bytes())
+    both = [items.acknowledgment(owner, keep=keep) for keep in (first, second)]
+    neighbours = [items.acknowledgment(owner) for _ in range(2)]
+    batch = [neighbours[0], *both, neighbours[1]]
+    outcomes = run(in_one_batch(database, [items.add(database, one) for one in batch]))
+    assert outcomes[0] is outcomes[1] is outcomes[3] is None
+    assert isinstance(outcomes[2], IdempotencyInProgress)
+    assert outcomes[2].kept is None
+    stored = {one.ack_id for one in run(items.found(database, owner))}
+    assert stored == {one.ack_id for one in (*neighbours, both[0])}
+    assert run(items.kept(database, first.slot)) == first
+
+
+def test_an_acknowledgment_finds_in_its_batch_what_is_kept_under_its_key(
+    database: Database, run: Run
+) -> None:
+    """Nothing of it is stored again; its neighbours are, in the same transaction."""
+    owner = items.account()
+    run(database.write(add_account, owner))
+    used, unused = (items.idempotency_entry(owner) for _ in range(2))
+    before = items.acknowledgment(owner, keep=used)
+    run(items.add(database, before))
+    other_body = used._replace(fingerprint=items.some_bytes())
+    new = [items.acknowledgment(owner), items.acknowledgment(owner, keep=unused)]
+    batch = [
+        new[0],
+        items.acknowledgment(owner, keep=used),
+        items.acknowledgment(owner, keep=other_body),
+        new[1],
+    ]
+    outcomes = run(in_one_batch(database, [items.add(database, one) for one in batch]))
+    assert outcomes[0] is outcomes[3] is None
+    assert [type(outcome) for outcome in outcomes[1:3]] == [IdempotencyInProgress] * 2
+    assert [outcome.kept for outcome in outcomes[1:3]] == [used] * 2
+    # Alone in a batch, too, where nothing is written.
+    with pytest.raises(IdempotencyInProgress):
+        run(items.add(database, items.acknowledgment(owner, keep=used)))
+    stored = {one.ack_id for one in run(items.found(database, owner))}
+    assert stored == {one.ack_id for one in (before, *new)}
+    assert [run(items.kept(database, one.slot)) for one in (used, unused)] == [used, unused]
+
+
 def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) -> None:
     owner = items.account()
     run(database.write(add_account, owner))

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.access.idempotency import LIFETIME, Idempotency, IdempotencyEntry, Slot
+from countersign.access.idempotency import (
+    LIFETIME,
+    Idempotency,
+    IdempotencyEntry,
+    Slot,
+    slot_taken,
+)
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
-from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
+from countersign.errors import (
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    NoticeNotInForce,
+    OutcomeUnknown,
+    StorageUnavailable,
+)
 from countersign.mode import Mode
 from tests.unit.support import CountedEntropy, HandClock, run
 
@@ -45,6 +57,9 @@ class World:
         self.clock = HandClock()
         self.kept = Kept()
         self.covers = 0
+        self.open()
+
+    def open(self) -> None:
         self.service = Idempotency(
             self.kept.get, self.covered, DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
         )
@@ -66,6 +81,9 @@ class World:
 
     def remember(self, slot: Slot, answer: bytes) -> None:
         self.kept.write(self.service.entry(slot, answer))
+
+    def instead(self, slot: Slot, failure: Exception) -> bytes | None:
+        return run(self.service.kept_instead(slot, failure))
 
     def answer(self, slot: Slot) -> bytes | None:
         return run(self.service.kept(slot))
@@ -91,6 +109,52 @@ def test_a_young_answer_is_given_only_once_it_would_survive(world: World) -> Non
     world.clock.advance(61)
     world.answer(world.slot())
     assert world.covers == 1
+
+
+def test_an_act_that_finds_its_answer_gives_it_again(world: World) -> None:
+    """Its own transaction has read it, so nothing more has to be waited for."""
+    entry = world.service.entry(world.slot(), b"first")
+    assert world.instead(world.slot(), slot_taken(entry)) == b"first"
+    assert world.covers == 0
+    with pytest.raises(IdempotencyKeyReused):
+        world.instead(world.slot(b"other"), slot_taken(entry))
+    for other in (principal("acct_b"), principal(mode=Mode.LIVE)):
+        slot = Slot(world.slot().place, world.slot().fingerprint, other)
+        assert world.instead(slot, slot_taken(entry)) is None
+
+
+@pytest.mark.parametrize("failure", [NoticeNotInForce(), OutcomeUnknown(), RuntimeError()])
+def test_an_act_that_fails_is_looked_up_before_it_is_refused(
+    world: World, failure: Exception
+) -> None:
+    assert world.instead(world.slot(), failure) is None
+    world.remember(world.slot(), b"first")
+    assert world.instead(world.slot(), failure) == b"first"
+    assert world.covers == 1
+    with pytest.raises(IdempotencyKeyReused):
+        world.instead(world.slot(b"other"), failure)
+
+
+def test_an_act_that_another_server_does_at_the_same_time_is_in_progress(world: World) -> None:
+    world.remember(world.slot(), b"first")
+    assert world.instead(world.slot(), IdempotencyInProgress()) is None
+
+
+@pytest.mark.parametrize("unavailable", [StorageUnavailable, OutcomeUnknown])
+def test_what_may_have_been_done_is_never_said_to_be_undone(
+    world: World, unavailable: type[Exception]
+) -> None:
+    """The look-up fails too: only where the act itself was not done, that is the answer."""
+
+    async def fail() -> None:
+        raise unavailable
+
+    world.remember(world.slot(), b"first")
+    world.covered = fail  # type: ignore[method-assign] # the database does not respond
+    world.open()
+    assert world.instead(world.slot(), OutcomeUnknown()) is None
+    with pytest.raises(unavailable):
+        world.instead(world.slot(), NoticeNotInForce())
 
 
 def test_without_an_answer_there_is_nothing_to_give(world: World) -> None:

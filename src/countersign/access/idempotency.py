@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from hmac import compare_digest
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, delete, select
 
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
-from countersign.db.bulk import BulkInsert, DriverStatement
+from countersign.db.bulk import BulkInsert, DriverStatement, SelectAmong
 from countersign.db.tables import idempotency_keys
-from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
-from countersign.instant import to_ms
+from countersign.errors import (
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    OutcomeUnknown,
+    StorageUnavailable,
+)
 
 T = TypeVar("T")
 
@@ -38,8 +42,9 @@ _INSERT: Final = BulkInsert(
     idempotency_keys,
     *("slot", "account_id", "mode", "fingerprint", "response", "created_at", "expires_at", "about"),
 )
-_SELECT: Final = select(idempotency_keys).where(
-    idempotency_keys.c.slot.in_(bindparam("slots", expanding=True))
+_select: Final = SelectAmong(
+    "SELECT slot, account_id, mode, fingerprint, response, created_at, expires_at"
+    " FROM idempotency_keys WHERE slot {}"
 )
 _DELETE_EXPIRED: Final = DriverStatement(
     "DELETE FROM idempotency_keys WHERE slot = ? AND expires_at <= ?"
@@ -83,9 +88,23 @@ def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) ->
 
 def kept_entries(connection: Connection, slots: Sequence[bytes]) -> list[IdempotencyEntry | None]:
     """An act for `read_batched`: what is kept in each of these slots, expired or not."""
-    rows = connection.execute(_SELECT, {"slots": list(set(slots))})
-    found = {row[0]: IdempotencyEntry(*row[:5], *map(to_ms, row[5:7])) for row in rows}
+    found = entries_in(connection, slots)
     return [found.get(slot) for slot in slots]
+
+
+def entries_in(connection: Connection, slots: Iterable[bytes]) -> dict[bytes, IdempotencyEntry]:
+    """What is kept in these slots, by slot, expired or not."""
+    return {row[0]: IdempotencyEntry(*row) for row in _select(connection, slots)}
+
+
+def slot_taken(entry: IdempotencyEntry) -> IdempotencyInProgress:
+    """What an act refuses an item with that was done before, once its transaction has read this.
+
+    It lasts as all that the transaction has read.
+    """
+    refusal = IdempotencyInProgress()
+    refusal.kept = entry
+    return refusal
 
 
 class Slot(NamedTuple):
@@ -152,17 +171,32 @@ class Idempotency:
             IdempotencyKeyReused: it was the response to a different body.
             OutcomeUnknown: it is not certain that it would survive the database server.
         """
-        principal, now = slot.principal, self._clock.time_ns() // 1_000_000
-        entry = await self._find(slot.place)
-        if entry is None or entry.expires_at <= now:
+        entry, now = await self._find(slot.place), self._now()
+        if entry is None or not _answers(entry, slot, now):
             return None
-        if (entry.account_id, entry.mode) != (principal.account_id, principal.mode):
-            return None
-        if not compare_digest(entry.fingerprint, slot.fingerprint):
-            raise IdempotencyKeyReused
         if entry.created_at > now - _YOUNG_MS:
             await self._covered()
         return self._secret.open_answer(entry.response, slot.place)
+
+    async def kept_instead(self, slot: Slot, failure: Exception) -> bytes | None:
+        """The same for a request that was not looked up before its act, which has failed.
+
+        A request that was done once has its response, whatever speaks against doing it now.
+        """
+        if isinstance(failure, IdempotencyInProgress):
+            entry = failure.kept
+            if not isinstance(entry, IdempotencyEntry) or not _answers(entry, slot, self._now()):
+                return None  # another server is doing it
+            return self._secret.open_answer(entry.response, slot.place)
+        try:
+            return await self.kept(slot)
+        except (OutcomeUnknown, StorageUnavailable):
+            if isinstance(failure, OutcomeUnknown):
+                return None  # only that says that the act may have been done
+            raise
+
+    def _now(self) -> int:
+        return self._clock.time_ns() // 1_000_000
 
     def entry(self, slot: Slot, answer: bytes) -> IdempotencyEntry:
         """What is written, with the act, to keep this response."""
@@ -180,6 +214,19 @@ class Idempotency:
             now + _LIFETIME_MS,
             _about(answer),
         )
+
+
+def _answers(entry: IdempotencyEntry, slot: Slot, now: int) -> bool:
+    """Whether it is the response to this request.
+
+    Raises IdempotencyKeyReused if it was the response to a different body.
+    """
+    who = slot.principal
+    if entry.expires_at <= now or (entry.account_id, entry.mode) != (who.account_id, who.mode):
+        return False
+    if not compare_digest(entry.fingerprint, slot.fingerprint):
+        raise IdempotencyKeyReused
+    return True
 
 
 def forget_answers(connection: Connection, secret: DeploymentSecret, erased: Sequence[str]) -> None:

@@ -120,6 +120,7 @@ ROUTES: Final = grouped(
         summary="Store a buyer's initials on every line",
         scope=Scope.ACKS_CREATE,
         request=schemas.AcknowledgmentRequest,
+        slot_decides=True,
         response=schemas.AcknowledgmentReceipt,
         refusals=(
             NoticeNotFound,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
+import msgspec
 from sqlalchemy import Connection, Table
 
-from countersign.access.idempotency import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry, entries_in, slot_taken
 from countersign.acknowledgments.model import Receipt
 from countersign.db.bulk import DriverStatement, late_statements
 from countersign.db.tables import (
@@ -25,6 +26,7 @@ from countersign.db.tables import (
     records,
     shred_keys,
 )
+from countersign.errors import CountersignError, IdempotencyInProgress
 from countersign.events.model import EventType
 from countersign.events.sql import TX
 from countersign.instant import to_ms
@@ -37,7 +39,7 @@ _NOT_KEPT: Final = (None,) * 8
 _NOT_PLACED: Final = (None,) * 3
 
 
-class Made(NamedTuple):
+class Made(msgspec.Struct):
     """An acknowledgment that is ready to be written, and its response."""
 
     journal: Journal
@@ -49,6 +51,8 @@ class Made(NamedTuple):
     """The parties' records that the record binds."""
     rebound: Callable[[Bound], Made]
     """The same with others."""
+    was_free: bool = False
+    """Whether an earlier transaction, which was undone, saw no response in its slot."""
 
 
 _TYPES: Final = {
@@ -138,11 +142,36 @@ _POSTGRESQL: Final = ", ".join(
 ) + (" " + _FIRST)
 
 
-def write_together(connection: Connection, new: Sequence[Made]) -> Sequence[Receipt]:
-    """Write acknowledgments that share a transaction, all of them on the database of one room."""
-    new = bound_as_now(connection, new)
-    leave(connection, new)
-    return [made.receipt for made in new]
+def write_together(
+    connection: Connection, new: Sequence[Made]
+) -> Sequence[Receipt | CountersignError]:
+    """Write acknowledgments that share a transaction, all of them on the database of one room.
+
+    See `slot_taken` for one that was written before.
+    """
+    taken = _taken(connection, new)
+    written = bound_as_now(
+        connection, [m for m, known in zip(new, taken, strict=True) if not known]
+    )
+    if written:
+        leave(connection, written)
+    receipts = iter(written)
+    return [known or next(receipts).receipt for known in taken]
+
+
+def _taken(connection: Connection, new: Sequence[Made]) -> Sequence[CountersignError | None]:
+    """Of each, why it is not written: there is a response to the same request, or to its key."""
+    slots = {made.kept.slot for made in new if made.kept is not None}
+    found = entries_in(connection, slots) if slots else {}
+    outcomes: list[CountersignError | None] = [None] * len(new)
+    for place, made in enumerate(new):
+        entry = None if made.kept is None else found.get(made.kept.slot)
+        if made.kept is None or entry is None or entry.expires_at <= made.kept.created_at:
+            made.was_free = True
+        else:
+            # Its own insert was in conflict: another server did it at the same time.
+            outcomes[place] = IdempotencyInProgress() if made.was_free else slot_taken(entry)
+    return outcomes
 
 
 def bound_as_now(connection: Connection, new: Sequence[Made]) -> Sequence[Made]:
@@ -168,7 +197,8 @@ def leave(connection: Connection, new: Sequence[Made]) -> None:
         own = [made for made in new if made.record.mode is mode]
         placed = journal.place(connection, mode, [made.record for made in own])
         (log_id, index, sealed_at), mode_text = placed or _NOT_PLACED, mode.value
-        for _, record, hidden, _, kept, *_ in own:
+        for made in own:
+            record, hidden, kept = made.record, made.disclosures, made.kept
             slot, _, _, fingerprint, response, kept_at, expires_at, _ = kept or _NOT_KEPT
             row = (
                 record.id,

@@ -26,7 +26,6 @@ from countersign.db.bulk import BulkInsert, DriverStatement, SelectAmong
 from countersign.db.tables import (
     acknowledgment_uses,
     buyers,
-    verification_settings,
     verifications,
     zip_attempts,
 )
@@ -67,9 +66,9 @@ _TEXT: Final = f"SELECT {_COLUMNS} FROM buyers WHERE cbid {{}}"  # noqa: S608 - 
 _select: Final = SelectAmong(_TEXT)
 # Two servers that change one buyer take turns (PostgreSQL; the embedded database has one writer).
 _select_to_change: Final = SelectAmong(_TEXT, for_update=True)
-_SELECT_RULES: Final = select(
-    verification_settings.c.account_id, verification_settings.c.rules
-).where(verification_settings.c.account_id.in_(bindparam("account_ids", expanding=True)))
+_select_rules: Final = SelectAmong(
+    "SELECT account_id, rules FROM verification_settings WHERE account_id {}"
+)
 _UPDATE: Final = (
     update(buyers)
     .where(buyers.c.cbid == bindparam("key"))
@@ -139,8 +138,8 @@ def verification_rules_of(
     connection: Connection, account_ids: Collection[str]
 ) -> dict[str, VerificationRules]:
     """How these accounts verify; those that have rules of their own."""
-    rows = connection.execute(_SELECT_RULES, {"account_ids": list(account_ids)})
-    return {row.account_id: _decode_rules(row.rules) for row in rows}
+    rows = _select_rules(connection, account_ids)
+    return {account_id: _decode_rules(rules) for account_id, rules in rows}
 
 
 def buyers_by_cbid(
@@ -289,7 +288,7 @@ def _to_row(buyer: Buyer) -> dict[str, object]:
     return asdict(buyer) | encoded
 
 
-def _from_row(row: Row[*tuple[Any, ...]]) -> Buyer:
+def _from_row(row: tuple[Any, ...]) -> Buyer:
     """A buyer from its columns, as the driver gives them."""
     cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, *rest = row
     proofs, same_as, attempted_by = rest

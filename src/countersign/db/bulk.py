@@ -12,13 +12,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-from sqlalchemy import Connection, Dialect, Row, Table
+from sqlalchemy import Connection, Dialect, Table
 from sqlalchemy.exc import DBAPIError
 
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
 _LATE: Final = "countersign_late"
-_encode: Final = msgspec.json.Encoder().encode
+_MARKS_MIN: Final = 8
 
 
 @dataclass(slots=True)
@@ -143,21 +142,29 @@ def _wrapped(connection: Connection, error: Exception) -> Exception:
 
 
 class SelectAmong:
-    """A SELECT of the hot path by many texts at once, written with `{}` for `IN (…)`.
+    """A SELECT of the hot path by many texts or bytes at once, written with `{}` for `IN (…)`.
 
-    However many there are, the statement is the same one, which is prepared once. It gives the
-    driver's own types.
+    It gives the driver's own types. SQLite has a mark for each value, and few statements to
+    prepare: the marks are doubled until they suffice.
     """
 
     def __init__(self, text: str, *, for_update: bool = False) -> None:
-        self._text = {
-            "sqlite": text.format("IN (SELECT value FROM json_each(?))"),
-            "postgresql": text.format("= ANY(%s)") + (" FOR UPDATE" if for_update else ""),
-        }
+        self._text = text
+        self._any = text.format("= ANY(%s)") + (" FOR UPDATE" if for_update else "")
+        self._among: dict[int, str] = {}
 
     def __call__(
-        self, connection: Connection, texts: Iterable[str]
-    ) -> Sequence[Row[*tuple[Any, ...]]]:
-        dialect, given = connection.dialect.name, [*texts]
-        value = _encode(given).decode() if dialect == "sqlite" else given
-        return connection.exec_driver_sql(self._text[dialect], (value,)).fetchall()
+        self, connection: Connection, values: Iterable[str] | Iterable[bytes]
+    ) -> Sequence[tuple[Any, ...]]:
+        given = [*values]
+        if connection.dialect.name == "postgresql":
+            found = _execute(connection, self._any, (given,))
+        else:
+            marks = 1 << max(len(given) - 1, _MARKS_MIN - 1).bit_length()
+            text = self._among.get(marks)
+            if text is None:
+                among = f"IN ({', '.join('?' * marks)})"
+                text = self._among[marks] = self._text.format(among)
+            found = _execute(connection, text, given + [None] * (marks - len(given)))
+        rows: Sequence[tuple[Any, ...]] = found.fetchall()
+        return rows

@@ -78,6 +78,12 @@ class Route(Generic[R_contra]):
     """Maximum size in bytes of a raw body that a third party sends and signs, without a key."""
     decide_again: Callable[[bytes], bool] | None = None
     """Whether the request is decided again instead of replaying this stored response."""
+    slot_decides: bool = False
+    """Whether a request with an Idempotency-Key that was done before is found by its own act.
+
+    Otherwise it is looked up before. Such an act has no effect but its one transaction: see
+    `slot_taken`.
+    """
     response: Any = None
     media_type: str = "application/json"
     """Media type of the response; `response` describes only JSON."""

@@ -206,10 +206,17 @@ class App:
         idempotency = self._access.idempotency
         slot = idempotency.slot(call.principal, call.method, call.path, key, call.body)
         with idempotency.running(slot):
-            kept = await idempotency.kept(slot)
+            kept = None if route.slot_decides else await idempotency.kept(slot)
             if kept is None:
                 call.entry = partial(idempotency.entry, slot)
-                return await act()
+                if not route.slot_decides:
+                    return await act()
+                try:
+                    return await act()
+                except Exception as failure:
+                    kept = await idempotency.kept_instead(slot, failure)
+                    if kept is None:
+                        raise
             if route.decide_again is not None and route.decide_again(kept):
                 reply = await act()
                 if reply.body != kept:

@@ -67,7 +67,8 @@ class Interceptor:
     async def _observed(self, request: _Request, admit: Admit) -> Reply:
         run, route = request.run, request.route
         try:
-            reply = await admit(replace(route, handler=request.handler))
+            # A repeated request must not meet what is armed for a first one.
+            reply = await admit(replace(route, handler=request.handler, slot_decides=False))
         except Refusal as refusal:
             status = error_reply(refusal, "").status
             seen = request.seen(Reply(b"", (), status), refusal.code)
