@@ -791,7 +791,7 @@ def odd_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
         "no-extra.zip": (
             "the proof does not hold the record",
             "container",
-            resummed({**files, "proof.tlog-proof": no_extra}),
+            resummed({**files, good.name("tlog-proof"): no_extra}),
         ),
         "stamp-name.zip": (
             "a time-stamp has a name with a space",
