@@ -158,13 +158,19 @@ class SelectAmong:
     ) -> Sequence[tuple[Any, ...]]:
         given = [*values]
         if connection.dialect.name == "postgresql":
-            found = _execute(connection, self._any, (given,))
+            text, sent = self._any, [given]
         else:
             marks = 1 << max(len(given) - 1, _MARKS_MIN - 1).bit_length()
-            text = self._among.get(marks)
-            if text is None:
+            text = self._among.get(marks, "")
+            if not text:
                 among = f"IN ({', '.join('?' * marks)})"
                 text = self._among[marks] = self._text.format(among)
-            found = _execute(connection, text, given + [None] * (marks - len(given)))
-        rows: Sequence[tuple[Any, ...]] = found.fetchall()
+            sent = given + [None] * (marks - len(given))
+        # As `_execute` does it, in one call.
+        cursor = connection.connection.cursor()
+        try:
+            cursor.execute(text, sent)
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise _wrapped(connection, error) from error
+        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
         return rows
