@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 import structlog
 from msgspec import structs
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, select, update
+from sqlalchemy import Connection, Select, delete, select, update
 
 from countersign.access.idempotency import (
     IdempotencyEntry,
@@ -28,13 +28,13 @@ from countersign.access.secrets import INDEX_BYTES
 from countersign.buyers.identity_check import IdentityCheck
 from countersign.checkout.model import Content, Session, Status
 from countersign.checkout.room import Checkout
-from countersign.db.bulk import BulkInsert
+from countersign.db.bulk import BulkInsert, DriverStatement, SelectAmong
 from countersign.db.tables import checkout_sessions, shred_keys
 from countersign.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
 from countersign.ids import CHECKOUT_SESSION, EARLIER_SESSION, is_id
-from countersign.instant import from_ns, to_ms
+from countersign.instant import from_ms, from_ns, to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign.vault.vault import NONCE_BYTES, DataKey, Place
@@ -45,10 +45,27 @@ _log: Final = structlog.get_logger("countersign.checkout")
 Also: TypeAlias = Callable[[Connection, Session], Session]
 """Writes more in the transaction of a change; returns the session as it is with that."""
 
+_Row: TypeAlias = tuple[Any, ...]
+"""The columns of `_SELECT`."""
+
 _c: Final = checkout_sessions.c
-_SELECT: Final = select(checkout_sessions, shred_keys.c.key.label("shred_key")).outerjoin(
-    shred_keys, shred_keys.c.record_id == _c.id
+_SELECT: Final = (
+    "SELECT s.id, s.account_id, s.mode, s.revision, s.token_digest, k.key, s.status, s.created_at,"
+    " s.expires_at, s.ended_at, s.ack_id, s.clearance_id, s.check_revision, s.consents, s.content"
+    " FROM checkout_sessions s LEFT JOIN shred_keys k ON k.record_id = s.id WHERE "
 )
+_select: Final = SelectAmong(_SELECT + "s.id {}")
+_select_by_token: Final = DriverStatement(_SELECT + "s.token_digest = ?")
+_update: Final = DriverStatement(
+    "UPDATE checkout_sessions SET revision = ?, status = ?, expires_at = ?, expiry_due_at = ?,"
+    " ended_at = ?, ack_id = ?, clearance_id = ?, check_revision = ?, content = ?, cbid_index = ?"
+    " WHERE id = ? AND revision = ?"
+)
+_hold: Final = DriverStatement(
+    "UPDATE checkout_sessions SET revision = revision WHERE id = ? AND revision = ?"
+)
+_MODES: Final = {mode.value: mode for mode in Mode}
+_STATUSES: Final = {status.value: status for status in Status}
 _COLUMNS: Final = (
     *("id", "account_id", "mode", "revision", "token_digest", "session_index", "cbid_index"),
     *(
@@ -139,13 +156,12 @@ def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[Non
 def seal(key: DataKey, session: Session, shred_key: bytes, nonce: bytes) -> bytes:
     """The content of a session, encrypted for its row."""
     text = _encode(session.content)
-    return key.seal(shred_key=shred_key, nonce=nonce, plaintext=text, **_place(session))
+    place = _place(session.account_id, session.id)
+    return key.seal(shred_key=shred_key, nonce=nonce, plaintext=text, **place)
 
 
-def _place(session: Session) -> Place:
-    return Place(
-        table="checkout_sessions", column="content", account=session.account_id, row_id=session.id
-    )
+def _place(account_id: str, session_id: str) -> Place:
+    return Place(table="checkout_sessions", column="content", account=account_id, row_id=session_id)
 
 
 async def find(room: Checkout, account_id: str, mode: Mode, session_id: str) -> Session:
@@ -154,24 +170,38 @@ async def find(room: Checkout, account_id: str, mode: Mode, session_id: str) -> 
     Raises:
         NotFound: there is none.
     """
-    found = await find_by_id(room, session_id, _c.account_id == account_id, _c.mode == mode)
-    if found is None:
+    row = await _row(room, session_id)
+    if row is None or (row[1], row[2]) != (account_id, mode.value):
         raise NotFound("The session was not found.")
-    return found
+    return await _opened(room, row)
 
 
 async def find_by_token(room: Checkout, digest: bytes) -> Session | None:
     """The session of a client token."""
-    return await _one(room, _SELECT.where(_c.token_digest == digest))
+    row = await room.access.database.read(_row_by_token, digest)
+    return None if row is None else await _opened(room, row)
 
 
-async def find_by_id(
-    room: Checkout, session_id: str, *conditions: ColumnElement[bool]
-) -> Session | None:
+async def find_by_id(room: Checkout, session_id: str) -> Session | None:
     """A session of any account: what is shown of it depends on what is known of its token."""
+    row = await _row(room, session_id)
+    return None if row is None else await _opened(room, row)
+
+
+async def _row(room: Checkout, session_id: str) -> _Row | None:
     if not any(is_id(prefix, session_id) for prefix in (CHECKOUT_SESSION, EARLIER_SESSION)):
         return None
-    return await _one(room, _SELECT.where(_c.id == session_id, *conditions))
+    return await room.access.database.read_batched(_rows_by_id, session_id)
+
+
+def _rows_by_id(connection: Connection, ids: Sequence[str]) -> list[_Row | None]:
+    found = {row[0]: row for row in _select(connection, set(ids))}
+    return [found.get(id_) for id_ in ids]
+
+
+def _row_by_token(connection: Connection, digest: bytes) -> _Row | None:
+    row: _Row | None = _select_by_token(connection, digest).fetchone()
+    return row
 
 
 async def find_many(
@@ -184,7 +214,7 @@ async def find_many(
     limit: int,
 ) -> list[Session]:
     """Sessions of this account and mode, newest first."""
-    wanted = _SELECT.where(_c.account_id == account_id, _c.mode == mode)
+    wanted = select(_c.id).where(_c.account_id == account_id, _c.mode == mode)
     # By their identifiers those of earlier versions would come before every newer one.
     wanted = wanted.where(_c.id.startswith(CHECKOUT_SESSION))
     if session_index is not None:
@@ -195,13 +225,18 @@ async def find_many(
     return [await _listed(room, row) for row in rows]
 
 
-async def _listed(room: Checkout, row: Row[Any]) -> Session:
+def _rows(connection: Connection, wanted: Select[tuple[str]]) -> list[_Row]:
+    ids = [*connection.execute(wanted).scalars()]
+    return [row for row in _rows_by_id(connection, ids) if row is not None]
+
+
+async def _listed(room: Checkout, row: _Row) -> Session:
     """One of a list, which one that is damaged does not spoil."""
     try:
         return await _opened(room, row)
     except (DamagedValue, msgspec.MsgspecError) as error:
-        _log.error("checkout_session_damaged", session_id=row.id, reason=type(error).__name__)
-        return replace(_closed(row), is_unreadable=True)
+        _log.error("checkout_session_damaged", session_id=row[0], reason=type(error).__name__)
+        return replace(_session(row, None), is_unreadable=True)
 
 
 async def change(
@@ -280,10 +315,10 @@ class _Change(NamedTuple):
 def _write_change(connection: Connection, change_: _Change) -> Session | None:
     """Write it, and give the session as it is then; None if it has changed since it was read."""
     room, before, after, _, at, also, remember = change_
-    same = update(checkout_sessions).where(_c.id == before.id, _c.revision == before.revision)
+    same = before.id, before.revision
     if also is not None:
         # What is written with it belongs to this state alone, which no one may change meanwhile.
-        if connection.execute(same.values(revision=before.revision)).rowcount != 1:
+        if _hold(connection, *same).rowcount != 1:
             return None
         after = also(connection, after)
         if after == before:
@@ -292,19 +327,15 @@ def _write_change(connection: Connection, change_: _Change) -> Session | None:
     content = None
     if after.content is not None and before.shred_key is not None:
         content = seal(change_.key, after, before.shred_key, room.access.entropy(NONCE_BYTES))
-    values = {
-        "revision": after.revision,
-        "status": after.status,
-        "expires_at": after.expires_at,
-        "expiry_due_at": after.expires_at if after.status is Status.OPEN else None,
-        "ended_at": after.ended_at,
-        "ack_id": after.ack_id,
-        "clearance_id": after.clearance_id,
-        "check_revision": after.check_revision,
-        "content": content,
-        "cbid_index": cbid_index(room, after),
-    }
-    if connection.execute(same.values(values)).rowcount != 1:
+    ends = to_ms(after.expires_at)
+    changed = _update(
+        connection,
+        *(after.revision, after.status.value, ends, ends if after.status is Status.OPEN else None),
+        None if after.ended_at is None else to_ms(after.ended_at),
+        *(after.ack_id, after.clearance_id, after.check_revision, content),
+        *(cbid_index(room, after), *same),
+    )
+    if changed.rowcount != 1:
         return None
     event = _EVENTS.get(after.status)
     if after.status is not before.status and event is not None:
@@ -355,39 +386,34 @@ def cbid_index(room: Checkout, session: Session) -> bytes | None:
     return room.access.secret.blind_index(session.account_id, CBID_FIELD, cbid)
 
 
-async def _one(room: Checkout, wanted: Select[Any]) -> Session | None:
-    rows = await room.access.database.read(_rows, wanted)
-    return await _opened(room, rows[0]) if rows else None
+async def _opened(room: Checkout, row: _Row) -> Session:
+    id_, account_id, *_, content = row
+    shred_key = row[5]
+    if content is None or shred_key is None:
+        return _session(row, None)
+    place = _place(account_id, id_)
+    text = await room.vault.open(content, shred_key=shred_key, **place)
+    return _session(row, _read_content(text))
 
 
-def _rows(connection: Connection, wanted: Select[Any]) -> Sequence[Row[Any]]:
-    return connection.execute(wanted).all()
-
-
-async def _opened(room: Checkout, row: Row[Any]) -> Session:
-    session = _closed(row)
-    if row.content is None or row.shred_key is None:
-        return session
-    text = await room.vault.open(row.content, shred_key=row.shred_key, **_place(session))
-    return replace(session, content=_read_content(text))
-
-
-def _closed(row: Row[Any]) -> Session:
-    """A session without its content."""
+def _session(row: _Row, content: Content | None) -> Session:
+    """A session from its columns, as the driver gives them, and from what is sealed in it."""
+    id_, account_id, mode, revision, token_digest, shred_key, status, *rest = row
+    created_at, expires_at, ended_at, ack_id, clearance_id, check_revision, consents, _ = rest
     return Session(
-        id=row.id,
-        account_id=row.account_id,
-        mode=Mode(row.mode),
-        revision=row.revision,
-        token_digest=row.token_digest,
-        shred_key=row.shred_key,
-        status=Status(row.status),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        ended_at=row.ended_at,
-        ack_id=row.ack_id,
-        clearance_id=row.clearance_id,
-        check_revision=row.check_revision,
-        consents=row.consents,
-        content=None,
+        id=id_,
+        account_id=account_id,
+        mode=_MODES[mode],
+        revision=revision,
+        token_digest=token_digest,
+        shred_key=shred_key,
+        status=_STATUSES[status],
+        created_at=from_ms(created_at),
+        expires_at=from_ms(expires_at),
+        ended_at=None if ended_at is None else from_ms(ended_at),
+        ack_id=ack_id,
+        clearance_id=clearance_id,
+        check_revision=check_revision,
+        consents=consents,
+        content=content,
     )
