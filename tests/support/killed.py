@@ -14,10 +14,14 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
+
+from countersign.db import bulk
+
+T = TypeVar("T")
 
 _points = 0
 _last: int | None = None
@@ -42,9 +46,20 @@ def counted() -> Iterator[None]:
     _last = None
 
 
+def _counting(act: Callable[..., T]) -> Callable[..., T]:
+    def counting(*arguments: object, **options: object) -> T:
+        point()
+        return act(*arguments, **options)
+
+    return counting
+
+
 def run(work: Callable[..., Coroutine[Any, Any, None]]) -> None:
     """Do this with the arguments after POINT, to its end or to that point."""
     event.listen(Engine, "before_cursor_execute", point)
     event.listen(Engine, "commit", point)
+    # What goes past SQLAlchemy.
+    for owner, name in ((bulk.DriverStatement, "__call__"), (bulk, "_execute")):
+        setattr(owner, name, _counting(getattr(owner, name)))
     asyncio.run(work(*sys.argv[2:]))
     print(f"points {_points}", flush=True)  # noqa: T201 - for the test that started it
