@@ -50,7 +50,7 @@ class Lines:
         line.inside += 1
         try:
             taken = line.turn.acquire()
-            await (patiently(taken) if self._of_database else taken)
+            await (patiently(taken) if waits and self._of_database else taken)
             try:
                 yield waits
             finally:

@@ -55,6 +55,23 @@ def test_scanners_of_mail_use_nothing_up_and_record_nothing(surf: Surf, shop: Sh
     assert process["rendered_digest"] == hashlib.sha256(served.response.content).hexdigest()
 
 
+@pytest.mark.parametrize("query", ["", "?lang=es", "?step=form&lang=en", "?remembered=unknown"])
+def test_the_notice_differs_between_buyers_in_their_addresses_and_codes_alone(
+    surf: Surf, query: str
+) -> None:
+    texts = []
+    for _ in range(2):
+        surfer = surf()
+        surfer.open()
+        page = surfer.open(surfer.root + query)
+        own = {surfer.root: "ROOT", page.forms[0].fields["csrf"]: "CODE"}
+        assert all(page.response.text.count(text) for text in own)
+        texts.append(page.response.text)
+        for text, name in own.items():
+            texts[-1] = texts[-1].replace(text, name)
+    assert texts[0] == texts[1]
+
+
 def test_the_buyer_keeps_a_copy_that_needs_no_cookie_for_thirty_days(
     surf: Surf, shop: Shop
 ) -> None:

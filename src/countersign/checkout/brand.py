@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +14,8 @@ from sqlalchemy import Connection, insert, select, update
 from countersign.access.account import checked_account_name, find_account
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.room import Access
-from countersign.db.tables import account_brands, accounts
+from countersign.db.bulk import SelectAmong
+from countersign.db.tables import account_brands
 from countersign.errors import InvalidArgument
 
 LOGO_BYTES_MAX: Final = 64 * 1024
@@ -24,12 +26,10 @@ _KINDS: Final = (
     (re.compile(rb"RIFF....WEBP", re.DOTALL), b"image/webp"),
 )
 """By the first bytes of a file. An SVG could contain scripts."""
-_SELECT: Final = select(
-    accounts.c.name.label("account"),
-    account_brands.c.name,
-    account_brands.c.color,
-    account_brands.c.logo_digest,
-).select_from(accounts.outerjoin(account_brands, account_brands.c.account_id == accounts.c.id))
+_select: Final = SelectAmong(
+    "SELECT a.id, a.name, b.name, b.color, b.logo_digest FROM accounts a"
+    " LEFT JOIN account_brands b ON b.account_id = a.id WHERE a.id {}"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +43,17 @@ class Brand:
 
 def brand_of(connection: Connection, account_id: str) -> Brand:
     """How an account is shown; without a name for buyers, by the account's own."""
-    row = connection.execute(_SELECT.where(accounts.c.id == account_id)).one()
-    return Brand(name=row.name or row.account, color=row.color, logo=row.logo_digest)
+    [brand] = brands_of(connection, [account_id])
+    return brand
+
+
+def brands_of(connection: Connection, account_ids: Sequence[str]) -> list[Brand]:
+    """An act for `read_batched`: how each of these accounts is shown."""
+    found = {
+        id_: Brand(name=shown or name, color=color, logo=logo)
+        for id_, name, shown, color, logo in _select(connection, set(account_ids))
+    }
+    return [found[id_] for id_ in account_ids]
 
 
 def read_logo(connection: Connection, digest: str) -> bytes | None:

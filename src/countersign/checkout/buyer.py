@@ -15,7 +15,7 @@ from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.acknowledgments.write_together import Made
 from countersign.checkout import identity, model, store
-from countersign.checkout.brand import Brand, brand_of
+from countersign.checkout.brand import Brand, brands_of
 from countersign.checkout.model import (
     ClaimedEvent,
     Collected,
@@ -38,7 +38,7 @@ _TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new 
 
 async def brand(room: Checkout, session: Session) -> Brand:
     """How the account is shown to buyers."""
-    return await room.access.database.read(brand_of, session.account_id)
+    return await room.access.database.read_batched(brands_of, session.account_id)
 
 
 async def notice_of(room: Checkout, session: Session) -> NoticeEdition:

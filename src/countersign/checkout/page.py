@@ -191,9 +191,11 @@ async def _notice(
     )
     kept = None if reading is None or stale or changed else reading.initials
     status = 422 if errors else 409 if stale else 200
+    is_bare = not (typed or kept or errors)
     reply = visit.show(
         "notice.html",
         status,
+        (notice.digest, changed) if is_bare else None,
         here=f"{visit.root}?step=form",
         notice=content,
         digest=notice.digest,

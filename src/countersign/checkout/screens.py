@@ -5,8 +5,9 @@ Style and script stand in the page, and the content security policy names them b
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache, lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
@@ -43,6 +44,11 @@ _LIGHT_MIN: Final = 0.1791
 With the better of the two there is always a contrast of at least 4.58 to 1.
 """
 
+_KEPT_MAX: Final = 256
+
+_kept: dict[Hashable, tuple[bytes, tuple[tuple[int, bytes], ...]]] = {}
+"""Pages that are alike, by what they have in common."""
+
 
 def screen(
     template: str,
@@ -54,34 +60,54 @@ def screen(
     form_action: str = "'self'",
     scripts: tuple[str, ...] = ("page.js",),
     headers: tuple[Header, ...] = (),
+    alike: Hashable | None = None,
+    own: tuple[str, ...] = (),
     **context: object,
 ) -> Reply:
     """A page.
 
     `framed_by` is the origin of the pages that may embed it, `form_action` says where its forms may
-    lead, also by the responses to them.
+    lead, also by the responses to them. With `alike`, the page is rendered once for all that have
+    it, and differ in nothing else but the texts of `own`, which are unmistakable.
     """
     style, style_digest = _style(brand.color if brand and brand.color else COLOR)
     script, script_digest = _script(scripts)
-    values = {
-        "test_mode": False,
-        "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
-        "here": "",
-        "vendor": brand and brand.name,
-        "logo": brand and brand.logo,
-        "locale": locale,
-        "words": words_of(locale, brand.name if brand else ""),
-        "style": style,
-        "script": script,
-    }
-    page = _templates().get_template(template).render(values | context)
+    key = (template, locale, brand, scripts, len(own), alike)
+    kept = None if alike is None else _kept.get(key)
+    if kept is None:
+        values = {
+            "test_mode": False,
+            "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
+            "here": "",
+            "vendor": brand and brand.name,
+            "logo": brand and brand.logo,
+            "locale": locale,
+            "words": words_of(locale, brand.name if brand else ""),
+            "style": style,
+            "script": script,
+        }
+        body = _templates().get_template(template).render(values | context).encode()
+        if alike is not None:
+            _keep(key, body, own)
+    else:
+        body = kept[0] + b"".join([own[at].encode() + text for at, text in kept[1]])
     policy = (
         f"default-src 'none'; style-src 'sha256-{style_digest}'; script-src "
         f"'sha256-{script_digest}'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
         f"form-action {form_action}; frame-ancestors {framed_by}"
     )
     safe = (_HTML, *PRIVATE, _ALONE, (b"content-security-policy", policy.encode()))
-    return Reply(page.encode(), (*safe, *headers), status)
+    return Reply(body, (*safe, *headers), status)
+
+
+def _keep(key: Hashable, body: bytes, own: tuple[str, ...]) -> None:
+    """Keep a page without what is its own: the beginning, and what follows each of those texts."""
+    names = [text.encode() for text in own]
+    first, *rest = re.split(b"(" + b"|".join(map(re.escape, names)) + b")", body)
+    if len(_kept) >= _KEPT_MAX:
+        _kept.clear()
+    pairs = zip(rest[::2], rest[1::2], strict=True)
+    _kept[key] = first, tuple((names.index(name), text) for name, text in pairs)
 
 
 def failed(error: Refusal, accepted: bytes, known: str = "") -> Reply:
@@ -159,6 +185,7 @@ def _templates() -> Environment:
     return Environment(
         loader=PackageLoader("countersign.checkout"),
         autoescape=select_autoescape(),
+        auto_reload=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hmac import compare_digest
@@ -59,19 +59,26 @@ class Visit:
         """What an address says of the language: nothing, if it is the session's own."""
         return "" if self.locale == self.session.asked.locale else f"?lang={self.locale}"
 
-    def show(self, template: str, status: int = 200, **context: object) -> Reply:
-        """A page about the session."""
-        values: dict[str, Any] = {
-            "here": self.root,
-            "root": self.root,
+    def show(
+        self,
+        template: str,
+        status: int = 200,
+        alike: tuple[Hashable, ...] | None = None,
+        **context: object,
+    ) -> Reply:
+        """A page about the session; `alike` decides all of it that `context` adds, if there is."""
+        root, csrf = self.root, form_code(self.room, self.session, self.browser)
+        common = {
             "lang": self.lang,
-            "csrf": form_code(self.room, self.session, self.browser),
             "test_mode": self.session.mode is Mode.TEST,
             "remembered_no": _NOT_PASSED.get(self.form.get("remembered", "")),
             "remembered_link": self.room.remembered.party is not None
             and not self.session.is_of_known_buyer,
         }
+        values: dict[str, Any] = {"here": root, "root": root, "csrf": csrf, **common}
         values["framed_by"] = self.session.asked.origin or "'none'"
+        if alike is not None:
+            values |= {"alike": (*common.values(), *alike), "own": (root, csrf)}
         return screen(template, self.locale, self.brand, status, **(values | context))
 
     def go_on(self) -> Reply:
@@ -96,22 +103,21 @@ async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None 
         raise NotFound
     call.locale = session.content.locale
     count(call, session)
-    visit = Visit(
+    try:
+        query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
+    except ValueError:
+        raise InvalidRequest("The query string is not well formed.") from None
+    form = {name: values[0] for name, values in query.items()}
+    return Visit(
         room=room,
         call=call,
         session=session,
         browser=browser,
         now=await store.clock_of(room, session),
         brand=await buyer.brand(room, session),
-        locale=session.content.locale,
-        form={},
+        locale=_locale(session.content.locale, form),
+        form=form,
     )
-    try:
-        query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
-    except ValueError:
-        raise InvalidRequest("The query string is not well formed.") from None
-    flat = {name: values[0] for name, values in query.items()}
-    return replace(visit, form=flat, locale=_locale(visit, flat))
 
 
 def count(call: Call, session: Session) -> None:
@@ -130,9 +136,9 @@ def owners_of(session: Session) -> tuple[str, str]:
     return (session.id, f"{session.account_id} {session.mode}")
 
 
-def _locale(visit: Visit, values: Mapping[str, str]) -> str:
+def _locale(known: str, values: Mapping[str, str]) -> str:
     wanted = values.get("lang")
-    return wanted if wanted in LOCALES else visit.locale
+    return wanted if wanted in LOCALES else known
 
 
 async def with_form(visit: Visit, most: int) -> Visit:
@@ -146,7 +152,7 @@ async def with_form(visit: Visit, most: int) -> Visit:
     served = form_code(visit.room, visit.session, visit.browser)
     if not compare_digest(served.encode(), form.get("csrf", "").encode()):
         raise OriginNotAllowed
-    return replace(visit, form=form, locale=_locale(visit, form))
+    return replace(visit, form=form, locale=_locale(visit.locale, form))
 
 
 async def read_form(call: Call, most: int, owners: Sequence[str]) -> Mapping[str, str]:
