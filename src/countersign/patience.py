@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from countersign.errors import StorageUnavailable
+from countersign.time_limit import TimeLimit
 
 T = TypeVar("T")
 
@@ -41,12 +42,12 @@ async def patiently(shared: Awaitable[T]) -> T:
     if patience is None:
         return await shared
     began = time.monotonic()
-    limit = asyncio.timeout(max(patience.left, 0.0))
+    limit = TimeLimit(patience.left)
     try:
-        async with limit:
+        with limit:
             return await shared
     except TimeoutError:
-        if limit.expired():
+        if limit.is_over:
             raise StorageUnavailable(retry_after=RETRY_SECONDS) from None
         raise
     finally:

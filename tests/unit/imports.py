@@ -40,7 +40,7 @@ _SERVICE = (
     "lines loops reason lock private_file",
     "patience seldom",
     "paper",
-    "instant host mode clock",
+    "instant host mode clock time_limit",
     "errors",
     "ids",
     "countersign",

@@ -4,7 +4,6 @@ Refused are bad UTF-8, duplicate and unknown keys, wrong types, lone surrogates,
 infinities, over-long values and over-deep nesting.
 """
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, MutableMapping
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from countersign.errors import InvalidRequest, PayloadTooLarge
 from countersign.http.mistakes import TIME_EXPECTED, mistake_in, mistakes, path_to
 from countersign.http.schemas import Request
 from countersign.instant import parse_rfc3339
+from countersign.time_limit import TimeLimit
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 """Returns the next message about a request, as ASGI has it."""
@@ -61,7 +61,7 @@ class Incoming:
         parts: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(seconds):
+            with TimeLimit(seconds):
                 while self._more:
                     part = await self._next()
                     size += len(part)
@@ -84,7 +84,7 @@ class Incoming:
         """
         left = _DRAINED_BYTES_MAX
         try:
-            async with asyncio.timeout(_DRAIN_SECONDS_MAX):
+            with TimeLimit(_DRAIN_SECONDS_MAX):
                 while self._more and left > 0:
                     left -= len(await self._next())
         except (InvalidRequest, TimeoutError):
