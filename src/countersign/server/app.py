@@ -137,14 +137,13 @@ class App:
             operation = route.operation
             if len(call.headers) != len(call.raw_headers):
                 headers.refuse_repeated(call)
-            admit = partial(self._admit, call, incoming)
             if route.scope is not None:
                 call.principal = await self._access.authenticate(headers.bearer(call))
             around = self._around_test_mode
             if around is None or route.scope is None or call.principal.mode is Mode.LIVE:
-                reply = await admit(route)
+                reply = await self._admit(call, incoming, route)
             else:
-                reply = await around(route, call, admit)
+                reply = await around(route, call, partial(self._admit, call, incoming))
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
             reply = self._failure(error, request_id, call)
             if isinstance(error, Refusal) and call.method not in _WITHOUT_BODY:
@@ -188,16 +187,19 @@ class App:
         """Let the handler say whom one without a key comes for, before anything of it is read."""
         if self._visits:
             call.count_visit = self._visits.count
+        held, room = self._held.get(route.address), self._rooms[route.address]
+        if held is None:
+            return await route.handler(room, call)
         with ExitStack() as until_done:
 
             async def read_body(most: int, owners: Sequence[str]) -> bytes:
                 """It counts for its owners until the reply is made."""
-                take = until_done.enter_context(self._held[route.address].share(owners))
+                take = until_done.enter_context(held.share(owners))
                 declared = call.headers.get(b"content-length", b"")
                 return await incoming.read(declared, most, take, _STRANGERS_SECONDS_MAX)
 
             call.read_body = read_body
-            return await route.handler(self._rooms[route.address], call)
+            return await route.handler(room, call)
 
     async def _once(
         self, act: Callable[[], Awaitable[Reply]], route: Route[Any], call: Call, key: str
