@@ -7,8 +7,9 @@ one timer, for the wait that ends first; when that is over already, it goes on t
 from __future__ import annotations
 
 import asyncio
+from math import inf
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 
 class TimeLimit:
@@ -25,9 +26,14 @@ class TimeLimit:
         if task is None:
             raise RuntimeError("a time limit needs a task")
         self._task, self._cancelling = task, task.cancelling()
-        self._waits = waits = _of_loop(task.get_loop())
-        self.at = waits.loop.time() + self._seconds
-        waits.add(self)
+        loop, waits = task.get_loop(), _Waits.last
+        if waits is None or waits.loop is not loop:
+            waits = _Waits.last = _Waits(loop)
+        self._waits = waits
+        self.at = loop.time() + self._seconds
+        waits.open.add(self)
+        if self.at < waits.looks_at:
+            waits.look_at(self.at)
         return self
 
     def __exit__(
@@ -54,36 +60,26 @@ class TimeLimit:
 class _Waits:
     """Those of one loop."""
 
+    last: ClassVar[_Waits | None] = None
+    """A process has one loop, and one after the other in tests."""
+
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.open: set[TimeLimit] = set()
+        self.looks_at = inf
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, wait: TimeLimit) -> None:
-        self.open.add(wait)
-        timer = self._timer
-        if timer is None or wait.at < timer.when():
-            if timer is not None:
-                timer.cancel()
-            self._timer = self.loop.call_at(wait.at, self._look)
+    def look_at(self, time: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self.looks_at = time
+        self._timer = self.loop.call_at(time, self._look)
 
     def _look(self) -> None:
-        self._timer = None
+        self.looks_at, self._timer = inf, None
         now = self.loop.time()
         for wait in [one for one in self.open if one.at <= now]:
             self.open.discard(wait)
             wait.end()
         if self.open:
-            self._timer = self.loop.call_at(min(one.at for one in self.open), self._look)
-
-
-_last: _Waits | None = None
-
-
-def _of_loop(loop: asyncio.AbstractEventLoop) -> _Waits:
-    """Those of this loop; a process has one, and one after the other in tests."""
-    global _last  # noqa: PLW0603 - kept for the next call
-    waits = _last
-    if waits is None or waits.loop is not loop:
-        waits = _last = _Waits(loop)
-    return waits
+            self.look_at(min(one.at for one in self.open))
