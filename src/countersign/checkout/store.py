@@ -55,7 +55,7 @@ _SELECT: Final = (
     " FROM checkout_sessions s LEFT JOIN shred_keys k ON k.record_id = s.id WHERE "
 )
 _select: Final = SelectAmong(_SELECT + "s.id {}")
-_select_by_token: Final = DriverStatement(_SELECT + "s.token_digest = ?")
+_select_by_token: Final = SelectAmong(_SELECT + "s.token_digest {}")
 _update: Final = DriverStatement(
     "UPDATE checkout_sessions SET revision = ?, status = ?, expires_at = ?, expiry_due_at = ?,"
     " ended_at = ?, ack_id = ?, clearance_id = ?, check_revision = ?, content = ?, cbid_index = ?"
@@ -178,7 +178,7 @@ async def find(room: Checkout, account_id: str, mode: Mode, session_id: str) -> 
 
 async def find_by_token(room: Checkout, digest: bytes) -> Session | None:
     """The session of a client token."""
-    row = await room.access.database.read(_row_by_token, digest)
+    row = await room.access.database.read_batched(_rows_by_token, digest)
     return None if row is None else await _opened(room, row)
 
 
@@ -199,9 +199,9 @@ def _rows_by_id(connection: Connection, ids: Sequence[str]) -> list[_Row | None]
     return [found.get(id_) for id_ in ids]
 
 
-def _row_by_token(connection: Connection, digest: bytes) -> _Row | None:
-    row: _Row | None = _select_by_token(connection, digest).fetchone()
-    return row
+def _rows_by_token(connection: Connection, digests: Sequence[bytes]) -> list[_Row | None]:
+    found = {row[4]: row for row in _select_by_token(connection, set(digests))}
+    return [found.get(digest) for digest in digests]
 
 
 async def find_many(
