@@ -59,7 +59,11 @@ def run(work: Callable[..., Coroutine[Any, Any, None]]) -> None:
     event.listen(Engine, "before_cursor_execute", point)
     event.listen(Engine, "commit", point)
     # What goes past SQLAlchemy.
-    for owner, name in ((bulk.DriverStatement, "__call__"), (bulk, "_execute")):
+    for owner, name in (
+        (bulk.DriverStatement, "__call__"),
+        (bulk.SelectAmong, "__call__"),
+        (bulk, "_execute"),
+    ):
         setattr(owner, name, _counting(getattr(owner, name)))
     asyncio.run(work(*sys.argv[2:]))
     print(f"points {_points}", flush=True)  # noqa: T201 - for the test that started it
