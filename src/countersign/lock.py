@@ -47,6 +47,19 @@ def only_server(data_dir: Path) -> Iterator[None]:
         yield
 
 
+def holder_of(data_dir: Path) -> str:
+    """The number of the process that serves from this directory; empty: none does."""
+    try:
+        descriptor = os.open(data_dir / _NAME, os.O_RDONLY)
+    except OSError:
+        return ""
+    try:
+        process = _holder(descriptor)
+    finally:
+        os.close(descriptor)
+    return process if process.isdigit() and _runs(process) else ""
+
+
 def _taken(descriptor: int) -> bool:
     """Take the lock; waits a moment for the workers of a server that was killed."""
     until = time.monotonic() + _ORPHANS_SECONDS

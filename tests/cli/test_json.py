@@ -141,6 +141,8 @@ JUDGES: dict[str, tuple[str, ...]] = {
     "log monitor": (*_NO_LOG, "--state", "{new}", "--once"),
     "log mirror": (*_NO_LOG, "{new}"),
     "log check-alarm": ("{file}", "--policy", "{policy}"),
+    "doctor": ("--seconds", "60"),
+    "status": ("--seconds", "60"),
 }
 # These need no deployment, and a file that only they read: tests/dossiers/test_sign_pdf.py.
 ELSEWHERE = {"sign-pdf"}
@@ -156,6 +158,8 @@ EMPTY = {"buyers evidence", "webhooks deliveries"}
 BARE = {"verify", "simulate-provider", "database grants"}
 BARE |= {"log approver-key", "log sign-approval"}
 BARE |= {"log monitor", "log mirror", "log check-alarm"}
+# They say what is wrong with it.
+BARE |= {"doctor", "status"}
 
 
 @pytest.fixture(scope="module")

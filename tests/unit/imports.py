@@ -13,6 +13,7 @@ _SERVICE = (
     "__main__",
     "root",
     "server",
+    "doctor",
     "bootstrap",
     "sandbox",
     "operations",

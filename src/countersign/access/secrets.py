@@ -174,14 +174,15 @@ def open_secret(path: Path, url: URL) -> DeploymentSecret:
     Raises:
         WrongSecretKey: the file is missing or not readable, or the database has another secret.
     """
-    secret = _read(path)
+    secret = read_secret(path)
     kept = schema.stored_value(url, _VALUE, secret.check_value())
     if not compare_digest(secret.check_value(), kept):
         raise WrongSecretKey
     return secret
 
 
-def _read(path: Path) -> DeploymentSecret:
+def read_secret(path: Path) -> DeploymentSecret:
+    """The secret in this file; WrongSecretKey if it is missing or cannot be read."""
     try:
         return DeploymentSecret.from_text(path.read_text(encoding="ascii"))
     except FileNotFoundError:

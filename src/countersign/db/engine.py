@@ -16,11 +16,12 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from countersign.errors import (
     CountersignError,
@@ -78,6 +79,8 @@ class Purpose(Enum):
 
     WRITE = "write"
     READ = "read"
+    LOOK = "look"
+    """Also at what is damaged or in use: nothing is written, set up, or waited for at length."""
 
 
 def database_url(configured: str | None, data_dir: Path) -> URL:
@@ -124,6 +127,8 @@ def without_busy_timeout(connection: Connection) -> Connection:
 
 def open_engine(url: URL, purpose: Purpose) -> Engine:
     """An engine for one purpose; nothing is connected yet."""
+    if purpose is Purpose.LOOK:
+        return _open_to_look(url)
     if is_embedded(url):
         return _open_sqlite(url, purpose)
     options: dict[str, Any] = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}
@@ -147,6 +152,31 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
             if purpose is Purpose.READ:
                 cursor.execute(f"SET statement_timeout = '{seconds}s'")
         connection.commit()
+
+    return engine
+
+
+def _open_to_look(url: URL) -> Engine:
+    if is_embedded(url):
+        file = Path(url.database or "").absolute()
+        # Without a write-ahead log no one uses it: no file is made next to it then.
+        is_used = file.with_name(f"{file.name}-wal").exists()
+        place = f"file:{quote(str(file))}?mode=ro{'' if is_used else '&immutable=1'}"
+        driver = sqlite_module()
+        own = {"uri": True, "timeout": 1.0, "check_same_thread": False, "isolation_level": None}
+        made = partial(driver.connect, place, **own)
+        return create_engine("sqlite://", module=driver, creator=made, poolclass=NullPool)
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)
+    arguments = _POSTGRESQL_ARGUMENTS | {"connect_timeout": 3, "prepare_threshold": None}
+    engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Any) -> None:  # noqa: ANN401 - SQLAlchemy's signature
+        # For this transaction alone: a pooler may give the session to a server next.
+        connection.exec_driver_sql(
+            "SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = 3000;"
+            " SET LOCAL lock_timeout = 1000"
+        )
 
     return engine
 

@@ -85,11 +85,11 @@ def migrate(connection: Connection, to: str = "head") -> None:
     command.upgrade(config, to)
 
 
-def check(url: URL) -> None:
+def check(url: URL, purpose: Purpose = Purpose.READ) -> None:
     """Refuse a database that this release cannot serve."""
     if is_embedded(url) and not Path(url.database or "").exists():
         raise NotInitialised
-    with connected(url, Purpose.READ) as connection:
+    with connected(url, purpose) as connection:
         current = _refuse_unknown(connection)
         if current is None:
             raise NotInitialised

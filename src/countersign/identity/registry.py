@@ -87,6 +87,11 @@ class IdentityProviders:
             reach=self._reach,
         )
 
+    def origin(self, name: str, credentials: bytes) -> str:
+        """The address at which these credentials are valid; InvalidArgument: they cannot work."""
+        origin: str = _read(name, _adapter(name).credentials_type, credentials).origin
+        return origin
+
     def review(self, name: str, credentials: bytes, *, test: bool | None = False) -> Sequence[str]:
         """Warnings for an operator about these credentials, one sentence or more for each.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
@@ -11,9 +11,11 @@ import click
 
 from countersign.config import load_settings
 from countersign.db.engine import database_url
+from countersign.instant import from_ns
 from countersign.lock import only_server
 from countersign.operations.backup import KeysAge, Restored, back_up
 from countersign.operations.backup import restore as restore_backup
+from countersign.operations.backup_note import note_backup, note_restored
 from countersign.operations.serving_role import grant
 from countersign.operations.serving_role import grants as serving_role_grants
 from countersign_evidence.cli.support import command, confirm, say, show
@@ -51,7 +53,12 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
     """
     settings = load_settings()
     url = database_url(settings.database_url, settings.data_dir)
-    back_up(url, directory, shred_keys, time.time_ns())
+    made_ns = time.time_ns()
+    back_up(url, directory, shred_keys, made_ns)
+    try:
+        note_backup(settings.data_dir, directory.resolve(), from_ns(made_ns))
+    except OSError as error:
+        say(f"warning: `countersign doctor` will not know of this backup: {error}")
     say(f"Copied into {directory.resolve()}.")
     if shred_keys is None:
         say(
@@ -87,6 +94,8 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
     with lock:
         url = database_url(settings.database_url, settings.data_dir)
         restored = restore_backup(directory, url, shred_keys)
+        with suppress(OSError):  # it may be kept where nothing can be written
+            note_restored(directory, from_ns(time.time_ns()))
     say(f"Restored, with {restored.shred_keys} shred keys. {_about(restored)}".rstrip())
     say(
         "Run `countersign init`. Sealing is suspended; `countersign log recover` explains how "

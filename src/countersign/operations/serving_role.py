@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sqlalchemy import URL, text
+from sqlalchemy import URL, Connection, text
 from sqlalchemy.exc import ProgrammingError
 
 from countersign.db.engine import Purpose, is_embedded
@@ -83,19 +83,24 @@ def grant(url: URL, role: str) -> None:
 
 def check_rights(url: URL) -> None:
     """Find out whether the role that this URL names may do all that a server does."""
-    wanted = [
-        (table, right, column.rstrip(")"))
-        for table, rights in RIGHTS.items()
-        for right, _, column in (part.partition(" (") for part in rights.split(", ") if part)
-    ]
-    tables, rights, columns = (list(part) for part in zip(*wanted, strict=True))
     with connected(url, Purpose.READ) as connection:
-        role = connection.execute(text("SELECT current_user")).scalar_one()
-        values = {"tables": tables, "rights": rights, "columns": columns}
-        missing = list(connection.execute(_MISSING, values).scalars())
+        role, missing = missing_rights(connection)
     if missing:
         raise DatabasePermissionDenied(
             f"The database role {role} lacks these rights: {', '.join(missing)}. As the owner "
             "of the tables, run the statements that `countersign database grants --role "
             f"{role}` prints."
         )
+
+
+def missing_rights(connection: Connection) -> tuple[str, list[str]]:
+    """The role of a connection, and the rights of a server that it lacks."""
+    wanted = [
+        (table, right, column.rstrip(")"))
+        for table, rights in RIGHTS.items()
+        for right, _, column in (part.partition(" (") for part in rights.split(", ") if part)
+    ]
+    tables, rights, columns = (list(part) for part in zip(*wanted, strict=True))
+    role = connection.execute(text("SELECT current_user")).scalar_one()
+    values = {"tables": tables, "rights": rights, "columns": columns}
+    return role, list(connection.execute(_MISSING, values).scalars())

@@ -1,0 +1,1 @@
+"""What is wrong with a deployment, and what to do: looked at from outside, and never changed."""

@@ -1,0 +1,85 @@
+"""All checks, each a line of a table: a new one is a function, its name here, and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+from countersign.doctor import machine, network, service
+from countersign.doctor.database import damage, database, of_server, rights, schema, sessions
+from countersign.doctor.finding import Check, Diagnosis, Severity, UnseenError, say
+from countersign.doctor.sight import Sight, together
+from countersign.errors import CountersignError
+
+CHECKS: Final[Mapping[str, Check[Sight]]] = {
+    "settings": machine.settings,
+    "data_directory": machine.data_directory,
+    "disk": machine.disk,
+    "key_files": machine.key_files,
+    "limits": machine.limits,
+    "server": machine.server,
+    "public_address": network.public_address,
+    "database": database,
+    "schema": schema,
+    "rights": rights,
+    "durability": of_server("durability"),
+    "sessions": sessions,
+    "transactions": of_server("transactions"),
+    "sequences": of_server("sequences", needs_schema=True),
+    "damage": damage,
+    "keys": service.keys,
+    "clock": network.clock,
+    "logs": service.logs,
+    "log_keys": service.log_keys,
+    "witnesses": network.witnesses,
+    "providers": network.providers,
+    "webhooks": service.webhooks,
+    "notices": service.notices,
+    "backup": machine.backup,
+}
+"""In the order in which they are shown."""
+
+
+class Examined(NamedTuple):
+    """A line of what a check has found."""
+
+    check: str
+    diagnosis: Diagnosis
+
+
+def examine(look: Sight, checks: Mapping[str, Check[Sight]] = CHECKS) -> list[Examined]:
+    """What all checks find, in their order. They work at the same time, in `look.seconds`."""
+    found = together([partial(_found, check, look) for check in checks.values()], look.seconds)
+    late = [say("check.late", seconds=look.seconds)]
+    return [
+        Examined(name, diagnosis)
+        for name, diagnoses in zip(checks, found, strict=True)
+        for diagnosis in (late if diagnoses is None else diagnoses)
+    ]
+
+
+def worst(lines: list[Examined]) -> Severity:
+    """How bad the whole is."""
+    return max((line.diagnosis.severity for line in lines), key=lambda one: one.rank)
+
+
+def problems(lines: list[Examined]) -> list[Examined]:
+    """What is broken, and then what is to be done before it breaks."""
+    wrong = [line for line in lines if line.diagnosis.severity.rank >= Severity.WARNING.rank]
+    return sorted(wrong, key=lambda line: -line.diagnosis.severity.rank)
+
+
+def _found(check: Check[Sight], look: Sight) -> list[Diagnosis]:
+    """The problems that a check finds, or else what is fine; whatever it raises is one."""
+    found: list[Diagnosis] = []
+    try:
+        found.extend(check(look))
+    except UnseenError as error:
+        found.append(say("check.unseen", why=error))
+    except CountersignError as error:
+        found.append(say("check.refused", why=error.message, code=error.code))
+    except Exception as error:  # noqa: BLE001 - a check must not hide what the others find
+        found.append(say("check.failed", why=f"{type(error).__name__}: {str(error)[:200]}"))
+    wrong = [one for one in found if one.severity.rank >= Severity.WARNING.rank]
+    return wrong or found[:1]

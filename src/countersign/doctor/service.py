@@ -1,0 +1,147 @@
+"""Checks of what the service keeps and promises: logs, keys, notices, webhooks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+from countersign.access.keys import has_live_key
+from countersign.access.secrets import read_secret
+from countersign.doctor.finding import Diagnosis, say
+from countersign.doctor.sight import Sight
+from countersign.errors import HeadUnavailable
+from countersign.instant import from_ms, rfc3339
+from countersign.log import logs_sql
+from countersign.log.fork_guard import guard, suspended_by_operator
+from countersign.log.head_files import HeadFiles
+from countersign.log.keys import LogKeys
+from countersign.log.model import Log
+from countersign.log.sequencer import Sequencer
+from countersign.mode import Mode
+from countersign.notices.registry import KnownNotices, all_versions, revision_of
+from countersign.vault import data_keys_sql
+
+_WAITING_SECONDS: Final = 60
+_STUCK_SECONDS: Final = 600
+_SOON: Final = timedelta(days=7)
+_BEHIND: Final = timedelta(hours=1)
+_TO_DELIVER: Final = text(
+    "SELECT count(*), min(d.created_at) FROM webhook_deliveries AS d"
+    " JOIN webhook_endpoints AS e ON e.id = d.endpoint_id"
+    " WHERE d.due_at IS NOT NULL AND e.disabled_at IS NULL AND e.deleted_at IS NULL"
+)
+_GIVEN_UP: Final = text(
+    "SELECT id, disabled_reason FROM webhook_endpoints WHERE deleted_at IS NULL"
+    " AND disabled_reason IS NOT NULL ORDER BY id LIMIT 5"
+)
+
+
+def keys(look: Sight) -> Iterator[Diagnosis]:
+    """The keys at hand are those of this database, and of all its data keys."""
+    secret = read_secret(look.settings.secret_key_file)
+    with look.reading() as connection:
+        known = text("SELECT value FROM deployment WHERE name = 'secret_check'")
+        kept = connection.execute(known).scalar_one_or_none()
+        wrapping = data_keys_sql.counts(connection)
+        ring = look.vault(connection).encryption
+    if bytes(kept or b"") != secret.check_value():
+        yield say("keys.other_secret")
+    lost = [id_.hex() for id_ in wrapping if id_ not in ring.ids]
+    if lost:
+        yield say("keys.lost", ids=", ".join(lost))
+    yield say("keys.fine", number=len(ring.ids))
+
+
+def log_keys(look: Sight) -> Iterator[Diagnosis]:
+    """Each key of the newest logs signs."""
+
+    async def sign(connection: Connection) -> list[tuple[Log, str, str | None]]:
+        heads = HeadFiles(look.settings.log_head_dir)
+        own = LogKeys(look.vault(connection), Sequencer(look.clock, heads), look.settings)
+        return [
+            (log, key.vkey, await own.why_unusable(log, key))
+            for log in newest_logs(connection).values()
+            for key in logs_sql.keys_of(connection, log.id)
+            if key.retires_at is None or look.now < key.retires_at
+        ]
+
+    with look.reading() as connection:
+        found = asyncio.run(sign(connection))
+    for log, vkey, why in found:
+        if why is not None:
+            yield say("log_keys.unusable", key=vkey[:60], log=log.origin, why=why)
+    yield say("log_keys.fine", number=len(found))
+
+
+def logs(look: Sight) -> Iterator[Diagnosis]:
+    """The database goes with what was published last, and nothing waits for long."""
+    said, heads = [], HeadFiles(look.settings.log_head_dir)
+    with look.reading() as connection:
+        queues = logs_sql.queues(connection)
+        for mode, log in newest_logs(connection).items():
+            number, oldest = queues.get(mode, (0, None))
+            seconds = 0.0 if oldest is None else (look.now - oldest).total_seconds()
+            said.append(f"{mode.value} {log.size} entries, {number} waiting")
+            try:
+                kept = heads.read(mode)
+            except HeadUnavailable as error:
+                yield say("logs.head_file", why=error.message)
+                continue
+            why = guard(connection, mode, kept).refusal or suspended_by_operator(connection, mode)
+            if why is not None:
+                yield say("logs.suspended", mode=mode.value, why=why)
+            elif kept is None and log.size:
+                yield say("logs.no_head", log=log.origin)
+            if seconds > _WAITING_SECONDS:
+                code = "logs.stuck" if seconds > _STUCK_SECONDS else "logs.waiting"
+                yield say(code, number=number, mode=mode.value, seconds=seconds)
+            if log.at > look.now + timedelta(seconds=5):
+                yield say("logs.future", log=log.origin, at=rfc3339(log.at))
+    yield say("logs.fine", logs="; ".join(said))
+
+
+def newest_logs(connection: Connection) -> dict[Mode, Log]:
+    """The newest log of each mode."""
+    return {log.mode: log for log in logs_sql.all_logs(connection)}
+
+
+def notices(look: Sight) -> Iterator[Diagnosis]:
+    """Of each there is a version in force for live keys, now and soon."""
+    now, said = look.now, []
+    with look.reading() as connection:
+        every = all_versions(connection, look.settings.time_zone)
+        known = KnownNotices(revision_of(connection), every)
+        has_live = has_live_key(connection, now)
+    for notice, versions in sorted(every.items()):
+        live = known.current(notice, Mode.LIVE, now, remember=False)
+        if live is not None:
+            said.append(f"{notice} {live.content.version} is in force")
+        elif has_live:
+            yield say("notices.not_in_force", notice=notice)
+        else:
+            said.append(f"{notice} is not in force for live keys, of which there are none")
+        for version in versions:
+            if now < version.effective_at <= now + _SOON and version.removal is None:
+                number, at = version.content.version, rfc3339(version.effective_at)
+                said.append(f"{notice} {number} from {at}")
+                if version.review is None:
+                    yield say("notices.unreviewed", notice=notice, version=number, at=at)
+    if not every:
+        yield say("notices.none")
+    yield say("notices.fine", notices="; ".join(said))
+
+
+def webhooks(look: Sight) -> Iterator[Diagnosis]:
+    """What is to be delivered is, and no receiver was given up."""
+    with look.reading() as connection:
+        number, oldest = connection.execute(_TO_DELIVER).one()
+        given_up = connection.execute(_GIVEN_UP).all()
+    if oldest is not None and look.now - from_ms(oldest) > _BEHIND:
+        yield say("webhooks.waiting", number=number, since=rfc3339(from_ms(oldest)))
+    for endpoint, reason in given_up:
+        yield say("webhooks.given_up", endpoint=endpoint, reason=reason)
+    yield say("webhooks.fine", number=number)

@@ -1,0 +1,195 @@
+"""What checks look at: the settings, the database, the network. Nothing of it is changed."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+
+import httpx2
+from sqlalchemy import URL, Connection
+
+from countersign.access.room import open_access
+from countersign.access.secrets import read_secret
+from countersign.bootstrap import SystemClock
+from countersign.config import Settings, load_settings
+from countersign.db import schema
+from countersign.db.database import Database
+from countersign.db.engine import Purpose, database_url, is_embedded
+from countersign.doctor.finding import UnseenError
+from countersign.errors import CountersignError, InvalidConfiguration, StorageUnavailable
+from countersign.instant import from_ns
+from countersign.vault.key_encryption import KeyRing, key_source
+from countersign.vault.room import VaultRoom, open_vault
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+SECONDS: Final = 6.0
+"""How long all checks together take at most; some of them work at the same time."""
+_SESSIONS_MAX: Final = 3
+_ASK_SECONDS: Final = 4.0
+
+
+class Asked(NamedTuple):
+    """What a server on the network has answered."""
+
+    status: int
+    body: str
+    ahead: float | None
+    """By how many seconds this machine's clock is ahead of that server's; None: it said none."""
+    ends_at: datetime | None
+    """When its certificate ends."""
+
+
+class Sight:
+    """One look at a deployment, by all checks at the same time."""
+
+    def __init__(
+        self, environment: Mapping[str, str] = os.environ, seconds: float = SECONDS
+    ) -> None:
+        self.environment = environment
+        self.seconds = seconds
+        self.clock = SystemClock()
+        self.mistakes = ""
+        self._settings: Settings | None = None
+        self._sessions = threading.Semaphore(_SESSIONS_MAX)
+        self._gate = threading.Lock()
+        self._refused: dict[str, CountersignError | None] = {}
+        self._asked: dict[str, Asked | str] = {}
+        try:
+            self._settings = load_settings(environment)
+            self.url = database_url(self._settings.database_url, self._settings.data_dir)
+        except InvalidConfiguration as error:
+            self._settings, self.mistakes = None, error.message
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, if they are valid."""
+        if self._settings is None:
+            raise UnseenError("the settings are not valid")
+        return self._settings
+
+    @property
+    def now(self) -> datetime:
+        """The time of this machine."""
+        return from_ns(self.clock.time_ns())
+
+    @property
+    def embedded_url(self) -> URL | None:
+        """The URL of the embedded database; None on PostgreSQL."""
+        _ = self.settings
+        return self.url if is_embedded(self.url) else None
+
+    def schema_refusal(self) -> CountersignError | None:
+        """Why this release does not serve the database, found out once; None: it does."""
+        _ = self.settings
+        with self._gate:
+            if "schema" not in self._refused:
+                self._refused["schema"] = None
+                try:
+                    schema.check(self.url, Purpose.LOOK)
+                except CountersignError as error:
+                    self._refused["schema"] = error
+            return self._refused["schema"]
+
+    @contextmanager
+    def session(self) -> Iterator[Connection]:
+        """A connection that only reads, whatever schema it has."""
+        if isinstance(self.schema_refusal(), StorageUnavailable):
+            raise UnseenError("the database cannot be used")
+        with self._sessions, schema.connected(self.url, Purpose.LOOK) as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """The same of a database with the schema of this release."""
+        if self.schema_refusal() is not None:
+            raise UnseenError("the database cannot be read: see `database` and `schema`")
+        with self.session() as connection:
+            yield connection
+
+    def vault(self, connection: Connection) -> VaultRoom:
+        """The vault over a connection, whose values can be read."""
+        settings = self.settings
+        access = open_access(
+            _Seen(connection),
+            read_secret(settings.secret_key_file),
+            operator="",
+            clock=self.clock,
+            entropy=os.urandom,
+        )
+        ring = KeyRing(key_source(settings.key_encryption_key), os.urandom)
+        return open_vault(access, ring, None)
+
+    def ask(self, url: str, **options: Any) -> Asked | str:  # noqa: ANN401 - those of httpx2
+        """What the server of this URL responds; in words why it does not."""
+        if url not in self._asked:
+            self._asked[url] = self._ask(url, **options)
+        return self._asked[url]
+
+    def _ask(self, url: str, **options: Any) -> Asked | str:  # noqa: ANN401 - as above
+        try:
+            with (
+                httpx2.Client(timeout=_ASK_SECONDS, follow_redirects=False, **options) as client,
+                client.stream("GET", url) as response,
+            ):
+                at, body = time.time(), b""
+                for piece in response.iter_bytes():
+                    body += piece
+                    if len(body) > 4096:
+                        break
+                said = response.headers.get("date")
+                ahead = None if said is None else at - parsedate_to_datetime(said).timestamp()
+                channel = response.extensions["network_stream"].get_extra_info("ssl_object")
+                held = channel.getpeercert() if channel is not None else None
+                ends = ssl.cert_time_to_seconds(held["notAfter"]) if held else None
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
+            return f"{type(error).__name__}: {error}"
+        ends_at = None if ends is None else from_ns(int(ends) * 10**9)
+        return Asked(response.status_code, body.decode(errors="replace"), ahead, ends_at)
+
+
+class _Seen(Database):
+    """A connection in the place of the database where a room only reads."""
+
+    def __init__(self, connection: Connection) -> None:  # what has batchers is not begun
+        self._connection = connection
+
+    async def read(
+        self,
+        act: Callable[Concatenate[Connection, P], R | CountersignError],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
+        outcome = act(self._connection, *args, **kwargs)
+        if isinstance(outcome, CountersignError):
+            raise outcome
+        return outcome
+
+
+def together(jobs: Sequence[Callable[[], T]], seconds: float) -> list[T | None]:
+    """What each returns, done at the same time; None: it has not within so many seconds."""
+    done: list[T | None] = [None] * len(jobs)
+
+    def do(place: int) -> None:
+        done[place] = jobs[place]()
+
+    # Not a pool: the process would wait at its end for what hangs.
+    threads = [
+        threading.Thread(target=do, args=(place,), daemon=True) for place in range(len(jobs))
+    ]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return [*done]

@@ -1,0 +1,456 @@
+"""`countersign doctor` and `status`: what is wrong and what to do, and nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from email.utils import formatdate
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from countersign.db.engine import sqlite_module
+from countersign.doctor.examine import CHECKS, examine, worst
+from countersign.doctor.finding import Check, Severity, UnseenError, say
+from countersign.doctor.sight import Sight
+from tests.cli.conftest import Bench
+from tests.support import postgres
+from tests.support.engines import POSTGRES
+from tests.support.service import Server
+
+pytestmark = pytest.mark.long
+
+# Machines of tests are slow; what must not take long has a test of its own.
+PATIENT = "--seconds=60"
+CREDENTIALS = {"api_key": "k" * 36, "shared_secrets": ["s" * 36], "environment": "live"}
+POSTGRESQL_ONLY = {"rights", "durability", "sessions", "transactions", "sequences"}
+
+
+def looked(bench: Bench, *options: str) -> tuple[int, dict[str, list[dict[str, Any]]]]:
+    """The exit status, and the lines by their checks."""
+    done = bench.run("doctor", *(options or (PATIENT,)), "--json", check=False)
+    assert "Traceback" not in done.stderr
+    assert "internal_error" not in done.stdout + done.stderr
+    assert "could not be looked at" not in done.stdout
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for line in json.loads(done.stdout)["lines"]:
+        assert line["what_to_do"] or line["severity"] in {"fine", "missing"}, line
+        lines.setdefault(line["check"], []).append(line)
+    return done.returncode, lines
+
+
+def said(lines: dict[str, list[dict[str, Any]]], check: str) -> tuple[str, str]:
+    """How bad a check is, and what it says, with what to do."""
+    own = lines[check]
+    assert len({line["severity"] for line in own}) == 1, own
+    return own[0]["severity"], " ".join(f"{line['found']} {line['what_to_do']}" for line in own)
+
+
+def files_of(bench: Bench) -> dict[str, str]:
+    return {
+        str(path): sha256(path.read_bytes()).hexdigest()
+        for path in sorted(bench.data_dir.rglob("*"))
+        if path.is_file() and path.suffix != ".db-shm"  # it is shared memory
+    }
+
+
+@pytest.mark.both_engines
+def test_a_running_server_is_looked_at_line_by_line(served: tuple[Bench, Server]) -> None:
+    """Nothing is broken but what the tests' PostgreSQL is without on purpose: a safe disk."""
+    _, server = served
+    deployment = Bench(data_dir=server.deployment.data_dir, settings=server.deployment.settings)
+    postgres = "DATABASE_URL" in deployment.settings
+    status, lines = looked(deployment)
+    assert [*lines] == [name for name in CHECKS if postgres or name not in POSTGRESQL_ONLY]
+    broken = {name for name in lines if said(lines, name)[0] == "broken"}
+    assert broken == ({"durability"} if postgres else set())
+    assert status == (2 if postgres else 1)
+    assert "ready" in said(lines, "server")[1]
+    assert said(lines, "log_keys") == ("fine", "2 sign ")
+    done = deployment.run("status", PATIENT)
+    assert 5 < len(done.stdout.splitlines()) <= 40
+    assert "durability" if postgres else "no backup is recorded" in done.stdout
+
+
+def test_all_is_fine_where_all_is_fine(served: tuple[Bench, Server], tmp_path: Path) -> None:
+    """Exit status 0: a timer stays quiet."""
+    bench, server = served
+    if "DATABASE_URL" in bench.settings:
+        pytest.skip("the tests' PostgreSQL has no safe disk")
+    deployment = Bench(data_dir=bench.data_dir, settings=server.deployment.settings)
+    deployment.run("backup", str(tmp_path / "backup"))
+    status, lines = looked(deployment)
+    wrong = {name for name in lines if said(lines, name)[0] in {"warning", "broken"}}
+    assert (status, wrong) in [(0, set()), (1, {"disk"}), (1, {"limits"})]  # as the machine has it
+    (bench.data_dir / "last-backup.json").unlink()
+
+
+@pytest.mark.one_engine
+def test_nothing_is_written(initialised: Bench) -> None:
+    """Also no file next to the database, which would belong to another user than the server's."""
+    before = files_of(initialised)
+    looked(initialised)
+    initialised.run("status", PATIENT)
+    assert files_of(initialised) == before
+
+
+@pytest.mark.one_engine
+def test_after_an_unclean_stop_nothing_is_written_either(initialised: Bench) -> None:
+    """The write-ahead log stays as it is: it may be what an expert needs."""
+    database = initialised.data_dir / "countersign.db"
+    with closing(sqlite_module().connect(str(database))) as other:
+        other.execute("CREATE TABLE added (id INTEGER)")
+        before = files_of(initialised)
+        assert any(name.endswith("-wal") for name in before)
+        _, lines = looked(initialised)
+        assert said(lines, "damage")[0] == "fine"
+        assert files_of(initialised) == before
+
+
+@pytest.mark.one_engine
+def test_a_server_that_is_down_is_said(initialised: Bench) -> None:
+    """Everything else is looked at all the same."""
+    status, lines = looked(initialised)
+    assert status == 2
+    severity, words = said(lines, "server")
+    assert severity == "broken"
+    assert "Start it" in words
+    assert said(lines, "logs")[0] == "fine"
+
+
+def test_before_init_it_is_said_what_to_run(either: Bench) -> None:
+    """On an empty database, or without any."""
+    either.data_dir.mkdir(mode=0o700)
+    status, lines = looked(either)
+    assert status == 2
+    assert "countersign init" in said(lines, "schema")[1]
+
+
+@pytest.mark.one_engine
+def test_wrong_settings_are_named_all_at_once(initialised: Bench) -> None:
+    """Also a variable that means nothing, and without settings nothing else is looked at."""
+    status, lines = looked(initialised.but(PORT="none", WORKERS="0", WEBHOOK_TIMEOUT="3"))
+    assert status == 2
+    words = " ".join(line["found"] for line in lines["settings"])
+    assert all(name in words for name in ("_PORT", "_WORKERS", "_WEBHOOK_TIMEOUT"))
+    assert said(lines, "database") == ("missing", "not looked at: the settings are not valid ")
+
+
+@pytest.mark.one_engine
+@pytest.mark.parametrize("place", [0, 4096 * 20])
+def test_a_damaged_database_is_said_with_what_to_do(initialised: Bench, place: int) -> None:
+    """Its first page, or some other."""
+    database = initialised.data_dir / "countersign.db"
+    with database.open("r+b") as file:
+        file.seek(place)
+        file.write(os.urandom(4096 * 4))
+    status, lines = looked(initialised)
+    assert status == 2
+    words = " ".join(said(lines, name)[1] for name in ("database", "damage"))
+    assert "restore a backup" in words
+
+
+@pytest.mark.one_engine
+def test_a_database_that_another_program_keeps_to_itself_is_said(initialised: Bench) -> None:
+    """A shell that was left open, for example."""
+    database = initialised.data_dir / "countersign.db"
+    with closing(sqlite_module().connect(str(database), isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("CREATE TABLE added (id INTEGER)")
+        status, lines = looked(initialised)
+    assert status == 2
+    assert "locked" in said(lines, "database")[1]
+
+
+def test_a_schema_of_another_release_is_said(either: Bench) -> None:
+    """By its revision, or by what it lacks."""
+    either.run("init")
+    for statement, words in (
+        ("DROP TABLE test_faults", "the table test_faults is missing"),
+        ("UPDATE alembic_version SET version_num = '9999_later'", "newer release"),
+    ):
+        change(either, statement)
+        status, lines = looked(either)
+        assert status == 2
+        assert words in said(lines, "schema")[1]
+        assert said(lines, "logs")[0] == "missing"
+
+
+def change(bench: Bench, statement: str) -> None:
+    url = bench.settings.get("DATABASE_URL")
+    if url is None:
+        with closing(sqlite3.connect(bench.data_dir / "countersign.db")) as connection:
+            connection.execute(statement)
+            connection.commit()
+    else:
+        with psycopg.connect(url.replace("+psycopg", "")) as connection:
+            connection.execute(statement)
+
+
+@pytest.mark.one_engine
+def test_a_database_server_that_does_not_answer_is_said_in_time(bench: Bench) -> None:
+    """It takes the connection and says nothing, as a stopped machine does; another is not there."""
+    bench.data_dir.mkdir(mode=0o700)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        hosts = f"127.0.0.1:{port},127.0.0.1:1"
+        url = f"postgresql://app:geheim@{hosts}/x?target_session_attrs=read-write"
+        status, lines = looked(bench.but(DATABASE_URL=url), "--seconds=9")
+    assert status == 2
+    assert f"port {port} does not respond" in " ".join(x["found"] for x in lines["database"])
+    assert "geheim" not in json.dumps(lines)
+
+
+@pytest.mark.one_engine
+def test_keys_that_are_loose_missing_or_wrong_are_said(initialised: Bench) -> None:
+    """Before a server that lacks them stops."""
+    (initialised.data_dir / "secret.key").chmod(0o644)
+    key = initialised.data_dir / "key-encryption.key"
+    kept = key.read_bytes()
+    key.unlink()
+    _, lines = looked(initialised)
+    assert {line["severity"] for line in lines["key_files"]} == {"warning", "broken"}
+    assert said(lines, "keys")[0] == "broken"
+    key.write_bytes(kept[:4] + (b"A" if kept[4:5] != b"A" else b"B") + kept[5:])
+    _, lines = looked(initialised)
+    assert "are missing" in said(lines, "keys")[1]
+    assert said(lines, "log_keys")[0] == "broken"
+
+
+@pytest.mark.one_engine
+def test_a_database_that_lacks_what_was_published_is_said(
+    initialised: Bench, tmp_path: Path
+) -> None:
+    """An older copy of it, next to the last published checkpoints."""
+    old = tmp_path / "old.db"
+    shutil.copy(initialised.data_dir / "countersign.db", old)
+    initialised.account("one more")
+    initialised.run("operator", "describe", "--name", "Someone", check=False)
+    initialised.run("log", "status")
+    shutil.copy(old, initialised.data_dir / "countersign.db")
+    for name in ("-wal", "-shm"):
+        (initialised.data_dir / f"countersign.db{name}").unlink(missing_ok=True)
+    (initialised.data_dir / "heads" / "live.checkpoint").write_bytes(b"changed")
+    status, lines = looked(initialised)
+    assert status == 2
+    assert said(lines, "logs")[0] == "broken"
+
+
+@contextmanager
+def elsewhere(ahead: float) -> Iterator[str]:
+    """A server on the network whose clock is so many seconds ahead."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            import time  # noqa: PLC0415
+
+            return formatdate((timestamp or time.time()) + ahead, usegmt=True)
+
+        def log_message(self, *_: Any) -> None:  # noqa: ANN401
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as there:
+        threading.Thread(target=there.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{there.server_port}"
+        there.shutdown()
+
+
+@pytest.mark.one_engine
+@pytest.mark.parametrize(
+    ("ahead", "severity"), [(-120.0, "broken"), (-15.0, "warning"), (0.0, "fine"), (120, "broken")]
+)
+def test_a_wrong_clock_is_said(initialised: Bench, ahead: float, severity: str) -> None:
+    """Before anything is signed with a time of the future."""
+    with elsewhere(ahead) as url:
+        _, lines = looked(initialised.but(TIMESTAMP_URLS=url))
+    found, words = said(lines, "clock")
+    assert found == severity
+    if ahead:
+        assert ("ahead of" if ahead < 0 else "behind") in words
+
+
+@pytest.mark.one_engine
+def test_a_third_party_that_is_not_there_is_said(initialised: Bench) -> None:
+    """And that it has never seen the log."""
+    _, lines = looked(initialised.but(TIMESTAMP_URLS="http://127.0.0.1:1/stamp"))
+    severity, words = said(lines, "witnesses")
+    assert severity == "warning"
+    assert "cannot be reached" in words
+    assert "never anchored" in words
+
+
+@pytest.mark.one_engine
+def test_an_identity_provider_that_is_not_there_is_said(initialised: Bench, tmp_path: Path) -> None:
+    """Where an account uses it."""
+    account = initialised.account("vendor")
+    file = tmp_path / "credentials.json"
+    file.write_text(json.dumps(CREDENTIALS))
+    initialised.run(
+        *("accounts", "verification", "set", account, "--provider", "veriff"),
+        *("--credentials-file", str(file), "--dangerous-base-url", "http://127.0.0.1:1", "--yes"),
+    )
+    _, lines = looked(initialised)
+    severity, words = said(lines, "providers")
+    assert severity == "warning"
+    assert "http://127.0.0.1:1 cannot be reached" in words
+
+
+@pytest.mark.one_engine
+def test_the_last_backup_and_its_trial_are_shown(initialised: Bench, tmp_path: Path) -> None:
+    """A missing backup is a warning, and one that was never restored is shown as that."""
+    _, lines = looked(initialised)
+    assert said(lines, "backup")[0] == "warning"
+    initialised.run("backup", str(tmp_path / "one"))
+    _, lines = looked(initialised)
+    severity, words = said(lines, "backup")
+    assert severity == "fine"
+    assert "on trial: never" in words
+    Bench(data_dir=tmp_path / "trial").run("restore", str(tmp_path / "one"), "--yes")
+    initialised.run("backup", str(tmp_path / "two"))
+    shutil.rmtree(tmp_path / "one")
+    _, lines = looked(initialised)
+    assert "on trial: 20" in said(lines, "backup")[1]
+    note = initialised.data_dir / "last-backup.json"
+    note.write_text(note.read_text().replace("20", "19", 1))
+    _, lines = looked(initialised)
+    assert said(lines, "backup")[0] == "warning"
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("either", [POSTGRES], indirect=True)
+def test_a_sequence_that_is_behind_its_table_is_said(either: Bench) -> None:
+    """After a restore by hand, for example: the next row would have a number that is taken."""
+    either.run("init")
+    assert said(looked(either)[1], "sequences")[0] == "fine"
+    change(
+        either,
+        "INSERT INTO events (seq, tx, account_id, mode, type, object_id, at)"
+        " VALUES (1000, 1, 'acct_1', 'test', 'notice.published', '', 1)",
+    )
+    severity, words = said(looked(either)[1], "sequences")
+    assert severity == "broken"
+    assert "setval" in words
+    url = either.settings["DATABASE_URL"].replace("+psycopg", "")
+    with psycopg.connect(url) as connection:
+        connection.execute(words.rpartition("As the owner: ")[2])  # what to do helps
+    assert said(looked(either)[1], "sequences")[0] == "fine"
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("either", [POSTGRES], indirect=True)
+def test_what_a_role_lacks_and_an_old_transaction_are_said(either: Bench) -> None:
+    """The role of servers has no more rights than it needs, and the doctor needs no other."""
+    either.run("init")
+    url = either.settings["DATABASE_URL"].replace("+psycopg", "")
+    with psycopg.connect(url, autocommit=True) as owner:
+        role = f"app_{owner.info.dbname}"
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        either.run("database", "grants", "--role", role, "--apply")
+        served = either.but(
+            DATABASE_URL=either.settings["DATABASE_URL"].replace("postgres@", f"{role}@")
+        )
+        _, lines = looked(served)
+        assert {name for name in lines if said(lines, name)[0] == "broken"} == {
+            "server",
+            "durability",
+        }
+        owner.execute(f"REVOKE INSERT ON records FROM {role}")
+        owner.execute(f"ALTER ROLE {role} SET statement_timeout = 500")
+        _, lines = looked(served)
+        assert f"--role {role} --apply" in said(lines, "rights")[1]
+        assert said(lines, "sessions")[0] == "warning"
+
+
+@pytest.mark.postgres
+def test_commits_that_wait_and_a_database_that_is_frozen_or_gone_are_said(bench: Bench) -> None:
+    """Each with what to do; and where nothing can be looked at, nothing is said to be fine."""
+    with postgres.running_postgres({}) as primary:
+        url = postgres.fresh_database(primary)
+        deployment = bench.but(DATABASE_URL=url)
+        deployment.run("init")
+        assert said(looked(deployment)[1], "durability")[0] == "fine"
+        with primary.connect() as operator:
+            operator.execute("ALTER SYSTEM SET synchronous_standby_names = 'elsewhere'")
+            operator.execute("SELECT pg_reload_conf()")
+        severity, words = said(looked(deployment)[1], "durability")
+        assert severity == "broken"
+        assert "Bring a standby back" in words
+        primary.send(signal.SIGSTOP)
+        try:
+            status, lines = looked(deployment, "--seconds=8")
+        finally:
+            primary.send(signal.SIGCONT)
+        assert status == 2
+        assert said(lines, "database")[0] == "broken"
+    status, lines = looked(deployment)
+    assert status == 2
+    assert "does not respond" in said(lines, "database")[1]
+    of_data = {"logs", "log_keys", "keys", "webhooks", "notices", "rights", "sequences"}
+    assert {said(lines, name)[0] for name in of_data} == {"missing"}
+
+
+def test_a_check_that_hangs_or_fails_hides_no_other() -> None:
+    """Each has its line, in the order of the table, and the process ends all the same."""
+
+    def hangs(_: Sight) -> Iterator[Any]:
+        threading.Event().wait()
+        yield say("notices.none")
+
+    def fails(_: Sight) -> Iterator[Any]:
+        yield say("providers.none")
+        raise LookupError("of\nall things")
+
+    def cannot(_: Sight) -> Iterator[Any]:
+        raise UnseenError("of another")
+        yield
+
+    def finds(_: Sight) -> Iterator[Any]:
+        yield say("providers.none")
+        yield say("backup.none")
+
+    checks: dict[str, Check[Sight]] = {"a": hangs, "b": fails, "c": cannot, "d": finds}
+    lines = examine(Sight({}, seconds=0.5), checks)
+    assert [(line.check, line.diagnosis.severity.value) for line in lines] == [
+        ("a", "broken"),
+        ("b", "broken"),
+        ("c", "missing"),
+        ("d", "warning"),
+    ]
+    assert "of all things" in lines[1].diagnosis.found
+    assert worst(lines) is Severity.BROKEN
+
+
+def test_the_process_ends_although_a_check_hangs(bench: Bench) -> None:
+    """A key command that never ends, in a process of its own."""
+    bench.data_dir.mkdir(mode=0o700)
+    program = "import threading; threading.Event().wait()"
+    command = f"command:{shutil.which('python3') or 'python3'} -c '{program}'"
+    environment = bench.but(KEY_ENCRYPTION_KEY=command).environment
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("countersign")), "doctor", "--seconds", "2"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2, done
+    assert "Traceback" not in done.stderr
