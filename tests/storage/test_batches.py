@@ -303,3 +303,34 @@ def test_reads_that_share_a_query_get_their_own_answers(database: Database, run:
         ]
 
     run(ask())
+
+
+def test_a_batch_waits_for_those_who_were_just_answered(database: Database, run: Run) -> None:
+    """Otherwise half of the callers wait for a commit while the other half is collected."""
+
+    async def caller(turns_before: int) -> None:
+        for turns in [turns_before] + [5] * 40:
+            # A response and the next request take some turns of the loop.
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await database.write(_nothing)
+
+    async def ask() -> float:
+        # The second half comes while the first one waits for its commit.
+        await asyncio.gather(*(caller(6 * (number % 2)) for number in range(16)))
+        batches, calls, _ = database.batches()["write"]
+        return calls / batches
+
+    assert run(ask()) > 10
+
+
+def test_no_call_waits_long_for_those_who_do_not_come_again(database: Database, run: Run) -> None:
+    async def ask() -> None:
+        await asyncio.gather(*(database.write(_nothing) for _ in range(16)))
+        await database.write(_nothing)
+
+    run(ask())
+
+
+def _nothing(connection: Connection) -> None:
+    """Only its transaction counts."""

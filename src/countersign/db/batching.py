@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
 from msgspec import Struct, field
@@ -49,7 +49,7 @@ Outcomes: TypeAlias = Sequence[object]
 """One per call: its result, or the exception that it ended with."""
 
 _BATCH_MAX: Final = 512
-_LINGER_MAX: Final = 64
+LINGER_MAX: Final = 64
 _PENDING_MAX: Final = 10_000
 _LOOKS: Final = 40
 """How often waiting calls are looked at while one of them may wait."""
@@ -112,6 +112,10 @@ class Batcher(ABC):
         """Called when what a batch waits for does not respond."""
         self._queue: deque[QueuedCall] = deque()
         self._unmade: dict[Make[Any, Any], list[QueuedCall]] = {}
+        self._goal = 0
+        """For so many calls the next batch waits, but not for long: see `Threaded`."""
+        self._held: list[Callable[[], None]] = []
+        """What goes on then."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = False
         self.batches = 0
@@ -168,12 +172,20 @@ class Batcher(ABC):
         if make is None:
             self._queue.append(call)
             self._wake(loop)
-            return future
-        unmade = self._unmade.setdefault(make, [])
-        if not unmade:
-            loop.call_soon(self._linger, loop, partial(self._make, make), 0)
-        unmade.append(call)
+        else:
+            unmade = self._unmade.setdefault(make, [])
+            if not unmade:
+                loop.call_soon(self._linger, loop, partial(self._make, make), 0)
+            unmade.append(call)
+        if self._held and self.pending >= self._goal:
+            self._go_on(loop)
         return future
+
+    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait for no more calls."""
+        held, self._held, self._goal = self._held, [], 0
+        for then in held:
+            loop.call_soon(then)
 
     def _make(self, make: Make[Any, Any]) -> None:
         calls = self._unmade.pop(make, None)
@@ -223,9 +235,11 @@ class Batcher(ABC):
         Under load the requests of many connections arrive turn by turn; a batch of two of them
         costs almost as much as one of thirty. A lone call waits for two turns, some microseconds.
         """
-        waiting = len(self._queue) + sum(map(len, self._unmade.values()))
-        if seen < waiting < _LINGER_MAX:
+        waiting = self.pending
+        if seen < waiting < LINGER_MAX:
             loop.call_soon(self._linger, loop, then, waiting)
+        elif waiting < self._goal:
+            self._held.append(then)
         else:
             then()
 
@@ -237,6 +251,7 @@ class Batcher(ABC):
             # A call that has been answered must not take effect.
             running = Running([call for call in taken if not call[2].done()])
             self._running = running if running.calls else None
+            self._goal = 0
         return running
 
     def _end(self) -> None:
@@ -317,73 +332,6 @@ class Batcher(ABC):
         """No one waits for this batch any more; what comes is refused until it has ended."""
         running.is_abandoned = self._stuck = True
         self.on_abandoned()
-
-
-class ThreadWorker(Protocol):
-    """Works on batches in a thread."""
-
-    writes: bool
-    """Whether what it does has an effect."""
-
-    def __call__(self, running: Running) -> Outcomes:
-        """The outcomes of the calls."""
-        ...
-
-    def cut(self) -> None:
-        """Break off what the thread waits for; called in another thread."""
-        ...
-
-
-class ThreadBatcher(Batcher):
-    """Works on batches in a thread of its own: for what may take long, or waits for a network."""
-
-    def __init__(self, name: str, worker: ThreadWorker) -> None:
-        super().__init__()
-        self._worker = worker
-        self._awake = threading.Semaphore(0)
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-
-    def start(self) -> None:
-        """Begin, and start the thread."""
-        super().start()
-        self._thread.start()
-
-    async def close(self) -> None:
-        """Finish what is waiting, then end the thread."""
-        if self._loop is None:
-            return
-        self._stop()
-        self._awake.release()
-        await asyncio.to_thread(self._thread.join)
-
-    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:  # noqa: ARG002 - the thread has it
-        self._awake.release()
-
-    def _gives_up(self, running: Running) -> bool:
-        return self._worker.writes and running.give_up()
-
-    def _abandon(self, running: Running) -> None:
-        super()._abandon(running)
-        self._worker.cut()
-
-    def _work(self) -> None:
-        loop = self._loop
-        assert loop is not None  # noqa: S101 - start() sets it before the thread begins
-        while True:
-            self._awake.acquire()
-            running = self._take()
-            if running.calls:
-                outcomes = self._worker(running)
-                self._end()
-                # Those of a batch that was given up have their answers, or are in the queue.
-                if not running.is_given_up:
-                    loop.call_soon_threadsafe(self._deliver, running.calls, outcomes)
-            if self._closing and not self._queue:
-                return
-            for _ in range(len(running.calls) - 1):
-                self._awake.acquire(blocking=False)
-            if self._queue:  # more than a batch was made ready at once, or is done again
-                self._awake.release()
 
 
 class LoopBatcher(Batcher):

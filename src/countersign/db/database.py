@@ -10,9 +10,10 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 
 from sqlalchemy import URL, Connection
 
-from countersign.db.batching import BatchAct, Batcher, LoopBatcher, Make, ThreadBatcher
+from countersign.db.batching import BatchAct, Batcher, LoopBatcher, Make
 from countersign.db.committing import CommitBatcher
 from countersign.db.engine import BUSY_TIMEOUT_SECONDS, Purpose, is_embedded, open_engine
+from countersign.db.threaded import ThreadBatcher
 from countersign.db.turn import Turn
 from countersign.db.workers import EmbeddedWorker, HoldingWorker, ReadingWorker, WritingWorker
 from countersign.errors import CountersignError, StorageUnavailable
