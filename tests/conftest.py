@@ -72,6 +72,14 @@ def _missing_openssl() -> str | None:
     return None if shutil.which("openssl") else "no openssl in PATH"
 
 
+def _missing_promtool() -> str | None:
+    return None if shutil.which("promtool") else "no promtool in PATH"
+
+
+def _missing_systemd() -> str | None:
+    return None if shutil.which("systemd-analyze") else "no systemd-analyze in PATH"
+
+
 def _missing_softhsm() -> str | None:
     found = shutil.which("softhsm2-util") and softhsm.find_module()
     return None if found else "no SoftHSM: softhsm2-util and libsofthsm2.so are not installed"
@@ -101,7 +109,9 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "openssl": _missing_openssl,
     "php": _missing_php,
     "postgres": _missing_postgres,
+    "promtool": _missing_promtool,
     "softhsm": _missing_softhsm,
+    "systemd": _missing_systemd,
     "vectors": _missing_vectors,
     "wordpress": wordpress.missing,
 }

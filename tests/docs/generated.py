@@ -14,12 +14,14 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
+from countersign.doctor.finding import FINDINGS
 from countersign.root import Later
 from countersign.root import main as command_line
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = DOCS / "cli.md"
 COMPONENT_GUIDE = DOCS / "component.md"
+ON_CALL = DOCS / "on-call.md"
 COMPONENT = DOCS.parent / "src/countersign/checkout/component/countersign-notice.js"
 WIDTH = 80
 
@@ -79,8 +81,29 @@ def component_guide() -> str:
     return re.sub(r'sha384-[^"\s]+', integrity(), text)
 
 
+def on_call_page() -> str:
+    """docs/on-call.md, with what `countersign doctor` says that is not fine."""
+    text = ON_CALL.read_text(encoding="utf-8")
+    head = text[: text.index("-->") + 4]
+    rows = [
+        f"| `{check}` | {words['severity']} | {_plain(words['found'])} | "
+        f"{_plain(words.get('what_to_do', ''))} |\n"
+        for check, names in FINDINGS.items()
+        for words in names.values()
+        if "severity" in words
+    ]
+    top = "| Check | How bad | Found | What to do |\n| --- | --- | --- | --- |\n"
+    return f"{head}\n{top}{''.join(rows)}"
+
+
+def _plain(words: str) -> str:
+    """The words with `…` in the place of values."""
+    return re.sub(r"\{[^}]*\}", "…", words).replace("|", "\\|")
+
+
 def write() -> None:
     """Write the pages."""
+    ON_CALL.write_text(on_call_page(), encoding="utf-8")
     CLI.write_text(cli_page(), encoding="utf-8")
     COMPONENT_GUIDE.write_text(component_guide(), encoding="utf-8")
 

@@ -25,7 +25,9 @@ LATER: Final = {
     "node": "with Node.js",
     "php": "with PHP",
     "openssl": "with openssl",
+    "promtool": "with promtool",
     "softhsm": "with SoftHSM",
+    "systemd": "with systemd-analyze",
     "crash": "that kill processes",
     "later": "that take long",
 }

@@ -1,0 +1,1 @@
+"""The files of `deploy/`, judged by the programs that read them."""

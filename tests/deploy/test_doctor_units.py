@@ -1,0 +1,116 @@
+"""The units that run the doctor, and the script that sends its alarm."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
+NAMES = ("countersign-doctor.service", "countersign-doctor.timer", "countersign-alert@.service")
+
+
+@pytest.mark.systemd
+def test_systemd_finds_no_mistake_in_the_units(tmp_path: Path) -> None:
+    """Without what is installed by hand: programs and users."""
+    for name in NAMES:
+        text = (UNITS / name).read_text()
+        for place in ("/opt/countersign/.venv/bin/countersign", "/opt/countersign/deploy/systemd/"):
+            text = text.replace(f"ExecStart={place}", f"ExecStart={shutil.which('true')} ")
+        (tmp_path / name).write_text(text)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *(str(tmp_path / name) for name in NAMES)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+    )
+    ours = [line for line in done.stderr.splitlines() if "countersign" in line]
+    assert (done.returncode, ours) == (0, []), done.stderr
+
+
+@pytest.mark.systemd
+def test_the_doctor_is_confined(tmp_path: Path) -> None:
+    """It reads what the service may read, and nothing of the rest of the machine."""
+    shutil.copy(UNITS / NAMES[0], tmp_path / NAMES[0])
+    done = subprocess.run(
+        [
+            "systemd-analyze",
+            "security",
+            "--offline=yes",
+            "--threshold=35",
+            str(tmp_path / NAMES[0]),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-600:] + done.stderr
+
+
+def alert(tmp_path: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the script for a unit whose journal is this test's."""
+    journal = tmp_path / "journalctl"
+    journal.write_text(
+        "#!/bin/sh\necho 'fine     disk     enough'\n"
+        "echo 'broken   server   \"no\" server responds'\n"
+    )
+    sendmail = tmp_path / "sendmail"
+    sendmail.write_text(f"#!/bin/sh\ncat > {tmp_path}/mail\n")
+    for program in (journal, sendmail):
+        program.chmod(0o755)
+    own = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SENDMAIL": str(sendmail)}
+    return subprocess.run(
+        [str(UNITS / "alert.sh"), "countersign-doctor.service"],
+        env=own | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_alarm_goes_by_mail(tmp_path: Path) -> None:
+    """With what is broken, and without what is fine."""
+    done = alert(tmp_path, ALERT_MAIL="on-call@example.com")
+    assert done.returncode == 0, done.stderr
+    mail = (tmp_path / "mail").read_text()
+    assert mail.startswith("To: on-call@example.com\nSubject: countersign-doctor.service failed")
+    assert "no" in mail
+    assert "server responds" in mail
+    assert "enough" not in mail
+
+
+def test_an_alarm_goes_to_a_webhook(tmp_path: Path) -> None:
+    """As JSON, whatever the lines contain; a refusal of the receiver is a failure."""
+    got: list[Any] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200 if len(got) == 1 else 500)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:  # noqa: ANN401
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Receiver) as there:
+        threading.Thread(target=there.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{there.server_port}/hook"
+        assert alert(tmp_path, ALERT_WEBHOOK=url).returncode == 0
+        assert '"no" server responds' in got[0]["text"]
+        assert alert(tmp_path, ALERT_WEBHOOK=url).returncode == 1
+        there.shutdown()
+
+
+def test_an_alarm_without_an_address_is_a_failure(tmp_path: Path) -> None:
+    """An operator who has set nothing is not left in the belief that someone is called."""
+    done = alert(tmp_path)
+    assert done.returncode == 1
+    assert "ALERT_MAIL" in done.stderr
