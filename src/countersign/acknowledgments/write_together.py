@@ -19,7 +19,6 @@ from countersign.acknowledgments.model import Receipt
 from countersign.db.bulk import DriverStatement, late_statements
 from countersign.db.tables import (
     disclosures,
-    events,
     idempotency_keys,
     log_entries,
     log_pending,
@@ -27,8 +26,7 @@ from countersign.db.tables import (
     shred_keys,
 )
 from countersign.errors import CountersignError, IdempotencyInProgress
-from countersign.events.model import EventType
-from countersign.events.sql import TX
+from countersign.events.sql import leave_acknowledged
 from countersign.instant import to_ms
 from countersign.log.journal import Journal
 from countersign.log.record import NewRecord, SealedDisclosures
@@ -60,7 +58,7 @@ _TYPES: Final = {
     "at": "bigint",
     **dict.fromkeys(("digest", "body", "payload", "session_index", "cbid_index"), "bytea"),
     **dict.fromkeys(("shred_key", "slot", "fingerprint", "response"), "bytea"),
-    **dict.fromkeys(("kept_at", "expires_at", "log_id", "leaf_index", "sealed_at"), "bigint"),
+    **dict.fromkeys(("kept_at", "expires_at", "log_id", "leaf_index"), "bigint"),
 }
 """The columns of what is written together, with their types on PostgreSQL."""
 
@@ -82,13 +80,6 @@ _WRITTEN: Final = (
     _insert(records, "id account_id mode notice_id at digest body", type="'acknowledgment'"),
     _insert(disclosures, "account_id mode session_index cbid_index payload", record_id="new.id"),
     _insert(shred_keys, "", record_id="new.id", key="new.shred_key"),
-    _insert(
-        events,
-        "account_id mode at",
-        tx="{tx}",
-        type=f"'{EventType.ACKNOWLEDGMENT_CREATED}'",
-        object_id="new.id",
-    ),
     _insert(log_pending, "mode digest", "log_id IS NULL", record_id="new.id"),
     _insert(
         idempotency_keys,
@@ -99,15 +90,6 @@ _WRITTEN: Final = (
 )
 _SEALED: Final = (
     _insert(log_entries, "log_id leaf_index digest", "log_id IS NOT NULL", record_id="new.id"),
-    _insert(
-        events,
-        "account_id mode",
-        "log_id IS NOT NULL",
-        tx="{tx}",
-        type=f"'{EventType.ACKNOWLEDGMENT_SEALED}'",
-        object_id="new.id",
-        at="new.sealed_at",
-    ),
 )
 """Only where the log is written in the same transaction: on the embedded database."""
 
@@ -123,7 +105,7 @@ _TRIGGER: Final = DriverStatement(  # the names in it are our own
     "CREATE TEMP TRIGGER IF NOT EXISTS write_acknowledgment INSTEAD OF INSERT ON"
     " new_acknowledgments WHEN new.id IS NOT NULL BEGIN"
     f" {_FORGET.format(slot='= new.slot', now='new.kept_at')}; "
-    + "; ".join(_WRITTEN + _SEALED).format(source="", tx=TX["sqlite"])
+    + "; ".join(_WRITTEN + _SEALED).format(source="")
     + "; END"
 )
 _STEP: Final = 8
@@ -131,7 +113,7 @@ _STEP: Final = 8
 _ROW: Final = f"({', '.join('?' * len(_TYPES))})"
 _NO_ROW: Final = (None,) * len(_TYPES)
 
-_FIRST, *_OTHERS = (text.format(source=" FROM new", tx=TX["postgresql"]) for text in _WRITTEN)
+_FIRST, *_OTHERS = (text.format(source=" FROM new") for text in _WRITTEN)
 _ARRAYS: Final = ", ".join(f"%b::{type_}[]" for type_ in _TYPES.values())
 _NEW: Final = f"SELECT * FROM unnest({_ARRAYS}) AS new({', '.join(_TYPES)})"  # noqa: S608 - our own names
 _POSTGRESQL: Final = ", ".join(
@@ -219,11 +201,12 @@ def leave(connection: Connection, new: Sequence[Made]) -> None:
                 expires_at,
                 log_id,
                 index,
-                sealed_at,
             )
             rows.append(row)
             if index is not None:
                 index += 1
+        acknowledged = [(made.record.account_id or "", made.record.id) for made in own]
+        leave_acknowledged(connection, late, mode, acknowledged, sealed_at)
     if connection.dialect.name == "sqlite":
         if not late.is_prepared:
             _VIEW(connection)

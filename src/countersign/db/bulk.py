@@ -81,6 +81,10 @@ class DriverStatement:
             raise _wrapped(connection, error) from error
         return cursor
 
+    def leave(self, connection: Connection, late: Late, *values: object) -> None:
+        """Leave it for the end of the transaction, with these values."""
+        late.statements.append((self._text[connection.dialect.name], values))
+
     def for_each(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
         """Run it for each of these rows of values."""
         _execute(connection, self._text[connection.dialect.name], rows, many=True)

@@ -608,9 +608,12 @@ audit_log: Final = _table(
     Index(None, "subject"),
 )
 
+# What a transaction writes for an account and a mode. Acknowledgments that are written together
+# share a row: see `events/sql.py`.
 events: Final = _table(
     "events",
-    # On the embedded database the rowid, which one writer after the other hands out in order.
+    # The number of the event, of several the last one's. On the embedded database the rowid, which
+    # one writer after the other hands out in order.
     Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     # PostgreSQL: the number of the writing transaction, by which readers know what may still
     # appear before this row. 0 on the embedded database.
@@ -627,6 +630,9 @@ events: Final = _table(
     Column("triggered", Boolean, nullable=False, server_default=false()),
     # Of a buyer, a JSON array of codes: why it is not verified, for the account that asked.
     Column("reasons", Text),
+    # Of several events, the number of the first one, and what they are about.
+    Column("first_seq", BigInteger),
+    Column("objects", Text),
     Index(None, "account_id", "mode", "tx", "seq"),
     Index(None, "account_id", "mode", "at"),
     # For erasing: the events of one buyer.

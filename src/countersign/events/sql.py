@@ -5,12 +5,17 @@ commits. On PostgreSQL they are not: a transaction with a smaller number may com
 reader who is already past it would never see its rows. So each row has the number of its
 transaction, readers see a row only when no transaction with a smaller or equal number is still
 running, and the order is that of transaction and row.
+
+Acknowledgments come by the thousand, and what is reported of each is its identifier, which has the
+time of its creation. Those that are written or sealed together for one account are one row, whose
+number is that of its last event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import chain, islice
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +24,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    and_,
     case,
     delete,
     func,
@@ -30,11 +36,12 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.db.bulk import BulkInsert, DriverStatement
+from countersign.db.bulk import BulkInsert, DriverStatement, Late
 from countersign.db.rows import of_row
 from countersign.db.tables import accounts, events, webhook_endpoints
 from countersign.events.model import EventType, NewEvent, Position, RecordedEvent
-from countersign.instant import to_ms
+from countersign.ids import made_at_ms
+from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
 
@@ -42,7 +49,11 @@ TX: Final = {"sqlite": "0", "postgresql": "pg_current_xact_id()::text::bigint"}
 _OWN_TX: Final[dict[str, ColumnElement[int]]] = {
     dialect: literal_column(tx, events.c.tx.type) for dialect, tx in TX.items()
 }
-_COLUMNS: Final = "account_id, mode, type, object_id, version, at"
+NUMBERS: Final = 64
+"""How many events a row can hold: on PostgreSQL the step between the numbers of rows."""
+CREATED_AND_SEALED: Final = "acknowledgment.*"
+"""The type of a row whose acknowledgments were each created and then sealed, in one transaction."""
+_BOTH: Final = EventType.ACKNOWLEDGMENT_CREATED, EventType.ACKNOWLEDGMENT_SEALED
 _encode: Final = msgspec.json.Encoder().encode
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 _INSERT: Final = BulkInsert(
@@ -50,16 +61,23 @@ _INSERT: Final = BulkInsert(
     *("account_id", "mode", "type", "object_id", "version", "at", "reasons"),
     tx=TX,
 )
-_INSERT_SEALED: Final = {
+# The numbers after the last row's. On PostgreSQL they are this row's own, committed or not.
+_LAST: Final = {
+    "sqlite": "SELECT coalesce(max(seq), 0) AS last FROM events",
+    "postgresql": f"SELECT nextval('events_seq_seq') - {NUMBERS} AS last",
+}
+_INSERT_SEVERAL: Final = {
     dialect: DriverStatement(
-        f"INSERT INTO events (tx, {_COLUMNS})"  # noqa: S608 - our own names
-        f" SELECT {tx}, r.account_id, r.mode, ?, r.id, NULL, ?"
-        " FROM log_entries e JOIN records r ON r.id = e.record_id"
-        " WHERE e.log_id = ? AND e.leaf_index >= ? AND e.leaf_index < ?"
-        " AND r.type = 'acknowledgment' ORDER BY e.leaf_index"
+        "INSERT INTO events (tx, object_id, first_seq, seq, account_id, mode, type, objects, at)"  # noqa: S608 - our own names
+        f" SELECT {tx}, '', last + 1, last + ?, ?, ?, ?, ?, ? FROM ({_LAST[dialect]}) AS numbers"
     )
     for dialect, tx in TX.items()
 }
+_SEALED: Final = DriverStatement(
+    "SELECT r.account_id, r.mode, r.id FROM log_entries e JOIN records r ON r.id = e.record_id"
+    " WHERE e.log_id = ? AND e.leaf_index >= ? AND e.leaf_index < ?"
+    " AND r.type = 'acknowledgment' ORDER BY e.leaf_index"
+)
 _FIRST_UNSETTLED: Final[ColumnElement[int]] = literal_column(
     "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint)", events.c.tx.type
 )
@@ -96,16 +114,52 @@ def write_one_event(connection: Connection, new: NewEvent) -> RecordedEvent:
         .values(tx=_OWN_TX[connection.dialect.name], **(new._asdict() | {"reasons": None}))
         .returning(events)
     ).one()
-    return to_event(row)
+    return next(to_events(row))
+
+
+def leave_acknowledged(
+    connection: Connection,
+    late: Late,
+    mode: Mode,
+    new: Iterable[tuple[str, str]],
+    sealed_at: int | None,
+) -> None:
+    """Leave the events of new acknowledgments of a mode for the end of the transaction.
+
+    `new` are account and acknowledgment; `sealed_at` is when the same transaction seals them, in
+    Unix milliseconds.
+    """
+    type_ = EventType.ACKNOWLEDGMENT_CREATED.value if sealed_at is None else CREATED_AND_SEALED
+    for values in _several(mode, type_, new, sealed_at):
+        _INSERT_SEVERAL[connection.dialect.name].leave(connection, late, *values)
 
 
 def write_sealed_events(
     connection: Connection, log_id: int, start: int, end: int, at: datetime
 ) -> None:
     """Report the acknowledgments among the log entries `start` to `end` (exclusive) as sealed."""
-    statement = _INSERT_SEALED[connection.dialect.name]
-    sealed = EventType.ACKNOWLEDGMENT_SEALED.value
-    statement(connection, sealed, to_ms(at), log_id, start, end)
+    found = _SEALED(connection, log_id, start, end).fetchall()
+    for mode in {row[1] for row in found}:
+        own = ((account_id, id_) for account_id, of, id_ in found if of == mode)
+        type_ = EventType.ACKNOWLEDGMENT_SEALED.value
+        for values in _several(Mode(mode), type_, own, to_ms(at)):
+            _INSERT_SEVERAL[connection.dialect.name](connection, *values)
+
+
+def _several(
+    mode: Mode, type_: str, of: Iterable[tuple[str, str]], at: int | None
+) -> Iterator[tuple[object, ...]]:
+    """The values of rows with these events; without a time, they have that of the newest object."""
+    accounts_: dict[str, list[str]] = {}
+    for account_id, id_ in of:
+        accounts_.setdefault(account_id, []).append(id_)
+    each = 2 if type_ == CREATED_AND_SEALED else 1
+    room = NUMBERS // each
+    for account_id, ids in accounts_.items():
+        for start in range(0, len(ids), room):
+            own = ids[start : start + room]
+            when = made_at_ms(max(own)) if at is None else at
+            yield len(own) * each, account_id, mode.value, type_, " ".join(own), when
 
 
 def write_notice_events(
@@ -151,7 +205,10 @@ def last_before(connection: Connection, account_id: str, mode: Mode, at: datetim
 def after(
     connection: Connection, account_id: str, mode: Mode, position: Position, limit: int
 ) -> Select[Any]:
-    """The statement for an account's settled events after a position, oldest first."""
+    """The statement for the rows with an account's settled events after a position, oldest first.
+
+    The first row may have some that are not after it.
+    """
     return (
         select(events)
         .where(
@@ -165,27 +222,66 @@ def after(
     )
 
 
-def to_event(row: Row[*tuple[Any, ...]]) -> RecordedEvent:
+def to_events(row: Row[*tuple[Any, ...]]) -> Iterator[RecordedEvent]:
+    """The events of a row, in their order."""
+    if row.objects is None:
+        yield _event(row, row.seq, EventType(row.type), row.object_id, row.at)
+        return
+    types = _BOTH if row.type == CREATED_AND_SEALED else (EventType(row.type),)
+    of_each = ((type_, id_) for id_ in row.objects.split(" ") for type_ in types)
+    for seq, (type_, id_) in enumerate(of_each, row.first_seq):
+        is_sealed = type_ is EventType.ACKNOWLEDGMENT_SEALED
+        yield _event(row, seq, type_, id_, row.at if is_sealed else from_ms(made_at_ms(id_)))
+
+
+def _event(
+    row: Row[*tuple[Any, ...]], seq: int, type_: EventType, object_id: str, at: datetime
+) -> RecordedEvent:
     return of_row(
         row,
         RecordedEvent,
-        position=Position(row.tx, row.seq),
-        created_at=row.at,
+        position=Position(row.tx, seq),
+        type=type_,
+        object_id=object_id,
+        created_at=at,
         reasons=_decode_reasons(row.reasons) if row.reasons else (),
     )
+
+
+def holds(number: ColumnElement[int] | int) -> ColumnElement[bool]:
+    """The condition that the event with this number is in this row."""
+    first = func.coalesce(events.c.first_seq, events.c.seq)
+    return and_(events.c.seq >= number, events.c.seq < number + NUMBERS, first <= number)
+
+
+def numbered(row: Row[*tuple[Any, ...]], number: int) -> RecordedEvent:
+    """The event with this number in the row that holds it."""
+    return next(event for event in to_events(row) if event.position.seq == number)
 
 
 def find(connection: Connection, account_id: str, mode: Mode, seq: int) -> RecordedEvent | None:
     """The event with this number, if it is of this account and mode."""
     row = connection.execute(
         select(events).where(
-            events.c.seq == seq,
+            holds(seq),
             events.c.account_id == account_id,
             events.c.mode == mode,
             settled(connection),
         )
     ).one_or_none()
-    return None if row is None else to_event(row)
+    return None if row is None else numbered(row, seq)
+
+
+def next_events(
+    connection: Connection, account_id: str, mode: Mode, position: Position, limit: int
+) -> list[RecordedEvent]:
+    """An account's settled events after a position, oldest first."""
+    rows = connection.execute(after(connection, account_id, mode, position, limit))
+    return [*islice(_later(rows, position), limit)]
+
+
+def _later(rows: Iterable[Row[*tuple[Any, ...]]], position: Position) -> Iterator[RecordedEvent]:
+    return (e for e in chain.from_iterable(map(to_events, rows)) if e.position > position)
 
 
 def find_page(
@@ -211,14 +307,24 @@ def find_page(
     rows = window.subquery()
     statement = select(rows).order_by(rows.c.tx, rows.c.seq).limit(limit)
     if type_ is not None:
-        statement = statement.where(rows.c.type == type_)
+        of_type = [type_, CREATED_AND_SEALED] if type_ in _BOTH else [type_]
+        statement = statement.where(rows.c.type.in_(of_type))
     if since is not None:
         statement = statement.where(rows.c.at >= since)
-    found = [to_event(row) for row in connection.execute(statement)]
+    picked = connection.execute(statement).all()
+    wanted = (
+        event
+        for event in _later(picked, position)
+        if type_ in {None, event.type} and (since is None or event.created_at >= since)
+    )
+    found = [*islice(wanted, limit)]
     if len(found) == limit:
         return found, None
-    last = connection.execute(window.limit(1).offset(number - 1)).one_or_none()
-    return found, None if last is None else to_event(last)
+    if len(picked) == limit:
+        last: Row[*tuple[Any, ...]] | None = picked[-1]
+    else:
+        last = connection.execute(window.limit(1).offset(number - 1)).one_or_none()
+    return found, None if last is None else [*to_events(last)][-1]
 
 
 def renumber_restored(connection: Connection) -> bool:
@@ -249,7 +355,7 @@ def renumber_restored(connection: Connection) -> bool:
 
 
 def delete_old_events(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete at most `limit` events from before this time; returns how many.
+    """Delete at most `limit` rows of events from before this time; returns how many.
 
     The last row stays: on the embedded database the numbers continue from it.
     """

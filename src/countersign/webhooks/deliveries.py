@@ -39,16 +39,17 @@ from countersign.db.tables import (
     webhook_endpoints,
 )
 from countersign.errors import InvalidRequest, NotFound, RateLimited, WebhookEndpointDisabled
-from countersign.events.model import EventType, EventView, Position
+from countersign.events.model import EventView, Position
 from countersign.events.read_events import get_event
 from countersign.events.routes import event_body
 from countersign.events.sql import (
     POSITION,
-    after,
     delete_old_events,
+    holds,
     last_before,
+    next_events,
+    numbered,
     settled,
-    to_event,
 )
 from countersign.http.paging import Page, page_of
 from countersign.http.reply import encode
@@ -163,16 +164,14 @@ def fan_out(connection: Connection, endpoint_id: str, now: datetime, limit: int)
     if row is None or _pending(connection, endpoint_id) >= PENDING_MAX:
         return 0
     cursor = Position(row.cursor_tx, row.cursor_seq)
-    next_ = after(connection, row.account_id, row.mode, cursor, limit)
-    columns = (events.c.tx, events.c.seq, events.c.type)
-    found = connection.execute(next_.with_only_columns(*columns)).all()
+    found = next_events(connection, row.account_id, row.mode, cursor, limit)
     if not found:
         return 0
     (endpoint,) = find_endpoints(connection, _e.id == endpoint_id)
-    wanted = [e.seq for e in found if endpoint.wants(EventType(e.type))]
+    wanted = [event.position.seq for event in found if endpoint.wants(event.type)]
     _make_deliveries(connection, endpoint_id, wanted, now, again=row.recovered_at is not None)
-    cursor_now = {"cursor_tx": found[-1].tx, "cursor_seq": found[-1].seq}
-    set_columns(connection, endpoint_id, cursor_now)
+    last = found[-1].position
+    set_columns(connection, endpoint_id, {"cursor_tx": last.tx, "cursor_seq": last.seq})
     return len(found)
 
 
@@ -232,11 +231,15 @@ def claim(
     if not taken:
         return []
     numbers = {row.event_seq: (row.attempts, row.step) for row in taken}
-    rows = connection.execute(select(events).where(events.c.seq.in_(numbers)))
+    rows = connection.execute(
+        select(_d.event_seq, events)
+        .join_from(webhook_deliveries, events, holds(_d.event_seq))
+        .where(own, _d.event_seq.in_(numbers))
+    )
     claimed = [
-        ClaimedDelivery(endpoint_id, to_event(row), *numbers[row.seq])
+        ClaimedDelivery(endpoint_id, numbered(row, row.event_seq), *numbers[row.event_seq])
         for row in rows
-        if numbers[row.seq][1] <= len(SCHEDULE)
+        if numbers[row.event_seq][1] <= len(SCHEDULE)
     ]
     # The process died during the last attempt, or the event is no longer kept.
     ended = numbers.keys() - {c.event.position.seq for c in claimed}
@@ -326,8 +329,8 @@ def _wait_to_recover(
     if row.recovered_at is None:
         return timedelta(0)
     cursor = Position(row.cursor_tx, row.cursor_seq)
-    next_ = connection.execute(after(connection, row.account_id, row.mode, cursor, 1)).first()
-    if next_ is not None and next_.at <= row.recovered_at:
+    next_ = next_events(connection, row.account_id, row.mode, cursor, 1)
+    if next_ and next_[0].created_at <= row.recovered_at:
         return RECOVERY_WAIT  # the last one has not ended
     wait: timedelta = row.recovered_at + RECOVERY_WAIT - now
     return wait
@@ -362,8 +365,8 @@ async def list_deliveries(
 ) -> Page[WebhookDelivery]:
     """A page of the deliveries with their attempts, the newest events first."""
     statement = (
-        select(_d.status.label("delivery_status"), _d.due_at, events)
-        .join_from(webhook_deliveries, events, events.c.seq == _d.event_seq)
+        select(_d.status.label("delivery_status"), _d.due_at, _d.event_seq, events)
+        .join_from(webhook_deliveries, events, holds(_d.event_seq))
         .where(_d.endpoint_id == endpoint.id)
         .order_by(_d.event_seq.desc())
         .limit(query.limit + 1)
@@ -381,7 +384,7 @@ async def list_deliveries(
 
     def find(connection: Connection) -> list[WebhookDelivery]:
         rows = connection.execute(statement).all()
-        made: dict[int, list[WebhookAttempt]] = {row.seq: [] for row in rows}
+        made: dict[int, list[WebhookAttempt]] = {row.event_seq: [] for row in rows}
         own = and_(_a.endpoint_id == endpoint.id, _a.event_seq.in_(made))
         attempts = select(webhook_attempts).where(own).order_by(_a.number)
         for row in connection.execute(attempts) if made else ():
@@ -395,10 +398,10 @@ async def list_deliveries(
             )
         return [
             WebhookDelivery(
-                event=event_body(webhooks.events.ids.view(to_event(row))),
+                event=event_body(webhooks.events.ids.view(numbered(row, row.event_seq))),
                 status=DeliveryStatus(row.delivery_status),
                 next_attempt_at=to_the_second(row.due_at),
-                attempts=made[row.seq],
+                attempts=made[row.event_seq],
             )
             for row in rows
         ]

@@ -1,0 +1,171 @@
+"""Acknowledgments that are written together share a row of events, and no reader sees that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from random import Random
+
+import pytest
+from sqlalchemy import Connection, text
+
+from countersign.db.bulk import late_statements
+from countersign.db.database import Database
+from countersign.errors import NotFound
+from countersign.events.model import EventType, NewEvent
+from countersign.events.read_events import get_event, list_events
+from countersign.events.sql import NUMBERS, leave_acknowledged, write_events
+from countersign.ids import made_at_ms
+from countersign.instant import from_ms, to_ms
+from countersign.mode import Mode
+from countersign.webhooks.deliveries import delete_old
+from tests.storage import items
+from tests.storage.conftest import Run
+from tests.webhooks.conftest import Service
+
+pytestmark = pytest.mark.both_engines
+
+CREATED, SEALED = EventType.ACKNOWLEDGMENT_CREATED, EventType.ACKNOWLEDGMENT_SEALED
+Seen = tuple[str, str, int]
+"""What a reader sees of an event: its type, its object, and Unix milliseconds."""
+
+
+async def acknowledge(
+    service: Service, number: int, sealed_at: int | None, other: str
+) -> list[Seen]:
+    """Write so many acknowledgments, every third one of another account; gives the own events."""
+    new = [
+        (other if n % 3 == 2 else service.account_id, items.identifier("ack", service.now))
+        for n in range(number)
+    ]
+
+    def act(connection: Connection, batch: Sequence[None]) -> list[None]:
+        late = late_statements(connection)
+        assert late is not None
+        leave_acknowledged(connection, late, Mode.TEST, new, sealed_at)
+        return [None] * len(batch)
+
+    await service.database.write_batched(act, None)
+    seen: list[Seen] = []
+    for account, ack_id in new:
+        if account == service.account_id:
+            seen.append((CREATED, ack_id, made_at_ms(ack_id)))
+            seen += [(SEALED, ack_id, sealed_at)] if sealed_at is not None else []
+    return seen
+
+
+async def something_else(service: Service) -> list[Seen]:
+    """Write an event that has a row of its own."""
+    cbid, verified = items.identifier("cbid_test"), EventType.BUYER_VERIFIED
+    await service.database.write(
+        write_events, [NewEvent(service.account_id, Mode.TEST, verified, cbid, service.now)]
+    )
+    return [(verified, cbid, to_ms(service.now))]
+
+
+async def history(service: Service, dice: Random) -> list[Seen]:
+    """Let things happen in one random order."""
+    expected: list[Seen] = []
+    for _ in range(12):
+        service.clock.advance(dice.randint(0, 3))
+        if dice.random() < 0.3:
+            expected += await something_else(service)
+            continue
+        sealed_at = to_ms(service.now) if dice.random() < 0.6 else None
+        number = dice.choice((1, 2, 5, 40, NUMBERS + 60))
+        expected += await acknowledge(service, number, sealed_at, "acct_of_another")
+    return expected
+
+
+async def all_seen(service: Service, number: int) -> list[tuple[str, Seen]]:
+    """Each event with its id, once there are so many: older transactions may hide the newest."""
+    views = await service.everything()
+    for _ in range(500):
+        if len(views) >= number:
+            break
+        await asyncio.sleep(0.02)
+        views = await service.everything()
+    return [(v.id, (v.event.type, v.event.object_id, to_ms(v.event.created_at))) for v in views]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_hold_several_events_are_read_as_if_each_had_its_own(
+    seed: int, service: Service, run: Run
+) -> None:
+    """By pages of any size, by type, by time, one by one, and by a webhook endpoint."""
+    dice = Random(seed)
+
+    async def scenario() -> None:
+        endpoint, _ = await service.endpoint("http://127.0.0.1:9/hook", frozenset({SEALED}))
+        expected = await history(service, dice)
+        everything = await all_seen(service, len(expected))
+        assert [seen for _, seen in everything] == expected
+        assert len({id_ for id_, _ in everything}) == len(expected)
+        for id_, seen in dice.sample(everything, min(20, len(everything))):
+            view = await get_event(service.room.events, service.account_id, Mode.TEST, id_)
+            assert (view.event.type, view.event.object_id) == seen[:2]
+            with pytest.raises(NotFound):
+                await get_event(service.room.events, "acct_of_another", Mode.TEST, id_)
+        since = from_ms(dice.choice(expected)[2])
+        for type_ in (None, CREATED, SEALED, EventType.BUYER_VERIFIED):
+            for moment in (None, since):
+                found, after = list[str](), None
+                while True:
+                    page, after = await list_events(
+                        service.room.events,
+                        service.principal,
+                        type_=type_,
+                        since=moment,
+                        after=after,
+                        limit=dice.choice((1, 3, 50)),
+                    )
+                    found += [view.id for view in page]
+                    if after is None:
+                        break
+                wanted = [
+                    id_
+                    for id_, (of, _, at) in everything
+                    if type_ in {None, of} and (moment is None or from_ms(at) >= moment)
+                ]
+                assert found == wanted, (type_, moment)
+        processed = 0
+        while some := await service.fan_out(endpoint, dice.choice((1, 7, 100))):
+            processed += some
+        assert processed == len(expected)
+        sealed = [id_ for id_, seen in everything if seen[0] == SEALED]
+        claimed = await service.claim(endpoint, service.now + timedelta(minutes=1), 10_000)
+        ids = service.room.events.ids
+        assert [ids.view(one.event).id for one in claimed] == sealed
+        assert [one.event.id for one in await service.log(endpoint)] == sealed[-100:]
+
+    run(scenario())
+
+
+def test_a_shared_row_ends_as_one_and_numbers_go_on_after_it(
+    service: Service, database: Database, run: Run
+) -> None:
+    """What comes next has a number of its own, also when the newest row alone is left."""
+
+    async def scenario() -> None:
+        await acknowledge(service, 90, None, "acct_of_another")
+        kept = await acknowledge(service, 3, to_ms(service.now), "acct_of_another")
+        for _ in range(3):
+            await database.write(
+                delete_old,
+                events_before=service.now + timedelta(days=1),
+                deliveries_before=service.now,
+                tried_since=service.now,
+                limit=100,
+            )
+        rows = await database.read(
+            lambda connection: connection.execute(text("SELECT objects FROM events")).all()
+        )
+        assert len(rows) == 1
+        kept = [event for event in kept if event[1] in rows[0].objects]
+        later = await something_else(service) + await acknowledge(service, 1, None, "other")
+        found = await all_seen(service, len(kept) + 2)
+        assert [seen for _, seen in found] == kept + later
+        assert len({id_ for id_, _ in found}) == len(found)
+
+    run(scenario())
