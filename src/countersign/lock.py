@@ -49,15 +49,10 @@ def only_server(data_dir: Path) -> Iterator[None]:
 
 def holder_of(data_dir: Path) -> str:
     """The number of the process that serves from this directory; empty: none does."""
-    try:
-        descriptor = os.open(data_dir / _NAME, os.O_RDONLY)
-    except OSError:
-        return ""
-    try:
-        process = _holder(descriptor)
-    finally:
-        os.close(descriptor)
-    return process if process.isdigit() and _runs(process) else ""
+    with suppress(OSError):
+        process = (data_dir / _NAME).read_text(encoding="ascii", errors="replace").strip()
+        return process if process.isdigit() and _runs(process) else ""
+    return ""
 
 
 def _taken(descriptor: int) -> bool:

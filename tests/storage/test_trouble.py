@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ from sqlalchemy import URL, Connection, PoolProxiedConnection, event, text
 from structlog.testing import capture_logs
 
 from countersign.access.account import add_account, all_accounts
+from countersign.db import workers
 from countersign.db.database import Database
 from countersign.db.engine import SQLITE_FILE, database_url
 from countersign.errors import CountersignError, NoticeNotFound, OutcomeUnknown, StorageUnavailable
 from countersign.operations.room import WriteCheck
+from countersign.seldom import Seldom
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
@@ -147,5 +150,26 @@ def test_errors_of_the_database_fill_no_log(url: URL, run: Run) -> None:
                 calls = [database.write(fail) for _ in range(40)]
                 await asyncio.gather(*calls, return_exceptions=True)
             assert len([line for line in lines if line["event"] == "database_error"]) <= 2
+
+    run(write())
+
+
+def test_an_error_of_the_database_names_its_lane_and_host(
+    url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a failover one has to know which of several hosts it was, and what was waiting."""
+    monkeypatch.setattr(workers, "_seldom", Seldom(time.monotonic))
+
+    def fail(connection: Connection) -> None:
+        connection.execute(text("SELEKT 1"))
+
+    async def write() -> None:
+        async with Database(url) as database:
+            with capture_logs() as lines:
+                await asyncio.gather(database.scan(fail), return_exceptions=True)
+            (line,) = [line for line in lines if line["event"] == "database_error"]
+            assert line["lane"] == "scan"
+            host = url.query.get("host")
+            assert line["host"] == (None if host is None else f"{host}:{url.query['port']}")
 
     run(write())

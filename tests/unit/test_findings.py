@@ -16,7 +16,7 @@ SOURCE = "\n".join(
 )
 ALL = [(check, name) for check, names in FINDINGS.items() for name in names]
 # Named by a part of the code: `f"disk.{code}"`.
-IN_PARTS = {"data_directory", "disk", "limits", "database"}
+IN_PARTS = {"backup", "data_directory", "disk", "limits", "database"}
 
 
 @pytest.mark.parametrize(("check", "name"), ALL)

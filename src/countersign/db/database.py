@@ -196,6 +196,11 @@ class Database:
         return any(b.is_late for b in self._batchers.values() if b is not self._scan)
 
     @property
+    def has_trouble(self) -> bool:
+        """Whether the last write was not done, a call waits too long, or there is damage."""
+        return self.is_stuck or self.failure is not None or self.damage is not None
+
+    @property
     def failure(self) -> CountersignError | None:
         """Why the last write was not done or is not certain; None: it was done."""
         return self._write.failure

@@ -70,6 +70,9 @@ _POSTGRESQL_ARGUMENTS: Final = {
 }
 _WARNINGS: Final = "countersign_warnings"
 _DISK_FULL_STATE: Final = "53100"
+WHERE: Final = threading.local()
+"""For the log: of a thread that works for a batcher, its `lane` and the `host` that it was
+connected to last."""
 _CHECKPOINT_PAGES: Final = 8000
 """32 MB of write-ahead log: a page changed by many commits is copied into the database once."""
 
@@ -140,6 +143,7 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
 
     @_of_each_new(engine)
     def limit_waiting(connection: Any, record: Any) -> None:  # noqa: ANN401 - a DBAPI connection
+        WHERE.host = f"{connection.info.host}:{connection.info.port}"
         if purpose is Purpose.WRITE:
             warnings: list[str] = []
             record.info[_WARNINGS] = warnings

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Final, Protocol
 
 from countersign.db.batching import LINGER_MAX, Batcher, Outcomes, Running
+from countersign.db.engine import WHERE
 
 _HELD_TIMES: Final = 2
 """How many times as long as the last batch took the next one waits for callers, at most."""
@@ -99,6 +100,7 @@ class Threaded(Batcher):
         """What the thread does; `outcomes` are those of what was done on the loop before."""
 
     def _work(self) -> None:
+        WHERE.lane = self.lane
         loop, seconds = self._loop, None
         assert loop is not None  # noqa: S101 - start() sets it before the thread begins
         while True:

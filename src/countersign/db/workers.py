@@ -15,6 +15,7 @@ from countersign.db.batching import BatchAct, GivenUp, Outcomes, QueuedCall, Run
 from countersign.db.bulk import allow_late, do_late, late_statements
 from countersign.db.engine import (
     BUSY_TIMEOUT_SECONDS,
+    WHERE,
     ConnectionBreaker,
     Purpose,
     denial,
@@ -372,6 +373,9 @@ def _log_error(error: Exception, refusal: CountersignError) -> None:
     _log.error(
         "database_damaged" if damage else "database_error",
         kind=kind,
+        # On the embedded database, what is read on the event loop has none.
+        lane=getattr(WHERE, "lane", "read"),
+        host=getattr(WHERE, "host", None),
         cause=type(origin).__name__ if origin is not None else None,
         state=state,
         denied=denial(error) if isinstance(error, DBAPIError) else None,

@@ -9,11 +9,10 @@ import click
 
 from countersign import __version__
 from countersign.doctor.examine import Examined, examine, problems, worst
-from countersign.doctor.finding import Severity
+from countersign.doctor.finding import EXIT
 from countersign.doctor.sight import SECONDS, Sight
 from countersign_evidence.cli.support import command, show
 
-_STATUSES: Final = {Severity.WARNING: 1, Severity.BROKEN: 2}
 _PROBLEMS_MAX: Final = 12
 _SHOWN: Final = (
     *("server", "public_address", "database", "disk", "limits", "logs"),
@@ -41,7 +40,7 @@ def doctor(*, seconds: float, as_json: bool) -> None:
     lines = examine(Sight(seconds=seconds))
     view = {"severity": worst(lines).value, "lines": [_view(line) for line in lines]}
     show(view, "\n".join(map(_text, lines)), as_json=as_json)
-    sys.exit(_STATUSES.get(worst(lines), 0))
+    sys.exit(EXIT[worst(lines)])
 
 
 @click.command()
@@ -51,7 +50,11 @@ def status(*, seconds: float, as_json: bool) -> None:
     """Show on one screen how the service stands, and what needs attention."""
     lines = examine(Sight(seconds=seconds))
     wrong, known = problems(lines), {line.check: line.diagnosis for line in reversed(lines)}
-    facts = {name: known[name].found for name in _SHOWN if known[name].severity not in _STATUSES}
+    facts = {
+        name: known[name].found
+        for name in _SHOWN
+        if name in known and not EXIT[known[name].severity]
+    }
     text = [f"Countersign {__version__}", *(f"{name:<15} {facts[name]}" for name in facts), ""]
     text.append(f"{len(wrong)} need attention:" if wrong else "Nothing needs attention.")
     text += map(_text, wrong[:_PROBLEMS_MAX])

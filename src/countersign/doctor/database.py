@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from countersign.db.engine import Purpose, sqlite_module
 from countersign.db.schema import connected
-from countersign.doctor.finding import Check, Diagnosis, queried, say
+from countersign.doctor.finding import Diagnosis, queried, say
 from countersign.doctor.sight import Sight, together
 from countersign.errors import CountersignError
 from countersign.operations.serving_role import missing_rights
@@ -89,7 +89,7 @@ def _host(arguments: dict[str, Any]) -> tuple[Any, ...] | str | None:
 
 def schema(look: Sight) -> Iterator[Diagnosis]:
     """It is the one that this release's migrations make."""
-    refusal = look.schema_refusal()
+    refusal = look.schema_refusal
     if refusal is not None:
         yield say("schema.refused", why=refusal.message)
         return
@@ -98,15 +98,16 @@ def schema(look: Sight) -> Iterator[Diagnosis]:
     yield say("schema.fine", revision=revision)
 
 
-def of_server(check: str, *, needs_schema: bool = False) -> Check[Sight]:
-    """The check of PostgreSQL that is no more than its queries."""
+def of_tables(check: str, look: Sight) -> Iterator[Diagnosis]:
+    """A check that is no more than its queries, of the tables of this release."""
+    with look.reading() as connection:
+        yield from queried(connection, check)
 
-    def ask(look: Sight) -> Iterator[Diagnosis]:
-        if look.embedded_url is None:
-            with look.reading() if needs_schema else look.session() as connection:
-                yield from queried(connection, check)
 
-    return ask
+def of_postgresql(check: str, look: Sight) -> Iterator[Diagnosis]:
+    """The same of PostgreSQL alone, of which nothing else is a check."""
+    if look.embedded_url is None:
+        yield from of_tables(check, look)
 
 
 def rights(look: Sight) -> Iterator[Diagnosis]:

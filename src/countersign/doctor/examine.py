@@ -7,8 +7,16 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from countersign.doctor import machine, network, service
-from countersign.doctor.database import damage, database, of_server, rights, schema, sessions
-from countersign.doctor.finding import Check, Diagnosis, Severity, UnseenError, say
+from countersign.doctor.database import (
+    damage,
+    database,
+    of_postgresql,
+    of_tables,
+    rights,
+    schema,
+    sessions,
+)
+from countersign.doctor.finding import EXIT, Check, Diagnosis, Severity, UnseenError, say
 from countersign.doctor.sight import Sight, together
 from countersign.errors import CountersignError
 
@@ -23,10 +31,10 @@ CHECKS: Final[Mapping[str, Check[Sight]]] = {
     "database": database,
     "schema": schema,
     "rights": rights,
-    "durability": of_server("durability"),
+    "durability": partial(of_postgresql, "durability"),
     "sessions": sessions,
-    "transactions": of_server("transactions"),
-    "sequences": of_server("sequences", needs_schema=True),
+    "transactions": partial(of_postgresql, "transactions"),
+    "sequences": partial(of_postgresql, "sequences"),
     "damage": damage,
     "keys": service.keys,
     "clock": network.clock,
@@ -34,7 +42,7 @@ CHECKS: Final[Mapping[str, Check[Sight]]] = {
     "log_keys": service.log_keys,
     "witnesses": network.witnesses,
     "providers": network.providers,
-    "webhooks": service.webhooks,
+    "webhooks": partial(of_tables, "webhooks"),
     "notices": service.notices,
     "backup": machine.backup,
 }
@@ -61,13 +69,13 @@ def examine(look: Sight, checks: Mapping[str, Check[Sight]] = CHECKS) -> list[Ex
 
 def worst(lines: list[Examined]) -> Severity:
     """How bad the whole is."""
-    return max((line.diagnosis.severity for line in lines), key=lambda one: one.rank)
+    return max((line.diagnosis.severity for line in lines), key=EXIT.__getitem__)
 
 
 def problems(lines: list[Examined]) -> list[Examined]:
     """What is broken, and then what is to be done before it breaks."""
-    wrong = [line for line in lines if line.diagnosis.severity.rank >= Severity.WARNING.rank]
-    return sorted(wrong, key=lambda line: -line.diagnosis.severity.rank)
+    wrong = [line for line in lines if EXIT[line.diagnosis.severity]]
+    return sorted(wrong, key=lambda line: -EXIT[line.diagnosis.severity])
 
 
 def _found(check: Check[Sight], look: Sight) -> list[Diagnosis]:
@@ -81,5 +89,4 @@ def _found(check: Check[Sight], look: Sight) -> list[Diagnosis]:
         found.append(say("check.refused", why=error.message, code=error.code))
     except Exception as error:  # noqa: BLE001 - a check must not hide what the others find
         found.append(say("check.failed", why=f"{type(error).__name__}: {str(error)[:200]}"))
-    wrong = [one for one in found if one.severity.rank >= Severity.WARNING.rank]
-    return wrong or found[:1]
+    return [one for one in found if EXIT[one.severity]] or found[:1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -22,10 +23,9 @@ class Severity(StrEnum):
     WARNING = "warning"
     BROKEN = "broken"
 
-    @property
-    def rank(self) -> int:
-        """The worse, the higher."""
-        return [*Severity].index(self)
+
+EXIT: Final = {Severity.FINE: 0, Severity.MISSING: 0, Severity.WARNING: 1, Severity.BROKEN: 2}
+"""The exit status of the command: the worse, the higher; 0: there is nothing to do."""
 
 
 class Diagnosis(NamedTuple):
@@ -54,17 +54,15 @@ def say(code: str, /, **values: object) -> Diagnosis:
     check, _, name = code.partition(".")
     words = FINDINGS[check][name]
     said = (words.get(key, "").format(**values) for key in ("found", "what_to_do"))
-    return Diagnosis(code, Severity(words.get("severity", "fine")), *map(one_line, said))
-
-
-def one_line(words: str) -> str:
-    """The words of an error, which can have several lines, as one."""
-    return " ".join(words.split())
+    # The words of an error can have several lines.
+    lines = (" ".join(one.split()) for one in said)
+    return Diagnosis(code, Severity(words.get("severity", "fine")), *lines)
 
 
 def queried(connection: Connection, check: str) -> Iterator[Diagnosis]:
-    """The findings of a check that PostgreSQL is asked for: each row of its query is one."""
+    """The findings of a check that the database is asked for: each row of its query is one."""
+    now = {"now": time.time_ns() // 10**6}
     for name, words in FINDINGS[check].items():
         if "query" in words:
-            for row in connection.execute(text(words["query"])).mappings():
+            for row in connection.execute(text(words["query"]), now).mappings():
                 yield say(f"{check}.{name}", **dict[str, Any](row))

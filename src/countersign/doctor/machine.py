@@ -7,7 +7,6 @@ import os
 import resource
 import shutil
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from stat import S_IMODE
 from typing import Final
@@ -17,7 +16,7 @@ from countersign.db.engine import SQLITE_FILE
 from countersign.doctor.finding import Diagnosis, say
 from countersign.doctor.sight import Sight
 from countersign.host import is_wildcard
-from countersign.instant import rfc3339
+from countersign.instant import from_ns, rfc3339
 from countersign.lock import holder_of
 from countersign.operations.backup_note import read_note
 from countersign.private_file import loose_mode
@@ -29,7 +28,7 @@ DISK_FULL_MB: Final = 64
 _FILES_MIN: Final = 10_000
 """As many connections as a server takes."""
 _MEMORY_MIN_MB: Final = 128
-_BACKUP_AGE: Final = timedelta(hours=36)
+_BACKUP_HOURS: Final = 36
 _NETWORK: Final = ("9p", "afs", "ceph", "cifs", "fuse.", "gluster", "lustre", "nfs", "smb")
 _VOLATILE: Final = ("tmpfs", "ramfs")
 
@@ -157,13 +156,12 @@ def available_memory() -> int:
 def backup(look: Sight) -> Iterator[Diagnosis]:
     """The last one is young, and was restored on trial."""
     note = read_note(look.settings.data_dir)
-    if look.embedded_url is None:
-        yield say("backup.elsewhere")
-    elif note is None or note.at is None:
-        yield say("backup.none")
+    if look.embedded_url is not None:
+        at = note.get("at")
+        hours = None if at is None else (look.clock.time_ns() / 10**9 - at) / 3600
+        tried = note.get("restored_at")
+        code = "none" if hours is None else "old" if hours > _BACKUP_HOURS else "fine"
+        tried = rfc3339(from_ns(int(tried) * 10**9)) if tried else "never"
+        yield say(f"backup.{code}", hours=hours, directory=note.get("directory"), tried=tried)
     else:
-        age, tried = look.now - note.at, note.restored_at and rfc3339(note.restored_at)
-        if age > _BACKUP_AGE:
-            yield say("backup.old", at=rfc3339(note.at))
-        hours = age.total_seconds() / 3600
-        yield say("backup.fine", hours=hours, directory=note.directory, tried=tried or "never")
+        yield say("backup.elsewhere")

@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from countersign.access.keys import has_live_key
 from countersign.buyers.providers import credentials_row
@@ -27,6 +27,7 @@ from countersign.log.authorities import chosen_authorities, known_authorities
 from countersign.log.model import TIMESTAMP, WITNESS
 from countersign.log.policy import witnesses_in
 from countersign.mode import Mode
+from countersign.operations.vital_signs import database_time
 from countersign.vault.sealed_column import SealedColumn
 
 CLOCK_OFF_SECONDS: Final = 5.0
@@ -35,7 +36,6 @@ _ANCHOR_AGE: Final = timedelta(hours=36)
 _CERTIFICATE: Final = timedelta(days=14)
 _STAMP: Final = timedelta(days=30)
 _ACCOUNTS_MAX: Final = 100
-_TIME: Final = text("SELECT extract(epoch FROM clock_timestamp())::float8")
 
 
 def clock(look: Sight) -> Iterator[Diagnosis]:
@@ -44,9 +44,7 @@ def clock(look: Sight) -> Iterator[Diagnosis]:
     with look.reading() as connection:
         parties = _third_parties(look, connection)
         if look.embedded_url is None:
-            before = time.time()
-            theirs = connection.execute(_TIME).scalar_one()
-            ahead["the database"] = (before + time.time()) / 2 - theirs
+            ahead["the database"] = time.time() - database_time(connection)
     for url, asked in _ask_all(look, [url for _, _, url in parties]):
         if isinstance(asked, Asked) and asked.ahead is not None:
             ahead[url] = asked.ahead
@@ -153,5 +151,3 @@ def public_address(look: Sight) -> Iterator[Diagnosis]:
     if url.startswith("https://"):
         yield from _reached(look, [f"{url}/healthz"])
         yield say("public_address.fine", url=url)
-    else:
-        yield say("public_address.plain", url=url)

@@ -14,7 +14,7 @@ from countersign.access.secrets import read_secret
 from countersign.doctor.finding import Diagnosis, say
 from countersign.doctor.sight import Sight
 from countersign.errors import HeadUnavailable
-from countersign.instant import from_ms, rfc3339
+from countersign.instant import rfc3339
 from countersign.log import logs_sql
 from countersign.log.fork_guard import guard, suspended_by_operator
 from countersign.log.head_files import HeadFiles
@@ -28,16 +28,6 @@ from countersign.vault import data_keys_sql
 _WAITING_SECONDS: Final = 60
 _STUCK_SECONDS: Final = 600
 _SOON: Final = timedelta(days=7)
-_BEHIND: Final = timedelta(hours=1)
-_TO_DELIVER: Final = text(
-    "SELECT count(*), min(d.created_at) FROM webhook_deliveries AS d"
-    " JOIN webhook_endpoints AS e ON e.id = d.endpoint_id"
-    " WHERE d.due_at IS NOT NULL AND e.disabled_at IS NULL AND e.deleted_at IS NULL"
-)
-_GIVEN_UP: Final = text(
-    "SELECT id, disabled_reason FROM webhook_endpoints WHERE deleted_at IS NULL"
-    " AND disabled_reason IS NOT NULL ORDER BY id LIMIT 5"
-)
 
 
 def keys(look: Sight) -> Iterator[Diagnosis]:
@@ -133,15 +123,3 @@ def notices(look: Sight) -> Iterator[Diagnosis]:
     if not every:
         yield say("notices.none")
     yield say("notices.fine", notices="; ".join(said))
-
-
-def webhooks(look: Sight) -> Iterator[Diagnosis]:
-    """What is to be delivered is, and no receiver was given up."""
-    with look.reading() as connection:
-        number, oldest = connection.execute(_TO_DELIVER).one()
-        given_up = connection.execute(_GIVEN_UP).all()
-    if oldest is not None and look.now - from_ms(oldest) > _BEHIND:
-        yield say("webhooks.waiting", number=number, since=rfc3339(from_ms(oldest)))
-    for endpoint, reason in given_up:
-        yield say("webhooks.given_up", endpoint=endpoint, reason=reason)
-    yield say("webhooks.fine", number=number)

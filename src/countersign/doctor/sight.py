@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from functools import cached_property
+from typing import Any, Final, NamedTuple, TypeVar
 
 import httpx2
 from sqlalchemy import URL, Connection
@@ -23,13 +24,11 @@ from countersign.db import schema
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, database_url, is_embedded
 from countersign.doctor.finding import UnseenError
-from countersign.errors import CountersignError, InvalidConfiguration, StorageUnavailable
+from countersign.errors import CountersignError, InvalidConfiguration
 from countersign.instant import from_ns
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.room import VaultRoom, open_vault
 
-P = ParamSpec("P")
-R = TypeVar("R")
 T = TypeVar("T")
 
 SECONDS: Final = 6.0
@@ -61,9 +60,6 @@ class Sight:
         self.mistakes = ""
         self._settings: Settings | None = None
         self._sessions = threading.Semaphore(_SESSIONS_MAX)
-        self._gate = threading.Lock()
-        self._refused: dict[str, CountersignError | None] = {}
-        self._asked: dict[str, Asked | str] = {}
         try:
             self._settings = load_settings(environment)
             self.url = database_url(self._settings.database_url, self._settings.data_dir)
@@ -88,30 +84,27 @@ class Sight:
         _ = self.settings
         return self.url if is_embedded(self.url) else None
 
+    @cached_property
     def schema_refusal(self) -> CountersignError | None:
-        """Why this release does not serve the database, found out once; None: it does."""
+        """Why this release does not serve the database; None: it does."""
         _ = self.settings
-        with self._gate:
-            if "schema" not in self._refused:
-                self._refused["schema"] = None
-                try:
-                    schema.check(self.url, Purpose.LOOK)
-                except CountersignError as error:
-                    self._refused["schema"] = error
-            return self._refused["schema"]
+        try:
+            schema.check(self.url, Purpose.LOOK)
+        except CountersignError as error:
+            return error
+        return None
 
     @contextmanager
     def session(self) -> Iterator[Connection]:
         """A connection that only reads, whatever schema it has."""
-        if isinstance(self.schema_refusal(), StorageUnavailable):
-            raise UnseenError("the database cannot be used")
+        _ = self.settings
         with self._sessions, schema.connected(self.url, Purpose.LOOK) as connection:
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """The same of a database with the schema of this release."""
-        if self.schema_refusal() is not None:
+        if self.schema_refusal is not None:
             raise UnseenError("the database cannot be read: see `database` and `schema`")
         with self.session() as connection:
             yield connection
@@ -131,11 +124,6 @@ class Sight:
 
     def ask(self, url: str, **options: Any) -> Asked | str:  # noqa: ANN401 - those of httpx2
         """What the server of this URL responds; in words why it does not."""
-        if url not in self._asked:
-            self._asked[url] = self._ask(url, **options)
-        return self._asked[url]
-
-    def _ask(self, url: str, **options: Any) -> Asked | str:  # noqa: ANN401 - as above
         try:
             with (
                 httpx2.Client(timeout=_ASK_SECONDS, follow_redirects=False, **options) as client,
@@ -163,17 +151,8 @@ class _Seen(Database):
     def __init__(self, connection: Connection) -> None:  # what has batchers is not begun
         self._connection = connection
 
-    async def read(
-        self,
-        act: Callable[Concatenate[Connection, P], R | CountersignError],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> R:
-        outcome = act(self._connection, *args, **kwargs)
-        if isinstance(outcome, CountersignError):
-            raise outcome
-        return outcome
+    async def read(self, act: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any act
+        return act(self._connection, *args, **kwargs)
 
 
 def together(jobs: Sequence[Callable[[], T]], seconds: float) -> list[T | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -81,12 +82,19 @@ class SealLog:
         """How the logs stood when nothing was left to do, and until when that is believed."""
         self.gauges: Mapping[Mode, tuple[int, int]] = {}
         """Of each mode, as last seen: entries in the newest log, and records that wait."""
+        self.adopted = 0
+        """How often a checkpoint was kept where none had been, although the log had entries."""
         self._sealed_soon = SharedQuestion(self._places, _POLL_SECONDS)
 
     @property
     def suspended(self) -> Mapping[Mode, str]:
         """Why the records of a mode are not sealed at the moment."""
         return self._sequencer.suspended
+
+    @property
+    def heads_at(self) -> Mapping[Mode, datetime]:
+        """When the newest checkpoint of each mode was made, as last seen."""
+        return {mode: log.at for mode, log in self._current.items()}
 
     async def current(self, *, refresh: bool = False) -> dict[Mode, Log]:
         """The newest log of each mode; `size` and `root` may be from a while ago."""
@@ -184,6 +192,7 @@ class SealLog:
             if guarded.refusal or guarded.restored or mode in self._sequencer.suspended:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
             if kept is None and checkpoint.size > 0:
+                self.adopted += 1
                 _log.warning("checkpoint_adopted", log=log.origin, size=checkpoint.size)
             if self._covered.get(log.id, -1) < checkpoint.size:
                 # Another process has sealed it, or this one does not know how its commit ended.

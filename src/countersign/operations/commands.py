@@ -11,7 +11,6 @@ import click
 
 from countersign.config import load_settings
 from countersign.db.engine import database_url
-from countersign.instant import from_ns
 from countersign.lock import only_server
 from countersign.operations.backup import KeysAge, Restored, back_up
 from countersign.operations.backup import restore as restore_backup
@@ -53,10 +52,9 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
     """
     settings = load_settings()
     url = database_url(settings.database_url, settings.data_dir)
-    made_ns = time.time_ns()
-    back_up(url, directory, shred_keys, made_ns)
+    back_up(url, directory, shred_keys, time.time_ns())
     try:
-        note_backup(settings.data_dir, directory.resolve(), from_ns(made_ns))
+        note_backup(settings.data_dir, directory.resolve())
     except OSError as error:
         say(f"warning: `countersign doctor` will not know of this backup: {error}")
     say(f"Copied into {directory.resolve()}.")
@@ -95,7 +93,7 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
         url = database_url(settings.database_url, settings.data_dir)
         restored = restore_backup(directory, url, shred_keys)
         with suppress(OSError):  # it may be kept where nothing can be written
-            note_restored(directory, from_ns(time.time_ns()))
+            note_restored(directory)
     say(f"Restored, with {restored.shred_keys} shred keys. {_about(restored)}".rstrip())
     say(
         "Run `countersign init`. Sealing is suspended; `countersign log recover` explains how "

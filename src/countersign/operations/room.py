@@ -21,6 +21,7 @@ from countersign.errors import (
 from countersign.log.head_files import HeadFiles
 from countersign.mode import Mode
 from countersign.notices.room import Notices
+from countersign.operations.vital_signs import VitalSigns
 
 _FRESH_SECONDS: Final = 1.0
 """Nothing is written more often than this, whatever the number of requests."""
@@ -102,15 +103,18 @@ class Operations:
     database: Database
     notices: Notices
     check_writing: WriteCheck
+    vital_signs: VitalSigns
 
 
 def open_operations(settings: Settings, notices: Notices, heads: HeadFiles) -> Operations:
     """The room above open notices."""
     access = notices.log.access
+    places = {"data": settings.data_dir, "heads": settings.log_head_dir}
     return Operations(
         settings=settings,
         clock=access.clock,
         database=access.database,
         notices=notices,
         check_writing=WriteCheck(access.database, heads, access.clock),
+        vital_signs=VitalSigns(access.database, access.clock, places),
     )

@@ -96,11 +96,11 @@ class App:
         self._held = {route.address: _held(route) for route in routes if _is_from_strangers(route)}
         self._help = f"{deployment.settings.public_url}/docs/errors"
         self._request_ids = _request_ids(deployment.entropy)
+        self._monotonic = deployment.clock.monotonic
         self._seldom = Seldom(deployment.clock.monotonic)
         self.streams = Streams()
         self.metrics = Metrics(
-            deployment.database,
-            deployment.log,
+            deployment.operations,
             deployment.webhooks.activity,
             deployment.checkout,
         )
@@ -131,7 +131,7 @@ class App:
         """The complete response to a request, whatever happens."""
         request_id = next(self._request_ids)
         PATIENCE.set(TimeLeft(self._patience_seconds))
-        operation = ""
+        operation, begun = "", self._monotonic()
         try:
             route, call.parameter = self._router.match(call.method, call.path)
             operation = route.operation
@@ -149,7 +149,7 @@ class App:
             if isinstance(error, Refusal) and call.method not in _WITHOUT_BODY:
                 await incoming.drain()
         body, own, status, pieces = reply
-        self.metrics.count(operation, status)
+        self.metrics.count(operation, status, self._monotonic() - begun)
         complete = [*own, *call.also, _NOSNIFF, (b"x-request-id", request_id.encode())]
         if pieces is not None:
             return Reply(body, complete, status, pieces)

@@ -3,30 +3,55 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
+    HistogramMetricFamily,
     Metric,
     SummaryMetricFamily,
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
+from countersign import __version__
 from countersign.checkout.room import Checkout
-from countersign.db.database import Database
 from countersign.instant import from_ns
-from countersign.log.room import LogRoom
+from countersign.operations.room import Operations
 from countersign.webhooks.room import DeliveryActivity
 
 _CONNECTIONS_MAX: Final = 32
 """At a time; beyond them, connections are closed without a response."""
 _SECONDS_MAX: Final = 5.0
 _LANE: Final = ("lane",)
+_EDGES: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, float("inf"))
+"""Of the histograms, in seconds. After ten seconds every request that waits has its response."""
+
+
+def _family(
+    kind: Callable[..., Any],
+    name: str,
+    meaning: str,
+    labels: Sequence[str],
+    of: Mapping[Any, float],
+) -> Metric:
+    """A metric with its values by labels: a text where there is one label, else all of them."""
+    family: Metric = kind(f"countersign_{name}", meaning, labels=labels)
+    for what, value in dict(of).items():
+        family.add_metric((what,) if isinstance(what, str) else what, value)  # type: ignore[attr-defined]
+    return family
+
+
+_counter: Final = partial(_family, CounterMetricFamily)
+_gauge: Final = partial(_family, GaugeMetricFamily)
 
 
 class Metrics(Collector):
@@ -34,23 +59,29 @@ class Metrics(Collector):
 
     def __init__(
         self,
-        database: Database,
-        log: LogRoom,
+        operations: Operations,
         webhooks: DeliveryActivity,
         checkout: Checkout,
     ) -> None:
         self._responses: Counter[tuple[str, int]] = Counter()
-        self._database = database
-        self._seal_log = log.seal
-        self._anchor = log.anchor
+        self._taken = defaultdict[str, list[float]](lambda: [0] * (len(_EDGES) + 1))
+        """Of each operation how many responses took up to each edge, and all seconds."""
+        self._database = operations.database
+        self._vital_signs = operations.vital_signs
+        self._seal_log = operations.notices.log.seal
+        self._anchor = operations.notices.log.anchor
+        self._process = ProcessCollector(registry=None)
         self._webhooks = webhooks
         self._checkout = checkout
         self.loops_ended: Counter[str] = Counter()
         """How often each loop of the server has ended and was begun again."""
 
-    def count(self, operation: str, status: int) -> None:
-        """Count one response."""
+    def count(self, operation: str, status: int, seconds: float) -> None:
+        """Count one response, and how long it took."""
         self._responses[operation, status] += 1
+        taken = self._taken[operation]
+        taken[bisect_left(_EDGES, seconds)] += 1
+        taken[-1] += seconds
 
     def collect(self) -> Iterator[Metric]:
         """The current values."""
@@ -61,6 +92,13 @@ class Metrics(Collector):
             ("operation", "status"),
             {(what or "none", str(status)): n for (what, status), n in answered.items()},
         )
+        meaning = "How long responses took, up to their first byte."
+        name, labels = "countersign_operation_seconds", ("operation",)
+        histogram = HistogramMetricFamily(name, meaning, labels=labels)
+        for what, (*numbers, seconds) in dict(self._taken).items():
+            buckets = zip(map(floatToGoString, _EDGES), accumulate(numbers), strict=True)
+            histogram.add_metric((what or "none",), [*buckets], seconds)
+        yield histogram
         lanes, oldest = self._database.batches(), self._database.oldest()
         runs, done, waiting = ({n: one[i] for n, one in lanes.items()} for i in range(3))
         yield _counter("database_batches", "Transactions.", _LANE, runs)
@@ -68,12 +106,27 @@ class Metrics(Collector):
         yield _gauge("database_waiting", "Calls waiting for a batch.", _LANE, waiting)
         meaning = "For how long the oldest call or batch of a lane has waited for the database."
         yield _gauge("oldest_wait_seconds", meaning, _LANE, oldest)
+        trouble = int(self._database.has_trouble)
+        yield _gauge("database_trouble", "1 while calls fail, or wait too long.", (), {(): trouble})
         meaning = "Loops that ended and were restarted."
         yield _counter("loops_ended", meaning, ("loop",), self.loops_ended)
+        yield from self._machine()
         yield from self._logs()
         yield from self._deliveries()
         yield from self._verified()
         yield from self._pages()
+
+    def _machine(self) -> Iterator[Metric]:
+        signs, place, engine = self._vital_signs, ("place",), self._database.url.get_backend_name()
+        number, share = ({name: one[i] for name, one in signs.free.items()} for i in range(2))
+        yield _gauge("disk_free_bytes", "What is free on the disk.", place, number)
+        yield _gauge("disk_free_ratio", "The part of the disk that is free.", place, share)
+        ahead = {} if signs.clock_ahead is None else {(): signs.clock_ahead}
+        meaning = "By how much the server's clock is ahead of the database's."
+        yield _gauge("clock_ahead_seconds", meaning, (), ahead)
+        build = {(__version__, engine): 1}
+        yield _gauge("build_info", "What runs.", ("version", "engine"), build)
+        yield from self._process.collect()
 
     def _logs(self) -> Iterator[Metric]:
         found, suspended = dict(self._seal_log.gauges), self._seal_log.suspended
@@ -81,8 +134,13 @@ class Metrics(Collector):
         yield _gauge("log_entries", "Entries in the log.", mode, sizes)
         queued = {mode.value: number for mode, (_, number) in found.items()}
         yield _gauge("log_waiting", "Records that wait to be sealed.", mode, queued)
+        now = self._checkout.access.clock.time_ns() / 10**9
+        ages = {m.value: now - at.timestamp() for m, at in self._seal_log.heads_at.items()}
+        yield _gauge("head_age_seconds", "Age of the newest checkpoint of a log.", mode, ages)
         waits = {mode.value: int(mode in suspended) for mode in found}
         yield _gauge("log_suspended", "1 while sealing is suspended.", mode, waits)
+        meaning, adopted = "Checkpoints adopted where none was kept.", self._seal_log.adopted
+        yield _counter("checkpoints_adopted", meaning, (), {(): adopted})
         labels, gauges = ("kind", "name"), self._anchor.gauges
         covered = {(last.kind, last.name): last.size or 0 for last in gauges}
         meaning = "Entries of the live log that a witness or time-stamp authority has seen."
@@ -129,26 +187,6 @@ class Metrics(Collector):
         yield _counter("remembered_passes", meaning, ("kind",), passes)
         streams = self._checkout.updates.open
         yield _gauge("event_streams", "Pages that wait for news now.", (), {(): streams})
-
-
-def _counter(
-    name: str, meaning: str, labels: Sequence[str], values: Mapping[Any, float]
-) -> CounterMetricFamily:
-    """A counter with its values by labels: a text where there is one label, else all of them."""
-    family = CounterMetricFamily(f"countersign_{name}", meaning, labels=labels)
-    for of, value in dict(values).items():
-        family.add_metric((of,) if isinstance(of, str) else of, value)
-    return family
-
-
-def _gauge(
-    name: str, meaning: str, labels: Sequence[str], values: Mapping[Any, float]
-) -> GaugeMetricFamily:
-    """The same of a number that goes up and down."""
-    family = GaugeMetricFamily(f"countersign_{name}", meaning, labels=labels)
-    for of, value in dict(values).items():
-        family.add_metric((of,) if isinstance(of, str) else of, value)
-    return family
 
 
 async def serve_metrics(

@@ -143,6 +143,7 @@ def _loops(
         everywhere
         | added
         | {
+            "watching": deployment.operations.vital_signs.run,
             "housekeeping": partial(keep_house, deployment.operations),
             "settling": partial(poll_sessions.run, deployment.buyers),
             "anchoring": deployment.log.anchor.run,

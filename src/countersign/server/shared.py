@@ -27,6 +27,9 @@ _GROUP: Final = struct.Struct("@" + "8sd" * _WAYS)
 _LOCK_SECONDS: Final = 0.05
 _DEAD_SECONDS: Final = 0.25
 
+_OF_EACH: Final = frozenset(
+    {"countersign_event_streams", "process_open_fds", "process_resident_memory_bytes"}
+)
 _BOARD_BYTES: Final = 256 * 1024
 _HEAD: Final = struct.Struct("@QII")
 """The number of the writing, the length and the checksum of what was written."""
@@ -138,8 +141,8 @@ class SummedMetrics(Collector):
         for row in self._boards.all_rows():
             of_family[row[0]].append(row)
         for family in families:
-            # Every worker sees the same log; calls and pages wait in each.
-            is_own = "database" in family.name or family.name == "countersign_event_streams"
+            # Every worker sees the same log; calls and pages wait in each, and each has its memory.
+            is_own = "database" in family.name or family.name in _OF_EACH
             greatest = family.type == "gauge" and not is_own
             summed = Metric(family.name, family.documentation, family.type)
             for _, name, labels, value in _folded(of_family[family.name], greatest=greatest):
