@@ -27,6 +27,7 @@ from countersign.doctor.examine import CHECKS, examine, worst
 from countersign.doctor.finding import Check, Severity, UnseenError, say
 from countersign.doctor.sight import Sight
 from tests.cli.conftest import Bench
+from tests.cli.serving import wait_until
 from tests.support import postgres
 from tests.support.engines import POSTGRES
 from tests.support.service import Server, running_server
@@ -238,19 +239,23 @@ def test_keys_that_are_loose_missing_or_wrong_are_said(initialised: Bench) -> No
 def test_a_database_that_lacks_what_was_published_is_said(
     initialised: Bench, tmp_path: Path
 ) -> None:
-    """An older copy of it, next to the last published checkpoints."""
-    old = tmp_path / "old.db"
-    shutil.copy(initialised.data_dir / "countersign.db", old)
-    initialised.account("one more")
-    initialised.run("operator", "describe", "--name", "Someone", check=False)
-    initialised.run("log", "status")
-    shutil.copy(old, initialised.data_dir / "countersign.db")
-    for name in ("-wal", "-shm"):
-        (initialised.data_dir / f"countersign.db{name}").unlink(missing_ok=True)
-    (initialised.data_dir / "heads" / "live.checkpoint").write_bytes(b"changed")
+    """An older copy of it, next to the last published checkpoints; or these cannot be read."""
+    database, old = initialised.data_dir / "countersign.db", tmp_path / "old.db"
+    shutil.copy(database, old)
+    initialised.run("operator", "describe", "--legal-name", "Someone LLC")
+    head = initialised.data_dir / "heads" / "live.checkpoint"
+    kept = head.read_bytes()
+    with running_server(initialised):
+        wait_until(lambda: head.read_bytes() != kept, "a checkpoint that was published")
+    shutil.copy(old, database)
     status, lines = looked(initialised)
     assert status == 2
-    assert said(lines, "logs")[0] == "broken"
+    severity, words = said(lines, "logs")
+    assert severity == "broken"
+    assert "is suspended" in words
+    assert "log recover" in words
+    head.write_bytes(b"changed")
+    assert "cannot be read" in said(looked(initialised)[1], "logs")[1]
 
 
 @contextmanager
