@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any, Final
 
 from sqlalchemy import Dialect, Table, UniqueConstraint, text
@@ -88,7 +89,11 @@ def schema_statements(dialect_name: str) -> list[str]:
             made.append(_tidy(CreateIndex(index).compile(dialect=dialect)))
     for name in PROTECTED:
         made += _append_only(dialect_name, metadata.tables[name])
-    return made if dialect_name == "sqlite" else [*made, *_SHRED_KEYS]
+    # The one exception: its condition is written once, where it was made.
+    checkpoints = import_module("countersign.db.migrations.versions.0006_checkpoints_go")
+    if dialect_name == "sqlite":
+        return [*made, *checkpoints.SQLITE]
+    return [*made, *_SHRED_KEYS, *checkpoints.POSTGRESQL]
 
 
 def _append_only(dialect_name: str, table: Table) -> Iterable[str]:

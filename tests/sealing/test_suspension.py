@@ -84,11 +84,13 @@ def test_heads_that_cannot_be_written_are_said_once(embedded: Deployment) -> Non
     async def act(service: Opened, _: ShiftedClock) -> None:
         for _round in range(2):
             await acknowledge(service, account)
+            await service.log.seal.settle()
             await service.log.seal.publish()
             lock.unlink()
             lock.mkdir()
             for _ask in range(3):
                 await acknowledge(service, account)
+                await service.log.seal.settle()
                 await service.log.seal.publish()
             lock.rmdir()
             await service.log.seal.publish()

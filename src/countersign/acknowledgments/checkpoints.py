@@ -53,12 +53,17 @@ class Checkpoints:
         leaves early is worth more than one that waits for a witness. EvidencePending if none
         covers the entry yet.
         """
-        found = await self._cosigned(log, index)
+        found, oldest = await self._cosigned(log, index), None
+        if found is None:
+            oldest = await self._covering(log, index, frozenset(), None)
+        if found is None and oldest is None:
+            await self._log.seal.sign(log.mode)
+            oldest = await self._covering(log, index, frozenset(), None)
         if found is None and await self._is_cosigned(log, index, deadline):
             found = await self._cosigned(log, index)
         for kind in (WITNESS, TIMESTAMP) if found is None else ():
             found = found or await self._covering(log, index, frozenset({kind}), None)
-        found = found or await self._covering(log, index, frozenset(), None)
+        found = found or oldest
         if found is None:
             raise EvidencePending(retry_after=_RETRY_SECONDS)
         return found

@@ -149,7 +149,10 @@ async def _records(
     if within.size is not None and within.log_id is not None:
         checkpoint = await database.read(logs_sql.of_size, within.log_id, within.size)
         if checkpoint is None:
-            raise NotFound("The log of the record has no checkpoint of this size.")
+            raise NotFound(
+                "The log of the record has no checkpoint of this size. One that no third party has "
+                "confirmed is kept for a day. Leave the size out for the first that is kept."
+            )
     while True:
         found = await _gathered(room, within, id_, fields)
         if id_ not in {one.stored.id for one in found}:

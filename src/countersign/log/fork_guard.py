@@ -6,6 +6,7 @@ database that lacks it was restored, or has lost its tail: signing on from there
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from sqlalchemy import Connection, Row, bindparam, delete, select
@@ -14,7 +15,9 @@ from countersign.db.bulk import DriverStatement
 from countersign.db.tables import checkpoints, deployment, log_heads, log_keys, logs
 from countersign.log.head_files import checkpoint_of
 from countersign.log.model import Guarded
+from countersign.log.tree_sql import tree_at
 from countersign.mode import Mode
+from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import Verifier, open_note
 
@@ -96,9 +99,20 @@ def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | Non
         )
     if log.epoch < newest.epoch:
         return None  # the operator began a new epoch after that one
-    place = {"log_id": log.id, "size": published.size}
+    return None if holds(connection, log.id, published) else lacking
+
+
+def holds(connection: Connection, log_id: int, published: Checkpoint) -> bool:
+    """Whether a log is one that this checkpoint is of: it was made here, or its entries are here.
+
+    Not every checkpoint is kept (`logs_sql.forget`), but the entries are.
+    """
+    place = {"log_id": log_id, "size": published.size}
     root = connection.execute(_ROOT, place).scalar_one_or_none()
-    return None if root is not None and bytes(root) == published.root else lacking
+    if root is None:
+        with suppress(EvidenceError):
+            root = tree_at(connection, log_id, published.size).root()
+    return root is not None and bytes(root) == published.root
 
 
 def _missing(connection: Connection, newest: Row[int, int, str, int]) -> str | None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
     case,
+    delete,
     func,
     insert,
     literal,
@@ -36,9 +37,40 @@ _LOGS: Final = (
     .order_by(logs.c.mode, logs.c.epoch)
 )
 _STANDING: Final = DriverStatement(
-    "SELECT log_id, size, keys_revision, (SELECT min(record_id) FROM log_pending),"
-    " (SELECT count(*) FROM deployment WHERE name IN (?, ?)) FROM log_heads ORDER BY log_id"
+    "SELECT h.log_id, h.size, h.keys_revision, coalesce(c.size, 0), coalesce(c.at, 0),"
+    " (SELECT min(record_id) FROM log_pending p WHERE p.mode = l.mode),"
+    " (SELECT count(*) FROM deployment WHERE name IN (?, ?)) FROM logs l"
+    " JOIN log_heads h ON h.log_id = l.id LEFT JOIN checkpoints c ON c.log_id = l.id AND c.size ="
+    " (SELECT max(size) FROM checkpoints m WHERE m.log_id = l.id)"
+    " WHERE l.epoch = (SELECT max(epoch) FROM logs n WHERE n.mode = l.mode) ORDER BY l.id"
 )
+KEPT: Final = timedelta(days=1)
+"""How much older than the newest checkpoint of its log one is that may go."""
+# A key's first and last checkpoints are not known to the millisecond: those around stay, too.
+_AGED: Final = DriverStatement(
+    "SELECT c.size, EXISTS (SELECT 1 FROM anchors a WHERE a.log_id = c.log_id AND a.size = c.size)"
+    " OR EXISTS (SELECT 1 FROM log_keys k, checkpoints n WHERE k.log_id = c.log_id"
+    " AND n.log_id = c.log_id AND n.size = (SELECT min(m.size) FROM checkpoints m"
+    " WHERE m.log_id = c.log_id AND m.size > c.size)"
+    " AND (k.created_at BETWEEN c.at - 120000 AND n.at + 120000"
+    " OR k.retires_at BETWEEN c.at - 120000 AND n.at + 120000))"
+    " FROM checkpoints c WHERE c.log_id = ? AND c.size > ? AND c.size <= ?"
+    " ORDER BY c.size LIMIT ?"
+)
+
+
+class Standing(NamedTuple):
+    """How the newest log of a mode stands."""
+
+    log_id: int
+    size: int
+    keys_revision: int
+    signed: int
+    """The size of its newest checkpoint, which was made at `signed_at`, Unix milliseconds."""
+    signed_at: int
+    oldest: str | None
+    """The first of the records that wait."""
+    suspensions: int
 
 
 def all_logs(connection: Connection) -> Sequence[Log]:
@@ -46,10 +78,10 @@ def all_logs(connection: Connection) -> Sequence[Log]:
     return rows(connection, _LOGS, Log)
 
 
-def standing(connection: Connection) -> Sequence[tuple[object, ...]]:
+def standing(connection: Connection) -> Sequence[Standing]:
     """What changes whenever a log has something to do: a server asks for it all the time."""
     suspended = (f"{SUSPENDED}:{mode.value}" for mode in Mode)
-    return [tuple(row) for row in _STANDING(connection, *suspended).fetchall()]
+    return [Standing(*row) for row in _STANDING(connection, *suspended).fetchall()]
 
 
 def add_log(connection: Connection, log: Log, keys: Sequence[LogKey], note: bytes) -> bool:
@@ -118,6 +150,26 @@ def larger_than(
     """The checkpoints of a log that are larger than this size, the smallest first."""
     larger = _of(log_id, checkpoints.c.size > size).order_by(checkpoints.c.size).limit(limit)
     return rows(connection, larger, StoredCheckpoint)
+
+
+def outdated(
+    connection: Connection, log_id: int, after: int, limit: int
+) -> tuple[Sequence[int], int] | None:
+    """Of the checkpoints of a log that are larger than `after`, the sizes of those that may go.
+
+    At most `limit` are looked at; the second is the size of the last of them. None: none is left to
+    look at. The rule is that of the table's trigger, which has the last word.
+    """
+    newest = latest(connection, log_id)
+    end = 0 if newest is None else size_before(connection, log_id, newest.at - KEPT)
+    found = _AGED(connection, log_id, after, end, limit).fetchall()
+    return ([size for size, stays in found if not stays], found[-1][0]) if found else None
+
+
+def forget(connection: Connection, log_id: int, sizes: Sequence[int]) -> None:
+    """Delete these checkpoints, of which the database itself refuses every one that has to stay."""
+    some = checkpoints.c.size.in_(sizes)
+    connection.execute(delete(checkpoints).where(checkpoints.c.log_id == log_id, some))
 
 
 def size_before(connection: Connection, log_id: int, moment: datetime) -> int:
@@ -268,7 +320,12 @@ def to_renew(connection: Connection, now: datetime, before: datetime) -> Anchor 
 
 
 def add_anchor(connection: Connection, anchor: Anchor) -> None:
-    """Keep an anchor, unless another process has in the same millisecond."""
+    """Keep an anchor, unless another process has in the same millisecond.
+
+    A party that responds so late that the checkpoint is gone has anchored nothing that is used.
+    """
+    if of_size(connection, anchor.log_id, anchor.size) is None:
+        return
     same = select(anchors.c.size).where(
         anchors.c.log_id == anchor.log_id,
         anchors.c.size == anchor.size,

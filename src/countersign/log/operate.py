@@ -111,13 +111,14 @@ async def _begin(
     )
 
     def write(connection: Connection) -> bool:
+        room.sequencer.wait_for_turn(connection, mode)
+        room.sequencer.sign_last(connection, mode)
         if not logs_sql.add_log(connection, log, keys, empty):
             return False
         fork_guard.forget_suspension(connection, mode)
         write_audit(connection, audit)
         if first is not None:
             # It is the log's first entry, whatever else is waiting.
-            room.sequencer.wait_for_turn(connection, mode)
             Journal(room.sequencer).write(connection, [first])
         return True
 
@@ -198,8 +199,9 @@ async def accept_head(
     """
     log = await log_in_use(room, mode)
     checkpoint = published.checkpoint
-    held = await room.database.read(logs_sql.of_size, log.id, checkpoint.size)
-    if log.origin != checkpoint.origin or held is None or held.root != checkpoint.root:
+    if log.origin != checkpoint.origin or not await room.database.scan(
+        fork_guard.holds, log.id, checkpoint
+    ):
         raise EvidenceRefused(
             f"The database does not contain the checkpoint of size {checkpoint.size} of "
             f"{checkpoint.origin}: continuing from its present state would fork the log. "

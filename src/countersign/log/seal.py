@@ -15,12 +15,12 @@ from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.errors import EvidencePending, HeadUnavailable, NotFound, StorageUnavailable
 from countersign.log import logs_sql, tree_sql
-from countersign.log.fork_guard import guard
+from countersign.log.fork_guard import guard, holds
 from countersign.log.head_files import HeadFiles, checkpoint_of
 from countersign.log.keys import LogKeys
 from countersign.log.model import Anchor, Log, LogState, StoredCheckpoint, cosignatures
 from countersign.log.record import Sealed
-from countersign.log.sequencer import SLICE_SECONDS, Sequencer
+from countersign.log.sequencer import CHECKPOINT_MS, SLICE_SECONDS, Sequencer
 from countersign.loops import forever
 from countersign.mode import Mode
 from countersign.patience import patiently
@@ -31,11 +31,12 @@ from countersign_evidence.note import Verifier, open_note
 from countersign_evidence.policy import Policy
 
 PERIOD_SECONDS: Final = 0.25
-"""How long a record waits for its entry at most, where it is not sealed in its own transaction."""
+"""How long a record waits for its entry at most while a caller waits for that, where it is not
+sealed in its own transaction. Otherwise a log gets its next checkpoint after `CHECKPOINT_MS`."""
 _IDLE_SECONDS: Final = 5.0
 """How long a log that stands still is left alone: no longer, since the clock and the checkpoint
 outside the database can change without it."""
-_NEVER: Final[tuple[Sequence[object], float]] = (), float("-inf")
+_NEVER: Final[tuple[Sequence[logs_sql.Standing], float]] = (), float("-inf")
 _KEYS_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.05
@@ -78,6 +79,8 @@ class SealLog:
         self._covered: dict[int, int] = {}
         """Of each log, up to which size it would survive the database server."""
         self._current: dict[Mode, Log] = {}
+        self._wanted = False
+        """Whether a caller waits for a record that is not sealed yet."""
         self._still = _NEVER
         """How the logs stood when nothing was left to do, and until when that is believed."""
         self.gauges: Mapping[Mode, tuple[int, int]] = {}
@@ -216,10 +219,15 @@ class SealLog:
         deadline = self._clock.monotonic() + seconds
         found = (await self._places([record_id])).get(record_id)
         while found is None:
+            self._wanted = True
             if self._clock.monotonic() >= deadline:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
             found = await self._sealed_soon(record_id)
         return found
+
+    async def sign(self, mode: Mode) -> None:
+        """Make a checkpoint of all entries now, since a caller wants one of them proved."""
+        await self._database.sequence(self._sequencer.seal_queue, mode)
 
     async def newest(self, log: Log, quorum: Policy | None) -> bytes:
         """The checkpoint of a log for everyone, with its cosignatures.
@@ -266,8 +274,8 @@ class SealLog:
         released = await self.released(log)
         if released.size >= log.size:
             return log.size
-        held = await self._database.read(logs_sql.of_size, log.id, released.size)
-        if held is None or held.note != released.note:
+        left = checkpoint_of(released.note)
+        if not await self._database.scan(holds, log.id, left):
             raise StorageUnavailable(
                 "The entries of the log do not match its last published checkpoint at the moment.",
                 retry_after=_RETRY_SECONDS,
@@ -297,6 +305,9 @@ class SealLog:
         known, until = self._still
         if found == known and self._clock.monotonic() < until:
             return
+        if self.gauges and not self._wanted and self._is_early(found):
+            return
+        self._wanted = False
         await self._turn()
         # As long as something waits or could not be published, every turn is a whole one.
         done = not self.suspended and all(
@@ -305,6 +316,16 @@ class SealLog:
         )
         until = self._clock.monotonic() + _IDLE_SECONDS
         self._still = (found, until) if done else _NEVER
+
+    def _is_early(self, found: Sequence[logs_sql.Standing]) -> bool:
+        """Whether what is new waits for its checkpoint: the last one of its log is too young."""
+        now_ms = self._clock.time_ns() // 1_000_000
+        young = {
+            0 <= now_ms - log.signed_at < CHECKPOINT_MS
+            for log in found
+            if log.oldest is not None or log.size > log.signed
+        }
+        return young == {True}
 
     async def _turn(self) -> None:
         if self._clock.monotonic() - self._keys_read_at > _KEYS_SECONDS:

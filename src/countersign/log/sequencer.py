@@ -1,16 +1,18 @@
 """Sealing: each waiting record gets the next index of its log, and the new head is signed.
 
 On the embedded database this happens inside the transaction of the act, whose write lock lets in
-one process at a time. On PostgreSQL a transaction of its own does it under an advisory lock, and
-the head is compared and swapped. The tree's edge is kept in memory between transactions, and read
-again whenever the head in the database is another than the edge belongs to: after a rollback, or
-when another process has sealed.
+one process at a time; the head is signed there only if the last checkpoint is old enough, and else
+by a transaction that follows. On PostgreSQL a transaction of its own does all of it under an
+advisory lock, and the head is compared and swapped. The tree's edge is kept in memory between
+transactions, and read again whenever the head in the database is another than the edge belongs to:
+after a rollback, or when another process has sealed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -26,13 +28,13 @@ from countersign.instant import from_ms, rfc3339_ms
 from countersign.log.fork_guard import suspended_by_operator, why_not
 from countersign.log.head_files import HeadFiles
 from countersign.log.record import NewRecord
-from countersign.log.tree_sql import tile_roots
+from countersign.log.tree_sql import tree_at
 from countersign.mode import Mode
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import entries_of, origin_mode
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import ED25519, Signer, sign_checkpoint
-from countersign_evidence.tiles import HEIGHT, WIDTH, GrowingTree
+from countersign_evidence.tiles import WIDTH, GrowingTree
 from countersign_evidence.tree import leaf_hash
 
 BATCH_MAX: Final = 10_000
@@ -40,13 +42,18 @@ BATCH_MIN: Final = 64
 SLICE_SECONDS: Final = 0.02
 """How long one transaction of sealing may take, roughly: acts wait for it meanwhile."""
 _CLOCK_TOLERANCE_MS: Final = 1000
+CHECKPOINT_MS: Final = 1000
+"""How old the last checkpoint is before the next one, where no caller waits for one."""
 _NUMBER: Final = re.compile(r"[0-9]+")
 _DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
 
 _HEAD: Final = DriverStatement(
-    "SELECT l.id, l.origin, h.size, h.root, h.at, h.keys_revision FROM logs l"
-    " JOIN log_heads h ON h.log_id = l.id WHERE l.mode = ? ORDER BY l.epoch DESC LIMIT 1"
+    "SELECT l.id, l.origin, h.size, h.root, h.at, h.keys_revision, coalesce(c.size, 0),"
+    " coalesce(c.at, 0) FROM logs l JOIN log_heads h ON h.log_id = l.id"
+    " LEFT JOIN checkpoints c ON c.log_id = l.id AND c.size ="
+    " (SELECT max(m.size) FROM checkpoints m WHERE m.log_id = l.id)"
+    " WHERE l.mode = ? ORDER BY l.epoch DESC LIMIT 1"
 )
 _DIGESTS: Final = DriverStatement(
     "SELECT digest FROM log_entries WHERE log_id = ? AND leaf_index >= ? AND leaf_index < ?"
@@ -112,6 +119,10 @@ class _Edge:
     head: _Head
     tree: GrowingTree
     signers: tuple[Signer, ...]
+    signed: tuple[int, int] = (0, 0)
+    """Size and time of the newest checkpoint, as of this transaction."""
+    has_signed: bool = False
+    """Whether the keys were seen to sign: until then nothing is placed without a checkpoint."""
 
 
 class Sequencer:
@@ -196,6 +207,7 @@ class Sequencer:
     def seal_queue(self, connection: Connection, mode: Mode) -> int:
         """Seal what is queued, at most `batch`; the number of records that got an entry.
 
+        The head has a checkpoint afterwards, however old the one before is.
         On PostgreSQL nothing is done while another process seals.
         """
         postgres = connection.dialect.name == "postgresql"
@@ -213,12 +225,35 @@ class Sequencer:
             return [Unsealed(record_id, mode, digest) for record_id, digest in rows]
 
         with connection.begin_nested() as savepoint:
-            if self._seal(connection, mode, take) is None:
+            if self._seal(connection, mode, take, sign=True) is None:
                 savepoint.rollback()
                 return 0
         if sealed == self.batch:
             self.batch = self._fitting(sealed, self._clock.monotonic() - began)
         return sealed
+
+    def sign_last(self, connection: Connection, mode: Mode) -> None:
+        """Make a checkpoint of all that the log of a mode holds, since it ends with that.
+
+        Nothing if its keys are missing. It is a prefix of whatever was published, so it is no fork.
+        """
+        row = _HEAD(connection, mode.value).fetchone()
+        if row is None or row[6] == row[2]:
+            return
+        head = _Head(row[0], row[1], row[2], bytes(row[3]), row[4], row[5])
+        signers = self._signers.get((head.log_id, head.keys_revision))
+        if signers:
+            with suppress(SealingSuspended, TokenUnavailable):
+                _tree(connection, head)
+                now_ms = self._clock.time_ns() // 1_000_000
+                self._sign(connection, head, signers, max(now_ms, head.at_ms, row[7]))
+
+    def _sign(
+        self, connection: Connection, head: _Head, signers: Sequence[Signer], at_ms: int
+    ) -> None:
+        checkpoint = Checkpoint(head.origin, head.size, head.root)
+        note = sign_checkpoint(checkpoint, signers, at_ms // 1000)
+        _insert_checkpoint(connection, [(head.log_id, head.size, head.root, note, at_ms)])
 
     def _fitting(self, sealed: int, seconds: float) -> int:
         """How many fit into a slice, where so many took this long; at most twice as many."""
@@ -226,10 +261,16 @@ class Sequencer:
         return min(max(fit, BATCH_MIN), BATCH_MAX)
 
     def _seal(
-        self, connection: Connection, mode: Mode, take: _Take, *, entries: bool = True
+        self,
+        connection: Connection,
+        mode: Mode,
+        take: _Take,
+        *,
+        entries: bool = True,
+        sign: bool = False,
     ) -> Placed | None:
         try:
-            placed = self._append(connection, mode, take, entries=entries)
+            placed = self._append(connection, mode, take, entries=entries, sign=sign)
         except _KeysChanged:
             if mode not in self.unknown_keys:
                 _log.info("log_keys_changed", mode=mode.value)
@@ -251,7 +292,9 @@ class Sequencer:
             _log.error(event, mode=mode.value, reason=reason, **more)
         self.suspended[mode] = reason
 
-    def _append(self, connection: Connection, mode: Mode, take: _Take, *, entries: bool) -> Placed:
+    def _append(
+        self, connection: Connection, mode: Mode, take: _Take, *, entries: bool, sign: bool
+    ) -> Placed:
         edge = self._edge(connection, mode)
         head, tree = edge.head, edge.tree
         now_ms = self._clock.time_ns() // 1_000_000
@@ -264,16 +307,15 @@ class Sequencer:
                 "immediately in a new epoch: `countersign log recover --new-epoch`."
             )
         waiting = take()
-        placed = Placed(head.log_id, head.size, max(now_ms, head.at_ms))
-        if not waiting:
+        signed_size, signed_at = edge.signed
+        placed = Placed(head.log_id, head.size, max(now_ms, head.at_ms, signed_at))
+        if not waiting and not (sign and signed_size < head.size):
             return placed
         # From here on the edge is ahead of the database, until both agree again at the end.
         self._edges.pop(mode, None)
         for entry in entries_of(head.origin, [record.digest for record in waiting]):
             tree.append(leaf_hash(entry))
         size, root, (log_id, _, at_ms) = tree.size, tree.root(), placed
-        checkpoint = Checkpoint(head.origin, size, root)
-        note = sign_checkpoint(checkpoint, edge.signers, at_ms // 1000)
         swapped = _SWAP_HEAD(connection, size, root, at_ms, log_id, head.size, head.root)
         if swapped.rowcount != 1:
             raise SealingSuspended("Another process sealed at the same time.")
@@ -286,8 +328,10 @@ class Sequencer:
         tiles = tree.take_tiles()
         if tiles:
             _insert_tiles(connection, [(log_id, t.level, t.index, t.hashes, t.root) for t in tiles])
-        _insert_checkpoint(connection, [(log_id, size, root, note, at_ms)])
         edge.head = head._replace(size=size, root=root, at_ms=at_ms)
+        if sign or not edge.has_signed or at_ms - signed_at >= CHECKPOINT_MS:
+            self._sign(connection, edge.head, edge.signers, at_ms)
+            edge.has_signed = True
         self._edges[mode] = edge
         return placed
 
@@ -301,11 +345,13 @@ class Sequencer:
         head = _Head(row[0], row[1], row[2], bytes(row[3]), row[4], row[5])
         known = self._edges.get(mode)
         if known is not None and known.head == head:
+            known.signed = row[6], row[7]
             return known
         self._edges.pop(mode, None)
         if known is not None and suspended_by_operator(connection, mode) is None:
             grown = _grown(connection, known, head)
             if grown is not None:
+                grown.signed = row[6], row[7]
                 self._edges[mode] = grown
                 return grown
         signers = self._signers.get((head.log_id, head.keys_revision))
@@ -318,7 +364,7 @@ class Sequencer:
                 "them, or begin a new epoch: `countersign log recover`."
             )
         self._refuse_fork(connection, mode)
-        edge = _Edge(head, _tree(connection, head), signers)
+        edge = _Edge(head, _tree(connection, head), signers, (row[6], row[7]))
         self._edges[mode] = edge
         return edge
 
@@ -372,7 +418,7 @@ def _unexpected(error: Exception) -> str:
 def _tree(connection: Connection, head: _Head) -> GrowingTree:
     """The tree up to this head, by the entries and tiles in the database."""
     try:
-        tree = GrowingTree(head.size, _edge_hashes(connection, head))
+        tree = tree_at(connection, head.log_id, head.size)
         if tree.root() == head.root:
             return tree
     except EvidenceError:
@@ -382,13 +428,3 @@ def _tree(connection: Connection, head: _Head) -> GrowingTree:
         "changed or is damaged. `countersign log check` shows where. Recover the database, or "
         "begin a new epoch: `countersign log recover`."
     )
-
-
-def _edge_hashes(connection: Connection, head: _Head) -> list[list[bytes]]:
-    """The hashes of the incomplete tile at each level of the tree (c2sp.org/tlog-tiles)."""
-    edge = [_leaves(connection, head, head.size - head.size % WIDTH)]
-    level, nodes = 0, head.size >> HEIGHT
-    while nodes:
-        edge.append(tile_roots(connection, head.log_id, level, nodes - nodes % WIDTH, nodes))
-        level, nodes = level + 1, nodes >> HEIGHT
-    return edge

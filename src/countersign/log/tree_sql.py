@@ -12,7 +12,7 @@ from countersign.db.rows import chunks
 from countersign.db.tables import deployment_records, log_entries, log_tiles, logs, records
 from countersign.log.record import Sealed
 from countersign_evidence.entry import entries_of
-from countersign_evidence.tiles import HEIGHT, TileId, TileReader
+from countersign_evidence.tiles import HEIGHT, WIDTH, GrowingTree, TileId, TileReader
 from countersign_evidence.tree import consistency_path, inclusion_path, leaf_hash
 
 _TILE: Final = log_tiles.c
@@ -59,6 +59,17 @@ def tile_roots(
         .order_by(_TILE.tile_index)
     )
     return [bytes(root) for root in roots.scalars()]
+
+
+def tree_at(connection: Connection, log_id: int, size: int) -> GrowingTree:
+    """The tree of the first `size` entries; EvidenceError if entries or tiles are missing."""
+    widths = [(level, size >> HEIGHT * level) for level in range(-(-size.bit_length() // HEIGHT))]
+    edge = []
+    for level, nodes in widths:
+        tile = TileId(level, nodes >> HEIGHT, nodes % WIDTH)
+        hashes = tile_hashes(connection, log_id, tile)
+        edge.append([hashes[at : at + 32] for at in range(0, len(hashes), 32)])
+    return GrowingTree(size, edge)
 
 
 def inclusion(connection: Connection, log_id: int, index: int, size: int) -> Sequence[bytes]:

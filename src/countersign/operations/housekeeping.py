@@ -17,6 +17,7 @@ from countersign.db.database import Database
 from countersign.db.tables import idempotency_keys, provider_messages, zip_attempts
 from countersign.events.model import KEPT as EVENTS_KEPT
 from countersign.instant import from_ns
+from countersign.log import logs_sql
 from countersign.loops import forever
 from countersign.operations.room import Operations
 from countersign.privacy.erase import destroy_copies
@@ -34,9 +35,11 @@ _log: Final = structlog.get_logger("countersign.housekeeping")
 
 async def keep_house(room: Operations) -> None:
     """Delete what has expired now and then, until cancelled."""
+    looked: dict[int, int] = {}
 
     async def turn() -> None:
         await delete_outdated(room.database, from_ns(room.clock.time_ns()))
+        await thin_checkpoints(room.database, looked)
         if not await destroy_copies(room.database):
             _log.warning("erased_copies_remain")
 
@@ -65,6 +68,22 @@ async def delete_outdated(database: Database, now: datetime) -> int:
         while rows >= CHUNK:
             rows = await database.write(delete_some)
             deleted += rows
+    return deleted
+
+
+async def thin_checkpoints(database: Database, looked: dict[int, int]) -> int:
+    """Delete the checkpoints that may go, in chunks; returns their number.
+
+    `looked` is up to which size each log was looked through before; it is brought up to date.
+    """
+    deleted = 0
+    for log in await database.read(logs_sql.all_logs):
+        while found := await database.scan(logs_sql.outdated, log.id, looked.get(log.id, 0), CHUNK):
+            sizes, last = found
+            if sizes:
+                await database.write(logs_sql.forget, log.id, sizes)
+            looked[log.id] = last
+            deleted += len(sizes)
     return deleted
 
 

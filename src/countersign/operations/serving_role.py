@@ -21,9 +21,10 @@ _GRANTED: Final = {
     "SELECT, UPDATE (last_used_at)": "api_keys",
     "SELECT, UPDATE": "log_heads",
     "SELECT, INSERT": "records disclosures deployment_records data_keys log_entries log_tiles "
-    "checkpoints anchors clearances fulfilments",
+    "anchors clearances fulfilments",
     # Of the shred keys it deletes those of pending sessions; a trigger keeps those of records.
-    "SELECT, INSERT, DELETE": "zip_attempts idempotency_keys shred_keys log_pending "
+    # Of the checkpoints it deletes those whose end the trigger allows.
+    "SELECT, INSERT, DELETE": "checkpoints zip_attempts idempotency_keys shred_keys log_pending "
     "provider_messages events",
     "SELECT, INSERT, UPDATE": "buyers verifications buyer_documents provider_sessions "
     "acknowledgment_uses",
