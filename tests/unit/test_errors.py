@@ -65,11 +65,12 @@ def test_there_is_one_tree() -> None:
     """Whatever the service raises on purpose can be caught by its root.
 
     Outside are: evidence, a library whose inputs are plain values; a label in a log, which is
-    never caught; and signals that never leave the room of an outside party.
+    never caught; and signals that never leave the room of an outside party, or the doctor's.
     """
     own = {kind for kind in below(Exception) if kind.__module__.startswith(OURS)}
     rooms = (
         "countersign_evidence.offline.",
+        "countersign.doctor.",
         "countersign.identity.",
         "countersign_evidence.monitor.",
         "countersign.webhooks.address_guard",

@@ -235,7 +235,8 @@ class Batcher(ABC):
         Under load the requests of many connections arrive turn by turn; a batch of two of them
         costs almost as much as one of thirty. A lone call waits for two turns, some microseconds.
         """
-        waiting = self.pending
+        # As `pending` has it: each request comes by here twice, and a property is one call more.
+        waiting = len(self._queue) + sum(map(len, self._unmade.values()))
         if seen < waiting < LINGER_MAX:
             loop.call_soon(self._linger, loop, then, waiting)
         elif waiting < self._goal:
