@@ -14,6 +14,7 @@ from typing import Any, Final
 from countersign import __version__
 from countersign.access.key import BRAND, CLIENT_TOKEN
 from countersign.errors import (
+    AccountDisabled,
     Forbidden,
     IdempotencyInProgress,
     IdempotencyKeyReused,
@@ -49,6 +50,7 @@ _WITH_A_KEY: Final = (
     InvalidRequest,
     Unauthorized,
     InvalidApiKey,
+    AccountDisabled,
     Forbidden,
     RateLimited,
     Overloaded,

@@ -88,6 +88,10 @@ class Forbidden(Refusal, code="forbidden", status=403):
         self.scope = scope
 
 
+class AccountDisabled(Refusal, code="account_disabled", status=403):
+    """The operator of this service has disabled the account of this key."""
+
+
 class ModeMismatch(Refusal, code="mode_mismatch", status=403):
     """The field test_mode does not match the mode of the API key."""
 
@@ -362,6 +366,10 @@ class UnknownAccount(OperatorError, code="account_not_found"):
 
 class AccountExists(OperatorError, code="account_exists"):
     """An account with this name exists already."""
+
+
+class AccountClosed(OperatorError, code="account_closed"):
+    """The account is closed."""
 
 
 class UnknownKey(OperatorError, code="key_not_found"):

@@ -24,6 +24,7 @@ PLACES: Final = {
     "accounts brand": "checkout.commands:brand_command",
     "accounts capture-process": "parties.commands:capture_process_command",
     "accounts clearance": "clearances.commands:clearance",
+    "accounts close": "privacy.commands:close_account_command",
     "accounts describe": "parties.commands:describe_account_command",
     "accounts show": "parties.commands:show_account",
     "accounts verification": "buyers.commands:verification",

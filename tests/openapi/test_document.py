@@ -184,7 +184,8 @@ def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
             expected.add("outcome_unknown")
     with_a_key = operation.definition["security"] == [{"key": []}]
     if with_a_key:
-        expected |= {"unauthorized", "invalid_api_key", "forbidden", "rate_limited"}
+        expected |= {"unauthorized", "invalid_api_key", "forbidden", "account_disabled"}
+        expected.add("rate_limited")
     elif operation.definition["security"]:
         expected |= {"invalid_client_token", "origin_not_allowed", "rate_limited"}
     if "requestBody" in operation.definition:

@@ -2,6 +2,9 @@
 
 import { CountersignError } from "./failure.js";
 
+/** The operator of this service has disabled the account of this key. */
+export class AccountDisabled extends CountersignError {}
+
 /** The checkout session has ended. */
 export class CheckoutSessionClosed extends CountersignError {}
 
@@ -124,6 +127,7 @@ export class WebhookEndpointDisabled extends CountersignError {}
 
 /** The class of each code. */
 export const BY_CODE: Record<string, typeof CountersignError> = {
+  account_disabled: AccountDisabled,
   checkout_session_closed: CheckoutSessionClosed,
   clearance_not_granted: ClearanceNotGranted,
   cursor_expired: CursorExpired,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, insert, or_, select
+from sqlalchemy import Connection, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
@@ -17,9 +17,9 @@ from countersign.access.room import Access
 from countersign.db.engine import is_violation
 from countersign.db.rows import row, rows
 from countersign.db.tables import accounts
-from countersign.errors import AccountExists, InvalidArgument, UnknownAccount
+from countersign.errors import AccountClosed, AccountExists, InvalidArgument, UnknownAccount
 from countersign.ids import timed_id
-from countersign.instant import from_ns
+from countersign.instant import from_ns, rfc3339
 
 NAME_LENGTH_MAX: Final = 100
 _ID_PREFIX: Final = "acct"
@@ -36,6 +36,15 @@ class Account:
     id: str
     name: str
     created_at: datetime
+    disabled_at: datetime | None = None
+    closed_at: datetime | None = None
+
+    @property
+    def status(self) -> str:
+        """`active`, `disabled` or `closed`."""
+        if self.closed_at is not None:
+            return "closed"
+        return "active" if self.disabled_at is None else "disabled"
 
 
 def checked_account_name(name: str) -> str:
@@ -91,9 +100,7 @@ async def create_account(access: Access, name: str) -> Account:
 
 
 def _create(connection: Connection, access: Access, name: str) -> Account:
-    for known in all_accounts(connection):
-        if known.name != name and known.name.casefold() == name.casefold():
-            raise _exists(known.name)
+    _refuse_taken(connection, name)
     time_ns = access.clock.time_ns()
     account = Account(
         id=timed_id(_ID_PREFIX, time_ns, access.entropy(8)), name=name, created_at=from_ns(time_ns)
@@ -103,6 +110,98 @@ def _create(connection: Connection, access: Access, name: str) -> Account:
     return account
 
 
+async def rename_account(access: Access, id_or_name: str, name: str) -> Account:
+    """Give an account another name; its id, and what is recorded of it, stay.
+
+    Raises UnknownAccount, AccountClosed, or AccountExists if the name is taken.
+    """
+    wanted = checked_account_name(name)
+
+    def rename(connection: Connection) -> Account:
+        account = lock_account(connection, id_or_name)
+        if account.name == wanted:
+            return account
+        _refuse_taken(connection, wanted, but=account.id)
+        details = {"name": wanted, "before": account.name}
+        return change_account(
+            connection, access, account, AuditAction.ACCOUNT_RENAMED, details, name=wanted
+        )
+
+    return await access.database.write(rename)
+
+
+async def disable_account(access: Access, id_or_name: str) -> Account:
+    """Let no key of the account work, within REVOCATION_LAG_SECONDS on running servers.
+
+    Checkout sessions that are open, webhooks and evidence go on. Raises UnknownAccount or
+    AccountClosed.
+    """
+
+    def disable(connection: Connection) -> Account:
+        account = lock_account(connection, id_or_name)
+        if account.disabled_at is not None:
+            return account
+        now = from_ns(access.clock.time_ns())
+        return change_account(
+            connection, access, account, AuditAction.ACCOUNT_DISABLED, disabled_at=now
+        )
+
+    return await access.database.write(disable)
+
+
+async def enable_account(access: Access, id_or_name: str) -> Account:
+    """Let the keys of a disabled account work again; those that were revoked stay revoked.
+
+    Raises UnknownAccount or AccountClosed.
+    """
+
+    def enable(connection: Connection) -> Account:
+        account = lock_account(connection, id_or_name)
+        if account.disabled_at is None:
+            return account
+        return change_account(
+            connection, access, account, AuditAction.ACCOUNT_ENABLED, disabled_at=None
+        )
+
+    return await access.database.write(enable)
+
+
+def lock_account(connection: Connection, id_or_name: str) -> Account:
+    """An account that is not closed; no other transaction changes it until this one ends.
+
+    Raises UnknownAccount or AccountClosed.
+    """
+    account = row(connection, _SELECT.with_for_update(), Account, {"wanted": id_or_name})
+    if account is None:
+        raise _unknown(id_or_name)
+    return refuse_closed(account)
+
+
+def refuse_closed(account: Account) -> Account:
+    """The account, if it is open. Raises AccountClosed if it is not."""
+    if account.closed_at is not None:
+        raise AccountClosed(
+            f"The account {account.name} was closed at {rfc3339(account.closed_at)}, and a closed "
+            "account stays closed. Make a new one: countersign accounts create NAME"
+        )
+    return account
+
+
+def change_account(
+    connection: Connection,
+    access: Access,
+    account: Account,
+    action: AuditAction,
+    details: Mapping[str, object] | None = None,
+    /,
+    **values: object,
+) -> Account:
+    """Change columns of a locked account; `details` are for the audit."""
+    connection.execute(update(accounts).where(accounts.c.id == account.id).values(**values))
+    write_audit(connection, access.audit.entry(action, account.id, **(details or {})))
+    return replace(account, **values)  # type: ignore[arg-type] # of the columns' types
+
+
 async def find_account(access: Access, id_or_name: str) -> Account:
     """The account with this id or name.
 
@@ -110,11 +209,22 @@ async def find_account(access: Access, id_or_name: str) -> Account:
     """
     account = await access.database.read(read_account, id_or_name)
     if account is None:
-        raise UnknownAccount(
-            f"The account {id_or_name!r} does not exist; `countersign accounts list` shows "
-            "all accounts."
-        )
+        raise _unknown(id_or_name)
     return account
+
+
+def _refuse_taken(connection: Connection, name: str, but: str = "") -> None:
+    """Names that differ in upper and lower case alone are taken for each other."""
+    for known in all_accounts(connection):
+        if known.id != but and known.name.casefold() == name.casefold():
+            raise _exists(known.name)
+
+
+def _unknown(id_or_name: str) -> UnknownAccount:
+    return UnknownAccount(
+        f"The account {id_or_name!r} does not exist; `countersign accounts list` shows "
+        "all accounts."
+    )
 
 
 def _exists(name: str) -> AccountExists:

@@ -21,8 +21,8 @@ from countersign.access.key import VENDOR_SCOPES, ApiKey, Principal, Scope, well
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
 from countersign.db.rows import of_row
-from countersign.db.tables import api_keys
-from countersign.errors import CountersignError, InvalidApiKey
+from countersign.db.tables import accounts, api_keys
+from countersign.errors import AccountDisabled, CountersignError, InvalidApiKey
 from countersign.instant import from_ns, to_ms
 from countersign.patience import detached
 
@@ -30,8 +30,10 @@ KEY_CACHE_SECONDS: Final = 3.0
 _LAST_USED_GRAIN: Final = timedelta(hours=1)
 _CACHE_MAX: Final = 10_000
 _TOKEN_LENGTH_MAX: Final = 200
-_BY_DIGEST: Final = select(api_keys).where(
-    api_keys.c.digest.in_(bindparam("digests", expanding=True))
+_BY_DIGEST: Final = (
+    select(api_keys, accounts.c.disabled_at)
+    .join(accounts, accounts.c.id == api_keys.c.account_id)
+    .where(api_keys.c.digest.in_(bindparam("digests", expanding=True)))
 )
 _decode_scopes: Final = msgspec.json.Decoder(frozenset[Scope]).decode
 
@@ -65,7 +67,9 @@ class Authenticate:
     async def __call__(self, token: bytes) -> Principal:
         """The principal of a working key.
 
-        Raises InvalidApiKey if the token is mistyped, unknown, revoked or expired.
+        Raises:
+            InvalidApiKey: the token is mistyped, unknown, revoked or expired.
+            AccountDisabled: the operator has disabled its account.
         """
         if len(token) > _TOKEN_LENGTH_MAX:
             raise InvalidApiKey
@@ -116,11 +120,20 @@ class Authenticate:
         task.add_done_callback(self._notes.discard)
 
 
-def keys_by_digest(connection: Connection, digests: Sequence[bytes]) -> list[ApiKey | None]:
+def keys_by_digest(
+    connection: Connection, digests: Sequence[bytes]
+) -> list[ApiKey | AccountDisabled | None]:
     """An act for `read_batched`: the key with each of these keyed hashes."""
     rows = connection.execute(_BY_DIGEST, {"digests": list(set(digests))})
-    found = {row.digest: stored_key(row) for row in rows}
-    return [found.get(digest) for digest in digests]
+    found = {row.digest: row for row in rows}
+    return [_usable(found.get(digest)) for digest in digests]
+
+
+def _usable(row: Row[Any] | None) -> ApiKey | AccountDisabled | None:
+    # A revoked key is not answered with the state of the account that it was of.
+    if row is not None and row.disabled_at is not None and row.revoked_at is None:
+        return AccountDisabled()
+    return None if row is None else stored_key(row)
 
 
 def touch_key(connection: Connection, key_id: str, at: datetime) -> None:

@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from countersign.access.account import Account, all_accounts, create_account, find_account
+from countersign.access.account import (
+    Account,
+    all_accounts,
+    create_account,
+    disable_account,
+    enable_account,
+    find_account,
+    rename_account,
+)
 from countersign.access.key import RESERVED_SCOPES, ApiKey, Scope, parse_scopes
 from countersign.access.keys import (
     REVOCATION_LAG_SECONDS,
@@ -49,9 +57,53 @@ async def create_account_command(access: Access, name: str, *, as_json: bool) ->
 async def list_accounts(access: Access, *, as_json: bool) -> None:
     """List the accounts, oldest first."""
     found = await access.database.scan(all_accounts)
-    lines = [f"{a.id}  {rfc3339(a.created_at)}  {a.name}" for a in found]
+    lines = [f"{a.id}  {rfc3339(a.created_at)}  {a.status:8}  {a.name}" for a in found]
     none = "No accounts yet. Create one: countersign accounts create NAME"
     show_all([_account_view(account) for account in found], lines, none, as_json=as_json)
+
+
+@accounts.command("rename")
+@click.argument("account")
+@click.argument("name")
+@command
+@with_room(Access)
+async def rename_account_command(access: Access, account: str, name: str, *, as_json: bool) -> None:
+    """Give ACCOUNT (id or name) another name; its id stays.
+
+    The name is a label for operators. Who an account is, for the evidence, is said by `accounts
+    describe`.
+    """
+    renamed = await rename_account(access, account, name)
+    show(_account_view(renamed), renamed.name, as_json=as_json)
+
+
+@accounts.command("disable")
+@click.argument("account")
+@asking("Disable {account}? None of its keys works until it is enabled again.")
+@command
+@with_room(Access)
+async def disable_account_command(access: Access, account: str, *, as_json: bool) -> None:
+    """Let no key of ACCOUNT work until it is enabled again.
+
+    Open checkout sessions go on to their end, webhooks are delivered, and evidence stays.
+    """
+    disabled = await disable_account(access, account)
+    say(
+        f"No key of {disabled.name} works any more; servers notice within {REVOCATION_LAG_SECONDS} "
+        "seconds."
+    )
+    show(_account_view(disabled), disabled.id, as_json=as_json)
+
+
+@accounts.command("enable")
+@click.argument("account")
+@command
+@with_room(Access)
+async def enable_account_command(access: Access, account: str, *, as_json: bool) -> None:
+    """Let the keys of a disabled ACCOUNT work again."""
+    enabled = await enable_account(access, account)
+    say(f"The keys of {enabled.name} work.")
+    show(_account_view(enabled), enabled.id, as_json=as_json)
 
 
 @accounts.group("origins")
@@ -207,6 +259,7 @@ def _account_view(account: Account) -> dict[str, str]:
         "account_id": account.id,
         "name": account.name,
         "created_at": rfc3339(account.created_at),
+        "status": account.status,
     }
 
 

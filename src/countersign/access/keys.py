@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, insert, select, update
 
-from countersign.access.account import Account
+from countersign.access.account import Account, lock_account
 from countersign.access.audit import AuditAction, write_audit
 from countersign.access.authenticate import stored_key
 from countersign.access.key import (
@@ -51,7 +51,10 @@ async def create_key(
     scopes: frozenset[Scope] | None = None,
     lifetime: timedelta | None = None,
 ) -> NewKey:
-    """A new key; it works at once. Without scopes: all that a vendor's server needs."""
+    """A new key; it works at once. Without scopes: all that a vendor's server needs.
+
+    Raises AccountClosed.
+    """
     new = _compose(access, account.id, mode, scopes, lifetime=lifetime)
     details = {
         "key_id": new.key.id,
@@ -146,6 +149,7 @@ def _add(
     action: AuditAction,
     details: Mapping[str, object],
 ) -> None:
+    lock_account(connection, new.key.account_id)
     add_key(connection, new.key, access.secret.key_digest(new.token))
     write_audit(connection, access.audit.entry(action, new.key.account_id, **details))
 

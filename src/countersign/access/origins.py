@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.access.account import find_account
+from countersign.access.account import find_account, lock_account
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.room import Access
 from countersign.db.tables import account_origins
@@ -97,6 +97,7 @@ def origins_of(connection: Connection, account_id: str) -> Sequence[str]:
 
 
 def _add(connection: Connection, account_id: str, origin: str, audit: AuditEntry) -> None:
+    lock_account(connection, account_id)
     if origin not in origins_of(connection, account_id):
         row = {"account_id": account_id, "origin": origin, "added_at": audit.at}
         connection.execute(insert(account_origins), row)

@@ -5,17 +5,18 @@ The status itself needs no such loop: it is computed whenever it is read.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
 
 import structlog
-from sqlalchemy import BigInteger, Connection, bindparam, func, or_, select, type_coerce
+from sqlalchemy import BigInteger, Connection, bindparam, func, or_, select, type_coerce, update
 
 from countersign.checkout.model import Session, expired
 from countersign.checkout.room import Checkout
 from countersign.checkout.store import change, find_by_id
+from countersign.db.rows import chunks
 from countersign.db.tables import checkout_sessions, test_clocks
 from countersign.errors import DamagedValue
 from countersign.instant import from_ns, to_ms
@@ -81,6 +82,21 @@ async def changed(
         _log.error("checkout_session_damaged", session_id=session_id, reason=error.message)
         damaged.add(session_id)
         return False
+
+
+def still_open(connection: Connection, account_id: str) -> Sequence[str]:
+    """The sessions of an account, of both modes, that have not ended."""
+    own = _c.account_id == account_id
+    # An index finds those that are to expire, and they are few.
+    query = select(_c.id).where(own, _c.expiry_due_at.is_not(None))
+    return connection.execute(query).scalars().all()
+
+
+def end_all(connection: Connection, account_id: str, now: datetime) -> None:
+    """Let the open sessions of an account expire now; the loop reports each at its next look."""
+    over = {"expires_at": now, "expiry_due_at": now, "revision": _c.revision + 1}
+    for ids in chunks(still_open(connection, account_id)):
+        connection.execute(update(checkout_sessions).where(_c.id.in_(ids)).values(over))
 
 
 def due(connection: Connection, now: datetime, but: Collection[str] = ()) -> list[str]:

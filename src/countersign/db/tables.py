@@ -107,6 +107,8 @@ accounts: Final = _table(
     Column("id", String(40), primary_key=True),
     Column("name", String(100), nullable=False, unique=True),
     Column("created_at", Instant, nullable=False),
+    Column("disabled_at", Instant),
+    Column("closed_at", Instant),
 )
 
 # The pages that may embed the component or be returned to, with live keys.

@@ -12,6 +12,7 @@ from countersign.cli.deployment import with_room
 from countersign.config import load_settings
 from countersign.errors import OnHold
 from countersign.instant import rfc3339
+from countersign.privacy.closing import Closing, close_account, plan_closing
 from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
 from countersign.privacy.held import HeldRecords
 from countersign.privacy.holds import list_holds, place_hold, release_hold
@@ -27,6 +28,8 @@ from countersign.privacy.room import Privacy
 from countersign_evidence.cli.support import command, confirm, say, show, show_all
 
 _PROGRESS_EVERY = 100
+_ENDS = ("keys", "webhook_endpoints", "origins", "checkout_sessions")
+_STAYS = ("records", "records_with_personal_data")
 
 
 @click.command()
@@ -89,6 +92,31 @@ def erase(
     views = [{"id": id_, "hold_id": hold} for id_, (hold, _) in sorted(kept.items())]
     result |= {"records": erased, "erased": True, "kept": views, "copies_remain": not destroyed}
     show(result, "\n".join(erased), as_json=as_json)
+
+
+@click.command("close")
+@click.argument("account")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def close_account_command(account: str, *, yes: bool, as_json: bool) -> None:
+    """Close ACCOUNT for good: its keys, webhook endpoints, origins and open checkout sessions end.
+
+    Its records stay for evidence, with their proofs, their holds and their periods, and operators
+    find them as before.
+    """
+    found, plan = with_room(Privacy)(plan_closing)(account)
+    say(f"Of {found.name} ({found.id}) end: " + _counted(plan, _ENDS) + ".")
+    say("Stay for evidence: " + _counted(plan, _STAYS) + ".")
+    confirm(f"Close {found.name}? This cannot be undone.", yes=yes)
+    closed = with_room(Privacy)(close_account)(found.id)
+    assert closed.closed_at is not None  # noqa: S101 - it was closed
+    say(f"{closed.name} is closed.")
+    view = {"account_id": closed.id, "name": closed.name, "closed_at": rfc3339(closed.closed_at)}
+    show(view | asdict(plan), closed.id, as_json=as_json)
+
+
+def _counted(plan: Closing, names: Sequence[str]) -> str:
+    return ", ".join(f"{getattr(plan, name)} {name.replace('_', ' ')}" for name in names)
 
 
 def _what(subject: str, ids: Sequence[str], *, buyer: bool) -> str:

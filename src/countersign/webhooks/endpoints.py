@@ -27,8 +27,10 @@ from countersign.access.idempotency import Remember, keep_answer
 from countersign.db.rows import of_row
 from countersign.db.tables import accounts, webhook_deliveries, webhook_endpoints, webhook_secrets
 from countersign.errors import (
+    AccountDisabled,
     InvalidRequest,
     NotFound,
+    Refusal,
     TooManyWebhookEndpoints,
     WebhookEndpointDisabled,
 )
@@ -90,10 +92,13 @@ async def create_endpoint(
         new_secret=shared,
     )
 
-    def create(connection: Connection) -> TooManyWebhookEndpoints | None:
-        # Until the commit no other transaction adds one.
-        owner = select(accounts.c.id).where(accounts.c.id == account_id)
-        connection.execute(owner.with_for_update())
+    def create(connection: Connection) -> Refusal | None:
+        # Until the commit no other transaction adds one, or closes the account.
+        owner = select(accounts.c.id).where(
+            accounts.c.id == account_id, accounts.c.closed_at.is_(None)
+        )
+        if connection.execute(owner.with_for_update()).first() is None:
+            return AccountDisabled("The account is closed.")
         own = and_(_e.account_id == account_id, _e.mode == mode, _e.deleted_at.is_(None))
         if connection.execute(select(func.count(_e.id)).where(own)).scalar_one() >= ENDPOINTS_MAX:
             return TooManyWebhookEndpoints()
@@ -179,13 +184,18 @@ async def delete_endpoint(
 
     def delete_it(connection: Connection) -> None:
         lock_endpoint(connection, endpoint)
-        set_columns(connection, endpoint.id, {"deleted_at": webhooks.now})
-        connection.execute(delete(webhook_secrets).where(_s.endpoint_id == endpoint.id))
-        _stop_deliveries(connection, endpoint.id)
+        end_endpoint(connection, endpoint.id, webhooks.now)
         gone = AuditAction.WEBHOOK_ENDPOINT_DELETED
         _note(connection, audit, gone, endpoint.id, account_id=endpoint.account_id)
 
     await webhooks.access.database.write(delete_it)
+
+
+def end_endpoint(connection: Connection, endpoint_id: str, now: datetime) -> None:
+    """Nothing is delivered to it any more, and nothing is left to sign with."""
+    set_columns(connection, endpoint_id, {"deleted_at": now})
+    connection.execute(delete(webhook_secrets).where(_s.endpoint_id == endpoint_id))
+    _stop_deliveries(connection, endpoint_id)
 
 
 async def rotate_secret(

@@ -10,6 +10,12 @@ from typing import Final
 from countersign_client.failure import CountersignError
 
 
+class AccountDisabled(CountersignError):
+    """The operator of this service has disabled the account of this key."""
+
+    default_code = "account_disabled"
+
+
 class CheckoutSessionClosed(CountersignError):
     """The checkout session has ended."""
 
@@ -251,6 +257,7 @@ class WebhookEndpointDisabled(CountersignError):
 
 
 _ALL: Final = (
+    AccountDisabled,
     CheckoutSessionClosed,
     ClearanceNotGranted,
     CursorExpired,

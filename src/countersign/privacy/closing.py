@@ -1,0 +1,96 @@
+"""Closing an account: what ends at once, and what stays for evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, select, update
+
+from countersign.access.account import (
+    Account,
+    change_account,
+    find_account,
+    lock_account,
+    refuse_closed,
+)
+from countersign.access.audit import AuditAction
+from countersign.checkout.expiry import end_all, still_open
+from countersign.db.tables import account_origins, api_keys, disclosures, records
+from countersign.instant import from_ns
+from countersign.privacy.room import Privacy
+from countersign.webhooks.endpoints import end_endpoint, find_endpoints, owned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """What closing an account ends, and what stays."""
+
+    keys: int
+    """Those that are not revoked."""
+    webhook_endpoints: int
+    origins: int
+    checkout_sessions: int
+    """Those that are open: buyers in the middle of a checkout."""
+    records: int
+    """What stays: the records of both modes, with their proofs."""
+    records_with_personal_data: int
+    """Those of them that still disclose it, until retention or an erasure ends that."""
+
+
+async def plan_closing(privacy: Privacy, id_or_name: str) -> tuple[Account, Closing]:
+    """The account, and what closing it would end.
+
+    Raises UnknownAccount, or AccountClosed if it is closed.
+    """
+    account = refuse_closed(await find_account(privacy.access, id_or_name))
+    return account, await privacy.access.database.scan(_plan, account.id)
+
+
+async def close_account(privacy: Privacy, id_or_name: str) -> Account:
+    """Close an account in one transaction; nothing opens it again.
+
+    Its keys are revoked, webhook endpoints deleted, origins removed, and open checkout sessions
+    expire. Records, what they disclose, holds and the log stay: operators find and prove its
+    evidence as before, and it ends by the same periods.
+
+    Raises UnknownAccount, or AccountClosed if it is closed.
+    """
+
+    def close(connection: Connection) -> Account:
+        account = lock_account(connection, id_or_name)
+        now = from_ns(privacy.access.clock.time_ns())
+        connection.execute(update(api_keys).where(*_works(account.id)).values(revoked_at=now))
+        for endpoint in find_endpoints(connection, *owned(account.id)):
+            end_endpoint(connection, endpoint.id, now)
+        own = account_origins.c.account_id == account.id
+        connection.execute(delete(account_origins).where(own))
+        end_all(connection, account.id, now)
+        return change_account(
+            connection, privacy.access, account, AuditAction.ACCOUNT_CLOSED, closed_at=now
+        )
+
+    return await privacy.access.database.write(close)
+
+
+def _plan(connection: Connection, account_id: str) -> Closing:
+    own = records.c.account_id == account_id
+
+    def count(table: Any, *conditions: ColumnElement[bool]) -> int:  # noqa: ANN401 - a table
+        query = select(func.count()).select_from(table).where(*conditions)
+        return connection.execute(query).scalar_one()
+
+    return Closing(
+        keys=count(api_keys, *_works(account_id)),
+        webhook_endpoints=len(find_endpoints(connection, *owned(account_id))),
+        origins=count(account_origins, account_origins.c.account_id == account_id),
+        checkout_sessions=len(still_open(connection, account_id)),
+        records=count(records, own),
+        records_with_personal_data=count(
+            records, own, exists().where(disclosures.c.record_id == records.c.id)
+        ),
+    )
+
+
+def _works(account_id: str) -> tuple[ColumnElement[bool], ...]:
+    return api_keys.c.account_id == account_id, api_keys.c.revoked_at.is_(None)
