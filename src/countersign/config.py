@@ -31,6 +31,7 @@ _EVIDENCE_DAYS_MAX: Final = 3650
 _SEAL_WITHIN_MAX: Final = 31 * 86_400
 _PORT_MAX: Final = 65535
 _WORKERS_MAX: Final = 64
+_DRAIN_SECONDS_MAX: Final = 300
 _DATABASE_SCHEMES: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 _URL: Final = re.compile(
     r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
@@ -227,6 +228,7 @@ class Settings:
     webhook_timeout_seconds: int = _setting(_number(1, 30), "15")
     webhook_allow_private: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
     workers: int = _setting(_number(1, _WORKERS_MAX), "1")
+    drain_seconds: int = _setting(_number(0, _DRAIN_SECONDS_MAX), "0")
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {f.name: f.metadata["setting"] for f in fields(Settings)}

@@ -233,6 +233,10 @@ class Overloaded(Retryable, code="overloaded", status=503):
     """The service is overloaded at the moment."""
 
 
+class Draining(Retryable, code="draining", status=503):
+    """This server is about to stop: it takes what comes, but send no more here."""
+
+
 class StorageUnavailable(Retryable, code="storage_unavailable", status=503):
     """The database did not respond."""
 

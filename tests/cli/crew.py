@@ -13,7 +13,11 @@ from tests.support.service import Server
 
 def workers_of(server: Server) -> list[int]:
     """The process ids of the workers; at first in the order of their numbers."""
-    pid = server.process.pid
+    return children_of(server.process.pid)
+
+
+def children_of(pid: int) -> list[int]:
+    """The process ids of the children of a process; at first in the order of their beginning."""
     return sorted(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
 

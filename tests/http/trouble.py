@@ -41,7 +41,10 @@ class Trouble:
 
 def overload(deployment: Deployment) -> Trouble:
     """Hold the write lock of SQLite for longer than a writer waits; then drop a table."""
-    with running_server(deployment) as server, Operator(deployment) as operator:
+    with (
+        running_server(deployment, DRAIN_SECONDS="60") as server,
+        Operator(deployment) as operator,
+    ):
         caller = make_caller(operator, server.url)
         caller.send(NOTICE)
         with operator.transaction():
@@ -52,7 +55,12 @@ def overload(deployment: Deployment) -> Trouble:
         after.append(caller.send("/v1/acknowledgments"))
         evidence = _evidence_in_trouble(deployment, operator, server.url)
         broken = _drop_a_table(operator, server.url)
-        return Trouble(failures=[refused, *evidence, broken], anyway=anyway, after=after)
+        server.process.terminate()
+        while (answer := caller.send("/readyz")).status == 200:
+            pass  # the signal is on its way
+        draining = caller.failure("about to stop", "draining", answer)
+        server.process.terminate()
+        return Trouble(failures=[refused, *evidence, broken, draining], anyway=anyway, after=after)
 
 
 def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Trouble:

@@ -272,7 +272,7 @@ OWN_CODES = {
     "resendEvent": {"not_found", "webhook_endpoint_disabled"},
     "recoverWebhooks": {"not_found", "webhook_endpoint_disabled"},
     "sendWebhookExample": {"not_found"},
-    "getReadiness": {"storage_unavailable"},
+    "getReadiness": {"storage_unavailable", "draining"},
 }
 # Answers that are files: there is nothing to show of them.
 BYTES = {"application/pdf", "application/zip"}

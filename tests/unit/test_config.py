@@ -63,6 +63,7 @@ CASES: dict[str, tuple[str, object, str | None]] = {
         "security@example.com",
     ),
     "workers": ("2", 2, "65"),
+    "drain_seconds": ("5", 5, "301"),
 }
 REFUSED = [name for name, (_, _, wrong) in CASES.items() if wrong is not None]
 
@@ -119,6 +120,7 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
         webhook_timeout_seconds=15,
         webhook_allow_private=False,
         workers=1,
+        drain_seconds=0,
     )
 
 

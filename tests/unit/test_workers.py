@@ -8,12 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import pytest
 
 from countersign.db.turn import SharedTurns
-from countersign.server.shared import Boards, SharedArrivals
+from countersign.server.shared import Boards, Pulses, SharedArrivals
 from countersign.server.workers import Shared, _Parent, _Place
 
 pytestmark = pytest.mark.first_try
@@ -37,7 +39,11 @@ def parent(opened: list[socket.socket]) -> Iterator[_Parent]:
         return opened[-1]
 
     shared = Shared(
-        turns=SharedTurns(2), arrivals=SharedArrivals(), visits=SharedArrivals(), boards=Boards(2)
+        turns=SharedTurns(2),
+        arrivals=SharedArrivals(),
+        visits=SharedArrivals(),
+        boards=Boards(2),
+        pulses=Pulses(2),
     )
     made = _Parent(2, shared, listen, lambda: None)
     yield made
@@ -81,3 +87,68 @@ def test_a_worker_that_has_just_ended_keeps_no_other_from_stopping(parent: _Pare
     parent._places[0].pid = ended.pid
     parent._stop(signal.SIGTERM, None)
     assert parent._stopping
+
+
+@pytest.fixture
+def clock(parent: _Parent, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Give the clock of the parent, whose first worker runs as a process of this test."""
+    made = Clock()
+    monkeypatch.setattr(time, "monotonic", lambda: made.now)
+    monkeypatch.setattr(os, "kill", lambda _pid, number: made.sent.append(number))
+    parent._looked = made.now
+    parent._places[0].pid = os.getpid()
+    return made
+
+
+@dataclass
+class Clock:
+    """What time the parent believes it is, and what it has sent to its worker."""
+
+    now: float = 1000.0
+    sent: list[int] = field(default_factory=list)
+
+    def look(self, parent: _Parent, after: float) -> None:
+        self.now += after
+        parent._look()
+
+
+def test_a_worker_without_a_tick_is_ended_after_ten_seconds(parent: _Parent, clock: Clock) -> None:
+    """First so that it can say where it is; if it cannot, without that."""
+    parent._shared.pulses.beat(0)
+    for _ in range(10):
+        clock.look(parent, 1.0)
+    assert clock.sent == []
+    clock.look(parent, 1.0)
+    assert clock.sent == [signal.SIGABRT, signal.SIGCONT]
+    clock.look(parent, 1.0)
+    assert signal.SIGKILL not in clock.sent
+    clock.look(parent, 1.0)
+    assert clock.sent[-1] == signal.SIGKILL
+
+
+def test_a_worker_that_is_only_slow_stays(parent: _Parent, clock: Clock) -> None:
+    """One tick is enough: it comes round."""
+    for seconds in range(100):
+        if seconds % 9 == 0:
+            parent._shared.pulses.beat(0)
+        clock.look(parent, 1.0)
+    assert clock.sent == []
+
+
+def test_a_worker_that_has_not_begun_is_not_frozen(parent: _Parent, clock: Clock) -> None:
+    """To open a large database may take long."""
+    for _ in range(100):
+        clock.look(parent, 1.0)
+    assert clock.sent == []
+
+
+def test_workers_are_not_blamed_for_a_stop_of_the_whole_server(
+    parent: _Parent, clock: Clock
+) -> None:
+    """Ctrl-Z in a terminal stops the parent, too: its clock goes on, and nothing is wrong."""
+    parent._shared.pulses.beat(0)
+    clock.look(parent, 1.0)
+    clock.look(parent, 3600.0)
+    parent._shared.pulses.beat(0)
+    clock.look(parent, 1.0)
+    assert clock.sent == []

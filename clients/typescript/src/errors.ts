@@ -14,6 +14,9 @@ export class ClearanceNotGranted extends CountersignError {}
 /** Events as old as this cursor are no longer kept: some events after it may be deleted. */
 export class CursorExpired extends CountersignError {}
 
+/** This server is about to stop: it takes what comes, but send no more here. */
+export class Draining extends CountersignError {}
+
 /** One or more initials are blank. */
 export class EmptyInitials extends CountersignError {}
 
@@ -131,6 +134,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   checkout_session_closed: CheckoutSessionClosed,
   clearance_not_granted: ClearanceNotGranted,
   cursor_expired: CursorExpired,
+  draining: Draining,
   empty_initials: EmptyInitials,
   erased: Erased,
   evidence_damaged: EvidenceDamaged,

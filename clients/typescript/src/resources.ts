@@ -1133,7 +1133,7 @@ export class Service extends Resource {
   /**
    * Check that the process can do its work.
    *
-   * Whether the process can do its work: read and write, within two seconds.
+   * Whether the process can do its work: read and write, within two seconds, and for longer.
    */
   readiness(
     options: CallOptions = {},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sqlalchemy import Connection, delete, insert
@@ -104,6 +104,8 @@ class Operations:
     notices: Notices
     check_writing: WriteCheck
     vital_signs: VitalSigns
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when this server is about to stop."""
 
 
 def open_operations(settings: Settings, notices: Notices, heads: HeadFiles) -> Operations:

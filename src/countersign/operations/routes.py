@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from countersign.errors import CountersignError, NotFound, StorageUnavailable
+from countersign.errors import CountersignError, Draining, NotFound, StorageUnavailable
 from countersign.http.reply import Call, Header, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.instant import from_ns, rfc3339
@@ -38,7 +38,9 @@ async def health(_room: Operations, _call: Call) -> Reply:
 
 
 async def readiness(room: Operations, _call: Call) -> Reply:
-    """Whether the process can do its work: read and write, within two seconds."""
+    """Whether the process can do its work: read and write, within two seconds, and for longer."""
+    if room.draining.is_set():
+        raise Draining
     try:
         async with asyncio.timeout(_READY_DEADLINE_SECONDS):
             await room.notices.registry.notice_ids()
@@ -87,7 +89,7 @@ ROUTES: Final = grouped(
         operation="getReadiness",
         summary="Check that the process can do its work",
         response=Readiness,
-        refusals=(StorageUnavailable,),
+        refusals=(StorageUnavailable, Draining),
     ),
     Route(address="GET /.well-known/security.txt", handler=security_txt),
 )

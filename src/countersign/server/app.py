@@ -59,6 +59,7 @@ _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
+_CLOSE: Final[Header] = (b"connection", b"close")
 _LETTERS: Final = (ALPHABET * 8).encode()
 """For each byte a character: all are equally likely."""
 _IDS_AT_ONCE: Final = 256
@@ -97,6 +98,7 @@ class App:
         self._help = f"{deployment.settings.public_url}/docs/errors"
         self._request_ids = _request_ids(deployment.entropy)
         self._monotonic = deployment.clock.monotonic
+        self._draining = deployment.operations.draining
         self._seldom = Seldom(deployment.clock.monotonic)
         self.streams = Streams()
         self.metrics = Metrics(
@@ -151,6 +153,8 @@ class App:
         body, own, status, pieces = reply
         self.metrics.count(operation, status, self._monotonic() - begun)
         complete = [*own, *call.also, _NOSNIFF, (b"x-request-id", request_id.encode())]
+        if self._draining.is_set():
+            complete.append(_CLOSE)
         if pieces is not None:
             return Reply(body, complete, status, pieces)
         # A handler need not make a body for a look (RFC 9110 §8.6).

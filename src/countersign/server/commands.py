@@ -34,6 +34,7 @@ from countersign.notices.notice_file import parse_notice_file, shipped_notice_fi
 from countersign.operations import serving_role
 from countersign.private_file import loose_mode
 from countersign.server.listen import refuse_taken
+from countersign.server.manager import READY, notify
 from countersign.vault.key_file import key_file
 from countersign_evidence.cli.support import command, say, show
 from countersign_evidence.entry import entry_host
@@ -142,14 +143,14 @@ def _serve(settings: Settings, *, demo: bool) -> None:
         raise NotInitialised
     lock = only_server(settings.data_dir) if embedded else nullcontext()
     address = f"Countersign serves {settings.public_url} on {settings.host} port {settings.port}"
-    say_address = partial(say, address)
+    ready = partial(_say_ready, address)
 
     async def run() -> None:
         async with open_deployment(settings) as deployment:
             if demo:
                 await _greet(deployment)
             await _say_anchors(deployment)
-            await serve_http(deployment, say_address)
+            await serve_http(deployment, ready)
 
     async def run_as(worker: Worker) -> None:
         # What is allowed to a server is divided among its processes.
@@ -166,8 +167,13 @@ def _serve(settings: Settings, *, demo: bool) -> None:
         if settings.workers == 1:
             uvloop.run(run())
         else:
-            worker = fork_workers(settings.workers, settings.host, settings.port, say_address)
+            worker = fork_workers(settings.workers, settings.host, settings.port, ready)
             uvloop.run(run_as(worker))
+
+
+def _say_ready(address: str) -> None:
+    say(address)
+    notify(READY)
 
 
 async def _say_anchors(deployment: Deployment) -> None:

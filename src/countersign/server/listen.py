@@ -4,24 +4,49 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from countersign.errors import AddressInUse
+from countersign.server.manager import handed_over
 
 BACKLOG: Final = 1024
 _UNREAD_MILLISECONDS_MAX: Final = 30_000
 """How long a client may leave what was sent to it unread or unacknowledged."""
 
 
-def listen(host: str, port: int) -> socket.socket:
+def opener(host: str, port: int) -> Callable[[], socket.socket]:
+    """What opens the listening sockets of a server: at this address, unless one is handed over.
+
+    One that the service manager holds stays open between two servers: connections wait in it.
+
+    Raises:
+        AddressInUse: the host and port are taken.
+    """
+    given = handed_over()
+    if given is not None:
+        _end_unread(given)
+        # All its duplicates share the mode: a later one must not make workers wait in accept().
+        given.settimeout(0)
+        return given.dup
+    refuse_taken(host, port)
+    return partial(_listen, host, port)
+
+
+def _listen(host: str, port: int) -> socket.socket:
     """Listen with other sockets of this server: the kernel shares connections out among them."""
     listening = _bound(host, port, shared=True)
+    _end_unread(listening)
+    listening.listen(BACKLOG)
+    return listening
+
+
+def _end_unread(listening: socket.socket) -> None:
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         # Accepted connections inherit it (tcp(7)): Linux then ends one whose window stays closed,
         # or whose data stays unacknowledged, for that long.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MILLISECONDS_MAX)
-    listening.listen(BACKLOG)
-    return listening
 
 
 def refuse_taken(host: str, port: int) -> None:

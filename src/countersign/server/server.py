@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import gc
 import resource
 import signal
@@ -30,8 +31,10 @@ from countersign.notices.publish import refuse_changed
 from countersign.operations.housekeeping import keep_house
 from countersign.server.app import App
 from countersign.server.extension import Extension, installed_extension
-from countersign.server.listen import BACKLOG, listen, refuse_taken
+from countersign.server.listen import BACKLOG, opener, refuse_taken
+from countersign.server.manager import ALIVE, beat_seconds, notify
 from countersign.server.metrics import serve_metrics
+from countersign.server.stopping import Stopping
 from countersign.server.workers import Worker
 from countersign.webhooks.deliver import DeliverWebhooks
 
@@ -39,8 +42,6 @@ _CONNECTIONS_MAX: Final = 10_000
 """Beyond them, connections wait to be accepted. Idle ones are closed when no header comes."""
 _HEADER_MILLISECONDS_MAX: Final = 10_000
 _HEADER_BYTES_MAX: Final = 128 * 1024
-_GRACE_SECONDS: Final = 10.0
-"""How long active requests may take after a stop was requested."""
 _METRICS_SECONDS: Final = 0.25
 """How old what the other workers have counted is at most in the metrics."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
@@ -54,7 +55,10 @@ async def serve(
     ready: Callable[[], None] | None = None,
     worker: Worker | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; requests under way have ten seconds to finish.
+    """Serve until SIGINT or SIGTERM: drain, then let requests under way finish, for ten seconds.
+
+    While it drains, `/readyz` says so and every response ends its connection; a second signal ends
+    that. See docs/decisions/0079.
 
     Args:
         deployment: what to serve.
@@ -62,8 +66,7 @@ async def serve(
         worker: which of several processes this is; None: it is the only one.
     """
     settings = deployment.settings
-    if worker is None:
-        refuse_taken(settings.host, settings.port)
+    open_socket = opener(settings.host, settings.port) if worker is None else worker.open_socket
     if worker is None or worker.begins_server:
         await refuse_changed(deployment.notices)
         refuse_unusable()
@@ -83,7 +86,7 @@ async def serve(
         loops |= await _serve_metrics(app, settings.metrics_host, settings.metrics_port, worker)
     server = _Server(
         app,
-        listen(settings.host, settings.port) if worker is None else worker.listening,
+        open_socket(),
         address=settings.host,
         port=settings.port,
         interface=Interfaces.ASGINL,
@@ -99,23 +102,23 @@ async def serve(
     loop = asyncio.get_running_loop()
     _allow_many_connections()
     serving = asyncio.create_task(server.serve())
-
-    def stop() -> None:
-        app.streams.end()
-        loop.call_soon(server.signal_handler_interrupt)
-        loop.call_later(_GRACE_SECONDS, abandon)
-
-    def abandon() -> None:
-        # The callbacks of the server find their work cancelled, as intended.
-        loop.set_exception_handler(lambda *_: None)
-        serving.cancel()
-
+    stopping = Stopping(
+        deployment.operations.draining,
+        settings.drain_seconds,
+        app.streams,
+        server.signal_handler_interrupt,
+        serving,
+    )
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, stopping.stop)
     background = [
         asyncio.create_task(restarted(name, run, app.metrics.loops_ended))
         for name, run in loops.items()
     ]
+    if worker is not None:
+        worker.tick(loop)
+    else:
+        faulthandler.enable()  # the service manager's watchdog ends a frozen process by SIGABRT
     try:
         if ready is not None:
             loop.call_soon(ready)
@@ -130,12 +133,18 @@ async def serve(
             await deployment.log.seal.settle()
 
 
+async def _beat() -> None:
+    notify(ALIVE)
+
+
 def _loops(
     deployment: Deployment, extension: Extension | None, worker: Worker | None
 ) -> dict[str, _Loop]:
     """The work in the background of this process, by name."""
     # A server has to know the state of the logs, and any process may seal what waits.
     everywhere: dict[str, _Loop] = {"sealing": deployment.log.seal.run}
+    if worker is None and (seconds := beat_seconds()) is not None:
+        everywhere["watchdog"] = partial(forever, "watchdog", _beat, seconds)
     if worker is not None and not worker.in_background:
         return everywhere
     added = {} if extension is None else {extension.name: extension.run}

@@ -34,6 +34,8 @@ _BOARD_BYTES: Final = 256 * 1024
 _HEAD: Final = struct.Struct("@QII")
 """The number of the writing, the length and the checksum of what was written."""
 
+_BEATS: Final = struct.Struct("@Q")
+
 _Row: TypeAlias = tuple[str, str, dict[str, str], float]
 """A family, and a sample of it: name, labels, value."""
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -114,6 +116,26 @@ class Boards:
             data = self._memory[at + _HEAD.size : at + _HEAD.size + min(length, _BOARD_BYTES)]
             if number and zlib.crc32(data) == checksum:
                 yield number, data
+
+
+class Pulses:
+    """How often the event loop of each worker has ticked."""
+
+    def __init__(self, workers: int) -> None:
+        self._memory = mmap.mmap(-1, workers * _BEATS.size)
+
+    def beat(self, worker: int) -> None:
+        """Count a tick of a worker, counted from 0."""
+        _BEATS.pack_into(self._memory, worker * _BEATS.size, self.of(worker) + 1)
+
+    def of(self, worker: int) -> int:
+        """The ticks of a worker; 0: its loop has not begun."""
+        beats: int = _BEATS.unpack_from(self._memory, worker * _BEATS.size)[0]
+        return beats
+
+    def forget(self, worker: int) -> None:
+        """Begin again with 0."""
+        _BEATS.pack_into(self._memory, worker * _BEATS.size, 0)
 
 
 class SummedMetrics(Collector):

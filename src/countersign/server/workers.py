@@ -7,8 +7,11 @@ It serves nothing itself. Workers end with it, however it ends. See docs/decisio
 
 from __future__ import annotations
 
+import asyncio
+import faulthandler
 import gc
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -18,21 +21,28 @@ import time
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import structlog
 from prometheus_client.registry import Collector
 
 from countersign.db.turn import SharedTurn, SharedTurns
-from countersign.server.listen import listen, refuse_taken
-from countersign.server.shared import Boards, SharedArrivals, SummedMetrics
+from countersign.server.listen import opener
+from countersign.server.manager import ALIVE, STOPPING, beat_seconds, notify
+from countersign.server.shared import Boards, Pulses, SharedArrivals, SummedMetrics
 
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 _STEADY_SECONDS: Final = 10.0
 """A worker that lived for so long has not failed at its start."""
 _PAUSE_SECONDS_MAX: Final = 30.0
 _READY: Final = b"r"
+_TICK_SECONDS: Final = 1.0
+"""Between two ticks of a worker's event loop, and between two looks of the parent at them."""
+_FROZEN_SECONDS: Final = 10.0
+"""A worker whose event loop has not ticked for so long is replaced."""
+_LAST_WORDS_SECONDS: Final = 2.0
+"""What it then has to say where it is."""
+_LAST_WORDS_BYTES_MAX: Final = 16 * 1024
 
 _log: Final = structlog.get_logger("countersign.workers")
 
@@ -46,6 +56,7 @@ class Shared:
     visits: SharedArrivals
     """Apart from them: many sessions of buyers make no key forgotten."""
     boards: Boards
+    pulses: Pulses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +90,15 @@ class Worker:
         """The metrics of all workers, with those of this one."""
         return SummedMetrics(own, self.shared.boards, self.number - 1)
 
+    def open_socket(self) -> socket.socket:
+        """Where this worker listens: the parent has opened it."""
+        return self.listening
+
+    def tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Show the parent that this event loop goes round, now and as long as it does."""
+        self.shared.pulses.beat(self.number - 1)
+        loop.call_later(_TICK_SECONDS, self.tick, loop)
+
     def say_ready(self) -> None:
         """Tell the parent that this worker is about to accept connections."""
         self.parent.send(_READY)
@@ -101,6 +121,13 @@ class _Place:
     due: float | None = None
     """When to fork it, by the monotonic clock."""
     was_ready: bool = False
+    last_words: bytes = b""
+    """Where a worker that dies of a signal was: faulthandler(3)."""
+    beats: int = 0
+    still: float = 0.0
+    """For how long it has had these beats, of the time in which the parent was there to look."""
+    asked: bool = False
+    """Whether it was asked to end, and to say where it is."""
 
     def leave(self) -> None:
         """Stop listening here: the others take its connections meanwhile."""
@@ -124,16 +151,17 @@ def fork_workers(number: int, host: str, port: int, ready: Callable[[], None]) -
         AddressInUse: the host and port are taken.
         SystemExit: in the parent, when all workers have ended: with the worst of their statuses.
     """
-    refuse_taken(host, port)
+    open_socket = opener(host, port)
     shared = Shared(
         turns=SharedTurns(number),
         arrivals=SharedArrivals(),
         visits=SharedArrivals(),
         boards=Boards(number),
+        pulses=Pulses(number),
     )
     gc.collect()
     gc.freeze()  # what is loaded by now stays in memory that all of them share
-    return _Parent(number, shared, partial(listen, host, port), ready).watch()
+    return _Parent(number, shared, open_socket, ready).watch()
 
 
 class _Parent:
@@ -150,6 +178,9 @@ class _Parent:
         self._places = [_Place(number=number) for number in range(1, workers + 1)]
         self._stopping = False
         self._worst = 0
+        self._looked = time.monotonic()
+        self._watched = beat_seconds()
+        self._look_seconds = min(_TICK_SECONDS, self._watched or _TICK_SECONDS)
         self._selector = selectors.DefaultSelector()
         self._woken, self._waker = socket.socketpair()
         for end in (self._woken, self._waker):
@@ -171,15 +202,44 @@ class _Parent:
             if self._stopping and not any(place.pid for place in self._places):
                 raise SystemExit(self._worst)
             due = [place.due for place in self._places if place.due is not None]
-            wait = max(0.0, min(due) - time.monotonic()) if due and not self._stopping else None
-            for key, _ in self._selector.select(wait):
+            next_at = min([self._looked + self._look_seconds, *(() if self._stopping else due)])
+            for key, _ in self._selector.select(max(0.0, next_at - time.monotonic())):
                 if isinstance(key.data, _Place):
                     self._hear(key.data)
                 else:
                     self._woken.recv(64)
+            if time.monotonic() - self._looked >= self._look_seconds:
+                self._look()
+
+    def _look(self) -> None:
+        """Show the service manager that this process lives, and look whether the workers do."""
+        if self._watched is not None:
+            notify(ALIVE)
+        # If this process has been stopped, too, the workers have not been still for all that time.
+        passed = min(time.monotonic() - self._looked, 2 * self._look_seconds)
+        self._looked = time.monotonic()
+        for place in self._places:
+            beats = self._shared.pulses.of(place.number - 1)
+            if beats != place.beats or not beats:
+                place.beats, place.still = beats, 0.0
+            elif place.pid:
+                place.still += passed
+                if place.still >= _FROZEN_SECONDS:
+                    self._end_frozen(place)
+
+    def _end_frozen(self, place: _Place) -> None:
+        """At first by SIGABRT, at which it says where it is, then by SIGKILL."""
+        if not place.asked:
+            place.asked = True
+            _log.error("worker_frozen", worker=place.number, seconds=round(place.still))
+            os.kill(place.pid, signal.SIGABRT)
+            os.kill(place.pid, signal.SIGCONT)  # one that was stopped hears nothing else
+        elif place.still >= _FROZEN_SECONDS + _LAST_WORDS_SECONDS:
+            os.kill(place.pid, signal.SIGKILL)
 
     def _stop(self, _number: int, _frame: object) -> None:
         self._stopping = True
+        notify(STOPPING)
         for place in self._places:
             if place.listening is not None:
                 place.listening.close()
@@ -198,6 +258,7 @@ class _Parent:
         listening = place.listening = place.listening or self._open_socket()
         sys.stderr.flush()
         place.forks += 1
+        self._shared.pulses.forget(place.number - 1)
         try:
             pid = os.fork()
         except OSError as error:  # no memory, or too many processes
@@ -213,6 +274,8 @@ class _Parent:
             return self._begin_worker(place, listening, theirs)
         theirs.close()
         place.pid, place.channel, place.begun, place.due = pid, ours, time.monotonic(), None
+        place.last_words, place.asked = b"", False
+        place.beats, place.still = 0, 0.0
         self._selector.register(ours, selectors.EVENT_READ, place)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
         return None
@@ -220,6 +283,8 @@ class _Parent:
     def _begin_worker(
         self, place: _Place, listening: socket.socket, parent: socket.socket
     ) -> Worker:
+        # The service manager hears the parent alone.
+        os.environ.pop("NOTIFY_SOCKET", None)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         # Ctrl-C reaches all processes of a terminal; the parent passes it on.
@@ -230,6 +295,9 @@ class _Parent:
         for end in (self._woken, self._waker, *others, *(p.channel for p in self._places)):
             if end is not None:
                 end.close()
+        faulthandler.enable(parent.fileno())
+        # What it would hold are keys.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
         _name_in_logs(place.number)
         return Worker(
@@ -241,10 +309,14 @@ class _Parent:
         )
 
     def _hear(self, place: _Place) -> None:
-        """A worker is ready, or has ended."""
+        """A worker is ready, says where it dies, or has ended."""
         assert place.channel is not None  # noqa: S101 - it has spoken
-        if place.channel.recv(1):
-            self._is_ready(place)
+        said = place.channel.recv(_LAST_WORDS_BYTES_MAX)
+        if said:
+            if said.startswith(_READY):
+                self._is_ready(place)
+            room = _LAST_WORDS_BYTES_MAX - len(place.last_words)
+            place.last_words += said.removeprefix(_READY)[:room]
             return
         self._selector.unregister(place.channel)
         place.channel.close()
@@ -267,7 +339,11 @@ class _Parent:
         if pause:
             place.leave()
         place.due = time.monotonic() + pause
-        _log.error("worker_ended", worker=place.number, status=status, next_in_seconds=pause)
+        # The list of modules that follows it has nothing to do with it.
+        stack = place.last_words.decode(errors="replace").partition("\n\nExtension modules")[0]
+        said_last = {"stack": stack} if stack else {}
+        named = {"worker": place.number, "status": status, "next_in_seconds": pause}
+        _log.error("worker_ended", **named, **said_last)
 
     def _is_ready(self, place: _Place) -> None:
         place.was_ready = True

@@ -34,6 +34,12 @@ class CursorExpired(CountersignError):
     default_code = "cursor_expired"
 
 
+class Draining(CountersignError):
+    """This server is about to stop: it takes what comes, but send no more here."""
+
+    default_code = "draining"
+
+
 class EmptyInitials(CountersignError):
     """One or more initials are blank."""
 
@@ -261,6 +267,7 @@ _ALL: Final = (
     CheckoutSessionClosed,
     ClearanceNotGranted,
     CursorExpired,
+    Draining,
     EmptyInitials,
     Erased,
     EvidenceDamaged,

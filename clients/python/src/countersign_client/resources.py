@@ -1345,7 +1345,7 @@ class Service(Resource[S]):
     ) -> Call[types.Readiness]:
         """Check that the process can do its work.
 
-        Whether the process can do its work: read and write, within two seconds.
+        Whether the process can do its work: read and write, within two seconds, and for longer.
         """
         return Call(
             method="GET",
