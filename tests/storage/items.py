@@ -6,13 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from countersign.access.account import Account
-from countersign.access.idempotency import LIFETIME, IdempotencyEntry, keep_answers, kept_entries
+from countersign.access.idempotency import (
+    LIFETIME,
+    IdempotencyEntry,
+    Keep,
+    Slot,
+    keep_answers,
+    kept_entries,
+)
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal
 from countersign.access.room import Access, open_access
 from countersign.access.secrets import DeploymentSecret
@@ -162,9 +170,27 @@ async def add(database: Database, new: NewAcknowledgment) -> None:
 def _make(new: Sequence[NewAcknowledgment]) -> list[Made]:
     receipt: Any = None  # what it returned to the vendor does not matter here
     return [
-        Made(JOURNAL, n.record, _disclosures(n.record), receipt, n.keep, Bound(), _rebound)
+        Made(
+            JOURNAL,
+            n.record,
+            _disclosures(n.record),
+            receipt,
+            _request(n.keep),
+            n.keep,
+            Bound(),
+            _rebound,
+        )
         for n in new
     ]
+
+
+def _request(kept: IdempotencyEntry | None) -> Keep | None:
+    """The request, at the time of its response."""
+    if kept is None:
+        return None
+    at: Any = SimpleNamespace(now=lambda: kept.created_at)
+    caller: Any = None  # who sent it does not matter here
+    return Keep(at, Slot(kept.slot, kept.fingerprint, caller))
 
 
 def _rebound(bound: Bound) -> Made:

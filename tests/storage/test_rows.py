@@ -12,6 +12,7 @@ from sqlalchemy import Connection, insert, literal, select
 
 from countersign.access.account import Account
 from countersign.db import rows
+from countersign.db.bulk import BulkInsert, late_statements
 from countersign.db.database import Database
 from countersign.db.tables import accounts
 from countersign.mode import Mode
@@ -114,3 +115,24 @@ def test_members_that_are_no_columns_are_added_to_the_row(database: Database, ru
         return rows.of_row(found, WithParts, digest=found.digest.hex(), parts=(one,))
 
     assert run(database.write(read)) == WithParts("acct_1", Mode.TEST, "0100", (one,))
+
+
+@pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 129])
+def test_rows_that_are_left_for_the_end_are_all_written(
+    number: int, database: Database, run: Run
+) -> None:
+    """However many of them fit into one statement."""
+    given = [(f"acct_left_{each:03}", f"Vendor {each}", each) for each in range(number)]
+    insert_accounts = BulkInsert(accounts, "id", "name", "created_at")
+
+    def leave(connection: Connection) -> None:
+        late = late_statements(connection)
+        assert late is not None
+        insert_accounts.leave(connection, late, given)
+
+    def read(connection: Connection) -> list[str]:
+        named = select(accounts.c.id).where(accounts.c.id.startswith("acct_left_"))
+        return [*connection.execute(named.order_by(accounts.c.id)).scalars()]
+
+    run(database.write(leave))
+    assert run(database.read(read)) == [id_ for id_, *_ in given]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from countersign.access.idempotency import (
@@ -78,6 +81,15 @@ class World:
         of: Principal | None = None,
     ) -> Slot:
         return self.service.slot(of or principal(), method, path, key, body)
+
+    @contextmanager
+    def running(self, slot: Slot) -> Iterator[None]:
+        """What the server does around an act."""
+        self.service.begin(slot)
+        try:
+            yield
+        finally:
+            self.service.end(slot)
 
     def remember(self, slot: Slot, answer: bytes) -> None:
         self.kept.write(self.service.entry(slot, answer))
@@ -159,7 +171,7 @@ def test_what_may_have_been_done_is_never_said_to_be_undone(
 
 def test_without_an_answer_there_is_nothing_to_give(world: World) -> None:
     """Errors are not kept: the next request is judged again."""
-    with world.service.running(world.slot()):
+    with world.running(world.slot()):
         pass
     assert world.answer(world.slot()) is None
 
@@ -189,7 +201,7 @@ def test_a_key_counts_for_its_account_mode_method_and_path_only(
     """Two vendors may use the same key, and so may two operations."""
     world.remember(world.slot(), b"first")
     assert world.answer(world.slot(**other)) is None  # type: ignore[arg-type] # one of the keywords
-    with world.service.running(world.slot()), world.service.running(world.slot(**other)):  # type: ignore[arg-type] # as above
+    with world.running(world.slot()), world.running(world.slot(**other)):  # type: ignore[arg-type] # as above
         pass
 
 
@@ -223,9 +235,9 @@ def test_an_expired_answer_does_not_bind_the_key_to_its_body(world: World) -> No
 def test_the_same_request_while_it_runs_has_to_wait(world: World) -> None:
     """With the time to wait, and without a second effect."""
     with (
-        world.service.running(world.slot()),
+        world.running(world.slot()),
         pytest.raises(IdempotencyInProgress) as caught,
-        world.service.running(world.slot()),
+        world.running(world.slot()),
     ):
         pass
     assert caught.value.retry_after >= 1
@@ -234,9 +246,9 @@ def test_the_same_request_while_it_runs_has_to_wait(world: World) -> None:
 def test_another_body_while_the_first_runs_is_refused(world: World) -> None:
     """Waiting would not help it."""
     with (
-        world.service.running(world.slot(b"1")),
+        world.running(world.slot(b"1")),
         pytest.raises(IdempotencyKeyReused),
-        world.service.running(world.slot(b"2")),
+        world.running(world.slot(b"2")),
     ):
         pass
 
@@ -248,20 +260,20 @@ def test_a_request_that_is_over_holds_nothing(
     """However it ended, the retry is let in; also after a neighbour was refused."""
     slot = world.slot()
     if failure is None:
-        with world.service.running(slot):
+        with world.running(slot):
             pass
     else:
-        with pytest.raises(failure), world.service.running(slot):
+        with pytest.raises(failure), world.running(slot):
             raise failure
-    with world.service.running(slot):
+    with world.running(slot):
         pass
 
 
 def test_a_refused_neighbour_does_not_let_go_of_the_first(world: World) -> None:
     """The third is refused as the second was."""
-    with world.service.running(world.slot()):
+    with world.running(world.slot()):
         for _ in range(2):
-            with pytest.raises(IdempotencyInProgress), world.service.running(world.slot()):
+            with pytest.raises(IdempotencyInProgress), world.running(world.slot()):
                 pass
 
 

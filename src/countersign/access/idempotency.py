@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from hmac import compare_digest
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
+from msgspec import Struct
 from sqlalchemy import Connection, delete, select
 
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
-from countersign.db.bulk import BulkInsert, DriverStatement, SelectAmong
+from countersign.db.bulk import BulkInsert, DriverStatement, Late, SelectAmong
 from countersign.db.tables import idempotency_keys
 from countersign.errors import (
+    CountersignError,
     IdempotencyInProgress,
     IdempotencyKeyReused,
     OutcomeUnknown,
@@ -28,16 +29,19 @@ T = TypeVar("T")
 LIFETIME: Final = timedelta(hours=24)
 KEY_LENGTH_MAX: Final = 255
 _LIFETIME_MS: Final = LIFETIME // timedelta(milliseconds=1)
-_ERASABLE: Final = (b"cbid_", b"clr_", b"chk_", b"vfs_")
 # What is erased with the first of these is erased with those that follow.
-_NAMED: Final = tuple(
-    re.compile(rb"(?:%b)_[0-7][0-9a-hjkmnp-tv-z]{25}" % prefix)
-    for prefix in (b"chk|vfs", b"clr", b"cbid_test|cbid")
+_ERASABLE: Final = tuple(
+    (prefixes, re.compile(rb"(?:%b)_[0-7][0-9a-hjkmnp-tv-z]{25}" % names))
+    for prefixes, names in (
+        ((b"chk_", b"vfs_"), b"chk|vfs"),
+        ((b"clr_", b"clr_"), b"clr"),
+        ((b"cbid_", b"cbid_"), b"cbid_test|cbid"),
+    )
 )
 _YOUNG_MS: Final = 60_000
 """The commit of what is younger may not have come to its end elsewhere, see `Database.covered`."""
 _NS_PER_DAY: Final = 86_400 * 10**9
-_NONCE_BYTES: Final = 12
+NONCE_BYTES: Final = 12
 _INSERT: Final = BulkInsert(
     idempotency_keys,
     *("slot", "account_id", "mode", "fingerprint", "response", "created_at", "expires_at", "about"),
@@ -97,6 +101,11 @@ def entries_in(connection: Connection, slots: Iterable[bytes]) -> dict[bytes, Id
     return {row[0]: IdempotencyEntry(*row) for row in _select(connection, slots)}
 
 
+def leave_answers(connection: Connection, late: Late, entries: Sequence[IdempotencyEntry]) -> None:
+    """Leave these responses, whose slots are free, for the end of the transaction."""
+    _INSERT.leave(connection, late, entries)
+
+
 def slot_taken(entry: IdempotencyEntry) -> IdempotencyInProgress:
     """What an act refuses an item with that was done before, once its transaction has read this.
 
@@ -113,6 +122,46 @@ class Slot(NamedTuple):
     place: bytes
     fingerprint: bytes
     principal: Principal
+
+
+class Keep(Struct, eq=False):
+    """Makes what is kept of the response to one request."""
+
+    idempotency: Idempotency
+    slot: Slot
+    was_free: bool = False
+    """Whether an act, whose transaction may have been undone, saw no response in the slot."""
+
+    def __call__(self, answer: bytes, nonce: bytes = b"") -> IdempotencyEntry:
+        """The entry of this body; `nonce` is NONCE_BYTES random bytes, if drawn already."""
+        return self.idempotency.entry(self.slot, answer, nonce)
+
+
+def taken(
+    connection: Connection, requests: Sequence[Keep | None]
+) -> Sequence[CountersignError | None]:
+    """Of each request, why an act leaves it: there is a response to it, or to its key.
+
+    Those that have expired are deleted: the slots of the others are free.
+    """
+    slots = [keep.slot.place for keep in requests if keep is not None]
+    found = entries_in(connection, slots) if slots else {}
+    outcomes: list[CountersignError | None] = [None] * len(requests)
+    expired = []
+    for place, keep in enumerate(requests):
+        if keep is None:
+            continue
+        entry = found.get(keep.slot.place)
+        if entry is not None and entry.expires_at > (now := keep.idempotency.now()):
+            # Its own insert was in conflict: another server did it at the same time.
+            outcomes[place] = IdempotencyInProgress() if keep.was_free else slot_taken(entry)
+            continue
+        keep.was_free = True
+        if entry is not None:
+            expired.append((entry.slot, now))
+    if expired:
+        _DELETE_EXPIRED.for_each(connection, expired)
+    return outcomes
 
 
 class Idempotency:
@@ -145,9 +194,8 @@ class Idempotency:
         )
         return Slot(place, self._secret.fingerprint(body), principal)
 
-    @contextmanager
-    def running(self, slot: Slot) -> Iterator[None]:
-        """Holds the slot while the request runs.
+    def begin(self, slot: Slot) -> None:
+        """Hold the slot while the request runs, until `end`.
 
         Raises:
             IdempotencyKeyReused: another body is running under this key.
@@ -159,10 +207,10 @@ class Idempotency:
                 raise IdempotencyKeyReused
             raise IdempotencyInProgress
         self._running[slot.place] = slot.fingerprint
-        try:
-            yield
-        finally:
-            del self._running[slot.place]
+
+    def end(self, slot: Slot) -> None:
+        """The request has got its response."""
+        del self._running[slot.place]
 
     async def kept(self, slot: Slot) -> bytes | None:
         """The body of the first 2xx response, if there was one within 24 hours.
@@ -171,7 +219,7 @@ class Idempotency:
             IdempotencyKeyReused: it was the response to a different body.
             OutcomeUnknown: it is not certain that it would survive the database server.
         """
-        entry, now = await self._find(slot.place), self._now()
+        entry, now = await self._find(slot.place), self.now()
         if entry is None or not _answers(entry, slot, now):
             return None
         if entry.created_at > now - _YOUNG_MS:
@@ -185,7 +233,7 @@ class Idempotency:
         """
         if isinstance(failure, IdempotencyInProgress):
             entry = failure.kept
-            if not isinstance(entry, IdempotencyEntry) or not _answers(entry, slot, self._now()):
+            if not isinstance(entry, IdempotencyEntry) or not _answers(entry, slot, self.now()):
                 return None  # another server is doing it
             return self._secret.open_answer(entry.response, slot.place)
         try:
@@ -195,14 +243,15 @@ class Idempotency:
                 return None  # only that says that the act may have been done
             raise
 
-    def _now(self) -> int:
+    def now(self) -> int:
+        """The time that responses expire by, in Unix milliseconds."""
         return self._clock.time_ns() // 1_000_000
 
-    def entry(self, slot: Slot, answer: bytes) -> IdempotencyEntry:
-        """What is written, with the act, to keep this response."""
+    def entry(self, slot: Slot, answer: bytes, nonce: bytes = b"") -> IdempotencyEntry:
+        """What is written, with the act, to keep this response; see `Keep`."""
         time_ns, who = self._clock.time_ns(), slot.principal
         now = time_ns // 1_000_000
-        nonce = self._entropy(_NONCE_BYTES)
+        nonce = nonce or self._entropy(NONCE_BYTES)
         sealed = self._secret.seal_answer(answer, slot.place, time_ns // _NS_PER_DAY, nonce)
         return IdempotencyEntry(
             slot.place,
@@ -243,9 +292,9 @@ def forget_answers(connection: Connection, secret: DeploymentSecret, erased: Seq
 
 def _about(answer: bytes) -> str | None:
     """What the response names that can be erased; the receipts of acknowledgments name nothing."""
-    if not any(prefix in answer for prefix in _ERASABLE):
-        return None
-    for named in _NAMED:
-        if found := {one.decode() for one in named.findall(answer)}:
-            return found.pop() if len(found) == 1 else ""
+    for (one, other), named in _ERASABLE:
+        if one in answer or other in answer:
+            found = {id_.decode() for id_ in named.findall(answer)}
+            if found:
+                return found.pop() if len(found) == 1 else ""
     return None

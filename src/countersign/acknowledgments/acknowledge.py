@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.access.idempotency import Remember
+from countersign.access.idempotency import NONCE_BYTES, Keep
 from countersign.access.key import Principal
 from countersign.access.test_clocks import REAL_TIME, AccountClock
 from countersign.acknowledgments.model import (
@@ -64,7 +64,7 @@ _encode: Final = msgspec.json.Encoder().encode
 class _Order(msgspec.Struct, kw_only=True):
     """An acknowledgment that was found to be in order, on its way into the database.
 
-    `ack_id`, `bound` and `entropy` are not for the caller: `_make` fills them in.
+    `ack_id`, `bound`, `entropy` and `nonce` are not for the caller: `_make` fills them in.
     """
 
     room: Acknowledgments
@@ -78,7 +78,8 @@ class _Order(msgspec.Struct, kw_only=True):
     clock: AccountClock
     key: DataKey
     entropy: bytes = b""
-    entry: Remember[bytes]
+    nonce: bytes = b""
+    entry: Keep | None
     process: Process | None = None
     """How it was made, if it is hosted."""
 
@@ -90,7 +91,7 @@ async def acknowledge(
     submission: Submission,
     *,
     clock: AccountClock = REAL_TIME,
-    entry: Remember[bytes] = None,
+    entry: Keep | None = None,
 ) -> Receipt:
     """Store an acknowledgment of this notice version; durable when this returns.
 
@@ -143,7 +144,7 @@ async def _order(
     submission: Submission,
     *,
     clock: AccountClock,
-    entry: Remember[bytes] = None,
+    entry: Keep | None = None,
     process: Process | None = None,
 ) -> _Order:
     """The acknowledgment of this moment, if it is in order."""
@@ -191,10 +192,10 @@ def _make(orders: Sequence[_Order]) -> list[Made]:
     """
     needed = [_ENTROPY if o.process is None else _ENTROPY + SALT_BYTES for o in orders]
     # Asking the system for a few bytes releases the interpreter each time.
-    drawn = BytesIO(orders[0].room.log.access.entropy(sum(needed)))
+    drawn = BytesIO(orders[0].room.log.access.entropy(sum(needed) + NONCE_BYTES * len(orders)))
     for order, size in zip(orders, needed, strict=True):
         order.ack_id = timed_id(ACKNOWLEDGMENT, order.time_ns, drawn.read(_ID_ENTROPY))
-        order.entropy = drawn.read(size - _ID_ENTROPY)
+        order.entropy, order.nonce = drawn.read(size - _ID_ENTROPY), drawn.read(NONCE_BYTES)
         order.bound = order.room.bound.get((order.who.account_id, order.who.mode), order.bound)
     return _made(orders)
 
@@ -202,6 +203,7 @@ def _make(orders: Sequence[_Order]) -> list[Made]:
 def _rebound(order: _Order, bound: Bound) -> Made:
     """The same acknowledgment, with what its record is to bind."""
     order.bound = order.room.bound[order.who.account_id, order.who.mode] = bound
+    order.nonce = b""  # it has encrypted the other response
     return _made([order])[0]
 
 
@@ -225,13 +227,14 @@ def _made(orders: Sequence[_Order]) -> list[Made]:
         promise = receipts.get(order.ack_id)
         body = _encode({"ack_id": order.ack_id, **named, "receipt": promise})
         receipt = Receipt(order.ack_id, content.id, content.version, promise, body)
-        kept = None if order.entry is None else order.entry(body)
+        kept = None if order.entry is None else order.entry(body, order.nonce)
         made.append(
             Made(
                 order.room.log.journal,
                 written,
                 hidden,
                 receipt,
+                order.entry,
                 kept,
                 order.bound,
                 partial(_rebound, order),

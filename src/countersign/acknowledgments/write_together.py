@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, Table
 
-from countersign.access.idempotency import IdempotencyEntry, entries_in, slot_taken
+from countersign.access.idempotency import IdempotencyEntry, Keep, taken
 from countersign.acknowledgments.model import Receipt
 from countersign.db.bulk import DriverStatement, late_statements
 from countersign.db.tables import (
@@ -25,7 +25,7 @@ from countersign.db.tables import (
     records,
     shred_keys,
 )
-from countersign.errors import CountersignError, IdempotencyInProgress
+from countersign.errors import CountersignError
 from countersign.events.sql import leave_acknowledged
 from countersign.instant import to_ms
 from countersign.log.journal import Journal
@@ -44,13 +44,12 @@ class Made(msgspec.Struct):
     record: NewRecord
     disclosures: SealedDisclosures
     receipt: Receipt
+    entry: Keep | None
     kept: IdempotencyEntry | None
     bound: Bound
     """The parties' records that the record binds."""
     rebound: Callable[[Bound], Made]
     """The same with others."""
-    was_free: bool = False
-    """Whether an earlier transaction, which was undone, saw no response in its slot."""
 
 
 _TYPES: Final = {
@@ -94,8 +93,6 @@ _SEALED: Final = (
 """Only where the log is written in the same transaction: on the embedded database."""
 
 
-_FORGET: Final = "DELETE FROM idempotency_keys WHERE slot {slot} AND expires_at <= {now}"
-
 # SQLite has no statement for many tables; a trigger on a view of the connection's own is one.
 _VIEW: Final = DriverStatement(
     "CREATE TEMP VIEW IF NOT EXISTS new_acknowledgments AS SELECT "
@@ -103,8 +100,7 @@ _VIEW: Final = DriverStatement(
 )
 _TRIGGER: Final = DriverStatement(  # the names in it are our own
     "CREATE TEMP TRIGGER IF NOT EXISTS write_acknowledgment INSTEAD OF INSERT ON"
-    " new_acknowledgments WHEN new.id IS NOT NULL BEGIN"
-    f" {_FORGET.format(slot='= new.slot', now='new.kept_at')}; "
+    " new_acknowledgments WHEN new.id IS NOT NULL BEGIN "
     + "; ".join(_WRITTEN + _SEALED).format(source="")
     + "; END"
 )
@@ -131,29 +127,12 @@ def write_together(
 
     See `slot_taken` for one that was written before.
     """
-    taken = _taken(connection, new)
-    written = bound_as_now(
-        connection, [m for m, known in zip(new, taken, strict=True) if not known]
-    )
+    left = taken(connection, [made.entry for made in new])
+    written = bound_as_now(connection, [m for m, known in zip(new, left, strict=True) if not known])
     if written:
         leave(connection, written)
     receipts = iter(written)
-    return [known or next(receipts).receipt for known in taken]
-
-
-def _taken(connection: Connection, new: Sequence[Made]) -> Sequence[CountersignError | None]:
-    """Of each, why it is not written: there is a response to the same request, or to its key."""
-    slots = {made.kept.slot for made in new if made.kept is not None}
-    found = entries_in(connection, slots) if slots else {}
-    outcomes: list[CountersignError | None] = [None] * len(new)
-    for place, made in enumerate(new):
-        entry = None if made.kept is None else found.get(made.kept.slot)
-        if made.kept is None or entry is None or entry.expires_at <= made.kept.created_at:
-            made.was_free = True
-        else:
-            # Its own insert was in conflict: another server did it at the same time.
-            outcomes[place] = IdempotencyInProgress() if made.was_free else slot_taken(entry)
-    return outcomes
+    return [known or next(receipts).receipt for known in left]
 
 
 def bound_as_now(connection: Connection, new: Sequence[Made]) -> Sequence[Made]:
@@ -217,12 +196,4 @@ def leave(connection: Connection, new: Sequence[Made]) -> None:
         text = f"INSERT INTO new_acknowledgments VALUES {', '.join([_ROW] * len(rows))}"  # noqa: S608 - marks
         late.statements.append((text, [*chain.from_iterable(rows)]))
         return
-    slots = [made.kept.slot for made in new if made.kept is not None]
-    if slots:
-        late.statements.append(
-            (
-                _FORGET.format(slot="= ANY(%s)", now="%s"),
-                (slots, min(made.kept.created_at for made in new if made.kept)),
-            )
-        )
     late.statements.append((_POSTGRESQL, [*map(list, zip(*rows, strict=True))]))

@@ -38,6 +38,7 @@ from countersign.checkout.room import Checkout
 from countersign.checkout.schemas import CheckoutSession, CheckoutSessionRequest
 from countersign.clearances.clear import Cleared, PreparedOrder, clear_together, prepare_order
 from countersign.clearances.schemas import ClearanceRequest
+from countersign.db.bulk import do_late
 from countersign.errors import (
     InvalidClientToken,
     InvalidRequest,
@@ -241,6 +242,7 @@ def with_decision(order: PreparedOrder, connection: Connection, session: Session
     It stays without a decision where the order is refused, or the notices have to be read again.
     """
     [done] = clear_together(connection, [order])
+    do_late(connection)
     if not isinstance(done, Cleared):
         return session
     decision = done.decision

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from typing import Any, Final, NamedTuple
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.access.idempotency import Remember, keep_answers
+from countersign.access.idempotency import NONCE_BYTES, Keep, leave_answers, taken
 from countersign.access.key import Principal
 from countersign.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.buyers.rules import VerificationRules, zip5
@@ -32,7 +33,7 @@ from countersign.clearances.model import (
 from countersign.clearances.room import Clearances
 from countersign.clearances.schemas import ClearanceDecision, ClearanceRequest
 from countersign.clearances.token import order_digest, token_claims
-from countersign.db.bulk import BulkInsert
+from countersign.db.bulk import BulkInsert, late_statements
 from countersign.db.tables import clearances
 from countersign.errors import CountersignError, InvalidRequest
 from countersign.http.reply import encode
@@ -82,14 +83,14 @@ class PreparedOrder(NamedTuple):
     fresh: bool
     """Whether the notices are those of now."""
     input_required: bool
-    entry: Remember[bytes]
+    entry: Keep | None
 
 
 async def clear_order(
     room: Clearances,
     who: Principal,
     order: ClearanceRequest,
-    entry: Remember[bytes] = None,
+    entry: Keep | None = None,
     *,
     input_required: bool = False,
 ) -> Cleared:
@@ -109,7 +110,7 @@ async def prepare_order(
     room: Clearances,
     who: Principal,
     order: ClearanceRequest,
-    entry: Remember[bytes] = None,
+    entry: Keep | None = None,
     *,
     input_required: bool = False,
 ) -> PreparedOrder:
@@ -154,15 +155,23 @@ async def prepare_order(
 def clear_together(
     connection: Connection, items: Sequence[PreparedOrder]
 ) -> Sequence[Cleared | CountersignError | None]:
-    """Decide these orders one after the other, and write the decisions together.
+    """Decide these orders one after the other, and leave the decisions to be written together.
 
-    None, and nothing written, for an order whose notices may be too old to decide by.
+    None, and nothing written, for an order whose notices may be too old to decide by. See
+    `slot_taken` for one that was decided before. What is left is written with the commit, or by
+    `do_late` before the same transaction reads it.
     """
-    room = items[0].room
+    room, late = items[0].room, late_statements(connection)
+    if late is None:
+        raise ValueError("nothing would write what is left on this connection")
+    outcomes: list[Cleared | CountersignError | None] = [
+        *taken(connection, [item.entry for item in items])
+    ]
     facts = BatchFacts(connection, room.access.secret, [item.new for item in items])
-    outcomes: list[Cleared | CountersignError | None] = [None] * len(items)
     decided: list[tuple[int, PreparedOrder, ClearanceResult]] = []
     for place, item in enumerate(items):
+        if outcomes[place] is not None:
+            continue
         result = _decide(item, facts.of(item.new))
         if result is None:
             continue
@@ -177,16 +186,16 @@ def clear_together(
     records = [
         _record(*one, sealed) for one, sealed in zip(written, make_records(drafts), strict=True)
     ]
-    room.log.journal.write(connection, records)
-    if written:
-        _insert_clearances(connection, [_row(*one) for one in written])
-    facts.write(connection)
-    kept = []
+    room.log.journal.leave(connection, late, records)
+    _insert_clearances.leave(connection, late, [_row(*one) for one in written])
+    facts.leave(connection, late)
+    # Asking the system for a few bytes releases the interpreter each time.
+    drawn, kept = BytesIO(room.access.entropy(NONCE_BYTES * len(decided))), []
     for place, item, result in decided:
         outcomes[place] = cleared = _cleared(item, result)
         if item.entry is not None:
-            kept.append(item.entry(cleared.body))
-    keep_answers(connection, kept)
+            kept.append(item.entry(cleared.body, drawn.read(NONCE_BYTES)))
+    leave_answers(connection, late, kept)
     return outcomes
 
 

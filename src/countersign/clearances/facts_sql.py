@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection
 
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.model import Buyer
@@ -23,7 +23,7 @@ from countersign.clearances.model import (
     OrderFacts,
     StoredVerification,
 )
-from countersign.db.bulk import BulkInsert, SelectAmong
+from countersign.db.bulk import BulkInsert, DriverStatement, Late, SelectAmong
 from countersign.db.tables import acknowledgment_uses
 from countersign.errors import RateLimited
 from countersign.instant import from_ms
@@ -32,10 +32,8 @@ from countersign.mode import Mode
 from countersign.parties.model import Bound
 from countersign.parties.sql import PartiesInForce
 
-_UPDATE_USE: Final = (
-    update(acknowledgment_uses)
-    .where(acknowledgment_uses.c.ack_id == bindparam("key"))
-    .values(order_index=bindparam("order_index"), clearance_id=bindparam("clearance_id"))
+_update_use: Final = DriverStatement(
+    "UPDATE acknowledgment_uses SET order_index = ?, clearance_id = ? WHERE ack_id = ?"
 )
 _insert_uses: Final = BulkInsert(
     acknowledgment_uses,
@@ -150,20 +148,16 @@ class BatchFacts:
             self._changed.add(ack_id)
             self._earlier[new.clearance_id] = granted
 
-    def write(self, connection: Connection) -> None:
+    def leave(self, connection: Connection, late: Late) -> None:
+        """Write what the orders change, or leave it for the end of the transaction."""
         added = [
             (id_, new.account_id, new.mode.value, *self._uses[id_][:4])
             for id_, new in sorted(self._added.items())
         ]
-        if added:
-            _insert_uses(connection, added)
-        changed = [
-            {"key": id_, "order_index": use.order_index, "clearance_id": use.clearance_id}
-            for id_ in sorted(self._changed.difference(self._added))
-            for use in [self._uses[id_]]
-        ]
-        if changed:
-            connection.execute(_UPDATE_USE, changed)
+        _insert_uses.leave(connection, late, added)
+        for id_ in sorted(self._changed.difference(self._added)):
+            use = self._uses[id_]
+            _update_use.leave(connection, late, use.order_index, use.clearance_id, id_)
         self._tries.write()
 
     def _buyer(self, new: NewClearance) -> Buyer | None:

@@ -110,6 +110,7 @@ ROUTES: Final = grouped(
         address="POST /v1/clearances",
         handler=clear,
         operation="clearOrder",
+        slot_decides=True,
         decide_again=is_granted,
         summary="Decide whether an order may ship",
         scope=Scope.CLEARANCES_CREATE,

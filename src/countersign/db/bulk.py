@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from sqlalchemy import Connection, Dialect, Table
@@ -18,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
 _LATE: Final = "countersign_late"
 _MARKS_MIN: Final = 8
+_ROWS_MAX: Final = 64
 
 
 @dataclass(slots=True)
@@ -103,7 +105,8 @@ class BulkInsert:
             raise ValueError(f"{table.name} has no columns {sorted(unknown)}")
         into = f"INSERT INTO {table.name} ({', '.join([*made, *columns])})"
         marks = [*(each["sqlite"] for each in made.values()), *("?" * len(columns))]
-        self._rows = f"{into} VALUES ({', '.join(marks)})"
+        self._marks = f"({', '.join(marks)})"
+        self._rows = f"{into} VALUES {self._marks}"
         values = ", ".join([*(each["postgresql"] for each in made.values()), "new.*"])
         self._arrays = f"{into} SELECT {values} FROM unnest(%s) AS new"  # noqa: S608
         self._types = [table.c[column].type for column in columns]
@@ -114,9 +117,25 @@ class BulkInsert:
         if connection.dialect.name == "sqlite":
             _execute(connection, self._rows, rows, many=True)
             return
+        _execute(connection, *self._in_arrays(connection.dialect, rows))
+
+    def leave(self, connection: Connection, late: Late, rows: Sequence[tuple[object, ...]]) -> None:
+        """Leave it for the end of the transaction: on SQLite too, one statement for many rows."""
+        if connection.dialect.name != "sqlite":
+            if rows:
+                late.statements.append(self._in_arrays(connection.dialect, rows))
+            return
+        for start in range(0, len(rows), _ROWS_MAX):
+            some = rows[start : start + _ROWS_MAX]
+            text = self._rows + f", {self._marks}" * (len(some) - 1)
+            late.statements.append((text, [*chain.from_iterable(some)]))
+
+    def _in_arrays(
+        self, dialect: Dialect, rows: Sequence[tuple[object, ...]]
+    ) -> tuple[str, Sequence[object]]:
         # The dialect of a connection knows the types; who has none does without loading it.
-        self._from_arrays = self._from_arrays or self._arrays_for(connection.dialect)
-        _execute(connection, self._from_arrays, [*map(list, zip(*rows, strict=True))])
+        self._from_arrays = self._from_arrays or self._arrays_for(dialect)
+        return self._from_arrays, [*map(list, zip(*rows, strict=True))]
 
     def _arrays_for(self, dialect: Dialect) -> str:
         # Without its length: a text that is too long is to be refused, not cut.

@@ -94,17 +94,23 @@ POSITION: Final = tuple_(events.c.tx, events.c.seq)
 def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
     """Write these events, in this order, in the transaction of what they report."""
     if new:
-        _INSERT(
-            connection,
-            [
-                (
-                    *(e.account_id, e.mode.value, e.type.value, e.object_id, e.version),
-                    to_ms(e.at),
-                    _encode(e.reasons).decode() if e.reasons else None,
-                )
-                for e in new
-            ],
+        _INSERT(connection, _rows(new))
+
+
+def leave_events(connection: Connection, late: Late, new: Sequence[NewEvent]) -> None:
+    """Leave these events, in this order, for the end of the transaction."""
+    _INSERT.leave(connection, late, _rows(new))
+
+
+def _rows(new: Sequence[NewEvent]) -> list[tuple[object, ...]]:
+    return [
+        (
+            *(e.account_id, e.mode.value, e.type.value, e.object_id, e.version),
+            to_ms(e.at),
+            _encode(e.reasons).decode() if e.reasons else None,
         )
+        for e in new
+    ]
 
 
 def write_one_event(connection: Connection, new: NewEvent) -> RecordedEvent:

@@ -40,7 +40,10 @@ def bearer(call: Call) -> bytes:
 
 def is_plain_json(call: Call) -> bool:
     """Whether the body is said to be JSON in UTF-8, without compression."""
-    media_type, _, parameters = call.headers.get(b"content-type", b"").partition(b";")
+    said = call.headers.get(b"content-type", b"")
+    if said == b"application/json" and b"content-encoding" not in call.headers:
+        return True  # as almost all say it
+    media_type, _, parameters = said.partition(b";")
     if media_type.strip().lower() != b"application/json":
         return False
     for parameter in parameters.split(b";"):

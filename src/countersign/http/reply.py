@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from countersign.access.audit import Audit
-from countersign.access.idempotency import Remember
+from countersign.access.idempotency import Keep, Remember
 from countersign.access.key import Principal
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class Call:
     """
     locale: str = ""
     """The language for who asks, as soon as something says more than Accept-Language."""
-    entry: Remember[bytes] = None
+    entry: Keep | None = None
     """Makes the kept response from its body; None without an Idempotency-Key."""
     audit: Audit | None = None
     """Where an act notes itself if an operator does it, by a command; None: a key does."""

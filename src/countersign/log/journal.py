@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.db.bulk import BulkInsert
+from countersign.db.bulk import BulkInsert, Late
 from countersign.db.tables import (
     deployment_records,
     disclosures,
+    log_entries,
     log_pending,
     records,
     shred_keys,
 )
 from countersign.events.model import EventType, NewEvent
-from countersign.events.sql import write_events
+from countersign.events.sql import leave_events, write_events
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import to_ms
 from countersign.log.record import NewRecord, RecordType
@@ -32,6 +33,8 @@ _insert_disclosures: Final = BulkInsert(
 )
 _insert_shred_keys: Final = BulkInsert(shred_keys, "record_id", "key")
 _insert_pending: Final = BulkInsert(log_pending, "record_id", "mode", "digest")
+_insert_entries: Final = BulkInsert(log_entries, "record_id", "digest", "log_id", "leaf_index")
+_Rows: TypeAlias = list[tuple[object, ...]]
 
 
 class _Erased(msgspec.Struct):
@@ -67,36 +70,54 @@ class Journal:
 
     def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
         """Insert these records and what belongs to them, and seal or queue their entries."""
-        _insert(connection, new)
+        for insert, rows in _inserts(new):
+            insert(connection, rows)
         # Before sealing, which writes events too.
         write_events(connection, [event for record in new for event in _events_of(record)])
         left = self._sequencer.seal_inline(connection, new) if self._sequencer else new
         if left:
             _insert_pending(connection, [(r.id, r.mode.value, r.digest) for r in left])
 
+    def leave(self, connection: Connection, late: Late, new: Sequence[NewRecord]) -> None:
+        """The same, left for the end of the transaction, where none is an acknowledgment."""
+        for insert, rows in _inserts(new):
+            insert.leave(connection, late, rows)
+        leave_events(connection, late, [event for record in new for event in _events_of(record)])
+        for mode in {record.mode for record in new}:
+            own = [(r.id, r.digest) for r in new if r.mode is mode]
+            placed = self.place(connection, mode, [r for r in new if r.mode is mode])
+            if placed is None:
+                _insert_pending.leave(connection, late, [(id_, mode.value, d) for id_, d in own])
+            else:
+                entries = [(*r, placed.log_id, i) for i, r in enumerate(own, placed.start)]
+                _insert_entries.leave(connection, late, entries)
+
 
 def _row(r: NewRecord) -> tuple[object, ...]:
     return r.id, r.mode.value, r.type.value, to_ms(r.at), r.digest, r.body
 
 
-def _insert(connection: Connection, new: Sequence[NewRecord]) -> None:
-    own = [_row(r) for r in new if r.account_id is None]
+def _inserts(new: Sequence[NewRecord]) -> Iterator[tuple[BulkInsert, _Rows]]:
+    """What is inserted of these records, in this order."""
+    own: _Rows = [_row(r) for r in new if r.account_id is None]
     if own:
-        _insert_own_records(connection, own)
+        yield _insert_own_records, own
     if len(own) == len(new):
         return
-    of_accounts = [(*_row(r), r.account_id, r.notice_id) for r in new if r.account_id is not None]
-    _insert_records(connection, of_accounts)
+    yield (
+        _insert_records,
+        [(*_row(r), r.account_id, r.notice_id) for r in new if r.account_id is not None],
+    )
     personal = [(r, r.disclosures) for r in new if r.disclosures is not None]
     if personal:
-        _insert_disclosures(
-            connection,
+        yield (
+            _insert_disclosures,
             [
                 (r.id, r.account_id, r.mode.value, d.session_index, d.cbid_index, d.payload)
                 for r, d in personal
             ],
         )
-        _insert_shred_keys(connection, [(r.id, d.shred_key) for r, d in personal])
+        yield _insert_shred_keys, [(r.id, d.shred_key) for r, d in personal]
 
 
 def _events_of(record: NewRecord) -> list[NewEvent]:

@@ -7,13 +7,14 @@ docs/decisions/0002, and 0038 for why not against RSGI.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 import structlog
 
+from countersign.access.idempotency import Keep
 from countersign.bootstrap import Deployment
 from countersign.checkout.screens import failed
 from countersign.clock import Entropy
@@ -185,7 +186,7 @@ class App:
         key = headers.idempotency_key(call)
         if key is None:
             return await route.handler(room, call)
-        return await self._once(partial(route.handler, room, call), route, call, key)
+        return await self._once(route, room, call, key)
 
     async def _admit_stranger(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Let the handler say whom one without a key comes for, before anything of it is read."""
@@ -206,28 +207,35 @@ class App:
             return await route.handler(room, call)
 
     async def _once(
-        self, act: Callable[[], Awaitable[Reply]], route: Route[Any], call: Call, key: str
+        self,
+        route: Route[Any],
+        room: Any,  # noqa: ANN401 - that of the route
+        call: Call,
+        key: str,
     ) -> Reply:
         """Repeat the response that is kept for this key, or act and have it kept."""
         idempotency = self._access.idempotency
         slot = idempotency.slot(call.principal, call.method, call.path, key, call.body)
-        with idempotency.running(slot):
+        idempotency.begin(slot)
+        try:
             kept = None if route.slot_decides else await idempotency.kept(slot)
             if kept is None:
-                call.entry = partial(idempotency.entry, slot)
-                if not route.slot_decides:
-                    return await act()
+                call.entry = Keep(idempotency, slot)
                 try:
-                    return await act()
+                    return await route.handler(room, call)
                 except Exception as failure:
-                    kept = await idempotency.kept_instead(slot, failure)
+                    if route.slot_decides:
+                        kept = await idempotency.kept_instead(slot, failure)
                     if kept is None:
                         raise
             if route.decide_again is not None and route.decide_again(kept):
-                reply = await act()
+                call.entry = None  # the slot keeps what it has
+                reply = await route.handler(room, call)
                 if reply.body != kept:
                     return reply
             return Reply(kept, (*PERSONAL, REPLAYED))
+        finally:
+            idempotency.end(slot)
 
     def _failure(self, error: Exception, request_id: str, call: Call) -> Reply:
         """The response to what was raised; what is wrong inside is not the caller's to know."""
