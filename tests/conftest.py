@@ -20,6 +20,7 @@ import httpx2
 import pytest
 from hypothesis import Phase, settings
 
+from tests.drills import disks
 from tests.http.backstage import Operator, another_deployment
 from tests.support import depth, engines, node, postgres, privacy, softhsm, stages
 from tests.support.second_try import SecondTry, draws_at_random
@@ -104,6 +105,7 @@ def _missing_npm() -> str | None:
 # Marker → what is missing here for the tests that carry it, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "browser": _missing_browser,
+    "mounts": disks.missing,
     "node": _missing_node,
     "npm": _missing_npm,
     "openssl": _missing_openssl,

@@ -1,4 +1,4 @@
-"""The two stages of the suite: what a run leaves out, that it says so, and that nothing is lost."""
+"""The three stages of the suite: what a run leaves out, that it says so; nothing is lost."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def test_page():
 @pytest.mark.crash
 def test_kill():
     pass
+
+@pytest.mark.drill
+@pytest.mark.postgres
+def test_gone():
+    pass
 """
 LATER_ALONE = "tests/crash/test_kill.py"
 TWO_ENGINES = "tests/http/test_acknowledgments_list.py"
@@ -66,13 +71,14 @@ def _collected(folder: Path, *options: str) -> tuple[set[str], set[str], str]:
 @pytest.mark.long
 @pytest.mark.later
 @pytest.mark.timeout(600)
-def test_the_two_stages_have_every_test_once(tmp_path: Path) -> None:
+def test_the_three_stages_have_every_test_once(tmp_path: Path) -> None:
     """CI runs one after the other: nothing twice, and nothing is left out."""
     first, left, said = _collected(tmp_path)
     rest, left_by_rest, _ = _collected(tmp_path, "--rest")
+    drills, left_by_drills, _ = _collected(tmp_path, "--drills")
     assert len(first) > len(rest) > 1000
-    assert (rest, left_by_rest) == (left, first)
-    assert not first & rest
+    assert (rest | drills, left_by_rest, left_by_drills) == (left, first | drills, first | rest)
+    assert len(first) + len(rest) + len(drills) == len(first | rest | drills)
     assert "make test-all" in said
 
 
@@ -96,10 +102,11 @@ def test_all_engines_of_a_named_file_run_on_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "passed", "said"),
     [
-        ((), 1, "LEFT OUT: 1 in a browser, 1 that kill processes; and two thirds"),
-        (("--rest",), 2, "LEFT OUT: 1 of the first stage: make test runs them"),
-        (("--all-engines",), 3, ""),
-        (("test_it.py",), 3, ""),
+        ((), 1, "LEFT OUT: 1 in a browser, 1 that kill processes, 1 that break a machine on"),
+        (("--rest",), 2, "LEFT OUT: 1 of the first stage, 1 that break a machine on purpose"),
+        (("--drills",), 1, "LEFT OUT: 1 of the first stage, 1 in a browser, 1 that kill proc"),
+        (("--all-engines",), 4, ""),
+        (("test_it.py",), 4, ""),
     ],
 )
 def test_what_a_stage_leaves_out_is_named_at_its_end(

@@ -10,11 +10,14 @@ import importlib.util
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
@@ -29,12 +32,13 @@ FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_wr
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class PostgresServer:
     """A running server; `pid` is that of its main process."""
 
     socket_directory: Path
     pid: int
+    guard: "subprocess.Popen[bytes]"
 
     def url(self, database: str) -> str:
         """Give a URL that SQLAlchemy takes; its query part suits psycopg and asyncpg alike."""
@@ -52,6 +56,19 @@ class PostgresServer:
         for process in self.processes:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
+
+    def stop(self) -> None:
+        """Stop it at once, as `pg_ctl stop -m immediate` does: nothing is written any more."""
+        os.kill(self.pid, signal.SIGQUIT)
+        while (self.socket_directory / "data" / "postmaster.pid").exists():
+            time.sleep(0.02)
+
+    def start(self) -> None:
+        """Start it again after `stop`; it recovers first."""
+        assert self.guard.stdin is not None
+        self.guard.stdin.write(b"again\n")
+        self.guard.stdin.flush()
+        self.pid = int(_answer(self.guard)["pid"])
 
     def connect(self, database: str = "postgres") -> psycopg.Connection:
         """Open a connection for the administration of databases, outside any transaction."""
@@ -98,13 +115,19 @@ def running_postgres(
     )
     # Leaving the inner block closes the guard's standard input, which stops it, and waits for it.
     with guard:
-        assert guard.stdout is not None
-        answer = json.loads(guard.stdout.readline() or b'{"error": "it ended without a word"}')
-        if "error" in answer:
-            raise RuntimeError(f"PostgreSQL did not start: {answer['error']}")
+        answer = _answer(guard)
         yield PostgresServer(
-            socket_directory=Path(answer["socket_directory"]), pid=int(answer["pid"])
+            socket_directory=Path(answer["socket_directory"]), pid=int(answer["pid"]), guard=guard
         )
+
+
+def _answer(guard: "subprocess.Popen[bytes]") -> dict[str, Any]:
+    """What the guard says once the server answers."""
+    assert guard.stdout is not None
+    answer = json.loads(guard.stdout.readline() or b'{"error": "it ended without a word"}')
+    if "error" in answer:
+        raise RuntimeError(f"PostgreSQL did not start: {answer['error']}")
+    return dict(answer)
 
 
 def fresh_database(server: PostgresServer, template: str | None = None) -> str:

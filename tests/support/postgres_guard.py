@@ -95,25 +95,32 @@ def _run(home: Path, installation: Path, settings: list[str], primary: str | Non
     # A Unix socket in a directory that only its owner may enter: no port to
     # collide over, and no other user of this machine gets a superuser for free.
     options = [f"unix_socket_directories={home}", "listen_addresses=", f"port={PORT}", *settings]
-    with (home / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [
-                *(installation / "bin" / "postgres", "-D", data),
-                *(word for option in options for word in ("-c", option)),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=home,
-            env=environment,
-            **identity,
-        )
-    try:
-        _wait_until_ready(server, data)
-        _report({"socket_directory": str(home), "pid": server.pid})
-        sys.stdin.buffer.read()
-    finally:
-        _stop(server)
+    program: list[str | Path] = [
+        *(installation / "bin" / "postgres", "-D", data),
+        *(word for option in options for word in ("-c", option)),
+    ]
+    is_wanted = True
+    while is_wanted:
+        with (home / "log").open("ab") as log:
+            server: subprocess.Popen[bytes] = subprocess.Popen(
+                program,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=home,
+                env=environment,
+                **identity,
+            )
+        try:
+            _wait_until_ready(server, data)
+            _report({"socket_directory": str(home), "pid": server.pid})
+            # A line: the tests have stopped it, and want it again.
+            is_wanted = bool(sys.stdin.buffer.readline())
+            if is_wanted:
+                server.wait()
+        finally:
+            if server.poll() is None:
+                _stop(server)
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], data: Path) -> None:

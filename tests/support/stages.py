@@ -2,8 +2,9 @@
 
 `make test` is the first stage: every promise once, on SQLite, with Python alone. `make test-rest`
 has what it left out: PostgreSQL, browsers, Node.js, PHP, programs of the system, kills, and what
-takes long for what it can find (`later`). `make test-all` has both. Each test is
-in one of the two stages, so a run of both, as in CI, has nothing twice and leaves nothing out.
+takes long for what it can find (`later`). `make drills` has what breaks a machine on purpose.
+`make test-all` has all of it. Each test is in one of the three stages, so a run of all of them, as
+in CI, has nothing twice and leaves nothing out.
 
 A run that names files or folders has what they hold, whatever it needs, on SQLite; on PostgreSQL
 too where a test is marked `both_engines`, or with `--all-engines`.
@@ -33,23 +34,30 @@ LATER: Final = {
 }
 """The markers of tests that are not in the first stage, and what the end of a run calls them."""
 
+DRILL: Final = "drill"
+"""The marker of the third stage, whatever else a test is marked with."""
+
 ALL: Final = "--all-engines"
 REST: Final = "--rest"
+DRILLS: Final = "--drills"
 _STAGE: Final = "stage"
 _LEFT_OUT: Final = "left_out"
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare the options for the second stage, and for both."""
+    """Declare the options for the stages after the first, and for all of them."""
     group = parser.getgroup("stages", "which tests a run has")
     group.addoption(ALL, dest=_STAGE, action="store_const", const="all", help="every test")
     group.addoption(
         REST, dest=_STAGE, action="store_const", const="rest", help="what `pytest` has not"
     )
+    group.addoption(
+        DRILLS, dest=_STAGE, action="store_const", const="drills", help="the drills alone"
+    )
 
 
 def stage_of(config: pytest.Config) -> str:
-    """`first`, `rest`, `all`, or `named` for a run that names files.
+    """`first`, `rest`, `drills`, `all`, or `named` for a run that names files.
 
     Workers are given the files by name in any case; they have the option from their parent.
     """
@@ -82,6 +90,8 @@ class Stages:
     def _has(self, marked: set[str]) -> bool:
         if self._stage == "named":
             return "second_engine" not in marked or "both_engines" in marked
+        if DRILL in marked or self._stage == "drills":
+            return self._stage == "all" or (DRILL in marked and self._stage == "drills")
         return self._stage == "all" or bool(marked & LATER.keys()) is (self._stage == "rest")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -101,16 +111,18 @@ class Stages:
         if not self._left_out:
             return
         kinds = ", ".join(f"{n} {reason}" for reason, n in self._left_out.most_common())
-        if self._stage == "rest":
-            terminalreporter.write_line(f"LEFT OUT: {kinds}: make test runs them")
+        if self._stage in {"rest", "drills"}:
+            terminalreporter.write_line(f"LEFT OUT: {kinds}: other stages run them")
         else:
             terminalreporter.write_line(
                 f"LEFT OUT: {kinds}; and two thirds of the random examples:"
-                " make test-rest runs these tests, make test-all everything"
+                " make test-rest and make drills run these tests, make test-all everything"
             )
 
 
 def _reason(marked: set[str]) -> str:
+    if DRILL in marked:
+        return "that break a machine on purpose"
     return next((said for marker, said in LATER.items() if marker in marked), "of the first stage")
 
 

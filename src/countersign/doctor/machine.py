@@ -52,12 +52,14 @@ def data_directory(look: Sight) -> Iterator[Diagnosis]:
         yield say("data_directory.unusable", directory=directory, why=error.strerror)
         return
     named = {"directory": directory, "mode": S_IMODE(about.st_mode), "owner": owner}
-    named["kind"] = kind = file_system(directory)
+    kind, options = file_system(directory)
+    named["kind"] = kind
     for code, is_so in (
         ("shared", about.st_mode & 0o077),
         ("owners", about.st_uid != owner),
         ("not_ours", os.geteuid() not in {0, about.st_uid}),
-        ("read_only", not os.access(directory, os.W_OK)),
+        # After an error the kernel lets ext4 be read only, which access(2) does not know.
+        ("read_only", "emergency_ro" in options or not os.access(directory, os.W_OK)),
         ("network", look.embedded_url is not None and kind.startswith(_NETWORK)),
         ("volatile", kind in _VOLATILE),
         ("fine", True),
@@ -66,14 +68,14 @@ def data_directory(look: Sight) -> Iterator[Diagnosis]:
             yield say(f"data_directory.{code}", **named)
 
 
-def file_system(directory: Path) -> str:
-    """The kind of the file system that a directory is on, such as `ext4`."""
-    found = {Path("/"): "unknown"}
+def file_system(directory: Path) -> tuple[str, str]:
+    """The kind of the file system that a directory is on, such as `ext4`, and its options."""
+    found = {Path("/"): ("unknown", "")}
     try:
         for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
             before, _, after = line.partition(" - ")
             point = before.split()[4].encode().decode("unicode_escape")
-            found[Path(point)] = after.split()[0]
+            found[Path(point)] = after.split()[0], after.split()[-1]
     except OSError:
         pass
     return next(found[place] for place in (directory, *directory.parents) if place in found)

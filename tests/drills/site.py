@@ -1,0 +1,291 @@
+"""A deployment to break: its server on one port, its callers, a monitor outside, and the oracle.
+
+What every drill must leave behind is in `Site.judge`: each 200 is there exactly once, replays
+agree, the published checkpoints form one chain, no caller waited long, and readiness was true.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+
+from tests.cli.serving import wait_until
+from tests.crash.wire import Connection
+from tests.drills.load import CLIENTS, Load, Looked, Order, Tried
+from tests.support import command, forked, privacy
+from tests.support.service import Deployment, free_port
+
+WAIT_SECONDS_MAX: Final = 15.0
+"""No caller waits longer, whatever is broken."""
+_TRUTH_SECONDS: Final = 3.0
+"""For so long readiness may still say what was true before."""
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A deployment that is broken on purpose."""
+
+    folder: Path
+    data_dir: Path
+    settings: Mapping[str, str]
+    port: int = field(default_factory=free_port)
+    process: forked.Forked | subprocess.Popen[bytes] | None = None
+    monitor: forked.Forked | None = None
+    api_key: str = ""
+    log_name: str = "test/1"
+    notice: Any = None
+    loads: list[Load] = field(default_factory=list)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """More of it, for the server alone."""
+
+    @property
+    def deployment(self) -> Deployment:
+        """As commands see it."""
+        own = {"PORT": str(self.port), "RATE_LIMIT": "off"}
+        return Deployment(data_dir=self.data_dir, settings=own | dict(self.settings))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        """What the servers wrote, all of them."""
+        return self.folder / "server.log"
+
+    def begin(self) -> None:
+        """Make it, start its server, and have a monitor watch its log."""
+        self.deployment.run("init")
+        if not self.api_key:
+            self.api_key = self.deployment.key(self.deployment.account("vendor"))
+        self.notice = self.deployment.read("notices", "list")[0]
+        self.start()
+        with self.client() as anyone:
+            policy = anyone.get("/v1/log/policy", params={"mode": "test"})
+        (self.folder / "policy").write_bytes(policy.content)
+        with (self.folder / "monitor.log").open("ab") as sink:
+            words = ["countersign", *self._looking(), "--every", "1s"]
+            self.monitor = forked.start(words, {}, stdout=sink, stderr=sink, directory=self.folder)
+
+    def _looking(self) -> list[str]:
+        state = ("--policy", "policy", "--state", "state", "--json")
+        return ["log", "monitor", f"{self.url}/v1/log/{self.log_name}", *state]
+
+    def launch(self, *before: str) -> None:
+        """Start the server, and wait for nothing; `before` are words before its own."""
+        environment = self.deployment.environment | dict(self.environment)
+        privacy.watch_log(self.log)
+        with self.log.open("ab") as sink:
+            words = ["countersign", "serve"]
+            if before:
+                self.process = subprocess.Popen(
+                    [*before, sys.executable, "-m", *words],
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=sink,
+                    stderr=sink,
+                )
+            else:
+                self.process = forked.start(words, environment, stdout=sink, stderr=sink)
+
+    def start(self, *before: str) -> None:
+        """Start the server, and wait until it is ready."""
+        self.launch(*before)
+        wait_until(self._is_ready, "ready")
+
+    def _is_ready(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, self.log.read_text()[-4000:]
+        return self.readiness()[0] == 200
+
+    def readiness(self) -> tuple[int, Any]:
+        """Status and body of `/readyz`; 0: no answer."""
+        try:
+            with self.client() as anyone:
+                response = anyone.get("/readyz")
+        except httpx2.TransportError:
+            return 0, None
+        return response.status_code, response.json()
+
+    def kill(self) -> None:
+        """End the server without warning."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def stop(self) -> int:
+        """Ask the server to end; its exit status."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(20)
+
+    def ended(self) -> int:
+        """The exit status of a server that ends by itself."""
+        assert self.process is not None
+        return self.process.wait(30)
+
+    def end(self) -> None:
+        """Leave nothing running."""
+        for process in (self.process, self.monitor):
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait(10)
+
+    def client(self) -> httpx2.Client:
+        """A caller with the vendor's key."""
+        headers = {"Authorization": f"Bearer {self.api_key}"}
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=30.0, verify=False)
+
+    def load(self) -> Load:
+        """Callers, for a `with` block."""
+        name = f"p{self.port}n{len(self.loads)}"
+        self.loads.append(Load(self.port, self.api_key, self.notice, name))
+        return self.loads[-1]
+
+    def doctor(self) -> dict[str, tuple[str, str]]:
+        """By check: the worst that `countersign doctor` finds, and its words with what to do."""
+        done = self.deployment.run("doctor", "--seconds=60", "--json", check=False)
+        found: dict[str, tuple[str, str]] = {}
+        for line in json.loads(done.stdout)["lines"]:
+            words = f"{line['found']} -> {line['what_to_do']}"
+            severity, before = found.get(line["check"], (line["severity"], ""))
+            found[line["check"]] = (severity, before + words)
+        return found
+
+    def events(self, *names: str) -> list[Any]:
+        """The lines of the server's log with these names."""
+        found = []
+        for line in self.log.read_text(errors="replace").splitlines():
+            try:
+                said = json.loads(line)
+            except ValueError:
+                continue
+            if said.get("event") in names:
+                found.append(said)
+        return found
+
+    def judge(self, *, more_is_there: bool = False) -> None:
+        """What every drill must leave behind, once the service is well again.
+
+        `more_is_there`: the database also has what others were answered.
+        """
+        orders = [order for load in self.loads for order in load.orders]
+        assert sum(bool(order.answers) for order in orders) > 50, "there was no load"
+        asyncio.run(self._settle(orders))
+        for order in orders:
+            assert len(set(order.answers)) == 1, f"the replays of {order.key} differ"
+        there, answered = Counter(self._ack_ids()), Counter(order.ack_id for order in orders)
+        if more_is_there:
+            there &= answered
+        assert there == answered, "each 200, exactly once"
+        self.judge_waits()
+        self.judge_chain()
+
+    def judge_waits(self) -> None:
+        """No caller waited for long, and what readiness said was so."""
+        tried = [one for load in self.loads for one in load.tried]
+        assert max(one.seconds for one in tried) <= WAIT_SECONDS_MAX
+        assert {one.code for one in tried} <= EXPECTED, Counter(one.code for one in tried)
+        for load in self.loads:
+            assert lies(load.looked, load.tried) == []
+
+    def judge_chain(self) -> None:
+        """What the monitor saw while all of it happened was one log, and today's is its end."""
+        assert self.monitor is not None
+        said = (self.folder / "monitor.log").read_text()
+        assert self.monitor.poll() is None, said
+        assert '"consistent"' in said
+        self.monitor.terminate()
+        self.monitor.wait(10)
+        done = command.run([*self._looking(), "--once"], {"PATH": ""}, directory=self.folder)
+        assert json.loads(done.stdout)["status"] == "consistent", done.stdout
+        assert not list((self.folder / "state" / "alarms").glob("*"))
+
+    async def _settle(self, orders: Sequence[Order]) -> None:
+        """Send every request again: what was answered once is the answer for good."""
+
+        async def caller(own: Sequence[Order]) -> None:
+            with closing(await Connection.open(self.port, self.api_key)) as connection:
+                for order in own:
+                    answer = await connection.post(order.path, order.body, order.key)
+                    assert answer.status == 200, answer.body
+                    assert answer.replayed or not order.answers
+                    order.answers.append(answer.body)
+
+        async with asyncio.TaskGroup() as callers:
+            for n in range(CLIENTS):
+                callers.create_task(caller(orders[n::CLIENTS]))
+
+    def kept(self, ack_ids: Iterable[str]) -> int:
+        """How many of these are in the database."""
+        return len(set(ack_ids) & set(self._ack_ids()))
+
+    def _ack_ids(self) -> Iterator[str]:
+        with self.client() as client:
+            path = "/v1/acknowledgments?limit=100"
+            while path:
+                page = client.get(path).raise_for_status().json()
+                yield from (item["ack_id"] for item in page["data"])
+                after = page.get("next_cursor")
+                path = after and f"/v1/acknowledgments?limit=100&after={after}"
+
+
+EXPECTED: Final = {
+    "",
+    "storage_unavailable",
+    "outcome_unknown",
+    "idempotency_in_progress",
+    "overloaded",
+}
+"""The codes that a caller may get while something is broken; an internal error is none of them."""
+
+
+def lies(looked: Sequence[Looked], tried: Sequence[Tried]) -> list[str]:
+    """Where `/readyz` said ready while every act was refused, or not ready while none was."""
+    found = []
+    for look in looked:
+        near = [t for t in tried if -_TRUTH_SECONDS <= t.at - look.at <= 1.0 and t.status]
+        accepted = [one.status for one in near].count(200)
+        refused = [one.code in {"storage_unavailable", "outcome_unknown"} for one in near].count(
+            True
+        )
+        if look.status == 200 and refused >= CLIENTS and not accepted:
+            found.append(f"ready at {look.at}, and {refused} acts were refused")
+        if look.status not in {0, 200} and accepted >= CLIENTS and not refused:
+            found.append(f"not ready at {look.at}, and {accepted} acts were done")
+    return found
+
+
+@contextmanager
+def site(
+    folder: Path,
+    data_dir: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    **settings: str,
+) -> Iterator[Site]:
+    """A deployment with a running server and a monitor; `environment`: more for the server."""
+    data_dir, more = data_dir or folder / "data", environment or {}
+    with begun(Site(folder=folder, data_dir=data_dir, settings=settings, environment=more)) as made:
+        yield made
+
+
+@contextmanager
+def begun(made: Site) -> Iterator[Site]:
+    """Begin this one; nothing is left running at the end."""
+    try:
+        made.begin()
+        yield made
+    finally:
+        made.end()

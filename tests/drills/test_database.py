@@ -1,0 +1,60 @@
+"""Drills: the database server is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.drills.site import site
+from tests.support import postgres
+
+pytestmark = [pytest.mark.drill, pytest.mark.postgres, pytest.mark.timeout(300)]
+
+DURABLE = {"fsync": "off", "full_page_writes": "off"}
+
+
+@pytest.fixture
+def server() -> Iterator[postgres.PostgresServer]:
+    """Give a PostgreSQL that this drill may stop."""
+    with postgres.running_postgres(DURABLE) as started:
+        yield started
+
+
+def test_the_database_is_gone_while_serving(
+    server: postgres.PostgresServer, tmp_path: Path
+) -> None:
+    """It goes on by itself when the database is back, however that ended."""
+    with site(tmp_path, DATABASE_URL=postgres.fresh_database(server)) as broken:
+        with broken.load() as load:
+            for _ in range(2):
+                load.until(200, 200)
+                server.stop()
+                load.until_all(50, 503)
+                load.until_ready(503)
+                severity, words = broken.doctor()["database"]
+                assert severity == "broken"
+                assert "Start the database server" in words
+                server.start()
+                load.until_ready(200, "ok")
+            load.until(200, 200)
+        broken.judge()
+
+
+def test_the_database_is_gone_at_the_start(server: postgres.PostgresServer, tmp_path: Path) -> None:
+    """The server says so and ends, and what starts servers starts it again."""
+    with site(tmp_path, DATABASE_URL=postgres.fresh_database(server)) as broken:
+        with broken.load() as load:
+            load.until(100, 200)
+            broken.kill()
+            server.stop()
+            broken.launch()
+            assert broken.ended() != 0
+            assert "Traceback" not in broken.log.read_text()
+            assert broken.doctor()["database"][0] == "broken"
+            server.start()
+            broken.start()
+            load.until(100, 200)
+            load.until_ready(200, "ok")
+        broken.judge()
