@@ -19,8 +19,8 @@ _LOOK_SECONDS: Final = 0.02
 
 
 @contextmanager
-def only_server(data_dir: Path) -> Iterator[None]:
-    """Hold the lock while serving.
+def only_server(data_dir: Path) -> Iterator[bool]:
+    """Hold the lock while serving; gives whether the server before this one did not end in order.
 
     Raises:
         DataDirectoryLocked: another server holds it.
@@ -41,10 +41,23 @@ def only_server(data_dir: Path) -> Iterator[None]:
                 f"Another Countersign server (process {_holder(descriptor) or 'unknown'}) runs on "
                 f"{data_dir.resolve()}. Stop it, or give this one another COUNTERSIGN_DATA_DIR."
             )
+        was_broken_off = bool(_holder(descriptor))
         with suppress(OSError):  # the disk is full: the lock holds without the number in it
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        yield
+        try:
+            yield was_broken_off
+        except SystemExit as ended:
+            if not ended.code:
+                _forget(descriptor)
+            raise
+        _forget(descriptor)
+
+
+def _forget(descriptor: int) -> None:
+    """The server has ended in order."""
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
 
 
 def holder_of(data_dir: Path) -> str:

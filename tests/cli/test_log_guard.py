@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from countersign.log.head_files import HeadFiles
 from countersign.log.seal import PERIOD_SECONDS
+from countersign.mode import Mode
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.verification import verify_file
 from tests.cli.conftest import Bench
@@ -135,6 +137,28 @@ def test_a_head_that_no_one_signed_stops_sealing(initialised: Bench, vendor: str
     findings = initialised.run("log", "check", check=False)
     assert (findings.returncode, "does not verify" in findings.stdout) == (1, True)
     assert head(initialised).read_bytes() == before
+
+
+def test_accepted_entries_that_are_lost_stop_sealing_although_none_was_published(
+    initialised: Bench, vendor: str, tmp_path: Path
+) -> None:
+    """As by a lost end of the write-ahead log; a new epoch goes on."""
+    make_evidence(initialised, vendor, tmp_path)
+    size = state(initialised)["size"]
+    heads = HeadFiles(initialised.data_dir / "heads")
+    log_id, accepted = heads.accepted(Mode.TEST) or (0, 0)
+    assert accepted == size
+    heads.accept(Mode.TEST, log_id, size + 3)
+    key = initialised.key(vendor)
+    with running_server(initialised) as server:
+        assert acknowledge(server, key) == ("pending", 409)
+        assert sealing(server) == "suspended"
+    assert "its latest 3 are lost, although they were accepted" in state(initialised)["suspended"]
+    assert heads.accepted(Mode.TEST) == (log_id, size + 3)
+    initialised.run(*RECOVER, "--new-epoch")
+    assert (state(initialised)["epoch"], state(initialised)["suspended"]) == (2, None)
+    with running_server(initialised) as server:
+        assert acknowledge(server, key)[1] == 200
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,12 +71,15 @@ class Site:
             self.api_key = self.deployment.key(self.deployment.account("vendor"))
         self.notice = self.deployment.read("notices", "list")[0]
         self.start()
-        with self.client() as anyone:
-            policy = anyone.get("/v1/log/policy", params={"mode": "test"})
-        (self.folder / "policy").write_bytes(policy.content)
+        self._fetch_policy()
         with (self.folder / "monitor.log").open("ab") as sink:
             words = ["countersign", *self._looking(), "--every", "1s"]
             self.monitor = forked.start(words, {}, stdout=sink, stderr=sink, directory=self.folder)
+
+    def _fetch_policy(self) -> None:
+        with self.client() as anyone:
+            policy = anyone.get("/v1/log/policy", params={"mode": "test"})
+        (self.folder / "policy").write_bytes(policy.content)
 
     def _looking(self) -> list[str]:
         state = ("--policy", "policy", "--state", "state", "--json")
@@ -209,6 +212,7 @@ class Site:
         assert '"consistent"' in said
         self.monitor.terminate()
         self.monitor.wait(10)
+        self._fetch_policy()
         done = command.run([*self._looking(), "--once"], {"PATH": ""}, directory=self.folder)
         assert json.loads(done.stdout)["status"] == "consistent", done.stdout
         assert not list((self.folder / "state" / "alarms").glob("*"))
@@ -228,9 +232,9 @@ class Site:
             for n in range(CLIENTS):
                 callers.create_task(caller(orders[n::CLIENTS]))
 
-    def kept(self, ack_ids: Iterable[str]) -> int:
-        """How many of these are in the database."""
-        return len(set(ack_ids) & set(self._ack_ids()))
+    def kept_ids(self) -> set[str]:
+        """The acknowledgments in the database."""
+        return set(self._ack_ids())
 
     def _ack_ids(self) -> Iterator[str]:
         with self.client() as client:

@@ -41,6 +41,20 @@ def test_what_another_process_has_kept_meanwhile_stays(tmp_path: Path, kept: byt
     assert heads.read(Mode.LIVE) == kept
 
 
+def test_how_much_was_accepted_only_grows_until_the_operator_decides(tmp_path: Path) -> None:
+    """Another process may be late to note less; a later log counts from its beginning."""
+    heads = HeadFiles(tmp_path)
+    assert heads.accepted(Mode.TEST) is None
+    for place, kept in (((2, 5), (2, 5)), ((2, 4), (2, 5)), ((3, 1), (3, 1)), ((2, 9), (3, 1))):
+        heads.accept(Mode.TEST, *place)
+        assert heads.accepted(Mode.TEST) == kept
+    assert heads.accepted(Mode.LIVE) is None
+    heads.replace(Mode.TEST, note(1, 5))
+    assert heads.accepted(Mode.TEST) is None
+    (tmp_path / "test.accepted").write_bytes(b"no size")
+    assert heads.accepted(Mode.TEST) is None
+
+
 def test_a_damaged_file_is_not_replaced(tmp_path: Path) -> None:
     """Only the operator can tell what it held."""
     heads = HeadFiles(tmp_path)

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from sqlalchemy import URL, Connection, PoolProxiedConnection, event, text
@@ -12,13 +13,20 @@ from structlog.testing import capture_logs
 from countersign.access.account import add_account, all_accounts
 from countersign.db import workers
 from countersign.db.database import Database
-from countersign.db.engine import SQLITE_FILE, database_url
+from countersign.db.engine import SQLITE_FILE, database_url, disk_full
 from countersign.errors import CountersignError, NoticeNotFound, OutcomeUnknown, StorageUnavailable
+from countersign.operations.reserve import RESERVE_BYTES, Reserve
 from countersign.operations.room import WriteCheck
 from countersign.seldom import Seldom
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
+
+
+class Usage(NamedTuple):
+    """What is free of a disk."""
+
+    free: int
 
 
 class Heads:
@@ -77,6 +85,70 @@ def test_a_full_disk_is_named_to_callers(url: URL, run: Run) -> None:
             assert await trouble(check, clock) is None
 
     run(write())
+
+
+def test_nothing_is_accepted_while_the_disk_is_full(
+    url: URL, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reserve is given up for the last words, and made again when there is space."""
+    free, kept = [10 * RESERVE_BYTES], tmp_path / "reserve"
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(free[0]))
+
+    async def write() -> None:
+        async with Database(url) as database:
+            reserve = Reserve(database, tmp_path)
+            await reserve.look()
+            assert kept.stat().st_size == RESERVE_BYTES
+            await database.write(add_account, items.account())
+            free[0] = 1000
+            await reserve.look()
+            assert not kept.exists()
+            for _ in range(2):
+                with pytest.raises(StorageUnavailable, match="The disk of the service is full"):
+                    await database.write(add_account, items.account())
+                assert len(await database.read(all_accounts)) == 1
+                free[0] = 2 * RESERVE_BYTES  # not enough yet
+                await reserve.look()
+            await database.sequence(add_account, items.account())
+            free[0] = 10 * RESERVE_BYTES
+            await reserve.look()
+            await database.write(add_account, items.account())
+            # An act that did not fit says so before the disk does.
+            database._write.failure = disk_full()
+            await reserve.look()
+            assert not kept.exists()
+            await reserve.look()
+            assert kept.exists()
+            reserve.release()
+
+    run(write())
+    assert not [file for file in tmp_path.iterdir() if file.name.startswith("reserve")]
+
+
+def test_damage_that_no_one_has_met_is_found(url: URL, run: Run) -> None:
+    """After a stop without warning the server looks; from then on nothing is accepted."""
+    path = Path(url.database or "")
+
+    async def prepare() -> None:
+        async with Database(url) as database:
+            for _ in range(50):
+                await database.write(add_account, items.account())
+            await database.look_for_damage()
+            assert database.damage is None
+
+    async def ask() -> None:
+        async with Database(url) as database:
+            with capture_logs() as lines:
+                await database.look_for_damage()
+            (line,) = (line for line in lines if line["event"] == "database_damaged")
+            assert "restore" in line["what_to_do"]
+            with pytest.raises(StorageUnavailable, match="damaged"):
+                await database.write(add_account, items.account())
+
+    run(prepare())
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    run(ask())
 
 
 def test_a_damaged_database_is_not_ready(url: URL, run: Run) -> None:

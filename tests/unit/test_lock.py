@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import subprocess
@@ -61,6 +62,17 @@ def test_the_lock_is_let_go_when_the_server_ends(
         pass
 
 
+def test_a_server_knows_whether_the_one_before_ended_in_order(tmp_path: Path) -> None:
+    """As one of several processes, it ends by an exit."""
+    for ended, in_order in ((None, True), (SystemExit(0), True), (SystemExit(9), False)):
+        with contextlib.suppress(SystemExit), only_server(tmp_path) as was_broken_off:
+            assert not was_broken_off
+            if ended is not None:
+                raise ended
+        with only_server(tmp_path) as was_broken_off:
+            assert was_broken_off is not in_order
+
+
 def test_other_directories_are_not_locked(tmp_path: Path) -> None:
     """Two deployments on one machine."""
     for name in ("a", "b"):
@@ -95,8 +107,8 @@ def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
         holder.kill()
         holder.wait(10)
     assert list(tmp_path.iterdir())
-    with only_server(tmp_path):
-        pass
+    with only_server(tmp_path) as was_broken_off:
+        assert was_broken_off
 
 
 # A worker inherits the open file, and with it the lock.

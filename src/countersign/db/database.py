@@ -12,10 +12,23 @@ from sqlalchemy import URL, Connection
 
 from countersign.db.batching import BatchAct, Batcher, LoopBatcher, Make
 from countersign.db.committing import CommitBatcher
-from countersign.db.engine import BUSY_TIMEOUT_SECONDS, Purpose, is_embedded, open_engine
+from countersign.db.engine import (
+    BUSY_TIMEOUT_SECONDS,
+    Purpose,
+    damaged,
+    is_embedded,
+    open_engine,
+    quick_check,
+)
 from countersign.db.threaded import ThreadBatcher
 from countersign.db.turn import Turn
-from countersign.db.workers import EmbeddedWorker, HoldingWorker, ReadingWorker, WritingWorker
+from countersign.db.workers import (
+    EmbeddedWorker,
+    HoldingWorker,
+    ReadingWorker,
+    WritingWorker,
+    say_damage,
+)
 from countersign.errors import CountersignError, StorageUnavailable
 
 P = ParamSpec("P")
@@ -31,16 +44,20 @@ _EMPTYING_PAUSE_SECONDS: Final = 0.2
 class Database:
     """One database behind three batchers; which kind each is depends on the engine."""
 
+    closed: StorageUnavailable | None = None
+    """Why no one may write at the moment; sealing and what is read go on. None: all may."""
+
     def __init__(self, url: URL, turn: Turn | None = None) -> None:
         """`turn` is shared with the other workers of a server, if there are any."""
         self.url = url
         asking, scanning = ReadingWorker(url), ReadingWorker(url)
         self._held: list[HoldingWorker] = [asking, scanning]
+        self._embedded: EmbeddedWorker | None = None
         self._write: Batcher
         self._read: Batcher
         self._sequence: Batcher
         if is_embedded(url):
-            transactor = EmbeddedWorker(url)
+            self._embedded = transactor = EmbeddedWorker(url)
             self._held.append(transactor)
             self._write = CommitBatcher(
                 "countersign-commit", transactor, BUSY_TIMEOUT_SECONDS, turn or Turn()
@@ -59,6 +76,11 @@ class Database:
             self._batchers["seal"] = self._sequence
         for name, batcher in self._batchers.items():
             batcher.lane, batcher.on_abandoned = name, self._renew
+
+    def on_end(self, commit: Callable[[], None], rollback: Callable[[], None]) -> None:
+        """Have these called after each transaction of the embedded database, in its thread."""
+        if self._embedded is not None:
+            self._embedded.on_commit, self._embedded.on_rollback = commit, rollback
 
     def limit_waiting(self, seconds: float) -> None:
         """From now on every wait has an end: a server's, not that of a command.
@@ -98,8 +120,15 @@ class Database:
         A CountersignError that the act returns refuses it, and keeps what it has written; one that
         it raises also rolls that back.
         """
-        result: R = await self._write.call(_run_each, (act, args, kwargs))
+        result: R = await self._writing().call(_run_each, (act, args, kwargs))
         return result
+
+    def _writing(self) -> Batcher:
+        """Where acts go, as long as what they write lasts."""
+        refusal = self.closed or self._write.damage or self._read.damage or self._scan.damage
+        if refusal is not None:
+            raise StorageUnavailable(refusal.message, retry_after=refusal.retry_after)
+        return self._write
 
     async def write_batched(
         self, act: BatchAct[Any, R], item: T, make: Make[T, Any] | None = None
@@ -108,7 +137,7 @@ class Database:
 
         With `make`, items are made ready before there is a transaction for them.
         """
-        return await self._write.call(act, item, make)
+        return await self._writing().call(act, item, make)
 
     async def read(
         self,
@@ -204,6 +233,18 @@ class Database:
     def failure(self) -> CountersignError | None:
         """Why the last write was not done or is not certain; None: it was done."""
         return self._write.failure
+
+    async def look_for_damage(self) -> None:
+        """Look through the embedded database: from now on nothing is written if it is damaged."""
+        verdict = await asyncio.to_thread(self._quick_check)
+        if verdict != "ok":
+            say_damage(verdict)
+            self._write.damage = damaged()
+
+    def _quick_check(self) -> str:
+        engine = open_engine(self.url, Purpose.LOOK)
+        with closing(engine.raw_connection()) as connection:
+            return quick_check(connection.driver_connection)
 
     @property
     def damage(self) -> StorageUnavailable | None:

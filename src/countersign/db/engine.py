@@ -354,9 +354,9 @@ def _of_driver(error: DBAPIError) -> CountersignError:
         )
     name, state = _names(error)
     if name.startswith(_DAMAGED_NAMES) or state in _DAMAGED_STATES:
-        return StorageUnavailable(_DAMAGED, retry_after=_DAMAGED_RETRY_SECONDS)
+        return damaged()
     if name.startswith("SQLITE_FULL") or state == _DISK_FULL_STATE:
-        return StorageUnavailable(_DISK_FULL, retry_after=_RETRY_AFTER_SECONDS)
+        return disk_full()
     if error.connection_invalidated or _is_away(error):
         return StorageUnavailable(retry_after=_RETRY_AFTER_SECONDS)
     return InternalError()
@@ -366,6 +366,33 @@ def _names(error: BaseException) -> tuple[str, str]:
     """The name of SQLite and the state of PostgreSQL for an error, as far as there is one."""
     origin = getattr(error, "orig", None)
     return getattr(origin, "sqlite_errorname", None) or "", getattr(origin, "sqlstate", None) or ""
+
+
+def damaged() -> StorageUnavailable:
+    """What a caller is answered where the database cannot be read as it was written."""
+    return StorageUnavailable(_DAMAGED, retry_after=_DAMAGED_RETRY_SECONDS)
+
+
+def disk_full() -> StorageUnavailable:
+    """What a caller is answered where nothing more fits on the disk."""
+    return StorageUnavailable(_DISK_FULL, retry_after=_RETRY_AFTER_SECONDS)
+
+
+def is_disk_full(refusal: CountersignError | None) -> bool:
+    """Whether a refusal says that nothing more fits."""
+    return refusal is not None and refusal.message == _DISK_FULL
+
+
+def quick_check(connection: Any) -> str:  # noqa: ANN401 - a DBAPI connection
+    """`ok`, or what SQLite finds first in the pages of a database: its words, or an error's name.
+
+    Index and table are not compared with each other.
+    """
+    try:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite_module().Error as error:
+        verdict = getattr(error, "sqlite_errorname", str(error))
+    return str(verdict)[:200]
 
 
 def is_damage(refusal: CountersignError) -> bool:

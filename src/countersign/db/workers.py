@@ -249,6 +249,13 @@ class EmbeddedWorker(HoldingWorker):
 
     def __init__(self, url: URL) -> None:
         super().__init__(url, Purpose.WRITE)
+        self.on_commit: Callable[[], None] = lambda: None
+        self.on_rollback: Callable[[], None] = lambda: None
+        """Called after each transaction, in the thread that ends it, before anyone is answered."""
+
+    def _discard(self) -> None:
+        super()._discard()
+        self.on_rollback()
 
     def prepare(self, calls: Sequence[QueuedCall]) -> Outcomes | None:
         """Begin, and do the calls; `commit` deals with a failure."""
@@ -277,6 +284,7 @@ class EmbeddedWorker(HoldingWorker):
             try:
                 do_late(self._transaction.connection)
                 self._transaction.commit()
+                self.on_commit()
                 return outcomes
             except Exception as error:  # noqa: BLE001 - every caller gets its answer
                 self._discard()
@@ -298,9 +306,12 @@ class EmbeddedWorker(HoldingWorker):
                 try:
                     transaction.commit()
                 except DBAPIError as error:
+                    self.on_rollback()
                     return _refusal(_end_of(error))
+                self.on_commit()
                 return outcome
         except Exception as error:  # noqa: BLE001 - the caller gets its answer
+            self.on_rollback()
             return _refusal(error)
 
     def give_up(self, calls: Sequence[QueuedCall]) -> Outcomes:
@@ -359,6 +370,11 @@ def _refusal(error: Exception) -> CountersignError:
     if refusal is not error and not isinstance(refusal, IdempotencyInProgress):
         _log_error(error, refusal)
     return refusal
+
+
+def say_damage(state: str) -> None:
+    """For the log: the database is damaged, as this names it."""
+    _log.error("database_damaged", state=state, what_to_do=_REPAIR)
 
 
 def _log_error(error: Exception, refusal: CountersignError) -> None:

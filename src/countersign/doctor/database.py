@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import text
 
-from countersign.db.engine import Purpose, sqlite_module
+from countersign.db.engine import Purpose, quick_check, sqlite_module
 from countersign.db.schema import connected
 from countersign.doctor.finding import Diagnosis, queried, say
 from countersign.doctor.sight import Sight, together
@@ -150,15 +150,12 @@ def damage(look: Sight) -> Iterator[Diagnosis]:
         if look.embedded_url is None:
             yield from queried(connection, "damage")
         else:
-            driver, until = sqlite_module(), time.monotonic() + look.seconds / 2
+            until = time.monotonic() + look.seconds / 2
             own: Any = connection.connection.driver_connection
             own.set_progress_handler(lambda: time.monotonic() > until, 100_000)
-            try:
-                (verdict,) = own.execute("PRAGMA quick_check(1)").fetchone()
-            except driver.Error as error:
-                verdict = getattr(error, "sqlite_errorname", str(error))
+            verdict = quick_check(own)
             if verdict == "SQLITE_INTERRUPT":
                 yield say("damage.unfinished", seconds=look.seconds / 2)
             elif verdict != "ok":
-                yield say("damage.found", verdict=verdict[:200])
+                yield say("damage.found", verdict=verdict)
     yield say("damage.fine")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import time
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from functools import partial
@@ -24,14 +23,13 @@ from countersign.identity.registry import IdentityProviders
 from countersign.instant import rfc3339
 from countersign.log import logs_sql
 from countersign.log.authorities import chosen_authorities, known_authorities
+from countersign.log.clock_guard import WRONG_SECONDS, database_time
 from countersign.log.model import TIMESTAMP, WITNESS
 from countersign.log.policy import witnesses_in
 from countersign.mode import Mode
-from countersign.operations.vital_signs import database_time
 from countersign.vault.sealed_column import SealedColumn
 
 CLOCK_OFF_SECONDS: Final = 5.0
-CLOCK_WRONG_SECONDS: Final = 30.0
 _ANCHOR_AGE: Final = timedelta(hours=36)
 _CERTIFICATE: Final = timedelta(days=14)
 _STAMP: Final = timedelta(days=30)
@@ -44,13 +42,13 @@ def clock(look: Sight) -> Iterator[Diagnosis]:
     with look.reading() as connection:
         parties = _third_parties(look, connection)
         if look.embedded_url is None:
-            ahead["the database"] = time.time() - database_time(connection)
+            ahead["the database"] = look.clock.time_ns() / 1e9 - database_time(connection)
     for url, asked in _ask_all(look, [url for _, _, url in parties]):
         if isinstance(asked, Asked) and asked.ahead is not None:
             ahead[url] = asked.ahead
     for whom, seconds in ahead.items():
         if abs(seconds) > CLOCK_OFF_SECONDS:
-            code = "clock.wrong" if abs(seconds) > CLOCK_WRONG_SECONDS else "clock.off"
+            code = "clock.wrong" if abs(seconds) > WRONG_SECONDS else "clock.off"
             side = "ahead of" if seconds > 0 else "behind"
             yield say(code, seconds=abs(seconds), side=side, whom=whom)
     if ahead:

@@ -16,7 +16,7 @@ from countersign.doctor.sight import Sight
 from countersign.errors import HeadUnavailable
 from countersign.instant import rfc3339
 from countersign.log import logs_sql
-from countersign.log.fork_guard import guard, suspended_by_operator
+from countersign.log.fork_guard import guard, lost_tail, suspended_by_operator
 from countersign.log.head_files import HeadFiles
 from countersign.log.keys import LogKeys
 from countersign.log.model import Log
@@ -81,7 +81,11 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
             except HeadUnavailable as error:
                 yield say("logs.head_file", why=error.message)
                 continue
-            why = guard(connection, mode, kept).refusal or suspended_by_operator(connection, mode)
+            why = (
+                guard(connection, mode, kept).refusal
+                or suspended_by_operator(connection, mode)
+                or lost_tail(connection, mode, heads.accepted(mode))
+            )
             if why is not None:
                 yield say("logs.suspended", mode=mode.value, why=why)
             elif kept is None and log.size:

@@ -129,7 +129,7 @@ class Sight:
                 httpx2.Client(timeout=_ASK_SECONDS, follow_redirects=False, **options) as client,
                 client.stream("GET", url) as response,
             ):
-                at, body = time.time(), b""
+                at, body = self.clock.time_ns() / 1e9, b""
                 for piece in response.iter_bytes():
                     body += piece
                     if len(body) > 4096:

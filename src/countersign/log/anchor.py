@@ -32,6 +32,7 @@ from countersign.log.authorities import (
     known_authorities,
     timestamps_package,
 )
+from countersign.log.clock_guard import times_of
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
 from countersign.log.seal import SealLog
 from countersign.loops import forever
@@ -140,6 +141,11 @@ class AnchorLog:
                 newest = await self._database.read(logs_sql.newest_anchor, log_id, kind, name)
             found.append(LastAnchor(kind, name, *(newest or (None, None))))
         return found
+
+    async def times(self) -> dict[str, float]:
+        """The clocks of witnesses and authorities by their URL, Unix seconds: of who responds."""
+        witnesses = [witness.url for witness in self._witnesses if witness.url]
+        return await times_of([*witnesses, *await self._authorities()])
 
     async def _authorities(self) -> Sequence[str]:
         """The addresses of the authorities to ask: those of the settings, or else the chosen."""

@@ -102,6 +102,24 @@ def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | Non
     return None if holds(connection, log.id, published) else lacking
 
 
+def lost_tail(connection: Connection, mode: Mode, accepted: tuple[int, int] | None) -> str | None:
+    """Why the log must not continue where it once had more entries; None: it had not.
+
+    `accepted` is the id of a log and its size, as noted outside the database after a commit.
+    """
+    newest = newest_log(connection, mode)
+    if newest is None or accepted is None or newest.id != accepted[0]:
+        return None
+    if newest.size >= accepted[1]:
+        return None
+    return (
+        f"{newest.origin} had {accepted[1]} entries, and the database has {newest.size}: its "
+        f"latest {accepted[1] - newest.size} are lost, although they were accepted, and vendors "
+        "have receipts for them. A disk that confirms what it has not written loses the end of "
+        f"the write-ahead log like that, and so does a copy of the file without it. {_WAYS_OUT}"
+    )
+
+
 def holds(connection: Connection, log_id: int, published: Checkpoint) -> bool:
     """Whether a log is one that this checkpoint is of: it was made here, or its entries are here.
 

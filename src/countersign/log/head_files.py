@@ -1,6 +1,6 @@
-"""The last published checkpoint of each mode, kept outside the database.
+"""The last published checkpoint of each mode, kept outside the database, and its last size.
 
-A restored backup or a lost tail shows in the difference between the two. The files stand in the
+A restored backup or a lost tail shows in the difference between them. The files stand in the
 data directory, or elsewhere, where a restore of the whole data directory does not reach them.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from countersign.errors import HeadUnavailable
@@ -27,7 +27,7 @@ def checkpoint_of(note: bytes) -> Checkpoint:
 
 
 class HeadFiles:
-    """One file a mode, `live.checkpoint` and `test.checkpoint`, replaced whole."""
+    """Two files a mode: `live.checkpoint`, replaced whole, and `live.accepted`, a size."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -74,6 +74,29 @@ class HeadFiles:
         """Keep this checkpoint, whatever was kept before: the operator has decided."""
         with self._locked():
             self._replace(mode, note)
+            self._accepted(mode).unlink(missing_ok=True)
+
+    def accept(self, mode: Mode, log_id: int, size: int) -> None:
+        """Note that the log of this mode has so many entries, which a commit has confirmed.
+
+        It is not waited for until this is on the disk: what a killed process has noted is there.
+        """
+        accepted = self.accepted(mode)
+        if accepted is not None and accepted >= (log_id, size):
+            return  # another process has accepted more since
+        with suppress(OSError), _open(self._accepted(mode)) as file:
+            os.pwrite(file, f"{log_id:20} {size:20}\n".encode(), 0)
+
+    def accepted(self, mode: Mode) -> tuple[int, int] | None:
+        """The id of the log of this mode, and how many entries it has had; None: not known."""
+        try:
+            log_id, size = self._accepted(mode).read_bytes().split()
+            return int(log_id), int(size)
+        except (OSError, ValueError):
+            return None
+
+    def _accepted(self, mode: Mode) -> Path:
+        return self._directory / f"{mode.value}.accepted"
 
     def check(self) -> None:
         """Find out whether a checkpoint could be kept; HeadUnavailable if it could not."""
@@ -115,6 +138,15 @@ class HeadFiles:
             f"{error.strerror}. Make the directory writable, or set COUNTERSIGN_LOG_HEAD_DIR to "
             "another one."
         )
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _write(path: Path, data: bytes) -> None:

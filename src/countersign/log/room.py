@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -12,6 +13,7 @@ from countersign.db.database import Database
 from countersign.db.engine import is_embedded
 from countersign.log.anchor import AnchorLog
 from countersign.log.append_record import Recorder
+from countersign.log.clock_guard import ClockGuard, database_time
 from countersign.log.head_files import HeadFiles
 from countersign.log.journal import Journal
 from countersign.log.keys import LogKeys
@@ -35,6 +37,7 @@ class LogRoom:
     seal: SealLog
     policy: LogPolicy
     anchor: AnchorLog
+    clock_guard: ClockGuard
     seal_within: timedelta
     """In what time a receipt promises the entry of a record."""
 
@@ -55,10 +58,30 @@ async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
     database, clock = access.database, access.clock
     heads = HeadFiles(settings.log_head_dir)
     sequencer = Sequencer(clock, heads)
+    database.on_end(sequencer.note_accepted, sequencer.forget_unaccepted)
     keys = LogKeys(vault, sequencer, settings)
     await keys.load()
     seal = SealLog(database, sequencer, heads, keys, clock)
     lines, witnesses = witnesses_in(settings.witness_policy_file)
+    anchor = AnchorLog(
+        database,
+        seal,
+        witnesses,
+        settings.timestamp_urls,
+        roots=settings.timestamp_roots_file,
+        clock=clock,
+    )
+
+    async def times() -> Mapping[str, float]:
+        own = (
+            {}
+            if is_embedded(database.url)
+            else {"the database": await database.read(database_time)}
+        )
+        return own | await anchor.times()
+
+    guard = ClockGuard(clock, times)
+    sequencer.why_no_time = guard.why_not
     return LogRoom(
         access=access,
         vault=vault,
@@ -69,13 +92,7 @@ async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
         keys=keys,
         seal=seal,
         policy=LogPolicy(database, lines, clock),
-        anchor=AnchorLog(
-            database,
-            seal,
-            witnesses,
-            settings.timestamp_urls,
-            roots=settings.timestamp_roots_file,
-            clock=clock,
-        ),
+        anchor=anchor,
+        clock_guard=guard,
         seal_within=timedelta(seconds=settings.seal_within_seconds),
     )

@@ -25,7 +25,7 @@ from countersign.db.tables import checkpoints, log_entries, log_tiles
 from countersign.errors import CountersignError, SealingSuspended, TokenUnavailable
 from countersign.events.sql import write_sealed_events
 from countersign.instant import from_ms, rfc3339_ms
-from countersign.log.fork_guard import suspended_by_operator, why_not
+from countersign.log.fork_guard import lost_tail, suspended_by_operator, why_not
 from countersign.log.head_files import HeadFiles
 from countersign.log.record import NewRecord
 from countersign.log.tree_sql import tree_at
@@ -136,10 +136,13 @@ class Sequencer:
         self._edges: dict[Mode, _Edge] = {}
         self._signers: dict[tuple[int, int], tuple[Signer, ...]] = {}
         self._signing: dict[Mode, Sequence[Signer]] = {}
+        self._accepted: dict[Mode, tuple[int, int]] = {}
         self.suspended: dict[Mode, str] = {}
         """Why the records of a mode are not sealed at the moment."""
         self.quiet = False
         """Whether the caller shows why sealing is suspended, so that no line of the log has to."""
+        self.why_no_time: Callable[[], str | None] = lambda: None
+        """Why nothing is to be signed by this machine's clock; None: it may be."""
         self.unknown_keys: set[Mode] = set()
         """The modes whose log has signing keys that this process has not learned."""
 
@@ -157,12 +160,29 @@ class Sequencer:
 
     def signing(self, mode: Mode) -> Sequence[Signer]:
         """The Ed25519 keys that sign now for the newest log of a mode, as this process knows it."""
-        return self._signing.get(mode, ())
+        return () if self.why_no_time() else self._signing.get(mode, ())
 
     def sealed(self, mode: Mode) -> tuple[int, int] | None:
         """The log that this process sealed last in a mode, and up to which size."""
         edge = self._edges.get(mode)
         return None if edge is None else (edge.head.log_id, edge.head.size)
+
+    def note_accepted(self) -> None:
+        """After a commit: note outside the embedded database, which may lose its end, what it had.
+
+        Callers have no answer yet.
+        """
+        for mode, edge in [*self._edges.items()]:
+            place = edge.head.log_id, edge.head.size
+            if self._accepted.get(mode) != place:
+                self._heads.accept(mode, *place)
+                self._accepted[mode] = place
+
+    def forget_unaccepted(self) -> None:
+        """After a rollback: what was not committed must not be noted by the next commit."""
+        for mode, edge in [*self._edges.items()]:
+            if self._accepted.get(mode) != (edge.head.log_id, edge.head.size):
+                self.check_again(mode)
 
     def check_again(self, mode: Mode) -> None:
         """Compare with the last published checkpoint before anything more is sealed."""
@@ -295,6 +315,9 @@ class Sequencer:
     def _append(
         self, connection: Connection, mode: Mode, take: _Take, *, entries: bool, sign: bool
     ) -> Placed:
+        reason = self.why_no_time()
+        if reason is not None:
+            raise SealingSuspended(reason)
         edge = self._edge(connection, mode)
         head, tree = edge.head, edge.tree
         now_ms = self._clock.time_ns() // 1_000_000
@@ -377,7 +400,9 @@ class Sequencer:
             note = self._heads.read(mode)
         except CountersignError as error:
             raise SealingSuspended(error.message) from error
-        reason = why_not(connection, mode, note)
+        reason = why_not(connection, mode, note) or lost_tail(
+            connection, mode, self._heads.accepted(mode)
+        )
         if reason is not None:
             raise SealingSuspended(reason)
 

@@ -21,6 +21,7 @@ from countersign.errors import (
 from countersign.log.head_files import HeadFiles
 from countersign.mode import Mode
 from countersign.notices.room import Notices
+from countersign.operations.reserve import Reserve
 from countersign.operations.vital_signs import VitalSigns
 
 _FRESH_SECONDS: Final = 1.0
@@ -104,6 +105,7 @@ class Operations:
     notices: Notices
     check_writing: WriteCheck
     vital_signs: VitalSigns
+    reserve: Reserve
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when this server is about to stop."""
 
@@ -119,4 +121,5 @@ def open_operations(settings: Settings, notices: Notices, heads: HeadFiles) -> O
         notices=notices,
         check_writing=WriteCheck(access.database, heads, access.clock),
         vital_signs=VitalSigns(access.database, access.clock, places),
+        reserve=Reserve(access.database, settings.data_dir),
     )

@@ -9,15 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, text
-
 from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.db.engine import is_embedded
+from countersign.log.clock_guard import database_time
 from countersign.loops import forever
 
 PERIOD_SECONDS: Final = 30.0
-_TIME: Final = text("SELECT extract(epoch FROM clock_timestamp())::float8")
 
 
 class VitalSigns:
@@ -49,9 +47,3 @@ class VitalSigns:
             theirs = await self._database.read(database_time)
             ours = (before + self._clock.time_ns()) / 2e9
             self.clock_ahead = ours - theirs
-
-
-def database_time(connection: Connection) -> float:
-    """The time of PostgreSQL, in Unix seconds."""
-    found: float = connection.execute(_TIME).scalar_one()
-    return found

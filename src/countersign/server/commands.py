@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -23,7 +24,12 @@ from countersign.bootstrap import (
 from countersign.cli.deployment import say_if_local
 from countersign.config import Settings, load_settings, unknown_variables
 from countersign.db.engine import database_url, is_embedded
-from countersign.errors import InvalidConfiguration, NotInitialised, UnknownAccount
+from countersign.errors import (
+    CountersignError,
+    InvalidConfiguration,
+    NotInitialised,
+    UnknownAccount,
+)
 from countersign.host import is_loopback
 from countersign.instant import from_ns
 from countersign.lock import only_server
@@ -40,6 +46,9 @@ from countersign_evidence.cli.support import command, say, show
 from countersign_evidence.entry import entry_host
 
 _DEMO_ACCOUNT = "demo"
+_LOOK_SECONDS: Final = 3.0
+_LOOKING: Final[set[asyncio.Task[None]]] = set()
+"""The event loop itself does not keep a task."""
 
 
 @click.command()
@@ -119,7 +128,9 @@ def _refuse_production(name: str) -> None:
         )
 
 
-def _warn_of_loose_keys(settings: Settings) -> None:
+def _warn(settings: Settings) -> None:
+    for name in unknown_variables():
+        say(f"warning: {name} is not a setting of this release and has no effect.")
     for file in (settings.secret_key_file, key_file(settings.key_encryption_key)):
         if file is not None and (mode := loose_mode(file)):
             say(f"warning: others can read or change {file} (mode {mode:04o}): chmod 600 {file}")
@@ -132,9 +143,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     from countersign.server.server import serve as serve_http  # noqa: PLC0415
     from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 
-    for name in unknown_variables():
-        say(f"warning: {name} is not a setting of this release and has no effect.")
-    _warn_of_loose_keys(settings)
+    _warn(settings)
     url = database_url(settings.database_url, settings.data_dir)
     embedded = is_embedded(url)
     if not embedded:
@@ -145,11 +154,19 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     address = f"Countersign serves {settings.public_url} on {settings.host} port {settings.port}"
     ready = partial(_say_ready, address)
 
+    async def begin(deployment: Deployment, *, begins_server: bool) -> None:
+        if demo and begins_server:
+            await _greet(deployment)
+        if begins_server:
+            await _say_anchors(deployment)
+        with suppress(CountersignError):  # the next look asks again
+            await deployment.log.clock_guard.look()
+        if was_broken_off:
+            await _look_for_damage(deployment)
+
     async def run() -> None:
         async with open_deployment(settings) as deployment:
-            if demo:
-                await _greet(deployment)
-            await _say_anchors(deployment)
+            await begin(deployment, begins_server=True)
             await serve_http(deployment, ready)
 
     async def run_as(worker: Worker) -> None:
@@ -157,13 +174,10 @@ def _serve(settings: Settings, *, demo: bool) -> None:
         share = max(1, settings.provider_concurrency // settings.workers)
         own = replace(settings, provider_concurrency=share)
         async with open_deployment(own, turn=worker.turn) as deployment:
-            if demo and worker.begins_server:
-                await _greet(deployment)
-            if worker.begins_server:
-                await _say_anchors(deployment)
+            await begin(deployment, begins_server=worker.begins_server)
             await serve_http(deployment, worker.say_ready, worker)
 
-    with lock:
+    with lock as was_broken_off:
         if settings.workers == 1:
             uvloop.run(run())
         else:
@@ -174,6 +188,13 @@ def _serve(settings: Settings, *, demo: bool) -> None:
 def _say_ready(address: str) -> None:
     say(address)
     notify(READY)
+
+
+async def _look_for_damage(deployment: Deployment) -> None:
+    """Before anything is accepted, or where that takes long, while the server serves."""
+    looking = asyncio.create_task(deployment.database.look_for_damage())
+    _LOOKING.add(looking)
+    await asyncio.wait([looking], timeout=_LOOK_SECONDS)
 
 
 async def _say_anchors(deployment: Deployment) -> None:

@@ -24,6 +24,7 @@ from countersign.bootstrap import Deployment
 from countersign.buyers import expiry, poll_sessions
 from countersign.checkout import expiry as checkout_expiry
 from countersign.checkout import following
+from countersign.db.engine import is_embedded
 from countersign.errors import CountersignError
 from countersign.identity.registry import refuse_unusable
 from countersign.loops import forever, restarted
@@ -40,6 +41,9 @@ from countersign.webhooks.deliver import DeliverWebhooks
 
 _CONNECTIONS_MAX: Final = 10_000
 """Beyond them, connections wait to be accepted. Idle ones are closed when no header comes."""
+_CONNECTIONS_MIN: Final = 16
+_OWN_FILES: Final = 64
+"""More than a process opens besides its connections."""
 _HEADER_MILLISECONDS_MAX: Final = 10_000
 _HEADER_BYTES_MAX: Final = 128 * 1024
 _METRICS_SECONDS: Final = 0.25
@@ -93,14 +97,13 @@ async def serve(
         http=HTTPModes.http1,
         websockets=False,
         backlog=BACKLOG,
-        backpressure=_CONNECTIONS_MAX,
+        backpressure=_connections_max(),
         http1_settings=HTTP1Settings(
             header_read_timeout=_HEADER_MILLISECONDS_MAX, max_buffer_size=_HEADER_BYTES_MAX
         ),
         log_enabled=False,
     )
     loop = asyncio.get_running_loop()
-    _allow_many_connections()
     serving = asyncio.create_task(server.serve())
     stopping = Stopping(
         deployment.operations.draining,
@@ -131,6 +134,8 @@ async def serve(
         # What was acknowledged last is sealed before the process ends, where that is possible.
         with suppress(CountersignError):
             await deployment.log.seal.settle()
+        with suppress(OSError):
+            deployment.operations.reserve.release()
 
 
 async def _beat() -> None:
@@ -142,9 +147,14 @@ def _loops(
 ) -> dict[str, _Loop]:
     """The work in the background of this process, by name."""
     # A server has to know the state of the logs, and any process may seal what waits.
-    everywhere: dict[str, _Loop] = {"sealing": deployment.log.seal.run}
+    everywhere: dict[str, _Loop] = {
+        "sealing": deployment.log.seal.run,
+        "clock": deployment.log.clock_guard.run,
+    }
     if worker is None and (seconds := beat_seconds()) is not None:
         everywhere["watchdog"] = partial(forever, "watchdog", _beat, seconds)
+    if is_embedded(deployment.database.url):
+        everywhere["reserve"] = deployment.operations.reserve.run
     if worker is not None and not worker.in_background:
         return everywhere
     added = {} if extension is None else {extension.name: extension.run}
@@ -201,12 +211,18 @@ class _Server(Server):
         self._sfd = self._shd.get_fd()
 
 
-def _allow_many_connections() -> None:
-    """Each takes a file descriptor: use as many as the operator allows."""
+def _connections_max() -> int:
+    """Each takes a file descriptor: use as many as the operator allows, but for some.
+
+    Those are for the database, the checkpoints and what is asked of others.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * _CONNECTIONS_MAX if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, 2 * _CONNECTIONS_MAX), hard))
+        soft = min(wanted, 2 * _CONNECTIONS_MAX)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    allowed = _CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else soft - _OWN_FILES
+    return max(min(allowed, _CONNECTIONS_MAX), _CONNECTIONS_MIN)
 
 
 def _calm_the_collector() -> None:

@@ -1,0 +1,115 @@
+"""Drills: the embedded database after a stop without warning: damaged, or without its end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from countersign.db.engine import sqlite_module
+from countersign.log.head_files import HeadFiles
+from countersign.mode import Mode
+from tests.drills.site import Site, begun, site
+from tests.drills.test_backups import with_keys_of
+
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(300)]
+
+PAGE = 4096
+WAL_HEADER = 32
+FRAME = PAGE + 24
+_SIZE = "SELECT h.size FROM log_heads h JOIN logs l ON l.id = h.log_id WHERE l.mode = 'test'"
+
+
+def test_pages_are_damaged(tmp_path: Path) -> None:
+    """It is said at once, nothing more is accepted, and the way back is a backup."""
+    with site(tmp_path) as broken:
+        with broken.load() as load:
+            load.until(300, 200)
+            before = [order for order in load.orders if order.answers]
+            broken.deployment.run("backup", str(tmp_path / "backup"))
+            load.until(100, 200)
+        broken.judge_waits()
+        # Into the database file with it, then a stop without warning.
+        broken.stop()
+        broken.start()
+        broken.kill()
+        overwrite(broken.data_dir / "countersign.db")
+        with broken.load() as load:
+            broken.launch()
+            load.until_all(50, 0, 503)
+            assert not [one for one in load.tried if one.status == 200]
+            assert broken.readiness()[0] in {0, 503}
+            said = broken.log.read_text()
+            assert "damaged" in said
+            severity, words = broken.doctor()["damage"]
+            assert severity == "broken"
+            assert "restore a backup" in words
+        broken.end()
+        # The operator's part.
+        place = with_keys_of(broken.data_dir, tmp_path / "restored" / "data")
+        restored = Site(folder=place.parent, data_dir=place, settings={})
+        restored.api_key, restored.log_name = broken.api_key, "test/2"
+        restored.deployment.run("restore", str(tmp_path / "backup"), "--yes")
+        for mode in ("live", "test"):
+            restored.deployment.run("log", "recover", "--mode", mode, "--new-epoch", "--yes")
+        with begun(restored):
+            with restored.load() as load:
+                load.until(100, 200)
+                load.until_ready(200, "ok")
+            load.orders += before
+            restored.judge(more_is_there=True)
+
+
+def overwrite(file: Path) -> None:
+    """Write nonsense over every eighth page, but the first ones, which say what the file is."""
+    with file.open("r+b") as database:
+        for page in range(40, file.stat().st_size // PAGE, 8):
+            database.seek(page * PAGE)
+            database.write(os.urandom(PAGE))
+
+
+def cut(data_dir: Path, copy: Path) -> None:
+    """Cut frames off the write-ahead log, until the database lacks an entry that it had."""
+    database, wal = data_dir / "countersign.db", data_dir / "countersign.db-wal"
+    (_, had) = HeadFiles(data_dir / "heads").accepted(Mode.TEST) or (0, 0)
+    # What was written before the log began again at its start is no part of it.
+    size = had
+    while size >= had:
+        os.truncate(wal, WAL_HEADER + ((wal.stat().st_size - WAL_HEADER) // FRAME - 1) * FRAME)
+        shutil.copy(database, copy)
+        shutil.copy(wal, copy.with_name(f"{copy.name}-wal"))
+        with closing(sqlite_module().connect(copy)) as connection:
+            (size,) = connection.execute(_SIZE).fetchone()
+    assert had > 0
+
+
+def test_the_end_of_the_write_ahead_log_is_lost(tmp_path: Path) -> None:
+    """As by a disk that confirms what it has not written: it is noticed, and said."""
+    with site(tmp_path) as broken:
+        with broken.load() as load:
+            load.until(300, 200)
+            broken.kill()
+        orders = [order for order in load.orders if order.answers]
+        cut(broken.data_dir, tmp_path / "copy.db")
+        with broken.load() as load:
+            broken.start()
+            lost = {order.ack_id for order in orders} - broken.kept_ids()
+            assert lost
+            load.until_ready(200, "suspended")
+            load.until(100, 200)
+            (said,) = {one["reason"] for one in broken.events("sealing_suspended")}
+            # The second, where what is lost was published a moment before.
+            assert "although they were accepted" in said or "lost its latest entries" in said
+            severity, words = broken.doctor()["logs"]
+            assert severity == "broken"
+            assert "`countersign log recover`" in words
+            # The operator's part: the log goes on as a new one, which cites the old head.
+            broken.deployment.run("log", "recover", "--mode", "test", "--new-epoch", "--yes")
+            load.until_ready(200, "ok")
+        broken.loads[0].orders[:] = [
+            order for order in broken.loads[0].orders if order.answers and order.ack_id not in lost
+        ]
+        broken.judge()

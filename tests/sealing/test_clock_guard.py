@@ -1,0 +1,119 @@
+"""The clock is compared with others, and with itself, before anything is signed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from countersign.log.clock_guard import HOLD_SECONDS, ClockGuard
+from tests.unit.support import HandClock
+
+HOURS = 3600 * 10**9
+
+
+class World:
+    """A machine's clock, and those of others."""
+
+    def __init__(self, **ahead: float) -> None:
+        """`ahead` are the other clocks by name: by how many seconds they are ahead of the truth."""
+        self.clock = HandClock()
+        self.ahead = ahead
+        self.wrong_ns = 0
+        self.asked = 0
+        self.guard = ClockGuard(self.clock, self.times)
+
+    async def times(self) -> Mapping[str, float]:
+        self.asked += 1
+        right = (self.clock.ns - self.wrong_ns) / 1e9
+        return {name: right + seconds for name, seconds in self.ahead.items()}
+
+    def jump(self, ns: int) -> None:
+        self.clock.ns += ns
+        self.wrong_ns += ns
+
+    def look(self) -> str | None:
+        """A second later."""
+        self.clock.advance(1)
+        asyncio.run(self.guard.look())
+        return self.guard.why_not()
+
+
+def test_a_clock_that_others_agree_with_is_trusted() -> None:
+    """They are asked every few minutes, and no more often."""
+    world = World(database=2.0, witness=-3.0)
+    for _ in range(100):
+        assert world.look() is None
+    assert world.asked == 1
+    world.clock.advance(300)
+    assert world.look() is None
+    assert world.asked == 2
+
+
+@pytest.mark.parametrize(("by", "words"), [(2, "7200 seconds ahead of"), (-2, "seconds behind")])
+def test_a_clock_that_all_others_contradict_signs_nothing(by: int, words: str) -> None:
+    """At once, until it is right again, and for as long as that takes."""
+    world = World(witness=0.0)
+    assert world.look() is None
+    for _ in range(2):
+        world.jump(by * HOURS)
+        assert words in str(world.guard.why_not())
+        for _ in range(3 * int(HOLD_SECONDS)):
+            assert words in str(world.look())
+        world.ahead.clear()  # it does not respond any more
+        world.clock.advance(60)
+        assert words in str(world.look())
+        world.ahead["witness"] = 0.0
+        world.jump(-by * HOURS)
+        assert world.guard.why_not() is None
+        assert world.look() is None
+
+
+def test_a_clock_is_compared_at_the_start() -> None:
+    """Whatever it has shown before."""
+    world = World(witness=0.0)
+    world.jump(HOURS)
+    assert "3600 seconds ahead" in str(world.look())
+
+
+def test_one_other_clock_that_agrees_is_enough() -> None:
+    """No single third party stops sealing by being wrong."""
+    world = World(wrong=-5000.0, right=1.0)
+    assert world.look() is None
+    world.jump(HOURS)
+    assert "that of right" in str(world.look())
+
+
+def test_a_machine_that_was_paused_goes_on_when_others_agree() -> None:
+    """Its monotonic clock stood still, and its time was set when it went on."""
+    world = World(witness=0.0)
+    assert world.look() is None
+    world.clock.ns += HOURS  # and it is right
+    assert world.guard.why_not() is not None
+    world.clock.advance(10)
+    assert world.look() is None
+
+
+def test_a_jump_that_no_other_clock_confirms_is_waited_with() -> None:
+    """For a minute; set back within it, nothing was signed with the wrong time."""
+    world = World()
+    assert world.look() is None
+    world.jump(HOURS)
+    assert "jumped by 3600 seconds ahead" in str(world.look())
+    world.jump(-HOURS)
+    assert world.guard.why_not() is None
+    assert world.look() is None
+    world.jump(-HOURS)
+    seconds = 0
+    while world.look() is not None:
+        seconds += 1
+    assert HOLD_SECONDS <= seconds + 1 <= HOLD_SECONDS + 2
+
+
+def test_a_clock_that_is_slewed_is_followed() -> None:
+    """Little by little it may move far."""
+    world = World()
+    for _ in range(100):
+        world.jump(10**9)
+        assert world.look() is None
