@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign.cli.deployment import log_to_standard_error
 from countersign_evidence.cli.support import field_lines, json_text, printable
 from tests.cli.conftest import Bench
 
@@ -47,6 +52,21 @@ def test_no_command_prints_by_itself() -> None:
         if not {module.name, f"{module.parent.name}/{module.name}"} & allowed:
             assert "print(" not in text.replace("console.print(", ""), module
             assert "click.echo(" not in text, module
+
+
+@given(TEXT, st.dictionaries(st.text("abc", min_size=1), JSON))
+def test_a_line_of_the_log_is_one_line_of_json(text: str, values: dict[str, object]) -> None:
+    """With its time in UTC: nothing that a line is about begins another line, or looks like one."""
+    before, sink = structlog.get_config(), io.StringIO()
+    with contextlib.redirect_stderr(sink):
+        log_to_standard_error()
+        structlog.get_logger("countersign.test").warning("event", text=text, values=values)
+    structlog.configure(**before)
+    (line,) = sink.getvalue().splitlines(keepends=True)
+    assert line.endswith("}\n")
+    read = json.loads(line)
+    assert (read["event"], read["text"], read["values"]) == ("event", text, values)
+    assert datetime.fromisoformat(read["timestamp"]).utcoffset() == timedelta()
 
 
 def test_fields_are_named_in_words() -> None:

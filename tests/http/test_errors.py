@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import chain
@@ -9,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from countersign.errors import REFUSALS, Refusal, Retryable
+from countersign.errors import REFUSALS, InternalError, Refusal, Retryable
 from tests.http import wire
 from tests.http.backstage import Operator, another_deployment, make_client
 from tests.http.conftest import PUBLIC_URL, Configured
@@ -112,6 +113,18 @@ def test_a_message_quotes_no_secret(failures: list[Failure]) -> None:
         assert b"csign_sk_" not in failure.answer.body, failure.label
         assert b"SELECT" not in failure.answer.body, failure.label
         assert b"Traceback" not in failure.answer.body, failure.label
+
+
+def test_an_error_inside_shows_nothing_of_it(overloaded: Trouble) -> None:
+    """The log has it, under the identifier that the caller got."""
+    (broken,) = [failure for failure in overloaded.failures if failure.code == "internal_error"]
+    error = {"code": InternalError.code, "message": InternalError().message}
+    assert json.loads(broken.answer.body) == {"error": error}
+    lines = [json.loads(line) for line in overloaded.log.splitlines() if line.startswith("{")]
+    request_id = broken.answer.headers["X-Request-Id"]
+    own = [line["code"] for line in lines if line.get("request_id") == request_id]
+    assert own == [InternalError.code]
+    assert "OperationalError" in {line.get("kind") for line in lines}
 
 
 def test_every_refusal_has_a_status_and_advice() -> None:

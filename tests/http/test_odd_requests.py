@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -105,6 +106,29 @@ def test_a_head_request_gets_the_headers_alone(client: httpx2.Client) -> None:
 def test_a_body_in_pieces_is_one_body(client: httpx2.Client, trailer: bytes) -> None:
     pieces = b"".join(b"1\r\n%c\r\n" % byte for byte in BODY) + b"0\r\n" + trailer + b"\r\n"
     assert ask(client, VERIFY, CHUNKED, pieces, b"POST") == (200, "")
+
+
+def test_a_body_of_two_lengths_is_read_in_one_way(client: httpx2.Client) -> None:
+    """A proxy that believes the other length would find a second request in the body (RFC 9112)."""
+    place = urlsplit(str(client.base_url))
+    key = client.headers["Authorization"].encode()
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n" % (VERIFY, key)
+    pieces = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+    second = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    for lengths, status in (
+        (b"Content-Length: %d\r\n" % len(pieces) + CHUNKED, b"200"),
+        (CHUNKED + b"Content-Length: 4\r\n", b"200"),
+        (JSON + b"Content-Length: %d\r\nContent-Length: 4\r\n" % len(BODY), b"400"),
+        (JSON + b"Content-Length: +%d\r\n" % len(BODY), b"400"),
+        (JSON + b"Transfer-Encoding: chunked, identity\r\n", b"400"),
+        (JSON + b"Transfer-Encoding: \x0bchunked\r\n", b"400"),
+    ):
+        with socket.create_connection((place.hostname, place.port), timeout=30) as connection:
+            connection.sendall(head + lengths + b"\r\n" + pieces + second)
+            received = b"".join(iter(partial(connection.recv, 65536), b""))
+        # The connection ends with the response: nothing after it is read as a request.
+        assert received.startswith(b"HTTP/1.1 " + status), lengths
+        assert received.count(b"HTTP/1.1 ") == 1, lengths
 
 
 @pytest.mark.parametrize("end", [b"", b"ZZ\r\n"])

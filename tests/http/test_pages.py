@@ -232,6 +232,6 @@ def test_browsers_and_crawlers_find_what_they_ask_for_unbidden(server: Server) -
     """An icon, and a word to search engines that there is nothing for them here."""
     with server.client() as client:
         icon, robots = client.get("/favicon.ico"), client.get("/robots.txt")
-    assert (icon.status_code, icon.headers["Content-Type"]) == (200, "image/svg+xml")
+    assert (icon.status_code, icon.headers["Content-Type"]) == (200, "image/svg+xml; charset=utf-8")
     assert "max-age" in icon.headers["Cache-Control"]
     assert "Disallow: /" in robots.text

@@ -37,6 +37,8 @@ class Trouble:
     """Answers to requests that the trouble must not touch."""
     after: list[wire.Answer]
     """Answers to the refused requests, once the trouble is over."""
+    log: str
+    """What the server has logged."""
 
 
 def overload(deployment: Deployment) -> Trouble:
@@ -60,7 +62,12 @@ def overload(deployment: Deployment) -> Trouble:
             pass  # the signal is on its way
         draining = caller.failure("about to stop", "draining", answer)
         server.process.terminate()
-        return Trouble(failures=[refused, *evidence, broken, draining], anyway=anyway, after=after)
+        return Trouble(
+            failures=[refused, *evidence, broken, draining],
+            anyway=anyway,
+            after=after,
+            log=server.log.read_text(),
+        )
 
 
 def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Trouble:
@@ -86,7 +93,7 @@ def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Troub
         ]
         failures.append(_break_a_commit(operator, server.url))
         failures.append(_drop_a_table(operator, server.url))
-        return Trouble(failures=failures, anyway=anyway, after=after)
+        return Trouble(failures=failures, anyway=anyway, after=after, log=server.log.read_text())
 
 
 def _evidence_in_trouble(deployment: Deployment, operator: Operator, url: str) -> list[Failure]:

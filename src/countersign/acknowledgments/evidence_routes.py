@@ -50,7 +50,6 @@ async def get_verify_page(room: Acknowledgments, _call: Call) -> Reply:
         (
             (b"content-type", b"text/html; charset=utf-8"),
             (b"content-security-policy", policy + b"; frame-ancestors 'none'"),
-            (b"x-content-type-options", b"nosniff"),
             (b"referrer-policy", b"no-referrer"),
             (b"cache-control", b"no-cache"),
         ),

@@ -27,7 +27,7 @@ from countersign.checkout.model import (
 )
 from countersign.checkout.qr_codes import ADDRESS_LENGTH_MAX
 from countersign.checkout.room import Checkout
-from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
+from countersign.checkout.screens import PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
 from countersign.checkout.visits import Visit, VisitHandler, count, visit_of
 from countersign.errors import (
@@ -306,7 +306,7 @@ async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Re
 
 async def updates(visit: Visit) -> Reply:
     """The events of the session, for a page that shows it at the revision in the query."""
-    headers = (_EVENTS, *PRIVATE, NOTHING, _UNBUFFERED)
+    headers = (_EVENTS, *PRIVATE, _UNBUFFERED)
     shown = visit.form.get("revision", "")
     if not (shown.isascii() and shown.isdigit() and len(shown) <= _REVISION_DIGITS_MAX):
         raise InvalidRequest("Expected the revision that the page shows.")

@@ -35,7 +35,7 @@ from countersign.checkout.model import (
     require_open,
 )
 from countersign.checkout.room import Checkout
-from countersign.checkout.screens import NOTHING, PRIVATE, lead, words_of
+from countersign.checkout.screens import PRIVATE, lead, words_of
 from countersign.checkout.sessions import principal_of, return_url, session_of_token
 from countersign.checkout.visits import FIELDS_MAX, Visit, VisitHandler, count, visit_of, with_form
 from countersign.checkout.words import LOCALES
@@ -107,7 +107,7 @@ async def get_logo(room: Checkout, call: Call) -> Reply:
     if picture is None or kind is None:
         raise NotFound
     kept = (b"cache-control", b"public, max-age=604800, immutable")
-    return Reply(picture, ((b"content-type", kind), kept, NOTHING))
+    return Reply(picture, ((b"content-type", kind), kept))
 
 
 async def _handled(handlers: Mapping[str, VisitHandler], what: str, visit: Visit) -> Reply:
@@ -302,7 +302,7 @@ async def _certificate(visit: Visit) -> Reply:
             pdf = pdf_of(made)
     name = f'attachment; filename="{ack.ack_id}.pdf"'.encode()
     kind = (b"content-type", b"application/pdf")
-    return Reply(pdf, (kind, (b"content-disposition", name), *PRIVATE, NOTHING))
+    return Reply(pdf, (kind, (b"content-disposition", name), *PRIVATE))
 
 
 async def _receipt(visit: Visit) -> Reply:
@@ -311,7 +311,7 @@ async def _receipt(visit: Visit) -> Reply:
         raise NotFound
     name = f'attachment; filename="{ack.ack_id}.receipt.txt"'.encode()
     kind = (b"content-type", b"text/plain; charset=utf-8")
-    headers = (kind, (b"content-disposition", name), *PRIVATE, NOTHING)
+    headers = (kind, (b"content-disposition", name), *PRIVATE)
     return Reply(content.receipt.encode(), headers)
 
 
@@ -406,7 +406,7 @@ async def _claim(visit: Visit) -> Reply:
     if len(events) > CLAIMS_MAX or any(not 0 <= (line or 0) <= FIELDS_MAX for line, _ in events):
         raise InvalidRequest("These are no claims.")
     await buyer.claim(visit.room, visit.session, events, viewport)
-    return Reply(b"", (*PRIVATE, NOTHING), 204)
+    return Reply(b"", PRIVATE, 204)
 
 
 def _size(text: str) -> int:

@@ -27,11 +27,6 @@ PRIVATE: Final[tuple[Header, ...]] = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-robots-tag", b"noindex"),
 )
-NOTHING: Final[Header] = (
-    b"content-security-policy",
-    b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-)
-"""The policy of a response that is no page."""
 _ALONE: Final[Header] = (b"cross-origin-opener-policy", b"same-origin")
 """No page of another site that has opened this one keeps a hold of its window (HTML §7.1.3).
 
@@ -143,7 +138,7 @@ def preferred(accepted: bytes) -> str:
 
 def lead(address: str, *headers: tuple[bytes, bytes]) -> Reply:
     """Lead to another address of the page."""
-    return Reply(b"", ((b"location", address.encode()), *PRIVATE, _ALONE, NOTHING, *headers), 303)
+    return Reply(b"", ((b"location", address.encode()), *PRIVATE, _ALONE, *headers), 303)
 
 
 @lru_cache(maxsize=256)

@@ -61,6 +61,13 @@ _DENIED_RETRY_SECONDS: Final = 30
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 _CLOSE: Final[Header] = (b"connection", b"close")
+_NO_PAGE: Final[Header] = (
+    b"content-security-policy",
+    b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+)
+"""The policy of a response that has none of its own: a browser that shows it as a page runs
+nothing, and no other page frames it.
+"""
 _LETTERS: Final = (ALPHABET * 8).encode()
 """For each byte a character: all are equally likely."""
 _IDS_AT_ONCE: Final = 256
@@ -156,6 +163,8 @@ class App:
         complete = [*own, *call.also, _NOSNIFF, (b"x-request-id", request_id.encode())]
         if self._draining.is_set():
             complete.append(_CLOSE)
+        if all(name != _NO_PAGE[0] for name, _ in own):
+            complete.append(_NO_PAGE)
         if pieces is not None:
             return Reply(body, complete, status, pieces)
         # A handler need not make a body for a look (RFC 9110 §8.6).

@@ -20,7 +20,7 @@ from countersign.server.guides import images, packaged, read_guides, search_inde
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 _SCRIPT: Final[Header] = (b"content-type", b"text/javascript; charset=utf-8")
-_ICON: Final[Header] = (b"content-type", b"image/svg+xml")
+_ICON: Final[Header] = (b"content-type", b"image/svg+xml; charset=utf-8")
 _FAVICON: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" '
     'rx="3" fill="#1b4965"/><path d="M4 8.5l2.7 2.7L12 5.4" fill="none" stroke="#fff" '

@@ -1,0 +1,45 @@
+"""The proxies of the guides, nginx and Caddy: what browsers and vendors may rely on."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import pytest
+
+from tests.docs.markdown import ROOT, read
+
+pytestmark = pytest.mark.one_engine
+
+YEAR: Final = 31_536_000
+HSTS: Final = re.compile(r'Strict-Transport-Security "max-age=([0-9]+); includeSubDomains"')
+
+
+def nginx() -> str:
+    """The file for nginx."""
+    blocks = read(ROOT / "docs" / "operate.md").blocks
+    return next(block.text for block in blocks if block.language == "nginx")
+
+
+def caddy() -> str:
+    """The file for Caddy."""
+    return (ROOT / "deploy" / "Caddyfile").read_text(encoding="utf-8")
+
+
+def test_the_proxies_keep_browsers_on_https() -> None:
+    """Pages are led to https, and remembered for a year; a call of the API by http is refused."""
+    for file in (nginx(), caddy()):
+        (age,) = HSTS.findall(file)
+        assert int(age) >= YEAR
+    plain, secure = nginx().split("listen 443 ssl;")
+    assert re.search(r"location / \{\s+return 301 https://\$host\$request_uri;\s+\}", plain)
+    assert re.search(r"location /v1/ \{\s+return 403;\s+\}", plain)
+    assert "proxy_pass" not in plain
+    assert "ssl_protocols TLSv1.2 TLSv1.3;" in secure
+    assert "ssl_ciphers ECDHE+AESGCM:ECDHE+CHACHA20;" in secure
+    assert secure.count('" always;') == 1  # also on refusals; no location has headers of its own
+    secure, plain = caddy().split("http://{$DOMAIN}")
+    assert re.search(r"handle /v1/\* \{\s+respond 403\s+\}", plain)
+    assert re.search(r"handle \{\s+redir https://\{host\}\{uri\} 301\s+\}", plain)
+    assert "reverse_proxy" not in plain
+    assert "tls" not in re.sub(r"#.*", "", secure)  # its own choice of versions, suites, authority
