@@ -255,7 +255,9 @@ def test_over_https_the_cookie_is_bound_to_the_host(configured: Configured) -> N
         response = browser.get(f"/c/{session['client_token']}")
         name, _, rest = response.headers["set-cookie"].partition("=")
         assert name == f"__Host-cs-{session['checkout_session_id']}"
-        assert {"Secure", "Path=/", "HttpOnly"} <= {part.strip() for part in rest.split(";")}
+        assert {"Secure", "Path=/", "HttpOnly", "SameSite=Lax"} <= {
+            part.strip() for part in rest.split(";")
+        }
         assert "Domain" not in rest
         cookie = {"Cookie": response.headers["set-cookie"].partition(";")[0]}
         page = Page(browser.get(response.headers["location"], headers=cookie))

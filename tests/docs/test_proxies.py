@@ -37,6 +37,7 @@ def test_the_proxies_keep_browsers_on_https() -> None:
     assert "proxy_pass" not in plain
     assert "ssl_protocols TLSv1.2 TLSv1.3;" in secure
     assert "ssl_ciphers ECDHE+AESGCM:ECDHE+CHACHA20;" in secure
+    assert "ssl_certificate /etc/letsencrypt/live/" in secure
     assert secure.count('" always;') == 1  # also on refusals; no location has headers of its own
     secure, plain = caddy().split("http://{$DOMAIN}")
     assert re.search(r"handle /v1/\* \{\s+respond 403\s+\}", plain)

@@ -6,14 +6,26 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from countersign.access.authenticate import KEY_CACHE_SECONDS
+from countersign.acknowledgments import certificates, checkpoints
+from countersign.acknowledgments.evidence_routes import WAIT_SECONDS_MAX
+from countersign.checkout.model import KEPT, LIFETIME_MAX
 from countersign.db.tables import metadata
+from countersign.identity.transport import TOTAL_SECONDS
+from countersign.patience import PATIENCE_SECONDS
+from countersign.remembered.model import COOKIE_KEPT, KEPT_MAX, PASSKEY_KEPT
+from countersign.self_service.visits import FRESH, SIGNED_IN
 from countersign.server.app import route_table
+from countersign.webhooks.address_guard import LOOKUPS_MAX
+from countersign.webhooks.deliver import CONCURRENT_MAX
+from countersign.webhooks.model import ENDPOINTS_MAX
 from tests.docs.markdown import ROOT, Page, read
 
 pytestmark = pytest.mark.one_engine
@@ -231,6 +243,37 @@ def test_the_ways_in_are_all_listed(page: Page) -> None:
             parts = route.path.rstrip("/").split("/")
             begins = {"/".join(parts[:n]) for n in range(min(2, len(parts)), len(parts) + 1)}
             assert begins & named, route.address
+
+
+def test_the_times_on_the_page_are_those_of_the_code(page: Page) -> None:
+    """And how many there may be."""
+    ends = {row[0]: row[3] for row in page.rows("## Ways in")}
+    days, minutes = timedelta(days=1), timedelta(minutes=1)
+    assert f"{LIFETIME_MAX // (60 * minutes)} hours at most" in ends["Client token, `cst_…`"]
+    assert ends["Link of the copy"] == f"{KEPT // days} days after the end"
+    assert ends["Cookie of a remembered buyer"] == f"{COOKIE_KEPT // days} days"
+    assert ends["Passkey"] == (
+        f"a sign-in {SIGNED_IN // minutes} minutes after it, to erase {FRESH // minutes}; "
+        f"the passkey {PASSKEY_KEPT // days} days after its last use"
+    )
+    assert f"within {KEY_CACHE_SECONDS + 2:g} seconds" in ends["API key, `Authorization: Bearer`"]
+    assert KEPT_MAX == 10
+    assert "ten things that it is remembered by" in " ".join(page.prose.split())
+
+
+def test_what_is_costly_is_bounded_as_the_page_says(page: Page) -> None:
+    """A bound that changes in the code changes here."""
+    bounds = dict(page.rows("## What is costly"))
+    assert f"{certificates.WAITING_MAX} waiting" in bounds["PDF of a certificate or dossier"]
+    assert f"{checkpoints.WAITING_MAX} requests" in bounds["Waiting for a proof"]
+    assert f"{TOTAL_SECONDS:g} seconds" in bounds["Questions to an identity provider"]
+    assert bounds["Webhooks"].startswith(f"{CONCURRENT_MAX} at a time")
+    assert f"{ENDPOINTS_MAX} endpoints" in bounds["Webhooks"]
+    assert LOOKUPS_MAX == 8
+    assert "eight for each account" in bounds["Looking a name up"]
+    assert WAIT_SECONDS_MAX == PATIENCE_SECONDS == 10
+    assert "ten seconds" in bounds["Waiting for a proof"]
+    assert "ten seconds" in bounds["Anything in the database"]
 
 
 def test_every_table_is_classed() -> None:

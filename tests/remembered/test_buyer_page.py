@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -75,6 +76,17 @@ def test_the_cookie_shows_who_asked(person: Person, shop: Shop) -> None:
     page = person.open("/buyer")
     assert EN["remembered_use_verified"] in page.text
     assert EN["test_mode"] in page.text
+
+
+def test_cookies_have_128_random_bits(person: Person, another: Person, shop: Shop) -> None:
+    """Of a session, of a visit of `/buyer`, of a remembered buyer: each browser has its own."""
+    found = list[str]()
+    for one in (person, another):
+        _cookie(one, shop)
+        one.open("/buyer")
+        found += [value.partition(".")[0] for value in one.client.cookies.values()]
+    assert len(set(found)) == len(found) == 6
+    assert all(len(urlsafe_b64decode(value + "==")) >= 16 for value in found)
 
 
 def test_a_passkey_signs_in_for_a_while(person: Person, another: Person, shop: Shop) -> None:

@@ -27,7 +27,7 @@ from countersign.self_service.room import SelfService
 from countersign_evidence.disclosure import b64url
 
 SIGNED_IN: Final = timedelta(minutes=15)
-_FRESH: Final = timedelta(minutes=5)
+FRESH: Final = timedelta(minutes=5)
 """How long after signing in a buyer may erase everything: it cannot be undone."""
 _COOKIE: Final = "buyer"
 """One for both modes, as that of the live one."""
@@ -54,7 +54,7 @@ class BuyerVisit:
     @property
     def is_stale(self) -> bool:
         """Whether the passkey was used too long ago to erase everything."""
-        return self.signed_in_at is not None and self.now >= self.signed_in_at + _FRESH
+        return self.signed_in_at is not None and self.now >= self.signed_in_at + FRESH
 
     @property
     def csrf(self) -> str:
