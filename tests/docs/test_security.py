@@ -59,6 +59,15 @@ NEEDED: Final = {
 """Modules that are dangerous in other hands, and the only files that import them."""
 CALLS: Final = {"compile", "eval", "exec", "__import__", "popen", "system"}
 
+SCRIPTS: Final = (
+    "packages/evidence/src/countersign_evidence/offline/verify.html",
+    "web/src/*.ts",
+    "src/countersign/*/templates/*.js",
+    "clients/typescript/src/*.ts",
+)
+_SET: Final = re.compile(r"[\w)\]]\[([^\[\]]+)\]\s*(?:=(?![=>])|\+\+|--|(?:[-+|&^*]|\?\?|\|\|)=)")
+"""A member that is set, by what is in the brackets."""
+
 
 @pytest.fixture(scope="module")
 def page() -> Page:
@@ -212,6 +221,18 @@ def test_nothing_dangerous_is_used() -> None:
                 of_os = of_os if of_os in {"popen", "system"} else ""
                 assert not {own, of_os} & CALLS, f"{path}:{node.lineno}"
                 assert "shell" not in {keyword.arg for keyword in node.keywords}, path
+
+
+def test_no_script_sets_a_member_that_input_names() -> None:
+    """Not `__proto__` nor another: members are set by a number, or by a name in the script."""
+    found = set[tuple[str, str]]()
+    for script in (script for pattern in SCRIPTS for script in ROOT.glob(pattern)):
+        for by in _SET.findall(script.read_text(encoding="utf-8")):
+            if not re.fullmatch(
+                r'"[\w-]+"|[0-9]|(at|i|n|x|y|bit|rate|data\.length|[-+>%0-9 ])+', by
+            ):
+                found.add((script.name, by))
+    assert found == {("remembered.js", "name")}  # of a list in that script
 
 
 def test_each_log_is_where_the_page_says(page: Page) -> None:
