@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-rest drills test-all lint bench performance openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
+.PHONY: help setup run test test-rest drills test-all lint bench fuzz performance openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
 MAKEFLAGS += --no-builtin-rules
 # Without bytecode every process of a run would compile the source again, and the tests too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,6 +19,7 @@ PYTEST_JOBS ?= 4
 # More for the benchmark: make bench BENCH_ARGS=--help
 BENCH_ARGS ?=
 EVIDENCE_ARGS ?=
+FUZZ_ARGS ?=
 CLEARANCE_ARGS ?=
 CHECKOUT_ARGS ?=
 WEBHOOK_ARGS ?=
@@ -86,6 +87,9 @@ bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench.monitor $(MONITOR_ARGS)
 	$(BIN)/python -m bench.clients
 
+fuzz: $(VENV)/.fuzz ## Search each parser of outside bytes for what it fails on; FUZZ_ARGS="--seconds 60 proof"
+	$(BIN)/python -m tests.fuzz.search $(FUZZ_ARGS)
+
 performance: $(VENV)/.bench ## Measure all that docs/performance.md shows, and write it there
 	$(BIN)/python -m bench.page
 
@@ -128,6 +132,7 @@ lock: $(VENV)/.dev ## Recompile requirements*.txt from pyproject.toml (UPGRADE=1
 		-c requirements-shop.txt -c requirements-site.txt -o requirements-dev.txt
 	$(UV_COMPILE) pyproject.toml --group bench \
 		-c requirements-dev.txt -o requirements-bench.txt
+	$(UV_COMPILE) pyproject.toml --group fuzz -c requirements-dev.txt -o requirements-fuzz.txt
 
 # Of the last commit, twice, and compared byte by byte.
 release: $(VENV)/.runtime $(NODE_STAMPS) ## Build packages, parts list, checksums and provenance into dist/
@@ -192,6 +197,10 @@ $(BYTECODE): | $(VENV)/.dev
 # The shop in Node.js has this folder for a package.
 clients/typescript/dist/index.js: clients/typescript/node_modules/.package-lock.json $(wildcard clients/typescript/src/*.ts)
 	npm run --prefix clients/typescript --silent build
+
+$(VENV)/.fuzz: $(VENV)/.dev requirements-fuzz.txt
+	$(INSTALL) -r requirements-fuzz.txt
+	@touch $@
 
 $(VENV)/.bench: $(VENV)/.runtime requirements-bench.txt
 	$(INSTALL) -r requirements-bench.txt
