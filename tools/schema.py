@@ -15,7 +15,7 @@ from sqlalchemy import Dialect, Table, UniqueConstraint, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from countersign.db.tables import PROTECTED, WHERE, metadata
+from countersign.db.tables import ONLY_ON, PROTECTED, WHERE, metadata
 
 _DIALECTS: Final[dict[str, type[Dialect]]] = {
     "sqlite": sqlite.dialect,
@@ -84,15 +84,18 @@ def schema_statements(dialect_name: str) -> list[str]:
         made.append(_tidy(CreateTable(table).compile(dialect=dialect)))
         indexes = sorted(table.indexes, key=lambda index: str(index.name))
         for index in indexes:
+            if index.info.get(ONLY_ON, dialect_name) != dialect_name:
+                continue
             if WHERE in index.info:
                 index.dialect_options[dialect_name]["where"] = text(index.info[WHERE])
             made.append(_tidy(CreateIndex(index).compile(dialect=dialect)))
     for name in PROTECTED:
         made += _append_only(dialect_name, metadata.tables[name])
-    # The one exception: its condition is written once, where it was made.
+    # The one exception, and what keeps blind indexes: written once, where they were made.
     checkpoints = import_module("countersign.db.migrations.versions.0006_checkpoints_go")
     if dialect_name == "sqlite":
-        return [*made, *checkpoints.SQLITE]
+        runs = import_module("countersign.db.migrations.versions.0008_blind_runs")
+        return [*made, *checkpoints.SQLITE, *runs.TRIGGERS]
     return [*made, *_SHRED_KEYS, *checkpoints.POSTGRESQL]
 
 

@@ -10,14 +10,16 @@ from typing import Any, Final
 
 import httpx2
 import pytest
-from sqlalchemy import URL, Boolean, Connection, MetaData, text
+from sqlalchemy import URL, Boolean, Connection, MetaData, select, text
 from sqlalchemy.exc import DBAPIError
 
 from countersign.access.secrets import DeploymentSecret
 from countersign.db import schema
 from countersign.db.engine import Purpose, is_embedded
+from countersign.db.tables import disclosures
 from countersign.errors import SchemaMismatch
 from countersign.instant import from_ms, rfc3339
+from countersign.log.blind_runs import found_by
 from tests.cli.serving import wait_until
 from tests.support.service import Deployment, running_server
 
@@ -102,6 +104,27 @@ def test_a_deployment_of_the_first_migration_goes_on(filled: Deployment) -> None
     holds = {hold["reason"]: hold["released_at"] for hold in filled.read("holds", "list")}
     assert holds["case 2"] is None
     assert holds["case 1"] is not None
+
+
+def test_what_the_first_migration_found_by_session_or_buyer_is_found(
+    filled: Deployment, empty_url: URL
+) -> None:
+    """By every key of its rows, those that share one together; where it is kept has changed."""
+    filled.run("init")
+    columns, rows = ROWS["disclosures"]["columns"], ROWS["disclosures"]["rows"]
+    c = disclosures.c
+    with schema.connected(empty_url, Purpose.READ) as connection:
+        for column in (c.session_index, c.cbid_index):
+            wanted: dict[bytes, set[str]] = {}
+            for row in rows:
+                values = dict(zip(columns, row, strict=True))
+                index = stored(values[column.name])
+                if index is not None:
+                    wanted.setdefault(index, set()).add(values["record_id"])
+            assert wanted
+            for index, ids in wanted.items():
+                query = select(c.record_id).where(found_by(connection, column, index))
+                assert set(connection.execute(query).scalars()) == ids
 
 
 @pytest.mark.parametrize("statement", ["ALTER TABLE records ADD COLUMN mine BIGINT"])

@@ -190,6 +190,7 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     changing = {"log_heads", "log_keys", "log_pending", "legal_holds", "data_keys"}
     # What they say is evidence stands in records; here it is looked up.
     changing |= {"clearances", "acknowledgment_uses", "fulfilments", "clearance_keys"}
+    changing |= {"blind_recent", "blind_runs"}
     passing = {"idempotency_keys", "pending_sessions", "provider_messages", "events"}
     passing |= {"test_clocks", "test_faults", "checkout_sessions", "started_checks"}
     passing |= {"remembered", "remembered_uses", "erasure_requests", "waiting_erasures"}

@@ -32,6 +32,7 @@ from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import earliest_id, is_id
 from countersign.instant import to_ms
 from countersign.log.append_record import open_disclosures
+from countersign.log.blind_runs import found_by
 from countersign.log.record import RecordType, Sealed
 from countersign.mode import Mode
 from countersign_evidence.disclosure import read_disclosure
@@ -92,13 +93,14 @@ def find(
     start = records if session_index is None and cbid_index is None else disclosures
     id_ = records.c.id if start is records else disclosures.c.record_id
     statement = _SELECT.where(start.c.account_id == who.account_id, start.c.mode == who.mode)
-    for column, wanted in (
+    for column, index in (
         (disclosures.c.session_index, session_index),
         (disclosures.c.cbid_index, cbid_index),
-        (records.c.notice_id, search.notice_id),
     ):
-        if wanted is not None:
-            statement = statement.where(column == wanted)
+        if index is not None:
+            statement = statement.where(found_by(connection, column, index))
+    if search.notice_id is not None:
+        statement = statement.where(records.c.notice_id == search.notice_id)
     # Identifiers begin with the millisecond of acceptance, so a range of times is one of ids.
     if search.accepted_after is not None:
         statement = statement.where(id_ >= earliest_id(ID_PREFIX, to_ms(search.accepted_after)))

@@ -23,6 +23,7 @@ from countersign.http.paging import Page, page_of
 from countersign.ids import CLEARANCE, is_id
 from countersign.instant import from_ns, to_the_second
 from countersign.log.append_record import open_disclosures
+from countersign.log.blind_runs import found_by
 from countersign.log.record import RecordType, Sealed
 from countersign.mode import Mode
 from countersign_evidence.disclosure import read_disclosure
@@ -146,7 +147,7 @@ def _find(
         # Those refused are found by their session, those cleared by their acknowledgment's.
         of_session = (
             *_own(disclosures, who),
-            disclosures.c.session_index == indexes[SESSION_FIELD],
+            found_by(connection, disclosures.c.session_index, indexes[SESSION_FIELD]),
         )
         cleared = clearances.alias()
         granted = (
@@ -158,7 +159,8 @@ def _find(
         statement = statement.where(clearances.c.id.in_(union(refused, granted)))
     if CBID_FIELD in indexes:
         statement = statement.join(disclosures, disclosures.c.record_id == clearances.c.id).where(
-            *_own(disclosures, who), disclosures.c.cbid_index == indexes[CBID_FIELD]
+            *_own(disclosures, who),
+            found_by(connection, disclosures.c.cbid_index, indexes[CBID_FIELD]),
         )
         id_ = disclosures.c.record_id
     if query.ack_id is None and not indexes:

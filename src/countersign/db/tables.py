@@ -52,6 +52,9 @@ PROTECTED: Final = (
 EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
 """In SQL, that an event is about a buyer; with exactly this, the buyer's own are found."""
 
+ONLY_ON: Final = "only_on"
+"""In the `info` of an index: the engine that has it."""
+
 WHERE: Final = "where"
 """In the `info` of an index: the rows that it has, in SQL. SQLAlchemy's own options for that load
 the dialects of all engines wherever the tables are known."""
@@ -195,10 +198,28 @@ disclosures: Final = _table(
     Column("session_index", LargeBinary),
     Column("cbid_index", LargeBinary),
     Column("payload", LargeBinary, nullable=False),
-    # Blind indexes are made per account already, and every insert dirties a page at random here:
-    # the shorter the keys, the fewer the pages.
-    Index(None, "session_index"),
-    Index(None, "cbid_index"),
+    # Blind indexes are made per account already. They are random: see `log/blind_runs.py` for how
+    # the embedded database looks them up.
+    Index(None, "session_index", info={ONLY_ON: "postgresql"}),
+    Index(None, "cbid_index", info={ONLY_ON: "postgresql"}),
+)
+
+# Of new disclosures, on the embedded database: a trigger writes them, another deletes them.
+blind_recent: Final = _table(
+    "blind_recent",
+    Column("record_id", String(40), primary_key=True),
+    Column("session_index", LargeBinary),
+    Column("cbid_index", LargeBinary),
+    sqlite_with_rowid=False,
+)
+
+# Of all others.
+blind_runs: Final = _table(
+    "blind_runs",
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    Column("key", LargeBinary, primary_key=True),
+    Column("record_id", String(40), primary_key=True),
+    sqlite_with_rowid=False,
 )
 
 buyers: Final = _table(

@@ -28,6 +28,7 @@ from countersign.db.tables import (
 )
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.log import tree_sql
+from countersign.log.blind_runs import found_by
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign_evidence.verification import party_digests
@@ -132,7 +133,7 @@ def find_check_of(
         .where(own, verifications.c.cbid == cbid)
         .order_by(verifications.c.id.desc()),
         check.join(disclosures, disclosures.c.record_id == records.c.id)
-        .where(disclosures.c.cbid_index == cbid_index)
+        .where(found_by(connection, disclosures.c.cbid_index, cbid_index))
         .order_by(records.c.id.desc()),
     ):
         ids |= set(connection.execute(newest.limit(_EVENTS_MAX)).scalars())

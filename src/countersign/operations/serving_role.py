@@ -32,7 +32,8 @@ _GRANTED: Final = {
     "webhook_deliveries webhook_attempts checkout_sessions started_checks remembered "
     "remembered_uses erasure_requests test_clocks test_faults",
     "INSERT": "verification_evidence",
-    "": "audit_log log_rosters log_proposals log_approvals waiting_erasures",
+    "": "audit_log log_rosters log_proposals log_approvals waiting_erasures blind_recent "
+    "blind_runs",
 }
 RIGHTS: Final[Mapping[str, str]] = {
     table: rights for rights, tables in _GRANTED.items() for table in tables.split()

@@ -27,6 +27,7 @@ from countersign.checkout import following
 from countersign.db.engine import is_embedded
 from countersign.errors import CountersignError
 from countersign.identity.registry import refuse_unusable
+from countersign.log.blind_runs import keep_merged
 from countersign.loops import forever, restarted
 from countersign.notices.publish import refuse_changed
 from countersign.operations.housekeeping import keep_house
@@ -158,6 +159,8 @@ def _loops(
     if worker is not None and not worker.in_background:
         return everywhere
     added = {} if extension is None else {extension.name: extension.run}
+    if is_embedded(deployment.database.url):
+        added["merging"] = partial(keep_merged, deployment.database)
     return (
         everywhere
         | added

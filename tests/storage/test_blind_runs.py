@@ -1,0 +1,316 @@
+"""Records are found by their blind indexes, wherever the keys are and whatever is being merged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from sqlalchemy import URL, Connection, Engine, delete, insert, select, text
+
+from countersign.db import schema
+from countersign.db.bulk import allow_late, do_late, late_statements
+from countersign.db.database import Database
+from countersign.db.engine import Purpose, database_url, is_embedded, open_engine
+from countersign.db.tables import blind_recent, blind_runs, disclosures
+from countersign.log.blind_runs import GROUP, RUN_ROWS, NewRun, do_step, found_by, merge, next_step
+from tests.cli.serving import wait_until
+from tests.http.backstage import another_deployment
+from tests.storage.conftest import Run, on_sqlite
+from tests.support.depth import drawn
+from tests.support.service import running_server
+
+Keys = tuple[bytes | None, bytes | None]
+
+
+def key(field: str, number: int | None) -> bytes | None:
+    """A blind index: nothing in it says of what, but those of two fields never meet."""
+    return None if number is None else sha256(f"{field}{number}".encode()).digest()[:16]
+
+
+def row(record_id: str, keys: Keys) -> dict[str, Any]:
+    return {
+        "record_id": record_id,
+        "account_id": "acct_1",
+        "mode": "test",
+        "session_index": keys[0],
+        "cbid_index": keys[1],
+        "payload": b"sealed",
+    }
+
+
+def rows(number: int, start: int = 0) -> list[dict[str, Any]]:
+    """Disclosures of sessions and buyers of their own."""
+    own = range(start, start + number)
+    return [row(f"ack_{n:08}", (key("session", n), key("cbid", n))) for n in own]
+
+
+def found(connection: Connection, column: str, index: bytes) -> list[str]:
+    c = disclosures.c
+    wanted = found_by(connection, c[column], index)
+    return sorted(connection.execute(select(c.record_id).where(wanted)).scalars())
+
+
+def kept(connection: Connection) -> list[tuple[bytes, str]]:
+    """Every key that is looked up, wherever it is."""
+    recent = connection.execute(select(blind_recent)).all()
+    waiting = [(one, r.record_id) for r in recent for one in r[1:] if one is not None]
+    merged = connection.execute(select(blind_runs.c.key, blind_runs.c.record_id)).all()
+    return sorted([*waiting, *map(tuple, merged)])
+
+
+def stored(connection: Connection) -> list[tuple[bytes, str]]:
+    """Every key of the disclosures themselves."""
+    c = disclosures.c
+    all_ = connection.execute(select(c.record_id, c.session_index, c.cbid_index)).all()
+    return sorted((one, r.record_id) for r in all_ for one in r[1:] if one is not None)
+
+
+class Merging(RuleBasedStateMachine):
+    """Disclosures come and go while their keys are merged; a dictionary is the oracle."""
+
+    url: URL
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.engine: Engine = open_engine(self.url, Purpose.WRITE)
+        self.there: dict[str, Keys] = {}
+        self.number = 0
+        with self.engine.begin() as connection:
+            connection.execute(delete(disclosures))
+        # Enough for a group to be merged, and some of the next.
+        self.add(range(2 * GROUP + 12), backwards=False)
+        self.merge_all()
+
+    numbers = st.lists(st.one_of(st.none(), st.integers(0, 9)), min_size=1, max_size=12)
+
+    @rule(numbers=numbers, backwards=st.booleans())
+    def add(self, numbers: Sequence[int | None], *, backwards: bool) -> None:
+        """Some have a session or a buyer in common, or none; identifiers need not grow."""
+        new: dict[str, Keys] = {}
+        for number in numbers:
+            self.number += 1
+            at = 10**6 - self.number if backwards else 10**6 + self.number
+            other = None if number is None else number // 2
+            new[f"ack_{at}"] = key("session", number), key("cbid", other)
+        with self.engine.begin() as connection:
+            connection.execute(insert(disclosures), [row(*item) for item in new.items()])
+        self.there |= new
+
+    @rule(share=st.integers(2, 40), rest=st.integers(0, 39))
+    def erase(self, share: int, rest: int) -> None:
+        """Any of them, also all of a run."""
+        gone = [one for n, one in enumerate(sorted(self.there)) if n % share == rest]
+        with self.engine.begin() as connection:
+            connection.execute(delete(disclosures).where(disclosures.c.record_id.in_(gone)))
+        for one in gone:
+            del self.there[one]
+
+    @rule(statements=st.integers(0, 2))
+    def step_that_is_cut(self, statements: int) -> None:
+        """After none, one or all of its statements."""
+        with self.engine.connect() as connection:
+            allow_late(connection)
+            with connection.begin() as transaction:
+                self._step(connection, statements)
+                transaction.rollback()
+
+    @rule()
+    def step(self) -> None:
+        """One step, as a server does it."""
+        with self.engine.connect() as connection:
+            allow_late(connection)
+            with connection.begin():
+                self._step(connection, 2)
+
+    def _step(self, connection: Connection, statements: int) -> bool:
+        step = next_step(connection, rows=2)
+        if step is not None:
+            do_step(connection, step)
+            late = late_statements(connection)
+            assert late is not None
+            del late.statements[statements:]
+            do_late(connection)
+        return step is not None
+
+    @rule()
+    def merge_all(self) -> None:
+        """Until nothing is left to do, which comes to an end."""
+        with self.engine.connect() as connection:
+            allow_late(connection)
+            with connection.begin():
+                assert not all(self._step(connection, 2) for _ in range(1_000))
+
+    @rule()
+    def restart(self) -> None:
+        """Nothing of it is in memory."""
+        self.engine.dispose()
+
+    @invariant()
+    def each_is_found_by_each_key(self) -> None:
+        """And nothing else is."""
+        with self.engine.connect() as connection:
+            for place, (column, field) in enumerate(
+                (("session_index", "session"), ("cbid_index", "cbid"))
+            ):
+                for number in range(10):
+                    index = key(field, number)
+                    assert index is not None
+                    wanted = sorted(one for one, keys in self.there.items() if keys[place] == index)
+                    assert found(connection, column, index) == wanted
+            if connection.dialect.name == "sqlite":
+                assert kept(connection) == stored(connection)
+
+    def teardown(self) -> None:
+        self.engine.dispose()
+
+
+def test_records_are_found_by_each_key_at_any_moment_of_merging(url: URL) -> None:
+    """What is added, erased, merged or cut off in between; each key is kept once."""
+
+    class Here(Merging):
+        pass
+
+    Here.url = url
+    walk = settings(max_examples=drawn(12), stateful_step_count=20, deadline=None)
+    run_state_machine_as_test(Here, settings=walk)
+
+
+@on_sqlite
+def test_what_waits_is_less_than_a_run_once_it_is_merged(database: Database, run: Run) -> None:
+    """By the statements of a server, in transactions that are shared with its other writes."""
+    own = rows(2 * RUN_ROWS + 9)
+
+    def add(connection: Connection) -> None:
+        connection.execute(insert(disclosures), own)
+
+    run(database.write(add))
+    assert run(merge(database)) == 2
+
+    def look(connection: Connection) -> None:
+        waiting = text("SELECT count(*) FROM blind_recent")
+        assert connection.execute(waiting).scalar_one() == 9
+        runs = text("SELECT DISTINCT run FROM blind_runs ORDER BY run")
+        assert [*connection.execute(runs).scalars()] == [0, 1]
+        for one in (own[0], own[RUN_ROWS], own[-1]):
+            assert found(connection, "session_index", one["session_index"]) == [one["record_id"]]
+
+    run(database.scan(look))
+
+
+def test_a_server_merges_by_itself(tmp_path: Path) -> None:
+    """What came while it was down, as soon as it is up."""
+    deployment = another_deployment(tmp_path / "data")
+    engine = open_engine(database_url(None, deployment.data_dir), Purpose.WRITE)
+    with engine.begin() as connection:
+        connection.execute(insert(disclosures), rows(RUN_ROWS + 1))
+
+    def is_merged() -> bool:
+        with engine.connect() as connection:
+            return len(connection.execute(select(blind_recent)).all()) == 1
+
+    with running_server(deployment):
+        wait_until(is_merged, "the server has not merged")
+    with engine.connect() as connection:
+        assert kept(connection) == stored(connection)
+    engine.dispose()
+
+
+@on_sqlite
+def test_an_erased_key_leaves_no_bytes_in_the_database(own_url: URL, engine_name: str) -> None:
+    """Neither while it waits nor in a run, and also where a row was the last of a page."""
+    assert engine_name
+    own = rows(600)
+    gone = own[::3]
+    engine = open_engine(own_url, Purpose.WRITE)
+    with engine.begin() as connection:
+        connection.execute(insert(disclosures), own)
+    with engine.connect() as connection:
+        allow_late(connection)
+        for _ in range(2):
+            with connection.begin():
+                step = next_step(connection, rows=200)
+                assert step is not None
+                do_step(connection, step)
+                do_late(connection)
+    with engine.begin() as connection:
+        for one in gone:
+            wanted = disclosures.c.record_id == one["record_id"]
+            connection.execute(delete(disclosures).where(wanted))
+    engine.dispose()
+    data = Path(own_url.database or "").read_bytes()
+    assert not [one for one in gone if one["session_index"] in data or one["cbid_index"] in data]
+    assert all(one["cbid_index"] in data for one in own if one not in gone)
+
+
+@pytest.mark.later
+@on_sqlite
+def test_a_migration_sorts_all_that_is_stored_into_a_run_for_each_65_536(empty_url: URL) -> None:
+    """And what comes next is merged into runs after them."""
+    number = 65_536 + 100
+    with schema.connected(empty_url, Purpose.WRITE) as connection, connection.begin():
+        schema.migrate(connection, "0007_accounts_end")
+        connection.execute(insert(disclosures), rows(number))
+    schema.upgrade(empty_url)
+    engine = open_engine(empty_url, Purpose.WRITE)
+    with engine.begin() as connection:
+        sizes = text("SELECT run, count(*) FROM blind_runs GROUP BY run")
+        assert [*map(tuple, connection.execute(sizes))] == [(0, 2 * 65_536), (GROUP, 200)]
+        assert kept(connection) == stored(connection)
+        connection.execute(insert(disclosures), rows(2, start=number))
+        assert next_step(connection, 2) == NewRun(run=GROUP + 1, last=f"ack_{number + 1:08}")
+        for n in (0, 65_536, number + 1):
+            assert found(connection, "cbid_index", rows(1, n)[0]["cbid_index"]) == [f"ack_{n:08}"]
+    engine.dispose()
+
+
+_VICTIM = """
+import asyncio, sys
+from sqlalchemy import make_url
+from countersign.db.database import Database
+from countersign.log import blind_runs
+
+async def main():
+    async with Database(make_url(sys.argv[1])) as database:
+        while step := await database.scan(blind_runs.next_step, 2):
+            print("step", flush=True)
+            await database.write(blind_runs.do_step, step)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.crash
+@on_sqlite
+def test_a_kill_between_steps_or_within_one_loses_no_key(own_url: URL) -> None:
+    """Killed again and again until all is merged."""
+    assert is_embedded(own_url)
+    engine = open_engine(own_url, Purpose.WRITE)
+    with engine.begin() as connection:
+        connection.execute(insert(disclosures), rows(3 * GROUP))
+    kills = 0
+    while True:
+        victim = subprocess.Popen(
+            [sys.executable, "-c", _VICTIM, own_url.render_as_string()], stdout=subprocess.PIPE
+        )
+        assert victim.stdout is not None
+        lines = [victim.stdout.readline() for _ in range(7 + 5 * kills)]
+        victim.kill()
+        victim.communicate()
+        with engine.connect() as connection:
+            assert kept(connection) == stored(connection)
+        if not lines[-1]:
+            break
+        kills += 1
+    assert kills > 2
+    with engine.connect() as connection:
+        assert next_step(connection, 2) is None
+        assert len(kept(connection)) == 6 * GROUP
+    engine.dispose()
