@@ -56,6 +56,7 @@ def overload(deployment: Deployment) -> Trouble:
         after = [caller.post(ACKNOWLEDGE, INITIALED, idempotency_key=b"patient")]
         after.append(caller.send("/v1/acknowledgments"))
         evidence = _evidence_in_trouble(deployment, operator, server.url)
+        evidence.append(_disabled(deployment, operator, server.url))
         broken = _drop_a_table(operator, server.url)
         server.process.terminate()
         while (answer := caller.send("/readyz")).status == 200:
@@ -113,6 +114,13 @@ def _evidence_in_trouble(deployment: Deployment, operator: Operator, url: str) -
     heads.write_text("in the way")
     answer = caller.send(f"/v1/acknowledgments/{acknowledged(caller)}/proof")
     return [erased, damaged, caller.failure("heads out of reach", "evidence_pending", answer)]
+
+
+def _disabled(deployment: Deployment, operator: Operator, url: str) -> Failure:
+    """An account is disabled while its vendor goes on asking."""
+    caller = make_caller(operator, url)
+    deployment.run("accounts", "disable", caller.account_id, "--yes")
+    return caller.failure("disabled", "account_disabled", caller.send(NOTICE))
 
 
 def _drop_a_table(operator: Operator, url: str) -> Failure:
