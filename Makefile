@@ -66,7 +66,7 @@ test-rest: $(VENV)/.dev $(BYTECODE) $(NODE_STAMPS) ## Run what `make test` leave
 
 # Two at a time: each has its own server, callers and, as root, disk.
 drills: $(VENV)/.dev $(BYTECODE) ## Break real servers on purpose, in every way known: needs root for disks
-	$(BIN)/python -m pytest --drills -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --drills -n 2 --dist loadfile tests/drills $(PYTEST_ARGS)
 
 test-all: $(VENV)/.dev $(BYTECODE) $(NODE_STAMPS) ## Run every test
 	$(PYTEST) --all-engines $(PYTEST_ARGS)

@@ -78,6 +78,7 @@ def test_the_three_stages_have_every_test_once(tmp_path: Path) -> None:
     drills, left_by_drills, _ = _collected(tmp_path, "--drills")
     assert len(first) > len(rest) > 1000
     assert (rest | drills, left_by_rest, left_by_drills) == (left, first | drills, first | rest)
+    assert all(test.startswith("tests/drills/") for test in drills), "as in the Makefile"
     assert len(first) + len(rest) + len(drills) == len(first | rest | drills)
     assert "make test-all" in said
 
