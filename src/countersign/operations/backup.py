@@ -3,16 +3,21 @@
 A backup that lives long must not hold what erasing destroys. So the copy of the database has no
 shred keys in it, and those go into a small file of their own, which is replaced each time and kept
 no longer than erased data may still exist. On PostgreSQL its own tools do this: see the manual.
+
+A copy is made page by page within one read transaction, so that what servers write meanwhile
+neither begins it again nor is in it by half. Nothing here needs memory for what it copies: SQLite
+may be built to keep temporary tables and rollback journals in memory, so there are none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import URL
 
@@ -24,11 +29,20 @@ from countersign.mode import Mode
 from countersign.privacy.erase import ERASURE_DUE, KEYS_MISSING
 from countersign_evidence.files import sync
 
+Report: TypeAlias = Callable[[int, int, str], None]
+"""Is given from time to time how much is done, of how much, and of what."""
+
 DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"
 _MADE: Final = "backup_made"
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 """Files that SQLite keeps next to a database, and would apply to any database of that name."""
+_STEP_PAGES: Final = 4096
+_RESERVE: Final = 64 << 20
+"""Bytes that a copy leaves free for others."""
+_SHRED_KEY_BYTES: Final = 256
+"""Of the disk, at most, for one shred key."""
+_MB: Final = 1 << 20
 _RESTORED: Final = (
     "This database was restored from a backup. Checkpoints may have been published after the "
     "backup, so signing from here could fork the log. `countersign log recover` explains how to "
@@ -54,11 +68,15 @@ class Restored:
     age: KeysAge
 
 
-def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> None:
+def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, report: Report) -> None:
     """Write a backup of a database into a new directory, while servers run.
 
     The file `shred_keys` is replaced whole; None: a new one in the directory. By the time `made_ns`
     a file of shred keys is compared with a backup.
+
+    Raises:
+        BackupFailed: with what to do, also where there is too little room; nothing is left then.
+        NotInitialised: there is no database.
     """
     if not is_embedded(url):
         raise BackupFailed(
@@ -81,7 +99,9 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> No
                 closing(driver.connect(url.database)) as source,
                 closing(driver.connect(str(draft))) as copy,
             ):
-                source.backup(copy)
+                number = source.execute("SELECT count(*) FROM shred_keys").fetchone()[0]
+                _require_room(keys.parent, number * _SHRED_KEY_BYTES)
+                _copy(source, copy, target, number * _SHRED_KEY_BYTES, report)
                 # Only now: what is erased while copying is in neither.
                 _take_keys_out(copy, keys_draft, made_ns)
             # The keys first: without them, no one can read the copy.
@@ -95,7 +115,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> No
         raise BackupFailed(f"The backup into {target} failed: {error}.") from error
 
 
-def restore(source: Path, url: URL, shred_keys: Path | None) -> Restored:
+def restore(source: Path, url: URL, shred_keys: Path | None, report: Report) -> Restored:
     """Make a database from a backup; sealing is suspended until the operator has decided.
 
     `shred_keys` is the newest file of shred keys; None: that of the backup, if it has one. Without
@@ -128,7 +148,9 @@ def restore(source: Path, url: URL, shred_keys: Path | None) -> Restored:
                 closing(driver.connect(str(backup))) as old,
                 closing(driver.connect(str(draft))) as new,
             ):
-                old.backup(new)
+                room = shred_keys.stat().st_size if shred_keys and shred_keys.is_file() else 0
+                _copy(old, new, database.parent, room, report)
+                new.execute("PRAGMA journal_mode=OFF")
                 (verdict,) = new.execute("PRAGMA integrity_check").fetchone()
                 if verdict != "ok":
                     raise BackupFailed(f"The backup in {source} is damaged: {verdict}.")
@@ -146,10 +168,38 @@ def restore(source: Path, url: URL, shred_keys: Path | None) -> Restored:
     return restored
 
 
+def _copy(source: Any, copy: Any, place: Path, more: int, report: Report) -> None:  # noqa: ANN401 - DBAPI connections
+    """Copy a database as it is now; into this directory `more` bytes are to follow."""
+    copy.execute("PRAGMA synchronous=OFF")  # it is brought to the disk when it is complete
+    source.isolation_level = None
+    source.execute("BEGIN")
+    source.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    page, pages = (
+        source.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count")
+    )
+    _require_room(place, page * pages + more)
+
+    def copied(_status: int, left: int, total: int) -> None:
+        report((total - left) * page // _MB, total * page // _MB, "MB")
+
+    source.backup(copy, pages=_STEP_PAGES, progress=copied)
+    source.execute("ROLLBACK")
+
+
+def _require_room(place: Path, needed: int) -> None:
+    free = shutil.disk_usage(place).free
+    if free < needed + _RESERVE:
+        raise BackupFailed(
+            f"{place} has {free // _MB} MB free, and {(needed + _RESERVE) // _MB} MB are needed: "
+            "free some, or choose a directory on a larger disk."
+        )
+
+
 def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401 - a DBAPI connection
     copy.execute("PRAGMA journal_mode=DELETE")  # what its header says; it was a write-ahead log
-    copy.execute("PRAGMA journal_mode=MEMORY")  # for now: no journal on the disk holds the keys
-    copy.execute("PRAGMA secure_delete=ON")
+    # No journal holds the keys, in memory or on the disk: a draft that fails is thrown away.
+    copy.execute("PRAGMA journal_mode=OFF")
+    copy.execute("PRAGMA secure_delete=ON")  # the pages of the keys stay, and hold zeros
     copy.execute("ATTACH DATABASE ? AS keys", (str(keys),))
     copy.execute("CREATE TABLE keys.made (at_ns INTEGER NOT NULL)")
     copy.execute(
@@ -167,7 +217,6 @@ def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401
     _note(copy, _MADE, str(made_ns).encode())
     copy.commit()
     copy.execute("DETACH DATABASE keys")
-    copy.execute("VACUUM")
 
 
 def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: ANN401 - as above
@@ -189,9 +238,9 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
         # Only of what the backup knows, and of nothing that was erased by then.
         done = connection.execute(
             "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"
-            " WHERE record_id IN (SELECT record_id FROM main.disclosures"
-            " UNION SELECT record_id FROM main.verification_evidence"
-            " UNION SELECT id FROM main.pending_sessions)"
+            " AS k WHERE EXISTS (SELECT 1 FROM main.disclosures WHERE record_id = k.record_id)"
+            " OR EXISTS (SELECT 1 FROM main.verification_evidence WHERE record_id = k.record_id)"
+            " OR EXISTS (SELECT 1 FROM main.pending_sessions WHERE id = k.record_id)"
         )
         number = done.rowcount
         if age is KeysAge.NEWER:
@@ -205,7 +254,8 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
         connection.commit()
         connection.execute("DETACH DATABASE keys")
     (unreadable,) = connection.execute(
-        "SELECT count(*) FROM disclosures WHERE record_id NOT IN (SELECT record_id FROM shred_keys)"
+        "SELECT count(*) FROM disclosures AS d"
+        " WHERE NOT EXISTS (SELECT 1 FROM shred_keys AS k WHERE k.record_id = d.record_id)"
     ).fetchone()
     return Restored(shred_keys=number, unreadable=unreadable, age=age)
 
