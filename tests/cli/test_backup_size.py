@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 
-from countersign.cli.progress import Progress
+from countersign.cli.progress import SaidProgress
 from countersign.errors import BackupFailed
 from countersign.operations.backup import back_up, restore
 from tests.cli.conftest import Bench
@@ -97,7 +97,7 @@ def test_no_byte_of_a_shred_key_is_left_in_a_backup(initialised: Bench, tmp_path
 def test_long_work_says_how_far_it_has_come(capsys: pytest.CaptureFixture[str]) -> None:
     """Once in a period, on standard error; short work says nothing."""
     now = iter([0.0, 1.0, 5.0, 5.0, 6.0, 10.0, 10.0])
-    progress = Progress("Copying", 5.0, lambda: next(now))
+    progress = SaidProgress("Copying", 5.0, lambda: next(now))
     for done in (10, 1000, 1500, 2000):
         progress(done, 2000, "MB")
     assert capsys.readouterr() == (

@@ -11,7 +11,7 @@ from countersign_evidence.cli.support import say
 _PERIOD_SECONDS: Final = 5.0
 
 
-class Progress:
+class SaidProgress:
     """Says how far work has come, at most once in a period: short work says nothing."""
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from countersign.cli.progress import Progress
+from countersign.cli.progress import SaidProgress
 from countersign.config import load_settings
 from countersign.db.engine import database_url
 from countersign.lock import only_server
@@ -53,7 +53,7 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
     """
     settings = load_settings()
     url = database_url(settings.database_url, settings.data_dir)
-    back_up(url, directory, shred_keys, time.time_ns(), Progress("Copying"))
+    back_up(url, directory, shred_keys, time.time_ns(), SaidProgress("Copying"))
     try:
         note_backup(settings.data_dir, directory.resolve())
     except OSError as error:
@@ -92,7 +92,7 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
     lock = only_server(settings.data_dir) if settings.data_dir.is_dir() else nullcontext()
     with lock:
         url = database_url(settings.database_url, settings.data_dir)
-        restored = restore_backup(directory, url, shred_keys, Progress("Copying"))
+        restored = restore_backup(directory, url, shred_keys, SaidProgress("Copying"))
         with suppress(OSError):  # it may be kept where nothing can be written
             note_restored(directory)
     say(f"Restored, with {restored.shred_keys} shred keys. {_about(restored)}".rstrip())
