@@ -136,11 +136,15 @@ async def open_deployment(
     clock: Clock | None = None,
     entropy: Entropy | None = None,
     turn: Turn | None = None,
+    while_moving: bool = False,
 ) -> AsyncIterator[Deployment]:
-    """Open an initialised deployment; `turn` is shared with the other workers of a server."""
+    """Open an initialised deployment; `turn` is shared with the other workers of a server.
+
+    With `while_moving` also one whose data is still moving in, to look at it.
+    """
     clock, entropy = clock or SystemClock(), entropy or os.urandom
     url = database_url(settings.database_url, settings.data_dir)
-    schema.check(url)
+    schema.check(url, while_moving=while_moving)
     secret = open_secret(settings.secret_key_file, url)
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
     async with AsyncExitStack() as stack:

@@ -308,6 +308,14 @@ class BackupFailed(OperatorError, code="backup_failed"):
     """The backup could not be made or restored."""
 
 
+class MoveFailed(OperatorError, code="move_failed"):
+    """The database was not moved."""
+
+
+class DatabaseMoved(OperatorError, code="database_moved"):
+    """The data of this database is in another one, or on its way there."""
+
+
 class UnknownSubject(OperatorError, code="unknown_subject"):
     """The acknowledgment, buyer, account or hold does not exist."""
 

@@ -46,6 +46,7 @@ PLACES: Final = {
     "log check-alarm": "countersign_evidence.monitor.commands:check_alarm_file",
     "log mirror": "countersign_evidence.monitor.commands:mirror_log",
     "log monitor": "countersign_evidence.monitor.commands:monitor",
+    "migrate-database": "server.move_command:migrate_database",
     "notices": "notices.commands:notices",
     "operator": "parties.commands:operator",
     "restore": "operations.commands:restore",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from countersign_evidence.cli.support import say
 
+Report: TypeAlias = Callable[[int, int, str], None]
+"""Is given after each step how much is done, of how much, and of what."""
 _PERIOD_SECONDS: Final = 5.0
 
 

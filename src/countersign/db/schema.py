@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from countersign.db.engine import Purpose, is_embedded, open_engine, translate
 from countersign.db.fingerprint import differences
 from countersign.db.tables import deployment
 from countersign.errors import (
+    DatabaseMoved,
     DatabasePermissionDenied,
     InternalError,
     NotInitialised,
@@ -35,6 +37,10 @@ from countersign.errors import (
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _VERSIONS: Final = Table("alembic_version", MetaData(), Column("version_num", String(32)))
+MOVED: Final = "moved_to"
+"""A value of the deployment: the database is being moved, or was. See `operations/move.py`."""
+FILLING: Final = "moving_in"
+"""Likewise: the database is the one that is filled."""
 _ADVISORY_LOCK: Final = 0x636F756E746572
 _NEWER: Final = "This database belongs to a newer release of Countersign: install that release."
 _START_EMPTY: Final = (
@@ -57,6 +63,7 @@ def upgrade(url: URL) -> bool:
     with connected(url, Purpose.READ) as connection:
         if _refuse_unknown(connection) == _revisions()[-1]:
             _refuse_different(connection)
+            refuse_moved(connection)
             return False
     with connected(url, Purpose.WRITE) as connection, connection.begin():
         _wait_for_turn(connection)
@@ -85,8 +92,8 @@ def migrate(connection: Connection, to: str = "head") -> None:
     command.upgrade(config, to)
 
 
-def check(url: URL, purpose: Purpose = Purpose.READ) -> None:
-    """Refuse a database that this release cannot serve."""
+def check(url: URL, purpose: Purpose = Purpose.READ, *, while_moving: bool = False) -> None:
+    """Refuse a database that this release cannot serve; with `while_moving`, also serve a move."""
     if is_embedded(url) and not Path(url.database or "").exists():
         raise NotInitialised
     with connected(url, purpose) as connection:
@@ -96,6 +103,29 @@ def check(url: URL, purpose: Purpose = Purpose.READ) -> None:
         if current != _revisions()[-1]:
             raise SchemaMismatch
         _refuse_different(connection)
+        if not while_moving:
+            refuse_moved(connection)
+
+
+def refuse_moved(connection: Connection) -> None:
+    """Refuse a database whose data is on its way to another one, or there.
+
+    Raises:
+        DatabaseMoved: with what to do.
+    """
+    again = "run `countersign migrate-database --to URL` again"
+    if connection.execute(_value(FILLING)).scalar_one_or_none() is not None:
+        raise DatabaseMoved(f"The data of another database is not completely here yet: {again}.")
+    found = connection.execute(_value(MOVED)).scalar_one_or_none()
+    if found is not None:
+        note = json.loads(found)
+        raise DatabaseMoved(
+            f"The data of this database was moved to {note['to']}: set COUNTERSIGN_DATABASE_URL "
+            "to that database."
+            if note.get("done")
+            else f"This database is being moved to {note['to']}: {again}, or give it up with "
+            "`countersign migrate-database --cancel`."
+        )
 
 
 def has_value(url: URL, name: str) -> bool:

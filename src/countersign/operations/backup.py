@@ -12,25 +12,24 @@ may be built to keep temporary tables and rollback journals in memory, so there 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from sqlalchemy import URL
+from sqlalchemy import URL, inspect
 
 from countersign.buyers.sql import ERASED_BUYER
-from countersign.db.engine import is_embedded, sqlite_module
+from countersign.cli.progress import Report
+from countersign.db.engine import Purpose, is_embedded, sqlite_module
+from countersign.db.schema import connected, refuse_moved
 from countersign.errors import BackupFailed, NotInitialised
 from countersign.log.fork_guard import SUSPENDED
 from countersign.mode import Mode
 from countersign.privacy.erase import ERASURE_DUE, KEYS_MISSING
 from countersign_evidence.files import sync
-
-Report: TypeAlias = Callable[[int, int, str], None]
-"""Is given from time to time how much is done, of how much, and of what."""
 
 DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"
@@ -77,6 +76,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, repor
     Raises:
         BackupFailed: with what to do, also where there is too little room; nothing is left then.
         NotInitialised: there is no database.
+        DatabaseMoved: its data is elsewhere by now.
     """
     if not is_embedded(url):
         raise BackupFailed(
@@ -86,6 +86,9 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, repor
         )
     if not Path(url.database or "").is_file():
         raise NotInitialised
+    with connected(url, Purpose.LOOK) as connection:
+        if inspect(connection).has_table("deployment"):
+            refuse_moved(connection)
     driver: Any = sqlite_module()
     keys = shred_keys or target / SHRED_KEYS
     try:

@@ -1,0 +1,94 @@
+"""`countersign migrate-database`, as an operator runs it: from a file to a database server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.cli.conftest import Bench
+from tests.support import postgres
+from tests.support.service import running_server
+
+pytestmark = [pytest.mark.postgres, pytest.mark.one_engine, pytest.mark.long]
+
+INITIALS = {"initials_per_line": ["JD"] * 4}
+REPEATED = {"Idempotency-Key": "the first order"}
+ACKNOWLEDGE = "/v1/notices/ab1263/acknowledge"
+
+
+def as_configured(url: str) -> str:
+    """A URL as operators write it."""
+    return url.replace("postgresql+psycopg://postgres@", "postgresql://postgres:hidden@", 1)
+
+
+def read_all(client: httpx2.Client) -> dict[str, Any]:
+    """What a vendor reads of the past."""
+    events = client.get("/v1/events", params={"limit": 100}).json()["data"]
+    return {
+        "acknowledgments": client.get("/v1/acknowledgments").json()["data"],
+        "events": [event for event in events if event["type"] == "acknowledgment.created"],
+    }
+
+
+def test_a_deployment_goes_on_in_its_new_database(
+    initialised: Bench, postgres_server: postgres.PostgresServer
+) -> None:
+    """Keys work, replays agree, what was is read, the log goes on; the old file is closed."""
+    url = as_configured(postgres.fresh_database(postgres_server))
+    key = initialised.widest_key(initialised.account("vendor"))
+    with running_server(initialised) as server, server.client(key) as client:
+        first = client.post(ACKNOWLEDGE, json=INITIALS, headers=REPEATED).json()
+        for _ in range(3):
+            client.post(ACKNOWLEDGE, json=INITIALS)
+        before = read_all(client)
+        told = initialised.refused("migrate-database", "--to", url)
+        assert "data_directory_locked" in told
+    done = initialised.run("migrate-database", "--to", url, "--json")
+    assert "hidden" not in done.stdout + done.stderr
+    for command in (("accounts", "list"), ("backup", "b"), ("init",), ("log", "check"), ("serve",)):
+        told = initialised.refused(*command)
+        assert "database_moved" in told
+        assert "COUNTERSIGN_DATABASE_URL" in told.replace("\n", "")
+        assert "hidden" not in told
+    again = initialised.run("migrate-database", "--to", url)
+    assert "Nothing is left to move" in again.stderr
+
+    moved = initialised.but(DATABASE_URL=url)
+    again = moved.run("migrate-database", "--to", url)
+    assert "Nothing is left to move" in again.stderr
+    assert moved.read("log", "check")["findings"] == []
+    with running_server(moved) as server, server.client(key) as client:
+        assert client.post(ACKNOWLEDGE, json=INITIALS, headers=REPEATED).json() == first
+        assert read_all(client) == before
+        more = client.post(ACKNOWLEDGE, json=INITIALS).json()["ack_id"]
+        found = [one["ack_id"] for one in client.get("/v1/acknowledgments").json()["data"]]
+        assert set(found) - {one["ack_id"] for one in before["acknowledgments"]} == {more}
+        events = read_all(client)["events"]
+        assert [one for one in events if one in before["events"]] == before["events"]
+        assert len(events) == len(before["events"]) + 1
+    assert moved.read("log", "check")["findings"] == []
+
+
+def test_there_is_no_way_back_to_a_file(
+    initialised: Bench, postgres_server: postgres.PostgresServer
+) -> None:
+    """Nor from one PostgreSQL to another; each refusal gives the reason."""
+    url = as_configured(postgres.fresh_database(postgres_server))
+    for bench, to in (
+        (initialised, "sqlite:////tmp/other.db"),
+        (initialised.but(DATABASE_URL=url), "postgresql://h/other"),
+    ):
+        told = bench.refused("migrate-database", "--to", to).replace("\n", " ")
+        assert "move_failed" in told
+        assert "no way back to a file" in told
+
+
+def test_a_move_can_be_given_up(initialised: Bench) -> None:
+    """Where the new database is not reached, nothing has begun, and commands go on."""
+    told = initialised.refused("migrate-database", "--to", "postgresql://127.0.0.1:1/x")
+    assert "storage_unavailable" in told
+    assert initialised.run("accounts", "list").returncode == 0
+    assert initialised.read("migrate-database", "--cancel") == {"cancelled": False}
+    assert "invalid_configuration" in initialised.refused("migrate-database")
