@@ -14,7 +14,7 @@ from tests.support.service import running_server
 pytestmark = [pytest.mark.postgres, pytest.mark.one_engine, pytest.mark.long]
 
 INITIALS = {"initials_per_line": ["JD"] * 4}
-REPEATED = {"Idempotency-Key": "the first order"}
+REPEATED = {"Idempotency-Key": "the-first-order"}
 ACKNOWLEDGE = "/v1/notices/ab1263/acknowledge"
 
 
@@ -40,6 +40,7 @@ def test_a_deployment_goes_on_in_its_new_database(
     key = initialised.widest_key(initialised.account("vendor"))
     with running_server(initialised) as server, server.client(key) as client:
         first = client.post(ACKNOWLEDGE, json=INITIALS, headers=REPEATED).json()
+        assert first["ack_id"].startswith("ack_")
         for _ in range(3):
             client.post(ACKNOWLEDGE, json=INITIALS)
         before = read_all(client)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -21,7 +21,6 @@ from sqlalchemy import (
     URL,
     Boolean,
     Connection,
-    Integer,
     Table,
     UniqueConstraint,
     delete,
@@ -48,6 +47,10 @@ _TABLES: Final = tuple(metadata.sorted_tables)
 _DIALECT: Final = postgresql()  # type: ignore[no-untyped-call]
 _OWN: Final = (MOVED, FILLING)
 """Rows of `deployment` that say what this module does; they are not moved."""
+_CONTINUE_NUMBERS: Final = (
+    "SELECT setval('events_seq_seq', max(seq)) FROM events HAVING count(*) > 0"
+)
+"""The only numbers that PostgreSQL gives: the next comes after all that were moved."""
 _AGAIN: Final = "Run the command again to go on from there."
 _BEGIN_AGAIN: Final = (
     "Nothing was changed in the old database. Create another new one, and begin again after "
@@ -165,10 +168,8 @@ class Move:
                 number += len(rows)
                 done += len(rows)
                 report(done, self.rows, "rows")
-            own = deployment.c.name.not_in(_OWN) if plan.table is deployment else text("true")
-            stored = self._target.execute(
-                select(func.count()).select_from(plan.table).where(own)
-            ).scalar_one()
+            stored = self._target.execute(select(func.count()).select_from(plan.table)).scalar_one()
+            stored -= plan.table is deployment  # that it is being filled
             if stored != number:
                 raise MoveFailed(
                     f"The new database has {stored} rows in {plan.table.name}, and the old one "
@@ -177,10 +178,7 @@ class Move:
 
     def finish(self) -> None:
         """Let the new database be used, and no longer the old one."""
-        for table in _TABLES:
-            for column in table.primary_key:
-                if isinstance(column.type, Integer):
-                    _continue_numbers(self._target, table.name, column.name)
+        self._target.execute(text(_CONTINUE_NUMBERS))
         self._target.commit()
         # First the old one: at no moment may both be used.
         _write(self._source, MOVED, (_note(self._source, MOVED) or {}) | {"done": True})
@@ -233,9 +231,9 @@ def begun_move(source: URL, target: URL, slice_rows: int = _SLICE_ROWS) -> Itera
     with connected(source, Purpose.WRITE) as old:
         with old.begin():
             note = _note(old, MOVED) or {"id": uuid4().hex, "to": place}
-            _refuse_other(target, note)
+            is_made = _is_made(target, note)
             _write(old, MOVED, note)
-        if _is_empty(target):
+        if not is_made:
             schema.upgrade(target)
         with connected(target, Purpose.WRITE) as new:
             # Its end comes with the whole of it: what a crash of PostgreSQL loses is copied again.
@@ -292,16 +290,16 @@ def place_of(url: URL) -> str:
     return URL.create("postgresql", url.username, None, *where, query=parameters).render_as_string()
 
 
-def _refuse_other(target: URL, note: Mapping[str, Any]) -> None:
-    """A move goes into a database that is empty, or that it has begun to fill."""
+def _is_made(target: URL, note: Mapping[str, Any]) -> bool:
+    """Whether a target has its tables; refuses one that neither is empty nor is this move's."""
     with connected(target, Purpose.READ) as new:
         encoding = new.execute(text("SHOW server_encoding")).scalar_one()
         tables = inspect(new).get_table_names()
-        ours = deployment.name in tables
+        ours, rows = deployment.name in tables, sorted({*tables} - {"alembic_version"})
         found = (_note(new, FILLING) or {}).get("id") if ours else None
-        what = next((name for name in sorted(tables) if _has_rows(new, name)), None)
+        what = next((name for name in rows if _has_rows(new, name)), None)
     if found == note["id"]:
-        return
+        return True
     if note["to"] != place_of(target):
         raise MoveFailed(
             f"The move to {note['to']} has begun. Go on with that URL, or give it up first: "
@@ -317,36 +315,17 @@ def _refuse_other(target: URL, note: Mapping[str, Any]) -> None:
         )
     if tables:
         schema.check(target)
-
-
-def _is_empty(target: URL) -> bool:
-    with connected(target, Purpose.READ) as new:
-        return not inspect(new).get_table_names()
+    return bool(tables)
 
 
 def _has_rows(connection: Connection, table: str) -> bool:
-    if table == "alembic_version":
-        return False
-    quoted = connection.dialect.identifier_preparer.quote(table)
-    return connection.execute(text(f"SELECT 1 FROM {quoted} LIMIT 1")).first() is not None  # noqa: S608
-
-
-def _continue_numbers(connection: Connection, table: str, column: str) -> None:
-    """The next number that PostgreSQL gives comes after all that were moved."""
-    names = {"t": table, "c": column}
-    sequence = connection.execute(text("SELECT pg_get_serial_sequence(:t, :c)"), names).scalar_one()
-    if sequence is not None:
-        newest = f'SELECT setval(:s, max("{column}")) FROM "{table}" HAVING count(*) > 0'  # noqa: S608
-        connection.execute(text(newest), {"s": sequence})
+    return connection.execute(text(f'SELECT 1 FROM "{table}" LIMIT 1')).first() is not None  # noqa: S608
 
 
 def _release(connection: Connection) -> None:
     connection.execute(text("SET synchronous_commit = on"))
     connection.execute(delete(deployment).where(deployment.c.name == FILLING))
     connection.commit()
-    with suppress(Exception):  # without it, PostgreSQL finds out by itself
-        connection.execute(text("ANALYZE"))
-        connection.commit()
 
 
 def _driver(connection: Connection) -> Any:  # noqa: ANN401 - a DBAPI connection
