@@ -66,7 +66,7 @@ def test_a_backup_of_an_older_release_is_restored_into_this_one(tmp_path: Path) 
     with schema.connected(url, Purpose.WRITE) as connection, connection.begin():
         schema.migrate(connection, "0001_initial")
         fill(connection)
-    back_up(url, tmp_path / "backup", None, 0)
+    back_up(url, tmp_path / "backup", None, 0, lambda _done, _total, _unit: None)
     place = with_keys_of(old, tmp_path / "new" / "data")
     new = Site(folder=place.parent, data_dir=place, settings={})
     new.deployment.run("restore", str(tmp_path / "backup"), "--yes")
