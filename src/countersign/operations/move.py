@@ -37,13 +37,14 @@ from countersign.cli.progress import Report
 from countersign.db import schema
 from countersign.db.engine import Purpose
 from countersign.db.schema import FILLING, MOVED, connected
-from countersign.db.tables import deployment, metadata
+from countersign.db.tables import blind_recent, blind_runs, deployment, metadata
 from countersign.errors import MoveFailed, NotInitialised
 
 _Row: TypeAlias = tuple[Any, ...]
 
 _SLICE_ROWS: Final = 5000
-_TABLES: Final = tuple(metadata.sorted_tables)
+_TABLES: Final = tuple(t for t in metadata.sorted_tables if t not in {blind_recent, blind_runs})
+"""All but what finds disclosures on the embedded database: PostgreSQL has indexes instead."""
 _DIALECT: Final = postgresql()  # type: ignore[no-untyped-call]
 _OWN: Final = (MOVED, FILLING)
 """Rows of `deployment` that say what this module does; they are not moved."""
