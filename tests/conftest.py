@@ -22,7 +22,7 @@ from hypothesis import Phase, settings
 
 from tests.drills import disks
 from tests.http.backstage import Operator, another_deployment
-from tests.support import depth, engines, node, postgres, privacy, softhsm, stages
+from tests.support import depth, engines, nginx, node, postgres, privacy, softhsm, stages
 from tests.support.second_try import SecondTry, draws_at_random
 from tests.support.service import Deployment, Server, running_server
 from tests.woocommerce import wordpress
@@ -81,6 +81,10 @@ def _missing_systemd() -> str | None:
     return None if shutil.which("systemd-analyze") else "no systemd-analyze in PATH"
 
 
+def _missing_nginx() -> str | None:
+    return _missing_openssl() or (None if nginx.PROGRAM else "no nginx in PATH or /usr/sbin")
+
+
 def _missing_softhsm() -> str | None:
     found = shutil.which("softhsm2-util") and softhsm.find_module()
     return None if found else "no SoftHSM: softhsm2-util and libsofthsm2.so are not installed"
@@ -107,6 +111,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "browser": _missing_browser,
     "mounts": disks.missing,
     "node": _missing_node,
+    "nginx": _missing_nginx,
     "npm": _missing_npm,
     "openssl": _missing_openssl,
     "php": _missing_php,

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.docs.markdown import ROOT, read
+from tests.docs.markdown import ROOT
 
 pytestmark = pytest.mark.one_engine
 
@@ -17,8 +17,7 @@ HSTS: Final = re.compile(r'Strict-Transport-Security "max-age=([0-9]+); includeS
 
 def nginx() -> str:
     """The file for nginx."""
-    blocks = read(ROOT / "docs" / "operate.md").blocks
-    return next(block.text for block in blocks if block.language == "nginx")
+    return (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
 
 
 def caddy() -> str:
@@ -31,7 +30,7 @@ def test_the_proxies_keep_browsers_on_https() -> None:
     for file in (nginx(), caddy()):
         (age,) = HSTS.findall(file)
         assert int(age) >= YEAR
-    plain, secure = nginx().split("listen 443 ssl;")
+    plain, secure = nginx().split("listen 443 ssl http2;")
     assert re.search(r"location / \{\s+return 301 https://\$host\$request_uri;\s+\}", plain)
     assert re.search(r"location /v1/ \{\s+return 403;\s+\}", plain)
     assert "proxy_pass" not in plain

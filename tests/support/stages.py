@@ -22,6 +22,7 @@ LATER: Final = {
     "postgres": "on PostgreSQL",
     "wordpress": "in WordPress",
     "browser": "in a browser",
+    "nginx": "behind nginx",
     "npm": "with Node.js",
     "node": "with Node.js",
     "php": "with PHP",
