@@ -31,6 +31,7 @@ MISTAKES = {
     "METRICS_HOST": "metrics.example.com",
     "SECURITY_CONTACT": "security@example.com",
     "WORKERS": "65",
+    "DRAIN_SECONDS": "301",
     "PROVIDER_CONCURRENCY": "0",
     "PROVIDER_PROXY_URL": "proxy.example.com",
 }
