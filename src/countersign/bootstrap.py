@@ -7,7 +7,7 @@ import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -25,13 +25,14 @@ from countersign.clock import Clock, Entropy
 from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
-from countersign.db.engine import database_url
+from countersign.db.engine import database_url, is_embedded
 from countersign.db.turn import Turn
 from countersign.errors import InvalidConfiguration
 from countersign.events.model import EventIds
 from countersign.events.room import Events
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
+from countersign.lock import only_server
 from countersign.log.authorities import choose_authorities, chosen_authorities
 from countersign.log.operate import begin_first_logs
 from countersign.log.room import LogRoom, open_log
@@ -115,7 +116,10 @@ async def initialise(settings: Settings, time_stamps: Sequence[str] | None = Non
             f"The data directory {settings.data_dir} cannot be used: {error.strerror}."
         ) from error
     url = database_url(settings.database_url, settings.data_dir)
-    upgraded = schema.upgrade(url)
+    # A server of before would go on with a schema that it does not know.
+    alone = is_embedded(url) and schema.is_older(url)
+    with only_server(settings.data_dir) if alone else nullcontext():
+        upgraded = schema.upgrade(url)
     make_secret(settings.secret_key_file, url, os.urandom)
     make_first_key(settings.key_encryption_key, url, os.urandom)
     async with open_deployment(settings) as deployment:

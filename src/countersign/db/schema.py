@@ -80,6 +80,14 @@ def upgrade(url: URL) -> bool:
     return True
 
 
+def is_older(url: URL) -> bool:
+    """Whether an upgrade would change a database that is there."""
+    if is_embedded(url) and not Path(url.database or "").exists():
+        return False
+    with connected(url, Purpose.READ) as connection:
+        return _refuse_unknown(connection) not in {None, _revisions()[-1]}
+
+
 def migrate(connection: Connection, to: str = "head") -> None:
     """Run the migrations that this database lacks up to one, in this connection's transaction."""
     # Alembic takes as long to import as everything else together; only this needs it.
