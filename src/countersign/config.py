@@ -228,6 +228,13 @@ class Settings:
     webhook_timeout_seconds: int = _setting(_number(1, 30), "15")
     webhook_allow_private: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
     workers: int = _setting(_number(1, _WORKERS_MAX), "1")
+    traces_url: str | None = _setting(
+        _expecting(
+            "the URL of an OTLP/HTTP receiver, such as http://127.0.0.1:4318",
+            _starts_with("https://", "http://"),
+        ),
+        None,
+    )
     drain_seconds: int = _setting(_number(0, _DRAIN_SECONDS_MAX), "0")
 
 

@@ -34,6 +34,7 @@ MISTAKES = {
     "DRAIN_SECONDS": "301",
     "PROVIDER_CONCURRENCY": "0",
     "PROVIDER_PROXY_URL": "proxy.example.com",
+    "TRACES_URL": "127.0.0.1:4318",
 }
 
 

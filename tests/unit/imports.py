@@ -39,7 +39,7 @@ _SERVICE = (
     "config",
     "snapshot",
     "lines loops reason lock private_file",
-    "patience seldom",
+    "patience seldom spans",
     "paper",
     "instant host mode clock time_limit",
     "errors",

@@ -63,6 +63,7 @@ CASES: dict[str, tuple[str, object, str | None]] = {
         "security@example.com",
     ),
     "workers": ("2", 2, "65"),
+    "traces_url": ("http://127.0.0.1:4318", "http://127.0.0.1:4318", "127.0.0.1:4318"),
     "drain_seconds": ("5", 5, "301"),
 }
 REFUSED = [name for name, (_, _, wrong) in CASES.items() if wrong is not None]
@@ -120,6 +121,7 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
         webhook_timeout_seconds=15,
         webhook_allow_private=False,
         workers=1,
+        traces_url=None,
         drain_seconds=0,
     )
 

@@ -23,11 +23,11 @@ ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = Path(countersign.__file__).parent
 # What an operator runs: the service, and the package of evidence that it stands on.
 COUNTED: Final = (SOURCE, *(ROOT / "packages" / "evidence" / "src").glob("countersign_*"))
-CODE_MAX: Final = 38_100
+CODE_MAX: Final = 38_200
 """Lines of statements, signatures, fields and constants of the service and the package of evidence
 together; docstrings, comments, imports and blank lines are free. The aim is 36,500: above it are
-the doctor, the way up to PostgreSQL, what else operators need, and the runs by which an
-acknowledgment writes a third less. Delete before you add."""
+what operators need (the doctor, draining, moving to PostgreSQL, closing an account, traces), and
+the runs by which an acknowledgment writes a third less. Delete before you add."""
 MODULE_LINES_MAX: Final = 500
 """A longer module holds two things."""
 MEDIAN_LINES: Final = range(90, 201)

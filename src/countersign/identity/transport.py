@@ -12,19 +12,20 @@ import random
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache
 from pathlib import Path
 from ssl import SSLContext
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpx2
 
 from countersign.clock import Clock
 from countersign.identity.model import Finding
+from countersign.spans import outgoing
 
 FAILURES: Final = 8
 """Failures in a row that open a breaker."""
@@ -376,27 +377,34 @@ class ProviderHttp:
             content=request.body,
         )
         try:
-            async with asked as response:
-                if response.headers.get("content-encoding", "identity") != "identity":
-                    # None was requested, and a small body could unpack to gigabytes.
-                    raise TransportFailure(Finding.INVALID_RESPONSE, "encoded_body")
-                body = bytearray()
-                async for chunk in response.aiter_raw():
-                    body += chunk
-                    if len(body) > BODY_BYTES_MAX:
-                        raise TransportFailure(Finding.INVALID_RESPONSE, "body_too_large")
-                return ProviderReply(
-                    status=response.status_code,
-                    headers={name.lower(): value for name, value in response.headers.items()},
-                    body=bytes(body),
-                    target=target,
-                    came_at=self._clock.time_ns() // 1_000_000_000,
-                )
+            # The host alone: the path can name a session of a person.
+            with outgoing(f"{request.method} {urlsplit(self._base_url).netloc}"):
+                return await self._read(asked, target)
         except httpx2.HTTPError as error:
             # The error's text can contain the address with the session id; its kind cannot.
             unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             kind = _kind(error)
             raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, kind, unsent=unsent) from None
+
+    async def _read(
+        self, asked: AbstractAsyncContextManager[httpx2.Response], target: str
+    ) -> ProviderReply:
+        async with asked as response:
+            if response.headers.get("content-encoding", "identity") != "identity":
+                # None was requested, and a small body could unpack to gigabytes.
+                raise TransportFailure(Finding.INVALID_RESPONSE, "encoded_body")
+            body = bytearray()
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > BODY_BYTES_MAX:
+                    raise TransportFailure(Finding.INVALID_RESPONSE, "body_too_large")
+            return ProviderReply(
+                status=response.status_code,
+                headers={name.lower(): value for name, value in response.headers.items()},
+                body=bytes(body),
+                target=target,
+                came_at=self._clock.time_ns() // 1_000_000_000,
+            )
 
     def _connected(self) -> httpx2.AsyncClient:
         context = _trusted(self._reach.ca_file)

@@ -79,7 +79,7 @@ async def serve(
     # 5 ms the event loop would wait for them far longer than their work takes.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     extension = installed_extension(deployment)
-    app = App(
+    app = _app(
         deployment,
         None if extension is None else extension.around,
         None if worker is None else worker.shared.arrivals,
@@ -226,6 +226,15 @@ def _connections_max() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     allowed = _CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else soft - _OWN_FILES
     return max(min(allowed, _CONNECTIONS_MAX), _CONNECTIONS_MIN)
+
+
+def _app(deployment: Deployment, *args: Any) -> App:  # noqa: ANN401 - those of `App`
+    url = deployment.settings.traces_url
+    if url is None:
+        return App(deployment, *args)
+    from countersign.server.tracing import TracedApp, open_traces  # noqa: PLC0415 - an extra
+
+    return TracedApp(open_traces(url), deployment, *args)
 
 
 def _calm_the_collector() -> None:

@@ -1,0 +1,105 @@
+"""OpenTelemetry traces, an extra: a span for each request, and one for each request to a provider.
+
+A span names the operation, never what was sent: paths of hosted pages and queries hold what only
+the buyer or the vendor may know. The names are those of the semantic conventions for HTTP.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from countersign import __version__
+from countersign.errors import InvalidArgument, Refusal
+from countersign.http.body import Incoming
+from countersign.http.reply import Call, Reply
+from countersign.patience import PATIENCE
+from countersign.server.app import App
+from countersign.spans import BEGIN
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+_TRACED: Final = (b"traceparent", b"tracestate")
+
+
+def open_traces(url: str) -> TracerProvider:
+    """Sends spans in batches to the OTLP/HTTP receiver at this base URL, from a thread of its own.
+
+    Raises InvalidArgument if the extra is not installed.
+    """
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415 - an extra
+            OTLPSpanExporter,
+        )
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+    except ImportError:
+        raise InvalidArgument(
+            "COUNTERSIGN_TRACES_URL is set, and the extra that traces is not installed: "
+            "pip install 'countersign-service[traces]'"
+        ) from None
+    # OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME of the environment add to it, or change it.
+    ours = Resource({"service.name": "countersign", "service.version": __version__})
+    provider = TracerProvider(resource=ours.merge(Resource.create()))
+    exporter = OTLPSpanExporter(endpoint=f"{url.rstrip('/')}/v1/traces")
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
+
+
+class TracedApp(App):
+    """The application, with a span around each request."""
+
+    def __init__(self, traces: TracerProvider, *args: Any) -> None:  # noqa: ANN401 - see `App`
+        super().__init__(*args)
+        from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415 - an extra
+        from opentelemetry.trace.propagation import tracecontext  # noqa: PLC0415
+
+        self._propagator = tracecontext.TraceContextTextMapPropagator()
+        tracer = traces.get_tracer("countersign", __version__)
+        self._begin = partial(
+            tracer.start_as_current_span, record_exception=False, set_status_on_exception=True
+        )
+        self._server, self._client = SpanKind.SERVER, SpanKind.CLIENT
+        self._failed = Status(StatusCode.ERROR)
+
+    async def handle(self, call: Call, incoming: Incoming) -> Reply:
+        """The complete response to a request; its span ends with it."""
+        sent = {
+            name.decode(): call.headers[name].decode("latin-1")
+            for name in _TRACED
+            if name in call.headers
+        }
+        parent = self._propagator.extract(sent)
+        with self._begin(call.method, context=parent, kind=self._server) as span:
+            BEGIN.set(self._outgoing)
+            reply = await super().handle(call, incoming)
+            route = self._route_of(call)
+            if route:
+                span.update_name(f"{call.method} {route}")
+            patience = PATIENCE.get()
+            waited = 0.0 if patience is None else self._patience_seconds - patience.left
+            span.set_attributes(
+                {
+                    "http.request.method": call.method,
+                    "http.route": route,
+                    "http.response.status_code": reply.status,
+                    "countersign.request_id": dict(reply.headers)[b"x-request-id"].decode(),
+                    "countersign.database_seconds": round(waited, 6),
+                }
+            )
+            if reply.status >= 500:
+                span.set_attribute("error.type", str(reply.status))
+                span.set_status(self._failed)
+            return reply
+
+    def _route_of(self, call: Call) -> str:
+        try:
+            return self._router.match(call.method, call.path)[0].address.partition(" ")[2]
+        except Refusal:
+            return ""
+
+    def _outgoing(self, name: str) -> AbstractContextManager[object]:
+        return self._begin(name, kind=self._client)

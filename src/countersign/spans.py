@@ -1,0 +1,19 @@
+"""What a request waits for elsewhere can have a span of its own, where the server is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from typing import Final
+
+Begin = Callable[[str], AbstractContextManager[object]]
+
+BEGIN: Final[ContextVar[Begin | None]] = ContextVar("begin_span", default=None)
+"""Begins a span within the request that is being answered; None: nothing is traced."""
+
+
+def outgoing(name: str) -> AbstractContextManager[object]:
+    """A span for a request to someone else, such as `GET api.stripe.com`; often there is none."""
+    begin = BEGIN.get()
+    return nullcontext() if begin is None else begin(name)
