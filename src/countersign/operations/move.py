@@ -179,8 +179,10 @@ class Move:
 
     def finish(self) -> None:
         """Let the new database be used, and no longer the old one."""
+        # All before it is on the disk when this commit is: it writes, so it is flushed.
+        self._target.execute(text("SET synchronous_commit = on"))
         self._target.execute(text(_CONTINUE_NUMBERS))
-        self._target.commit()
+        self._at({"table": len(self._plans)})
         # First the old one: at no moment may both be used.
         _write(self._source, MOVED, (_note(self._source, MOVED) or {}) | {"done": True})
         self._source.commit()
