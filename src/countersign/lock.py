@@ -19,8 +19,10 @@ _LOOK_SECONDS: Final = 0.02
 
 
 @contextmanager
-def only_server(data_dir: Path) -> Iterator[bool]:
+def only_server(data_dir: Path, *, serves: bool = False) -> Iterator[bool]:
     """Hold the lock while serving; gives whether the server before this one did not end in order.
+
+    That is kept for the next server by a command, which only holds the lock meanwhile.
 
     Raises:
         DataDirectoryLocked: another server holds it.
@@ -41,23 +43,28 @@ def only_server(data_dir: Path) -> Iterator[bool]:
                 f"Another Countersign server (process {_holder(descriptor) or 'unknown'}) runs on "
                 f"{data_dir.resolve()}. Stop it, or give this one another COUNTERSIGN_DATA_DIR."
             )
-        was_broken_off = bool(_holder(descriptor))
-        with suppress(OSError):  # the disk is full: the lock holds without the number in it
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        before, own = _holder(descriptor), str(os.getpid())
+        left = "" if serves else before
+        _note(descriptor, own)
         try:
-            yield was_broken_off
+            yield bool(before)
         except SystemExit as ended:
             if not ended.code:
-                _forget(descriptor)
+                _end(descriptor, own, left)
             raise
-        _forget(descriptor)
+        _end(descriptor, own, left)
 
 
-def _forget(descriptor: int) -> None:
-    """The server has ended in order."""
-    with suppress(OSError):
+def _end(descriptor: int, own: str, left: str) -> None:
+    """What has run has ended in order; but a worker is not the server that forked it."""
+    if own == str(os.getpid()):
+        _note(descriptor, left)
+
+
+def _note(descriptor: int, process: str) -> None:
+    with suppress(OSError):  # the disk is full: the lock holds without the number in it
         os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, process.encode(), 0)
 
 
 def holder_of(data_dir: Path) -> str:

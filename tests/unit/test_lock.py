@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from countersign.errors import DataDirectoryLocked
-from countersign.lock import only_server
+from countersign.lock import holder_of, only_server
 
 HOLD = """
 import sys
@@ -65,12 +65,26 @@ def test_the_lock_is_let_go_when_the_server_ends(
 def test_a_server_knows_whether_the_one_before_ended_in_order(tmp_path: Path) -> None:
     """As one of several processes, it ends by an exit."""
     for ended, in_order in ((None, True), (SystemExit(0), True), (SystemExit(9), False)):
-        with contextlib.suppress(SystemExit), only_server(tmp_path) as was_broken_off:
+        with contextlib.suppress(SystemExit), only_server(tmp_path, serves=True) as was_broken_off:
             assert not was_broken_off
             if ended is not None:
                 raise ended
-        with only_server(tmp_path) as was_broken_off:
+        with only_server(tmp_path, serves=True) as was_broken_off:
             assert was_broken_off is not in_order
+
+
+def test_a_command_leaves_to_the_next_server_how_the_last_one_ended(tmp_path: Path) -> None:
+    """An upgrade or a move after a crash looks for no damage: a server does."""
+    with contextlib.suppress(SystemExit), only_server(tmp_path, serves=True):
+        raise SystemExit(9)
+    for _ in range(2):
+        with only_server(tmp_path):
+            assert holder_of(tmp_path) == str(os.getpid())
+    with only_server(tmp_path, serves=True) as was_broken_off:
+        assert was_broken_off
+    for _ in range(2):
+        with only_server(tmp_path) as was_broken_off:
+            assert not was_broken_off
 
 
 def test_other_directories_are_not_locked(tmp_path: Path) -> None:
@@ -123,6 +137,31 @@ with only_server(Path(sys.argv[1])):
     print("held", flush=True)
     os.waitpid(-1, 0)
 """
+
+
+WORKER_ENDS = """
+import os, sys
+from pathlib import Path
+from countersign.lock import holder_of, only_server
+with only_server(Path(sys.argv[1]), serves=True):
+    worker = os.fork()
+    if worker:
+        os.waitpid(worker, 0)
+        print(holder_of(Path(sys.argv[1])) == str(os.getpid()))
+"""
+
+
+def test_a_worker_that_ends_in_order_is_not_the_end_of_the_server(tmp_path: Path) -> None:
+    """The number in the file stays that of the server, until that ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER_ENDS, str(tmp_path)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "True\n"
+    with only_server(tmp_path) as was_broken_off:
+        assert not was_broken_off
 
 
 @pytest.mark.crash

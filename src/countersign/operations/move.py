@@ -179,10 +179,8 @@ class Move:
 
     def finish(self) -> None:
         """Let the new database be used, and no longer the old one."""
-        # All before it is on the disk when this commit is: it writes, so it is flushed.
-        self._target.execute(text("SET synchronous_commit = on"))
         self._target.execute(text(_CONTINUE_NUMBERS))
-        self._at({"table": len(self._plans)})
+        self._target.commit()
         # First the old one: at no moment may both be used.
         _write(self._source, MOVED, (_note(self._source, MOVED) or {}) | {"done": True})
         self._source.commit()

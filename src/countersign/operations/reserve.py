@@ -10,6 +10,8 @@ import asyncio
 import errno
 import os
 import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +31,27 @@ _ENOUGH_BYTES: Final = 3 * RESERVE_BYTES
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _log: Final = structlog.get_logger("countersign.storage")
+
+
+@contextmanager
+def lent_space(data_dir: Path) -> Iterator[None]:
+    """Around a whole server: when it ends, commands have the space of its reserve.
+
+    A worker that leaves this has forked from the process that entered it: others still serve then.
+    """
+    server = os.getpid()
+    _delete(data_dir.glob(f"{NAME}.[0-9]*"))  # a process was killed while it made one
+    try:
+        yield
+    finally:
+        if os.getpid() == server:
+            _delete([data_dir / NAME])
+
+
+def _delete(files: Iterable[Path]) -> None:
+    with suppress(OSError):
+        for file in files:
+            file.unlink(missing_ok=True)
 
 
 class Reserve:
@@ -73,7 +96,3 @@ class Reserve:
             draft.replace(self._file)
         finally:
             draft.unlink(missing_ok=True)
-
-    def release(self) -> None:
-        """The server ends: commands have the space. Raises OSError."""
-        self._file.unlink(missing_ok=True)

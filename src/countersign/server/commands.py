@@ -140,6 +140,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     # These take long to import, and the other commands do without them.
     import uvloop  # noqa: PLC0415
 
+    from countersign.operations.reserve import lent_space  # noqa: PLC0415
     from countersign.server.server import serve as serve_http  # noqa: PLC0415
     from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 
@@ -150,7 +151,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
         serving_role.check_rights(url)
     elif not settings.data_dir.is_dir():
         raise NotInitialised
-    lock = only_server(settings.data_dir) if embedded else nullcontext()
+    lock = only_server(settings.data_dir, serves=True) if embedded else nullcontext()
     address = f"Countersign serves {settings.public_url} on {settings.host} port {settings.port}"
     ready = partial(_say_ready, address)
 
@@ -159,7 +160,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
             await _greet(deployment)
         if begins_server:
             await _say_anchors(deployment)
-        with suppress(CountersignError):  # the next look asks again
+        with suppress(CountersignError):  # it asks again soon
             await deployment.log.clock_guard.look()
         if was_broken_off:
             await _look_for_damage(deployment)
@@ -177,7 +178,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
             await begin(deployment, begins_server=worker.begins_server)
             await serve_http(deployment, worker.say_ready, worker)
 
-    with lock as was_broken_off:
+    with lock as was_broken_off, lent_space(settings.data_dir):
         if settings.workers == 1:
             uvloop.run(run())
         else:

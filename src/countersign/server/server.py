@@ -135,8 +135,6 @@ async def serve(
         # What was acknowledged last is sealed before the process ends, where that is possible.
         with suppress(CountersignError):
             await deployment.log.seal.settle()
-        with suppress(OSError):
-            deployment.operations.reserve.release()
 
 
 async def _beat() -> None:
