@@ -19,7 +19,6 @@ from countersign.db.engine import Purpose
 from countersign.db.fingerprint import FOLDER
 from countersign.db.tables import metadata
 from countersign.errors import DatabaseMoved, MoveFailed
-from countersign.operations import move as moving
 from countersign.operations.move import begun_move, cancel_move, moved_to, place_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.one_engine]
@@ -139,29 +138,6 @@ def test_every_row_of_every_table_is_moved(tmp_path: Path, target: URL, seed: in
         newest = new.execute(text("SELECT max(seq) FROM events")).scalar_one()
         after = new.execute(text("SELECT nextval('events_seq_seq')")).scalar_one()
     assert (name, last, after) == ("events_seq_seq", newest, newest + 64)
-
-
-def test_the_old_database_is_closed_only_when_the_disk_has_the_new_one(
-    tmp_path: Path, target: URL, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows are written without waiting for it; a crash of PostgreSQL now loses none of them."""
-    source = filled(tmp_path, 1)
-    lsn: list[int] = []
-    written = text("SELECT pg_current_wal_insert_lsn() - '0/0'")
-    flushed = text("SELECT pg_current_wal_flush_lsn() - '0/0'")
-
-    def look(new: Connection) -> None:
-        lsn.append(new.execute(flushed).scalar_one())
-
-    monkeypatch.setattr(moving, "_release", look)
-    with begun_move(source, target, SLICE) as begun:
-        begun.copy(no_report)
-        begun.compare(no_report)
-        with schema.connected(target, Purpose.READ) as other:
-            before = other.execute(written).scalar_one()
-        begun.finish()
-    assert lsn[0] > before
-    assert moved_to(source) == place_of(target)
 
 
 def test_no_table_is_forgotten() -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from sqlalchemy import URL, Connection, PoolProxiedConnection, event, text
+from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection, event, text
 from structlog.testing import capture_logs
 
 from countersign.access.account import add_account, all_accounts
@@ -15,7 +17,7 @@ from countersign.db import workers
 from countersign.db.database import Database
 from countersign.db.engine import SQLITE_FILE, database_url, disk_full
 from countersign.errors import CountersignError, NoticeNotFound, OutcomeUnknown, StorageUnavailable
-from countersign.operations.reserve import RESERVE_BYTES, Reserve
+from countersign.operations.reserve import RESERVE_BYTES, Reserve, lent_space
 from countersign.operations.room import WriteCheck
 from countersign.seldom import Seldom
 from tests.storage import items
@@ -119,14 +121,43 @@ def test_nothing_is_accepted_while_the_disk_is_full(
             assert not kept.exists()
             await reserve.look()
             assert kept.exists()
-            reserve.release()
 
-    run(write())
+    with lent_space(tmp_path):
+        run(write())
+        assert kept.exists()
     assert not [file for file in tmp_path.iterdir() if file.name.startswith("reserve")]
 
 
+def test_a_worker_that_ends_leaves_the_reserve_to_the_others(tmp_path: Path) -> None:
+    """They would take its absence for a full disk. What a killed process began to make is gone."""
+    left = tmp_path / "reserve.4711"
+    left.touch()
+    done = subprocess.run(
+        [sys.executable, "-c", SERVER_WITH_A_WORKER, str(tmp_path)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "True\n"
+    assert not list(tmp_path.iterdir())
+
+
+SERVER_WITH_A_WORKER = """
+import os, sys
+from pathlib import Path
+from countersign.operations.reserve import lent_space
+place = Path(sys.argv[1])
+with lent_space(place):
+    (place / "reserve").touch()
+    worker = os.fork()
+    if worker:
+        os.waitpid(worker, 0)
+        print([file.name for file in place.iterdir()] == ["reserve"])
+"""
+
+
 def test_damage_that_no_one_has_met_is_found(url: URL, run: Run) -> None:
-    """After a stop without warning the server looks; from then on nothing is accepted."""
+    """After a stop without warning the server looks; from then on nothing is accepted or sealed."""
     path = Path(url.database or "")
 
     async def prepare() -> None:
@@ -142,12 +173,13 @@ def test_damage_that_no_one_has_met_is_found(url: URL, run: Run) -> None:
                 await database.look_for_damage()
             (line,) = (line for line in lines if line["event"] == "database_damaged")
             assert "restore" in line["what_to_do"]
-            with pytest.raises(StorageUnavailable, match="damaged"):
-                await database.write(add_account, items.account())
+            for act in (database.write, database.sequence):
+                with pytest.raises(StorageUnavailable, match="damaged"):
+                    await act(lambda _: None)  # which meets no damage itself
 
     run(prepare())
     whole = path.read_bytes()
-    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    path.write_bytes(whole[:-4096] + b"\xff" * 4096)
     run(ask())
 
 
@@ -208,6 +240,52 @@ def test_a_commit_that_the_disk_does_not_confirm_is_an_unknown_outcome(
             assert await database.scan(all_accounts) == [stored]
 
     run(write())
+
+
+def test_looking_for_damage_leaves_nothing_open(url: URL, run: Run) -> None:
+    """What it has opened is let go of at once."""
+    ended: list[Engine] = []
+    note = ended.append  # as it is listened with
+
+    async def look() -> None:
+        async with Database(url) as database:
+            await database.look_for_damage()
+            assert len(ended) == 1
+
+    event.listen(Engine, "engine_disposed", note)
+    try:
+        run(look())
+    finally:
+        event.remove(Engine, "engine_disposed", note)
+
+
+@pytest.mark.parametrize("neighbours", [0, 1], ids=["alone", "with a refused neighbour"])
+def test_what_was_committed_is_not_done_again(url: URL, run: Run, neighbours: int) -> None:
+    """Whatever goes wrong when the commit is noted: it lasts, and its callers get its outcome."""
+    done = []
+
+    def act(connection: Connection) -> None:
+        add_account(connection, items.account())
+        done.append(connection)
+
+    def refuse(_: Connection) -> None:
+        raise NoticeNotFound
+
+    def fail() -> None:
+        raise NoticeNotFound  # also what would have each of the calls done apart
+
+    async def write() -> None:
+        async with Database(url) as database:
+            database.on_end(fail, lambda: None)
+            calls = [database.write(act)] + [database.write(refuse) for _ in range(neighbours)]
+            with capture_logs() as lines:
+                outcome, *_ = await asyncio.gather(*calls, return_exceptions=True)
+            assert outcome is None
+            assert {line["event"] for line in lines} == {"unexpected_error"}
+            assert len(await database.scan(all_accounts)) == 1
+
+    run(write())
+    assert len(done) == 1 + neighbours  # once more apart from the neighbour: that was rolled back
 
 
 def test_errors_of_the_database_fill_no_log(url: URL, run: Run) -> None:

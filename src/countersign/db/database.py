@@ -124,10 +124,8 @@ class Database:
         return result
 
     def _writing(self) -> Batcher:
-        """Where acts go, as long as what they write lasts."""
-        refusal = self.closed or self._write.damage or self._read.damage or self._scan.damage
-        if refusal is not None:
-            raise StorageUnavailable(refusal.message, retry_after=refusal.retry_after)
+        """Where acts go, as long as they are accepted and what they write lasts."""
+        _refuse_for(self.closed or self.damage)
         return self._write
 
     async def write_batched(
@@ -176,7 +174,11 @@ class Database:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> R:
-        """Seal: on the embedded database a write like others, else a transaction apart."""
+        """Seal: on the embedded database a write like others, else a transaction apart.
+
+        Not in a damaged database: what is published of it contradicts the restored backup.
+        """
+        _refuse_for(self.damage)
         result: R = await self._sequence.call(_run_each, (act, args, kwargs))
         return result
 
@@ -243,8 +245,11 @@ class Database:
 
     def _quick_check(self) -> str:
         engine = open_engine(self.url, Purpose.LOOK)
-        with closing(engine.raw_connection()) as connection:
-            return quick_check(connection.driver_connection)
+        try:
+            with closing(engine.raw_connection()) as connection:
+                return quick_check(connection.driver_connection)
+        finally:
+            engine.dispose()
 
     @property
     def damage(self) -> StorageUnavailable | None:
@@ -254,6 +259,11 @@ class Database:
     def batches(self) -> dict[str, tuple[int, int, int]]:
         """By name: batches done, calls in them, and calls waiting now."""
         return {name: (b.batches, b.calls, b.pending) for name, b in self._batchers.items()}
+
+
+def _refuse_for(reason: StorageUnavailable | None) -> None:
+    if reason is not None:
+        raise StorageUnavailable(reason.message, retry_after=reason.retry_after)
 
 
 def _run_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:

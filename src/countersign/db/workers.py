@@ -37,6 +37,7 @@ from countersign.errors import (
     Overloaded,
     StorageUnavailable,
 )
+from countersign.loops import log_failure
 from countersign.patience import RETRY_SECONDS
 from countersign.seldom import Seldom
 
@@ -284,14 +285,15 @@ class EmbeddedWorker(HoldingWorker):
             try:
                 do_late(self._transaction.connection)
                 self._transaction.commit()
-                self.on_commit()
-                return outcomes
             except Exception as error:  # noqa: BLE001 - every caller gets its answer
                 self._discard()
                 self._failure = _end_of(error)
                 if isinstance(translate(error), InternalError):
                     # Done apart, they say which of them are in trouble.
                     return [self._alone(call) for call in calls]
+            else:
+                self._note_commit()
+                return outcomes
         assert self._failure is not None  # noqa: S101 - prepare() began, or failed
         return _apart(calls, self._failure, self._alone)
 
@@ -308,11 +310,17 @@ class EmbeddedWorker(HoldingWorker):
                 except DBAPIError as error:
                     self.on_rollback()
                     return _refusal(_end_of(error))
-                self.on_commit()
+                self._note_commit()
                 return outcome
         except Exception as error:  # noqa: BLE001 - the caller gets its answer
             self.on_rollback()
             return _refusal(error)
+
+    def _note_commit(self) -> None:
+        try:
+            self.on_commit()
+        except Exception as error:  # noqa: BLE001 - what was done lasts, and is not done again
+            log_failure("unexpected_error", error)
 
     def give_up(self, calls: Sequence[QueuedCall]) -> Outcomes:
         """Another process holds the write lock and does not let go."""
