@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from countersign.access.idempotency import NONCE_BYTES
 from countersign.access.key import KeyKind, Principal
 from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.acknowledgments.acknowledge import acknowledge, prepare_hosted
@@ -59,8 +60,9 @@ class _Room:
         return self.time_ns_
 
     def entropy(self, size: int) -> bytes:
-        # What encrypts the disclosures at rest is drawn last, and is no part of the format.
-        drawn = self.given + bytes(SEAL_ENTROPY)
+        # What encrypts disclosures and kept response at rest is drawn last, and is no part of the
+        # format.
+        drawn = self.given + bytes(SEAL_ENTROPY + NONCE_BYTES)
         if size != len(drawn):
             msg = "the input gives another amount of entropy"
             raise ValueError(msg)

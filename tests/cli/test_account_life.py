@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from countersign.access.keys import REVOCATION_LAG_SECONDS
+from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import wanted
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_many
@@ -96,7 +98,7 @@ def test_no_key_of_a_disabled_account_works_until_it_is_enabled(
 
 
 def test_of_a_closed_account_the_evidence_stays_and_nothing_else(
-    served: tuple[Bench, Server],
+    served: tuple[Bench, Server], tmp_path: Path
 ) -> None:
     bench, server = served
     account = bench.account("closing")
@@ -108,6 +110,14 @@ def test_of_a_closed_account_the_evidence_stays_and_nothing_else(
         assert hook.status_code == 200, hook.text
         before = client.get("/v1/acknowledgments").json()["data"]
     bench.run("accounts", "origins", "add", account, "https://shop.example")
+    credentials = tmp_path / "stripe.json"
+    credentials.write_text(json.dumps(dict(SIMULATORS["stripe"](time.time).credentials)))
+    credentials.chmod(0o600)
+    for more in (("set",), ("add", "--test-keys")):
+        bench.run(
+            *("accounts", "verification", more[0], account, "--provider", "stripe", *more[1:]),
+            *("--credentials-file", str(credentials), "--dangerous-base-url", "http://127.0.0.1:9"),
+        )
     closed = bench.read("accounts", "close", "closing", "--yes")
     ends = [closed[name] for name in ("webhook_endpoints", "origins", "checkout_sessions")]
     assert (ends, closed["keys"] > 0) == ([1, 1, 1], True)
@@ -116,6 +126,9 @@ def test_of_a_closed_account_the_evidence_stays_and_nothing_else(
     assert listed(bench, account)["status"] == "closed"
     assert bench.read("accounts", "origins", "list", account) == []
     assert bench.read("webhooks", "list", "--account", account) == []
+    assert (
+        "stripe" not in bench.run("accounts", "verification", "show", account, check=False).stdout
+    )
     of_it = ("--account", account, "--mode", "test")
     (session,) = bench.read("checkout-sessions", "list", *of_it)
     assert session["status"] == "expired"

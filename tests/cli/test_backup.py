@@ -242,3 +242,20 @@ def test_a_backup_that_fails_leaves_nothing_and_can_be_made_again(
     assert list(target.iterdir()) == []
     initialised.run("backup", str(target))
     assert {file.name for file in target.iterdir()} == {"countersign.db", "shred-keys.db"}
+
+
+def test_only_a_file_of_shred_keys_is_replaced_by_one(initialised: Bench, tmp_path: Path) -> None:
+    """A wrong path would destroy the secret key, the database, or anything else."""
+    other = tmp_path / "notes.txt"
+    other.write_text("hello")
+    own = [initialised.data_dir / name for name in ("secret.key", "countersign.db", "new.db")]
+    before = {path: path.read_bytes() for path in (other, *own[:2])}
+    for number, keys in enumerate((other, *own)):
+        said = initialised.refused(
+            "backup", str(tmp_path / f"b{number}"), "--shred-keys", str(keys)
+        )
+        assert "shred key" in said
+    assert {path: path.read_bytes() for path in before} == before
+    for number in (5, 6):
+        at = str(tmp_path / f"b{number}")
+        initialised.run("backup", at, "--shred-keys", str(tmp_path / "keys.db"))

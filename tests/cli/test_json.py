@@ -148,8 +148,9 @@ JUDGES: dict[str, tuple[str, ...]] = {
     "doctor": ("--seconds", "60"),
     "status": ("--seconds", "60"),
 }
-# These need no deployment, and a file that only they read: tests/dossiers/test_sign_pdf.py.
-ELSEWHERE = {"sign-pdf"}
+# One needs a file that only it reads (tests/dossiers/test_sign_pdf.py), one a database server
+# (tests/cli/test_migrate_database.py).
+ELSEWHERE = {"sign-pdf", "migrate-database"}
 # These answer by serving; `--json` is for what may keep them from it.
 SERVERS: dict[str, tuple[str, ...]] = {
     "serve": (),

@@ -71,7 +71,7 @@ def test_the_units_name_settings_and_units_that_exist() -> None:
     for name in NAMES:
         for setting in lines_of(name, "Environment"):
             variable = setting.partition("=")[0].removeprefix("COUNTERSIGN_").lower()
-            assert variable in {"config", *SETTINGS}, setting
+            assert variable in {"config", "path", *SETTINGS}, setting
         for key in ("Requires", "OnFailure"):
             for other in " ".join(lines_of(name, key)).split():
                 assert other.replace("@%n", "@") in NAMES, other

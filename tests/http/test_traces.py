@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import wanted
 from tests.support.providers import playing
 from tests.support.service import Deployment, running_server
@@ -113,6 +117,44 @@ def test_a_trace_goes_on_through_the_service_and_names_nothing_that_was_sent(
     everything = b"".join(receiver.sent)
     for secret in (key, live, session["client_token"], person, verified.json()["cbid"], "94111"):
         assert secret.encode() not in everything
+
+
+def test_a_provider_that_answers_nonsense_puts_none_of_it_into_a_trace(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    """The library's error repeats what came; a span has its kind alone."""
+    made = Deployment(data_dir=tmp_path / "data", settings={"TRACES_URL": receiver.url})
+    made.run("init")
+    account = made.account("vendor")
+    live = made.key(account, "live")
+    with socket.create_server(("127.0.0.1", 0)) as odd:
+        threading.Thread(target=answer_oddly, args=(odd,), daemon=True).start()
+        credentials = tmp_path / "stripe.json"
+        credentials.write_text(json.dumps(dict(SIMULATORS["stripe"](time.time).credentials)))
+        credentials.chmod(0o600)
+        made.run(
+            *("accounts", "verification", "set", account, "--provider", "stripe"),
+            *("--credentials-file", str(credentials)),
+            *("--dangerous-base-url", f"http://127.0.0.1:{odd.getsockname()[1]}"),
+        )
+        with running_server(made) as server, server.client(live) as client:
+            body = {"provider_identity_session_id": "vs_1abcdefghijk", "shipping_zip": "94111"}
+            assert client.post("/v1/buyers/verify", json=body).status_code == 503
+    (verify,) = [span for span in receiver.spans() if span.name == "POST /v1/buyers/verify"]
+    assert verify.status.code == verify.status.STATUS_CODE_ERROR
+    everything = b"".join(receiver.sent)
+    assert b"ProtocolError" in everything
+    assert b"Jane" not in everything
+    assert b"vs_1abc" not in everything
+
+
+def answer_oddly(listening: socket.socket) -> None:
+    """Answer each request with a header that is none."""
+    with suppress(OSError):
+        while True:
+            with listening.accept()[0] as connection:
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX-Person Jane Doe vs_1abcdefghijk\r\n\r\n")
 
 
 def test_a_receiver_that_is_away_changes_no_answer(tmp_path: Path) -> None:

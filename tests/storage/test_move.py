@@ -19,6 +19,7 @@ from countersign.db.engine import Purpose
 from countersign.db.fingerprint import FOLDER
 from countersign.db.tables import metadata
 from countersign.errors import DatabaseMoved, MoveFailed
+from countersign.operations import move as moving
 from countersign.operations.move import begun_move, cancel_move, moved_to, place_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.one_engine]
@@ -138,6 +139,29 @@ def test_every_row_of_every_table_is_moved(tmp_path: Path, target: URL, seed: in
         newest = new.execute(text("SELECT max(seq) FROM events")).scalar_one()
         after = new.execute(text("SELECT nextval('events_seq_seq')")).scalar_one()
     assert (name, last, after) == ("events_seq_seq", newest, newest + 64)
+
+
+def test_the_old_database_is_closed_only_when_the_disk_has_the_new_one(
+    tmp_path: Path, target: URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are written without waiting for it; a crash of PostgreSQL now loses none of them."""
+    source = filled(tmp_path, 1)
+    lsn: list[int] = []
+    written = text("SELECT pg_current_wal_insert_lsn() - '0/0'")
+    flushed = text("SELECT pg_current_wal_flush_lsn() - '0/0'")
+
+    def look(new: Connection) -> None:
+        lsn.append(new.execute(flushed).scalar_one())
+
+    monkeypatch.setattr(moving, "_release", look)
+    with begun_move(source, target, SLICE) as begun:
+        begun.copy(no_report)
+        begun.compare(no_report)
+        with schema.connected(target, Purpose.READ) as other:
+            before = other.execute(written).scalar_one()
+        begun.finish()
+    assert lsn[0] > before
+    assert moved_to(source) == place_of(target)
 
 
 def test_no_table_is_forgotten() -> None:
@@ -284,3 +308,31 @@ def test_a_move_has_one_target(tmp_path: Path, target: URL) -> None:
         "postgresql://a:hidden@h/d?password=hidden&sslpassword=hidden&sslmode=require"
     )
     assert place_of(secret) == "postgresql://a@h/d?sslmode=require"
+
+
+def test_a_second_run_names_where_all_is(tmp_path: Path, target: URL, postgres_url: str) -> None:
+    source = filled(tmp_path, 2)
+    move(source, target)
+    assert moved_to(source, target) == place_of(target)
+    with pytest.raises(MoveFailed, match="Everything was moved to"):
+        moved_to(source, make_url(postgres_url).set(database="another"))
+    with schema.connected(target, Purpose.WRITE) as new, new.begin():
+        new.exec_driver_sql("DROP TABLE deployment")
+    with pytest.raises(MoveFailed, match="its tables are gone"):
+        moved_to(source, target)
+
+
+def test_a_role_that_may_make_no_tables_leaves_the_old_database_in_use(
+    tmp_path: Path, target: URL
+) -> None:
+    source = filled(tmp_path, 2)
+    with schema.connected(target, Purpose.WRITE) as new, new.begin():
+        for statement in ("CREATE ROLE reader LOGIN", "REVOKE CREATE ON SCHEMA public FROM PUBLIC"):
+            new.exec_driver_sql(statement)
+    try:
+        with pytest.raises(MoveFailed, match="may not create tables"):
+            move(source, target.set(username="reader"))
+        schema.check(source)
+    finally:
+        with schema.connected(target, Purpose.WRITE) as new, new.begin():
+            new.exec_driver_sql("DROP ROLE reader")

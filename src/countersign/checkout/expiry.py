@@ -96,7 +96,9 @@ def end_all(connection: Connection, account_id: str, now: datetime) -> None:
     """Let the open sessions of an account expire now; the loop reports each at its next look."""
     over = {"expires_at": now, "expiry_due_at": now, "revision": _c.revision + 1}
     for ids in chunks(still_open(connection, account_id)):
-        connection.execute(update(checkout_sessions).where(_c.id.in_(ids)).values(over))
+        # Judged again where another transaction had the row: a session may have ended meanwhile.
+        mine = _c.id.in_(ids), _c.expiry_due_at.is_not(None)
+        connection.execute(update(checkout_sessions).where(*mine).values(over))
 
 
 def due(connection: Connection, now: datetime, but: Collection[str] = ()) -> list[str]:

@@ -96,6 +96,11 @@ def database_url(configured: str | None, data_dir: Path) -> URL:
         raise InvalidConfiguration(
             "COUNTERSIGN_DATABASE_URL is not a URL such as postgresql://user@host/name."
         ) from error
+    if "@" in (url.host or ""):
+        # Else the rest of the password would be taken for a host, and shown as one.
+        raise InvalidConfiguration(
+            "COUNTERSIGN_DATABASE_URL has an @ in its user or password: write it as %40."
+        )
     if url.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
         return url.set(drivername="postgresql+psycopg")
     raise InvalidConfiguration(

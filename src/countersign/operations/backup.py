@@ -39,6 +39,8 @@ _BESIDE: Final = ("-wal", "-shm", "-journal")
 _STEP_PAGES: Final = 4096
 _RESERVE: Final = 64 << 20
 """Bytes that a copy leaves free for others."""
+_TABLES: Final = frozenset({"made", "shred_keys", "erased_buyers"})
+"""Of a file of shred keys."""
 _SHRED_KEY_BYTES: Final = 256
 """Of the disk, at most, for one shred key."""
 _MB: Final = 1 << 20
@@ -91,6 +93,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, repor
             refuse_moved(connection)
     driver: Any = sqlite_module()
     keys = shred_keys or target / SHRED_KEYS
+    _refuse_other_file(keys, Path(url.database or "").parent)
     try:
         target.mkdir(parents=True, exist_ok=True, mode=0o700)
         if any(target.iterdir()):
@@ -222,6 +225,25 @@ def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401
     copy.execute("DETACH DATABASE keys")
 
 
+def _refuse_other_file(keys: Path, data_dir: Path) -> None:
+    """What is no file of shred keys is not replaced by one.
+
+    Raises BackupFailed if something else is there, or if it lies in the data directory.
+    """
+    if keys.resolve().is_relative_to(data_dir.resolve()):
+        raise BackupFailed(f"{keys} is in the data directory: keep the shred keys apart from it.")
+    if not keys.exists():
+        return
+    driver: Any = sqlite_module()
+    try:
+        with closing(driver.connect(f"{keys.resolve().as_uri()}?mode=ro", uri=True)) as found:
+            tables = {row[0] for row in found.execute("SELECT name FROM sqlite_master")}
+    except driver.Error:
+        tables = set()
+    if not tables >= _TABLES or "deployment" in tables:
+        raise BackupFailed(f"{keys} is there and is not a shred key file: it is not replaced.")
+
+
 def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: ANN401 - as above
     taken = connection.execute("SELECT value FROM deployment WHERE name = ?", (_MADE,)).fetchone()
     backup_made = 0 if taken is None else int(taken[0])
@@ -231,7 +253,7 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
             raise BackupFailed(f"The shred key file {shred_keys} does not exist.")
         connection.execute("ATTACH DATABASE ? AS keys", (str(shred_keys),))
         tables = {row[0] for row in connection.execute("SELECT name FROM keys.sqlite_master")}
-        if not tables >= {"made", "shred_keys", "erased_buyers"}:
+        if not tables >= _TABLES:
             raise BackupFailed(f"{shred_keys} is not a shred key file.")
         (made,) = connection.execute("SELECT max(at_ns) FROM keys.made").fetchone()
         made = made or 0

@@ -48,6 +48,7 @@ _TABLES: Final = tuple(t for t in metadata.sorted_tables if t not in {blind_rece
 _DIALECT: Final = postgresql()  # type: ignore[no-untyped-call]
 _OWN: Final = (MOVED, FILLING)
 """Rows of `deployment` that say what this module does; they are not moved."""
+_MAY_CREATE: Final = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
 _CONTINUE_NUMBERS: Final = (
     "SELECT setval('events_seq_seq', max(seq)) FROM events HAVING count(*) > 0"
 )
@@ -179,8 +180,10 @@ class Move:
 
     def finish(self) -> None:
         """Let the new database be used, and no longer the old one."""
+        # All before it is on the disk when this commit is: it writes, so it is flushed.
+        self._target.execute(text("SET synchronous_commit = on"))
         self._target.execute(text(_CONTINUE_NUMBERS))
-        self._target.commit()
+        self._at({"table": len(self._plans)})
         # First the old one: at no moment may both be used.
         _write(self._source, MOVED, (_note(self._source, MOVED) or {}) | {"done": True})
         self._source.commit()
@@ -250,6 +253,8 @@ def moved_to(source: URL, target: URL | None = None) -> str | None:
     """Where the data of this database was moved to, if that is complete; None: it is still here.
 
     With the target, this also does what a kill at the very end has left undone.
+
+    Raises MoveFailed if the target is another database, or has lost its tables.
     """
     try:
         schema.check(source, while_moving=True)
@@ -259,8 +264,18 @@ def moved_to(source: URL, target: URL | None = None) -> str | None:
         note = _note(old, MOVED) or {}
     if not note.get("done"):
         return None
-    if target is not None and place_of(target) == note["to"]:
+    if target is not None:
+        if place_of(target) != note["to"]:
+            raise MoveFailed(
+                f"Everything was moved to {note['to']}. From one PostgreSQL to another, "
+                "use its own tools."
+            )
         with connected(target, Purpose.WRITE) as new:
+            if not inspect(new).has_table(deployment.name):
+                raise MoveFailed(
+                    f"Everything was moved to {note['to']}, and its tables are gone. Restore that "
+                    "database from a backup of it."
+                )
             if (_note(new, FILLING) or {}).get("id") == note["id"]:
                 _release(new)
     return str(note["to"])
@@ -295,10 +310,14 @@ def _is_made(target: URL, note: Mapping[str, Any]) -> bool:
     """Whether a target has its tables; refuses one that neither is empty nor is this move's."""
     with connected(target, Purpose.READ) as new:
         encoding = new.execute(text("SHOW server_encoding")).scalar_one()
+        if encoding != "UTF8":
+            name = encoding.decode() if isinstance(encoding, bytes) else encoding
+            raise MoveFailed(f"The new database has the encoding {name}: create it with UTF8.")
+        may_create = new.execute(text(_MAY_CREATE)).scalar_one()
         tables = inspect(new).get_table_names()
         ours, rows = deployment.name in tables, sorted({*tables} - {"alembic_version"})
         found = (_note(new, FILLING) or {}).get("id") if ours else None
-        what = next((name for name in rows if _has_rows(new, name)), None)
+        what = next((name for name in rows if ours and _has_rows(new, name)), None)
     if found == note["id"]:
         return True
     if note["to"] != place_of(target):
@@ -306,8 +325,11 @@ def _is_made(target: URL, note: Mapping[str, Any]) -> bool:
             f"The move to {note['to']} has begun. Go on with that URL, or give it up first: "
             "countersign migrate-database --cancel"
         )
-    if encoding != "UTF8":
-        raise MoveFailed(f"The new database has the encoding {encoding}: create it with UTF8.")
+    if not may_create:
+        raise MoveFailed(
+            f"The role of {place_of(target)} may not create tables there. Give the URL of the role "
+            "that owns the database."
+        )
     if what is not None or (tables and not ours):
         raise MoveFailed(
             f"The database {place_of(target)} is not empty: it has "

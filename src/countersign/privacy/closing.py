@@ -15,9 +15,11 @@ from countersign.access.account import (
     refuse_closed,
 )
 from countersign.access.audit import AuditAction
+from countersign.buyers.providers import drop_provider, remove_settings
 from countersign.checkout.expiry import end_all, still_open
 from countersign.db.tables import account_origins, api_keys, disclosures, records
 from countersign.instant import from_ns
+from countersign.mode import Mode
 from countersign.privacy.room import Privacy
 from countersign.webhooks.endpoints import end_endpoint, find_endpoints, owned
 
@@ -50,9 +52,9 @@ async def plan_closing(privacy: Privacy, id_or_name: str) -> tuple[Account, Clos
 async def close_account(privacy: Privacy, id_or_name: str) -> Account:
     """Close an account in one transaction; nothing opens it again.
 
-    Its keys are revoked, webhook endpoints deleted, origins removed, and open checkout sessions
-    expire. Records, what they disclose, holds and the log stay: operators find and prove its
-    evidence as before, and it ends by the same periods.
+    Its keys are revoked, webhook endpoints deleted, origins and credentials of identity providers
+    removed, and open checkout sessions expire. Records, what they disclose, holds and the log
+    stay: operators find and prove its evidence as before, and it ends by the same periods.
 
     Raises UnknownAccount, or AccountClosed if it is closed.
     """
@@ -66,6 +68,11 @@ async def close_account(privacy: Privacy, id_or_name: str) -> Account:
         own = account_origins.c.account_id == account.id
         connection.execute(delete(account_origins).where(own))
         end_all(connection, account.id, now)
+        entry = privacy.access.audit.entry
+        remove_settings(
+            connection, account.id, entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
+        )
+        drop_provider(connection, account.id, Mode.TEST)
         return change_account(
             connection, privacy.access, account, AuditAction.ACCOUNT_CLOSED, closed_at=now
         )

@@ -99,7 +99,7 @@ def erase(
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def close_account_command(account: str, *, yes: bool, as_json: bool) -> None:
-    """Close ACCOUNT for good: its keys, webhook endpoints, origins and open checkout sessions end.
+    """Close ACCOUNT for good: keys, webhook endpoints, origins, credentials and open sessions end.
 
     Its records stay for evidence, with their proofs, their holds and their periods, and operators
     find them as before.

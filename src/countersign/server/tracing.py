@@ -6,7 +6,9 @@ the buyer or the vendor may know. The names are those of the semantic convention
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
 _TRACED: Final = (b"traceparent", b"tracestate")
+_SEND_SECONDS: Final = 1
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 def open_traces(url: str) -> TracerProvider:
@@ -42,9 +46,13 @@ def open_traces(url: str) -> TracerProvider:
             "pip install 'countersign-service[traces]'"
         ) from None
     # OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME of the environment add to it, or change it.
-    ours = Resource({"service.name": "countersign", "service.version": __version__})
-    provider = TracerProvider(resource=ours.merge(Resource.create()))
-    exporter = OTLPSpanExporter(endpoint=f"{url.rstrip('/')}/v1/traces")
+    resource = Resource.create({"service.version": __version__})
+    if str(resource.attributes["service.name"]).startswith("unknown_service"):
+        resource = resource.merge(Resource({"service.name": "countersign"}))
+    provider = TracerProvider(resource=resource)
+    # Its failures are no lines of our log, and delay no end of the server.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL + 1)
+    exporter = OTLPSpanExporter(endpoint=f"{url.rstrip('/')}/v1/traces", timeout=_SEND_SECONDS)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
 
@@ -60,7 +68,7 @@ class TracedApp(App):
         self._propagator = tracecontext.TraceContextTextMapPropagator()
         tracer = traces.get_tracer("countersign", __version__)
         self._begin = partial(
-            tracer.start_as_current_span, record_exception=False, set_status_on_exception=True
+            tracer.start_as_current_span, record_exception=False, set_status_on_exception=False
         )
         self._server, self._client = SpanKind.SERVER, SpanKind.CLIENT
         self._failed = Status(StatusCode.ERROR)
@@ -73,17 +81,19 @@ class TracedApp(App):
             if name in call.headers
         }
         parent = self._propagator.extract(sent)
-        with self._begin(call.method, context=parent, kind=self._server) as span:
+        # Any other is a word of the caller's own.
+        method = call.method if call.method in _METHODS else "_OTHER"
+        with self._begin(method, context=parent, kind=self._server) as span:
             BEGIN.set(self._outgoing)
             reply = await super().handle(call, incoming)
             route = self._route_of(call)
             if route:
-                span.update_name(f"{call.method} {route}")
+                span.update_name(f"{method} {route}")
             patience = PATIENCE.get()
             waited = 0.0 if patience is None else self._patience_seconds - patience.left
             span.set_attributes(
                 {
-                    "http.request.method": call.method,
+                    "http.request.method": method,
                     "http.route": route,
                     "http.response.status_code": reply.status,
                     "countersign.request_id": dict(reply.headers)[b"x-request-id"].decode(),
@@ -101,5 +111,13 @@ class TracedApp(App):
         except Refusal:
             return ""
 
-    def _outgoing(self, name: str) -> AbstractContextManager[object]:
-        return self._begin(name, kind=self._client)
+    @contextmanager
+    def _outgoing(self, name: str) -> Iterator[None]:
+        with self._begin(name, kind=self._client) as span:
+            try:
+                yield
+            except Exception as error:
+                # Its kind alone: the text can hold what was sent, or who was asked about.
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(self._failed)
+                raise
