@@ -11,7 +11,7 @@ from tests.support import forked
 
 pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 
-MOST = {"acknowledge": 143, "status": 42, "accept": 606}
+MOST = {"acknowledge": 145, "status": 42, "accept": 608}
 """Of functions of our own, for one request alone: an acknowledgment with an Idempotency-Key, the
 status of a buyer, and the end of a checkout on the hosted page."""
 

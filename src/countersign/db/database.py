@@ -125,7 +125,9 @@ class Database:
 
     def _writing(self) -> Batcher:
         """Where acts go, as long as they are accepted and what they write lasts."""
-        _refuse_for(self.closed or self.damage)
+        refusal = self.closed or self.damage
+        if refusal is not None:
+            raise _again(refusal)
         return self._write
 
     async def write_batched(
@@ -178,7 +180,8 @@ class Database:
 
         Not in a damaged database: what is published of it contradicts the restored backup.
         """
-        _refuse_for(self.damage)
+        if self.damage is not None:
+            raise _again(self.damage)
         result: R = await self._sequence.call(_run_each, (act, args, kwargs))
         return result
 
@@ -261,9 +264,9 @@ class Database:
         return {name: (b.batches, b.calls, b.pending) for name, b in self._batchers.items()}
 
 
-def _refuse_for(reason: StorageUnavailable | None) -> None:
-    if reason is not None:
-        raise StorageUnavailable(reason.message, retry_after=reason.retry_after)
+def _again(refusal: StorageUnavailable) -> StorageUnavailable:
+    """The same refusal for another caller."""
+    return StorageUnavailable(refusal.message, retry_after=refusal.retry_after)
 
 
 def _run_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
