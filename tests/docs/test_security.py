@@ -237,7 +237,7 @@ def test_no_script_sets_a_member_that_input_names() -> None:
 
 def test_each_log_is_where_the_page_says(page: Page) -> None:
     """One module says where lines go; what the tables hold is declared."""
-    begins = {"basicConfig", "addHandler", "FileHandler", "PrintLoggerFactory", "WriteLogger"}
+    begins = {"basicConfig", "addHandler", "FileHandler", "PrintLogger", "WriteLoggerFactory"}
     found = {
         path
         for path, module in modules().items()

@@ -70,6 +70,7 @@ def log_to_standard_error() -> None:
             structlog.processors.format_exc_info,
             structlog.dev.ConsoleRenderer() if person else structlog.processors.JSONRenderer(),
         ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # A line is one write: several processes write to one file, and one may be killed.
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
