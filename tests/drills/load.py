@@ -108,7 +108,8 @@ class Load:
             last = self.looked[-1] if self.looked else Looked(0, -1)
             return last.status == status and sealing in {None, last.sealing}
 
-        wait_until(happened, f"readiness {status} {sealing}")
+        # Sealing goes on when it is looked at again, which takes half a minute at times.
+        wait_until(happened, f"readiness {status} {sealing}", 75)
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
