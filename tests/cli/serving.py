@@ -9,9 +9,9 @@ from pathlib import Path
 WAIT_SECONDS_MAX = 30.0
 
 
-def wait_until(happened: Callable[[], bool], what: str, seconds: float = WAIT_SECONDS_MAX) -> None:
+def wait_until(happened: Callable[[], bool], what: str) -> None:
     """Wait until this is so, or fail by naming it."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
     while not happened():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)

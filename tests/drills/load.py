@@ -108,8 +108,7 @@ class Load:
             last = self.looked[-1] if self.looked else Looked(0, -1)
             return last.status == status and sealing in {None, last.sealing}
 
-        # Sealing goes on when it is looked at again, which takes half a minute at times.
-        wait_until(happened, f"readiness {status} {sealing}", 75)
+        wait_until(happened, f"readiness {status} {sealing}")
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 
-from countersign.log.clock_guard import HOLD_SECONDS, ClockGuard
+from countersign.log import clock_guard
+from countersign.log.clock_guard import HOLD_SECONDS, ClockGuard, times_of
 from tests.unit.support import HandClock
 
 HOURS = 3600 * 10**9
@@ -22,10 +25,13 @@ class World:
         self.ahead = ahead
         self.wrong_ns = 0
         self.asked = 0
+        self.fails = False
         self.guard = ClockGuard(self.clock, self.times)
 
     async def times(self) -> Mapping[str, float]:
         self.asked += 1
+        if self.fails:
+            raise RuntimeError
         right = (self.clock.ns - self.wrong_ns) / 1e9
         return {name: right + seconds for name, seconds in self.ahead.items()}
 
@@ -117,3 +123,72 @@ def test_a_clock_that_is_slewed_is_followed() -> None:
     for _ in range(100):
         world.jump(10**9)
         assert world.look() is None
+
+
+def test_asking_that_fails_is_not_repeated_at_each_look() -> None:
+    """Others are not flooded by an error of ours; and jumps are noticed meanwhile."""
+    world = World(witness=0.0)
+    world.fails = True
+    with pytest.raises(RuntimeError):
+        world.look()
+    assert world.look() is None
+    world.jump(HOURS)
+    assert "jumped by 3600 seconds ahead" in str(world.look())
+    assert world.asked == 1
+    world.fails = False
+    world.clock.advance(10)
+    assert "that of witness" in str(world.look())
+    assert world.asked == 2
+
+
+RIGHT = b"Date: Fri, 20 Nov 2026 21:31:00 GMT\r\n"
+DRIPS = b"X-Drip: "
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        RIGHT + b"Age: " + b"9" * 400 + b"\r\n",
+        RIGHT + b"Age: " + b"9" * 5000 + b"\r\n",
+        b"Date: Fri, 20 Nov 99999 21:31:00 GMT\r\n",
+        b"Date: Fri, 20 Nov 99999999999999999999 21:31:00 GMT\r\n",
+        b"Date: Fri, 20 Nov 2026 21:31:00 +99999999999999\r\n",
+        b"Date: \xff\r\n",
+        RIGHT + DRIPS,
+    ],
+)
+def test_one_third_party_cannot_spoil_the_times_of_others(
+    headers: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor keep those waiting who ask: a server asks before it begins."""
+    monkeypatch.setattr(clock_guard, "_TIMEOUT_SECONDS", 0.5)
+
+    answered = []
+
+    def answering(said: bytes) -> Callable[[StreamReader, StreamWriter], Awaitable[None]]:
+        async def answer(reader: StreamReader, writer: StreamWriter) -> None:
+            answered.append(asyncio.current_task())
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + said)
+            with suppress(ConnectionError):
+                while said.endswith(DRIPS):
+                    writer.write(b"x")
+                    await writer.drain()
+                    await asyncio.sleep(0.05)  # as slowly as such a party
+            writer.write(b"\r\n")
+            writer.close()
+
+        return answer
+
+    async def ask() -> Mapping[str, float]:
+        names = {}
+        async with AsyncExitStack() as stack, asyncio.timeout(10):
+            for name, said in {"odd": headers, "right": RIGHT}.items():
+                server = await asyncio.start_server(answering(said), "127.0.0.1")
+                await stack.enter_async_context(server)
+                names["http://{}:{}".format(*server.sockets[0].getsockname())] = name
+            found = await times_of([*names])
+            await asyncio.wait(filter(None, answered))
+        return {names[url]: at for url, at in found.items()}
+
+    assert asyncio.run(ask()) == {"right": 1795210260.0}

@@ -12,6 +12,7 @@ from structlog.typing import EventDict
 from countersign.bootstrap import Deployment as Opened
 from countersign.errors import WrongKeyEncryptionKey
 from countersign.log import logs_sql
+from countersign.log.head_files import HeadFiles, checkpoint_of
 from countersign.log.operate import begin_epoch
 from countersign.mode import Mode
 from countersign.vault.vault import Vault
@@ -74,6 +75,44 @@ def test_a_clock_that_was_fast_is_distinct_from_one_that_is_slow(embedded: Deplo
         assert await service.database.read(logs_sql.queues) == {}
 
     said_while(embedded, act)
+
+
+def test_a_mode_is_sealed_again_while_the_other_is_busy(embedded: Deployment) -> None:
+    """Each look falls just after a checkpoint of the other: nobody calls in this one."""
+    account = embedded.account("vendor")
+
+    async def act(service: Opened, clock: ShiftedClock) -> None:
+        await acknowledge(service, account)
+        await service.log.seal.settle()
+        clock.seconds = -60
+        await service.log.seal._seal()
+        assert set(service.log.seal.suspended) == set(Mode)
+        clock.seconds = 2
+        await acknowledge(service, account)
+        await acknowledge(service, account)
+        await service.log.seal._seal()
+        assert service.log.seal.suspended == {}
+
+    said_while(embedded, act)
+
+
+def test_what_acts_have_sealed_themselves_is_published_at_the_next_look(
+    embedded: Deployment,
+) -> None:
+    """Also while a log is so busy that each look falls just after its newest checkpoint."""
+    account = embedded.account("vendor")
+
+    async def act(service: Opened, clock: ShiftedClock) -> None:
+        await service.log.seal._seal()
+        for clock.seconds in (2, 4):
+            await acknowledge(service, account)
+            log = (await service.log.seal.current(refresh=True))[Mode.TEST]
+            await acknowledge(service, account)
+            await service.log.seal._seal()
+            kept = HeadFiles(embedded.data_dir / "heads").path(Mode.TEST).read_bytes()
+            assert checkpoint_of(kept).size >= log.size > 0
+
+    assert said_while(embedded, act) == []
 
 
 def test_heads_that_cannot_be_written_are_said_once(embedded: Deployment) -> None:

@@ -26,6 +26,15 @@ PERIOD_SECONDS: Final = 1.0
 _ASK_SECONDS: Final = 300.0
 _ASK_AGAIN_SECONDS: Final = 10.0
 _TIMEOUT_SECONDS: Final = 2.0
+_NO_TIME: Final = (
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+    TimeoutError,
+    KeyError,
+    ValueError,
+    OverflowError,
+)
+"""Who does not respond, or writes what is no time, or one that no calendar has."""
 _TIME: Final = text("SELECT extract(epoch FROM clock_timestamp())::float8")
 
 _log: Final = structlog.get_logger("countersign.clock")
@@ -43,6 +52,8 @@ class ClockGuard:
         self._others: Mapping[str, float] = {}
         """The same of the other clocks."""
         self._asked_at = float("-inf")
+        self._was_answered = False
+        """Whether asking did not fail; few or none may have responded."""
         self._wrong_since: float | None = None
 
     async def run(self) -> None:
@@ -75,9 +86,13 @@ class ClockGuard:
     async def look(self) -> None:
         """Ask other clocks now and then, and at once when this one seems wrong."""
         now, reason = self._clock.monotonic(), self.why_not()
-        if now - self._asked_at >= (_ASK_AGAIN_SECONDS if reason else _ASK_SECONDS):
+        is_settled = self._was_answered and reason is None
+        if now - self._asked_at >= (_ASK_SECONDS if is_settled else _ASK_AGAIN_SECONDS):
+            # Before: a failure must not have all of them asked at each look.
+            self._asked_at, self._was_answered = now, False
             found = await self.ask()
             self._asked_at = now = self._clock.monotonic()
+            self._was_answered = True
             # Where none responds, what they said before holds.
             self._others = {name: at - now for name, at in found.items()} or self._others
             self._trusted = self._offset() if self._trusted is None else self._trusted
@@ -114,10 +129,11 @@ async def times_of(urls: list[str]) -> dict[str, float]:
 
     async def ask(client: httpx2.AsyncClient, url: str) -> float | None:
         try:
-            async with client.stream("GET", url) as response:
+            # The client's own limit is one for each wait: who drips a header would never end.
+            async with asyncio.timeout(_TIMEOUT_SECONDS), client.stream("GET", url) as response:
                 said = parsedate_to_datetime(response.headers["date"]).timestamp()
                 return said + int(response.headers.get("age", "0"))  # since a cache has it
-        except (httpx2.HTTPError, httpx2.InvalidURL, KeyError, ValueError, OverflowError):
+        except _NO_TIME:
             return None
 
     if not urls:

@@ -305,7 +305,10 @@ class SealLog:
         known, until = self._still
         if found == known and self._clock.monotonic() < until:
             return
-        if self.gauges and not self._wanted and self._is_early(found):
+        if self.gauges and not self._wanted and not self.suspended and self._is_early(found):
+            if not self._have_left(found):  # acts have signed it in their own transaction
+                await self._measure()
+                await self.publish()
             return
         self._wanted = False
         await self._turn()
@@ -316,6 +319,13 @@ class SealLog:
         )
         until = self._clock.monotonic() + _IDLE_SECONDS
         self._still = (found, until) if done else _NEVER
+
+    def _have_left(self, found: Sequence[logs_sql.Standing]) -> bool:
+        """Whether the newest checkpoint of each log is published."""
+        signed = {log.log_id: log.signed for log in found}
+        return all(
+            self._has_left(log, signed.get(log.id, log.size)) for log in self._current.values()
+        )
 
     def _is_early(self, found: Sequence[logs_sql.Standing]) -> bool:
         """Whether what is new waits for its checkpoint: the last one of its log is too young."""
