@@ -108,9 +108,17 @@ def unit(deployment: Deployment, port: int, place: Path, *, socket: bool) -> Ite
         made.process.wait(30)
 
 
-def plainly(port: int) -> Callable[[], HTTPConnection]:
-    """How to connect to a server itself."""
-    return lambda: HTTPConnection("127.0.0.1", port, timeout=30)
+def plainly(port: int, silent_seconds: float = 0.0) -> Callable[[], HTTPConnection]:
+    """How to connect to a server itself, and for how long nothing is sent then."""
+
+    def connect() -> HTTPConnection:
+        connection = HTTPConnection("127.0.0.1", port, timeout=30)
+        if silent_seconds:
+            connection.connect()
+            time.sleep(silent_seconds)
+        return connection
+
+    return connect
 
 
 class Balancer:

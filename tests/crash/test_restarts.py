@@ -44,10 +44,10 @@ def check(tally: Tally, deployment: Deployment, key: str, port: int) -> None:
 def test_restarts_refuse_no_connection_if_the_manager_holds_the_socket(
     deployed: Deployment, tmp_path: Path
 ) -> None:
-    """With one server, and nothing in front of it."""
+    """With one server, and nothing in front of it; nor one on which nothing was sent yet."""
     key, port = deployed.key(deployed.account("vendor")), free_port()
     with unit(deployed, port, tmp_path / "m", socket=True) as server:
-        with load(plainly(port), key) as tally:
+        with load(plainly(port, silent_seconds=0.02), key) as tally:
             for _ in range(RESTARTS):
                 server.restart()
         check(tally, deployed, key, port)

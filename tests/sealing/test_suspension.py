@@ -78,7 +78,7 @@ def test_a_clock_that_was_fast_is_distinct_from_one_that_is_slow(embedded: Deplo
 
 
 def test_a_mode_is_sealed_again_while_the_other_is_busy(embedded: Deployment) -> None:
-    """Each look falls just after a checkpoint of the other: nobody calls in this one."""
+    """Each look falls just after a checkpoint of the other, and no call comes in this one."""
     account = embedded.account("vendor")
 
     async def act(service: Opened, clock: ShiftedClock) -> None:

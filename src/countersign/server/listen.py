@@ -12,6 +12,8 @@ from countersign.errors import AddressInUse
 from countersign.server.manager import handed_over
 
 BACKLOG: Final = 1024
+_SILENT_SECONDS_MAX: Final = 1
+"""How long a new connection may be silent before a server accepts it."""
 _UNREAD_MILLISECONDS_MAX: Final = 30_000
 """How long a client may leave what was sent to it unread or unacknowledged."""
 
@@ -26,7 +28,7 @@ def opener(host: str, port: int) -> Callable[[], socket.socket]:
     """
     given = handed_over()
     if given is not None:
-        _end_unread(given)
+        _set_options(given)
         # All its duplicates share the mode: a later one must not make workers wait in accept().
         given.settimeout(0)
         return given.dup
@@ -37,16 +39,21 @@ def opener(host: str, port: int) -> Callable[[], socket.socket]:
 def _listen(host: str, port: int) -> socket.socket:
     """Listen with other sockets of this server: the kernel shares connections out among them."""
     listening = _bound(host, port, shared=True)
-    _end_unread(listening)
+    _set_options(listening)
     listening.listen(BACKLOG)
     return listening
 
 
-def _end_unread(listening: socket.socket) -> None:
+def _set_options(listening: socket.socket) -> None:
+    """Set what accepted connections inherit, and when they are accepted (tcp(7), Linux)."""
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        # Accepted connections inherit it (tcp(7)): Linux then ends one whose window stays closed,
-        # or whose data stays unacknowledged, for that long.
+        # It then ends one whose window stays closed, or whose data stays unacknowledged, for that
+        # long.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MILLISECONDS_MAX)
+    if hasattr(socket, "TCP_DEFER_ACCEPT"):
+        # A server that ends closes a connection on which nothing was sent. One that waits for its
+        # first bytes in a socket that stays open is left to the next server.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_SECONDS_MAX)
 
 
 def refuse_taken(host: str, port: int) -> None:
