@@ -207,7 +207,7 @@ def shared_vectors() -> Path:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[postgres.PostgresServer]:
     """Run one PostgreSQL for the whole session; for tests marked `postgres`."""
-    with postgres.running_postgres() as server:
+    with postgres.running_postgres() as server, postgres.shared(server):
         yield server
 
 

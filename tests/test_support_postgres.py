@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy import make_url
 
-from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.postgres import PostgresServer, fresh_database, settle
 
 pytestmark = pytest.mark.postgres
 
@@ -57,6 +58,23 @@ def test_a_copy_of_a_database_has_what_that_has(postgres_server: PostgresServer)
         connection.execute("DROP TABLE proof")
     with postgres_server.connect(first.database or "") as connection:
         connection.execute("SELECT * FROM proof")
+
+
+def test_to_settle_waits_for_transactions_of_every_database(
+    postgres_server: PostgresServer,
+) -> None:
+    """What has committed is listed when none of the whole server is older: not before."""
+    other = make_url(fresh_database(postgres_server)).database or ""
+    waits = threading.Thread(target=settle, daemon=True)
+    with postgres_server.connect(other) as connection, connection.transaction():
+        connection.execute("CREATE TABLE older (word text)")
+        with postgres_server.connect() as later:
+            later.execute("SELECT pg_current_xact_id()")
+        waits.start()
+        waits.join(0.2)
+        assert waits.is_alive()
+    waits.join(20)
+    assert not waits.is_alive()
 
 
 def test_only_its_owner_may_enter_the_socket_directory(postgres_server: PostgresServer) -> None:

@@ -10,6 +10,7 @@ import httpx2
 
 from countersign.checkout.brand import change_brand
 from tests.http.backstage import Operator, Vendor, make_client
+from tests.support import postgres
 from tests.support.service import Server
 
 NOTICE = "ab1263"
@@ -104,6 +105,7 @@ class Shop:
 
     def events_of(self, buyer: Buyer) -> list[dict[str, Any]]:
         """The events about a session."""
+        postgres.settle()
         found: list[dict[str, Any]] = []
         query = {"limit": "100"}
         while True:

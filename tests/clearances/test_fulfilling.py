@@ -8,6 +8,7 @@ import pytest
 
 from tests.clearances.checkout import ADULT, CLEARANCES, Checkout
 from tests.http.calls import message, refusal
+from tests.support import postgres
 
 SHIPPED = {
     "carrier": "UPS",
@@ -25,6 +26,7 @@ def _cleared_with_adult_signature(shop: Checkout) -> str:
 
 
 def _events(shop: Checkout, type_: str) -> list[str]:
+    postgres.settle()
     answer = shop.client.get("/v1/events", params={"type": type_, "limit": "100"})
     return [event["data"]["clearance_id"] for event in answer.json()["data"]]
 

@@ -25,6 +25,7 @@ def as_configured(url: str) -> str:
 
 def read_all(client: httpx2.Client) -> dict[str, Any]:
     """What a vendor reads of the past."""
+    postgres.settle()
     events = client.get("/v1/events", params={"limit": 100}).json()["data"]
     return {
         "acknowledgments": client.get("/v1/acknowledgments").json()["data"],

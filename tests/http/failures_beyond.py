@@ -13,6 +13,7 @@ from countersign.events.read_events import get_event
 from countersign.instant import rfc3339
 from countersign.mode import Mode
 from tests.http.failures import ODD_IDS, VERIFY, Caller, Failure, make_caller
+from tests.support import postgres
 from tests.support.providers import Playing, playing
 from tests.verification.live import configure
 
@@ -58,6 +59,7 @@ def _long_ago(caller: Caller, event_id: str) -> str:
     """The identifier of an event from before those that are kept."""
 
     async def work(opened: Deployment) -> str:
+        postgres.settle()
         events = opened.events
         known = (await get_event(events, caller.account_id, Mode.TEST, event_id)).event
         before = known.created_at - KEPT - timedelta(days=1)

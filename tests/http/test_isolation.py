@@ -19,6 +19,7 @@ from countersign.server.app import route_table
 from tests.http.backstage import Vendor, make_client
 from tests.http.calls import acknowledge, refusal, verify
 from tests.http.conftest import LIVE_NOTICE, Configured
+from tests.support import postgres
 
 # What crosses once in many runs crosses.
 pytestmark = pytest.mark.first_try
@@ -345,6 +346,7 @@ def a_sandbox_buyer_is_moved_by_its_own_account_alone(stage: Stage) -> None:
 def a_triggered_event_is_ones_own(stage: Stage) -> None:
     first, _ = sandboxes(stage)
     told = first.client.post("/v1/test/events", json={"type": "clearance.closed"}).json()
+    postgres.settle()
     for party in stage.parties:
         answer = party.client.get(f"/v1/events/{told['id']}")
         assert answer.status_code == (200 if party is first else 404)
@@ -432,6 +434,7 @@ def clearances_that_are_found_are_ones_own(stage: Stage) -> None:
 
 def events_are_ones_own(stage: Stage) -> None:
     """Also when asked for with another's cursor."""
+    postgres.settle()
     told = {p: p.client.get("/v1/events").json()["data"] for p in stage.parties}
     for owner, other in stage.pairs():
         own = {event["id"] for event in told[owner]}
@@ -445,6 +448,7 @@ def events_are_ones_own(stage: Stage) -> None:
 
 def an_event_is_read_by_its_owner_alone(stage: Stage) -> None:
     """To all others it does not exist: the same answer as for one that never was."""
+    postgres.settle()
     told = {p: p.client.get("/v1/events").json()["data"][0]["id"] for p in stage.parties}
     never = {party: party.client.get("/v1/events/evt_none") for party in stage.parties}
     for owner, other in stage.pairs():

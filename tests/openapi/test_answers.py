@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from countersign.webhooks.model import ENDPOINTS_MAX
+from tests.support import postgres
 from tests.support.document import Document, Operation, committed_document
 from tests.support.service import Deployment, Server, running_server
 
@@ -342,6 +343,7 @@ def walk_checkout(walk: Walk, key: str, live: str) -> dict[str, str]:
 
 def walk_webhooks(walk: Walk, key: str) -> dict[str, str]:
     """Events, and endpoints that they are sent to; gives where each operation is."""
+    postgres.settle()
     event = walk(key, "GET", f"{EVENTS}?limit=1").json()["data"][0]
     walk(key, "GET", f"{EVENTS}?after={LONG_AGO}")
     for unknown in (f"{EVENTS}/unknown", f"{ENDPOINTS}/unknown", f"{ENDPOINTS}/unknown/deliveries"):

@@ -29,6 +29,7 @@ from tests.http.backstage import Operator, notice_file
 from tests.privacy.left import Value, everything, guessed_zips, keyed, naming
 from tests.remembered.conftest import Person, Shop, remembered
 from tests.storage import items
+from tests.support import postgres
 
 pytestmark = pytest.mark.long
 
@@ -318,8 +319,10 @@ def test_events_of_an_erased_buyer_stay_in_their_place(
     bought = buy(operator, shops, person)
     other = buy(operator, shops, person, 1)
     client = shops[0].client
+    postgres.settle()
     before = client.get("/v1/events", params={"limit": 100}).json()["data"]
     erase(operator, bought.cbid)
+    postgres.settle()
     after = client.get("/v1/events", params={"limit": 100}).json()["data"]
     # A record that is sealed meanwhile adds its own event at the end.
     assert [e["id"] for e in after][: len(before)] == [e["id"] for e in before]

@@ -26,6 +26,7 @@ from tests.remembered.conftest import (
     verify_in,
 )
 from tests.remembered.device import Passkey
+from tests.support import postgres
 from tests.support.every import every
 from tests.support.service import Server
 from tests.verification.live import revoke
@@ -60,6 +61,7 @@ def _is_refused(person: Person, shop: Shop, session: dict[str, Any], page: Page)
     assert page.heading == EN["identity_title"]
     found = shop.read(session)
     assert {name: found[name] for name in NOTHING_TOLD} == NOTHING_TOLD
+    postgres.settle()
     events = shop.client.get("/v1/events").json()["data"]
     assert not any(
         event["data"].get("checkout_session_id") == session["checkout_session_id"]

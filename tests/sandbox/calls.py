@@ -9,6 +9,7 @@ import httpx2
 
 from countersign.instant import parse_rfc3339
 from tests.http.calls import acknowledge, verify
+from tests.support import postgres
 
 DAY = 86400
 ZIP = "94105"
@@ -60,6 +61,7 @@ def clear(client: httpx2.Client, asked: dict[str, str]) -> dict[str, Any]:
 
 def events(client: httpx2.Client, *types: str) -> list[dict[str, Any]]:
     """All events of these types, or all, oldest first."""
+    postgres.settle()
     found: list[dict[str, Any]] = []
     after: dict[str, str] = {}
     while True:

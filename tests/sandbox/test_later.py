@@ -25,6 +25,7 @@ from countersign.events.read_events import list_events
 from countersign.sandbox.helpers import advance_clock, move_buyer
 from tests.clearances.desk import NOBODY, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
+from tests.support import postgres
 from tests.support.engines import ENGINES, engine_server
 
 pytestmark = pytest.mark.long
@@ -97,6 +98,7 @@ class Shop:
 
     def events(self) -> list[str]:
         """The types of all events but sealing, which is no matter of this clock."""
+        postgres.settle()
         found, _ = self.desk.do(list_events(self.desk.deployment.events, self.who, limit=100))
         types = [view.event.type.value for view in found]
         return [type_ for type_ in types if type_ != "acknowledgment.sealed"]

@@ -17,6 +17,7 @@ from countersign.log import tree_sql
 from countersign_evidence.verification import verify_file
 from tests.sealing.acts import INITIALS, acknowledge, check, get, policy_of, shown
 from tests.sealing.inside import opened
+from tests.support import postgres
 from tests.support.hosted import PROCESS, PROCESS_JSON, acknowledge_hosted, prepared
 from tests.support.service import Deployment, running_server
 
@@ -54,6 +55,7 @@ def test_a_hosted_acknowledgment_is_read_back_proved_and_erased(own: Deployment)
         for name in ("process", "initials_per_line"):
             verdict = verify_file(get(client, ack_id, "dossier", f"?disclose={name}"), policy)
             assert [*shown(verdict)] == [name]
+        postgres.settle()
         events = [
             event["type"]
             for event in client.get("/v1/events").json()["data"]

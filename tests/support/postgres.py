@@ -30,6 +30,7 @@ _GUARD = Path(__file__).with_name("postgres_guard.py")
 FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 _numbers = itertools.count(1)
+_SETTLE_SECONDS = 30.0
 
 
 @dataclass(kw_only=True, eq=False)
@@ -128,6 +129,35 @@ def _answer(guard: "subprocess.Popen[bytes]") -> dict[str, Any]:
     if "error" in answer:
         raise RuntimeError(f"PostgreSQL did not start: {answer['error']}")
     return dict(answer)
+
+
+_shared: list[PostgresServer] = []
+
+
+@contextlib.contextmanager
+def shared(server: PostgresServer) -> Iterator[PostgresServer]:
+    """Have `settle` wait for this server, on which the databases of many tests are."""
+    _shared.append(server)
+    try:
+        yield server
+    finally:
+        _shared.remove(server)
+
+
+def settle() -> None:
+    """Wait until the events of all that was committed are listed; call it before they are read.
+
+    An event is listed when no transaction of the whole server that may be older runs any more
+    (`events/sql.py`), and those of other tests' databases count. Without PostgreSQL: at once.
+    """
+    until = time.monotonic() + _SETTLE_SECONDS
+    for server in _shared:
+        with server.connect() as connection:
+            end = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())").fetchone()
+            ended = "SELECT 1 WHERE pg_snapshot_xmin(pg_current_snapshot()) >= %s::text::xid8"
+            while connection.execute(ended, end).fetchone() is None:
+                assert time.monotonic() < until, f"a transaction before {end} does not end"
+                time.sleep(0.005)
 
 
 def fresh_database(server: PostgresServer, template: str | None = None) -> str:

@@ -19,6 +19,7 @@ from countersign.instant import rfc3339
 from countersign.server.app import route_table
 from countersign_simulators.registry import SIMULATORS
 from tests.http.backstage import make_client
+from tests.support import postgres
 from tests.support.privacy import personal, personal_words
 from tests.verification.conftest import MakeVendor
 from tests.verification.live import LiveVendor
@@ -165,6 +166,7 @@ def prepared(vendor: LiveVendor) -> Known:
         found["clearance_id"].append(cleared["clearance_id"])
         made = client.post(ENDPOINTS, json={"url": "https://127.0.0.1:1/"}).json()
         found["endpoint_id"].append(made["endpoint_id"])
+        postgres.settle()
         told = client.get("/v1/events", params={"limit": 100}).json()["data"]
         found["event_id"] += [event["id"] for event in told]
     checkout = {"return_url": "https://shop.example/", "notice_id": "ab1263", "session_id": "cs"}

@@ -14,6 +14,7 @@ from countersign.buyers import expiry
 from countersign.events.read_events import list_events
 from countersign.mode import Mode
 from tests.clearances.desk import Desk, MovingClock, open_desk
+from tests.support import postgres
 from tests.support.engines import ENGINES, engine_server
 
 ZIP = "94105"
@@ -54,6 +55,7 @@ def desk(
 def events_of(desk: Desk, who: Principal) -> list[Reported]:
     """Read all events of an account, in order."""
     desk.do(desk.deployment.log.seal.settle())
+    postgres.settle()
     found: list[Reported] = []
     after = None
     while True:

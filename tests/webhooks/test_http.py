@@ -15,6 +15,7 @@ import pytest
 import standardwebhooks
 
 from countersign.events.model import EventType
+from tests.support import postgres
 from tests.support.service import Deployment, Server, free_port, running_server
 from tests.webhooks.happenings import happen
 from tests.webhooks.receiver import running_receiver, until
@@ -153,6 +154,7 @@ def test_events_are_followed_with_the_id_of_the_last_one(
     """The latest page has no next_cursor, and its last id goes on from there."""
     assert client.get("/v1/events").json() == {"data": [], "next_cursor": None}
     objects = happen(deployment, account, 3)
+    postgres.settle()
     first = client.get("/v1/events", params={"limit": 2}).json()
     assert first["next_cursor"] == first["data"][-1]["id"]
     rest = client.get("/v1/events", params={"after": first["next_cursor"]}).json()
@@ -160,6 +162,7 @@ def test_events_are_followed_with_the_id_of_the_last_one(
     found = [*first["data"], *rest["data"]]
     assert [event["data"] for event in found] == [{"cbid": cbid} for cbid in objects]
     more = happen(deployment, account, 1)
+    postgres.settle()
     later = client.get("/v1/events", params={"after": found[-1]["id"]}).json()["data"]
     assert [event["data"]["cbid"] for event in later] == more
     assert client.get(f"/v1/events/{later[0]['id']}").json() == later[0]
