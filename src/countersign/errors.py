@@ -333,7 +333,7 @@ class HeadUnavailable(OperatorError, code="head_unavailable"):
 
 
 class DataDirectoryLocked(OperatorError, code="data_directory_locked"):
-    """Another Countersign server is running on this data directory."""
+    """A server, or a command that must be alone, is running on this data directory."""
 
 
 class PackageNotInstalled(OperatorError, code="package_not_installed"):

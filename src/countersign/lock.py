@@ -13,6 +13,8 @@ from typing import Final
 from countersign.errors import DataDirectoryLocked, InvalidConfiguration
 
 _NAME: Final = "server.lock"
+_COMMAND: Final = " command"
+"""After the number of a process that only needs the directory for itself for a while."""
 _ORPHANS_SECONDS: Final = 2.0
 """For so long a lock may outlive the process that took it: its workers end when it has."""
 _LOOK_SECONDS: Final = 0.02
@@ -25,7 +27,7 @@ def only_server(data_dir: Path, *, serves: bool = False) -> Iterator[bool]:
     That is kept for the next server by a command, which only holds the lock meanwhile.
 
     Raises:
-        DataDirectoryLocked: another server holds it.
+        DataDirectoryLocked: another server or command holds it.
         InvalidConfiguration: the directory cannot be written.
     """
     path = data_dir / _NAME
@@ -39,13 +41,19 @@ def only_server(data_dir: Path, *, serves: bool = False) -> Iterator[bool]:
                 f"The data directory {data_dir} cannot be written: {error.strerror}."
             ) from error
         if not is_ours:
-            raise DataDirectoryLocked(
-                f"Another Countersign server (process {_holder(descriptor) or 'unknown'}) runs on "
-                f"{data_dir.resolve()}. Stop it, or give this one another COUNTERSIGN_DATA_DIR."
+            note = _noted(descriptor)
+            what, to_do = (
+                ("command", "Wait until it has ended")
+                if note.endswith(_COMMAND)
+                else ("server", "Stop it, or give this one another COUNTERSIGN_DATA_DIR")
             )
-        before, own = _holder(descriptor), str(os.getpid())
+            raise DataDirectoryLocked(
+                f"Another Countersign {what} (process {_process(note) or 'unknown'}) runs on "
+                f"{data_dir.resolve()}. {to_do}."
+            )
+        before, own = _noted(descriptor), str(os.getpid())
         left = "" if serves else before
-        _note(descriptor, own)
+        _note(descriptor, own if serves else own + _COMMAND)
         try:
             yield bool(before)
         except SystemExit as ended:
@@ -61,16 +69,16 @@ def _end(descriptor: int, own: str, left: str) -> None:
         _note(descriptor, left)
 
 
-def _note(descriptor: int, process: str) -> None:
+def _note(descriptor: int, note: str) -> None:
     with suppress(OSError):  # the disk is full: the lock holds without the number in it
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, process.encode(), 0)
+        os.pwrite(descriptor, note.encode(), 0)
 
 
 def holder_of(data_dir: Path) -> str:
     """The number of the process that serves from this directory; empty: none does."""
     with suppress(OSError):
-        process = (data_dir / _NAME).read_text(encoding="ascii", errors="replace").strip()
+        process = _process((data_dir / _NAME).read_text(encoding="ascii", errors="replace"))
         return process if process.isdigit() and _runs(process) else ""
     return ""
 
@@ -82,14 +90,18 @@ def _taken(descriptor: int) -> bool:
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
-        if _runs(_holder(descriptor)) or time.monotonic() >= until:
+        if _runs(_process(_noted(descriptor))) or time.monotonic() >= until:
             return False
         time.sleep(_LOOK_SECONDS)
 
 
-def _holder(descriptor: int) -> str:
-    """The number of the process that took the lock, as that process wrote it."""
+def _noted(descriptor: int) -> str:
+    """What the process that took the lock wrote: its number, and whether it is a command."""
     return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+
+
+def _process(note: str) -> str:
+    return note.removesuffix(_COMMAND).strip()
 
 
 def _runs(process: str) -> bool:

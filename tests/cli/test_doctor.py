@@ -135,12 +135,39 @@ def test_a_server_that_is_down_is_said(initialised: Bench) -> None:
     assert said(lines, "logs")[0] == "fine"
 
 
+@pytest.mark.one_engine
+def test_a_planned_stop_is_not_broken(initialised: Bench) -> None:
+    """No one has to get up for it; it is shown, since another server has to follow."""
+    with running_server(initialised, DRAIN_SECONDS="60") as server:
+        server.process.terminate()
+        with server.client() as client:
+            wait_until(lambda: client.get("/readyz").status_code == 503, "draining")
+        deployment = Bench(data_dir=initialised.data_dir, settings=server.deployment.settings)
+        _, lines = looked(deployment)
+    severity, words = said(lines, "server")
+    assert severity == "warning"
+    assert "about to stop" in words
+
+
 def test_before_init_it_is_said_what_to_run(either: Bench) -> None:
-    """On an empty database, or without any."""
+    """On an empty database, or without any: nothing else is a failure of its own."""
     either.data_dir.mkdir(mode=0o700)
-    status, lines = looked(either)
+    status, lines = looked(either.but(PORTT="1"))
     assert status == 2
-    assert "countersign init" in said(lines, "schema")[1]
+    assert [*lines] == ["settings", "schema"]
+    assert "PORTT" in said(lines, "settings")[1]
+    assert said(lines, "schema")[1].startswith("not initialised Run `countersign init`.")
+    done = either.run("status", PATIENT)
+    assert "1 need attention" in done.stdout
+
+
+@pytest.mark.one_engine
+def test_a_database_that_is_gone_is_not_taken_for_a_new_deployment(initialised: Bench) -> None:
+    """Its published checkpoints are still there, so all that is missing is said."""
+    (initialised.data_dir / "countersign.db").unlink()
+    _, lines = looked(initialised)
+    assert "restore a backup" in said(lines, "database")[1]
+    assert said(lines, "server")[0] == "broken"
 
 
 @pytest.mark.one_engine

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import sys
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
 from tests.cli.conftest import Bench
+from tests.cli.serving import running
 from tests.support import postgres
 from tests.support.service import running_server
 
@@ -48,12 +53,19 @@ def test_a_deployment_goes_on_in_its_new_database(
         told = initialised.refused("migrate-database", "--to", url)
         assert "data_directory_locked" in told
     done = initialised.run("migrate-database", "--to", url, "--json")
+    place = json.loads(done.stdout)["moved_to"]
     assert "hidden" not in done.stdout + done.stderr
     for command in (("accounts", "list"), ("backup", "b"), ("init",), ("log", "check"), ("serve",)):
         told = initialised.refused(*command)
         assert "database_moved" in told
         assert "COUNTERSIGN_DATABASE_URL" in told.replace("\n", "")
         assert "hidden" not in told
+    looked = json.loads(initialised.run("doctor", "--json", check=False).stdout)["lines"]
+    lines = {line["check"]: line for line in looked}
+    assert lines["schema"]["severity"] == "missing"
+    assert lines["database"]["severity"] == "broken"
+    assert "COUNTERSIGN_DATABASE_URL" in lines["database"]["what_to_do"]
+    assert place in lines["database"]["found"]
     again = initialised.run("migrate-database", "--to", url)
     assert "Nothing is left to move" in again.stderr
 
@@ -71,6 +83,20 @@ def test_a_deployment_goes_on_in_its_new_database(
         assert [one for one in events if one in before["events"]] == before["events"]
         assert len(events) == len(before["events"]) + 1
     assert moved.read("log", "check")["findings"] == []
+
+
+def test_a_second_move_learns_that_the_first_one_runs(initialised: Bench, tmp_path: Path) -> None:
+    """Not that a server does: who believes that looks for one to stop."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        move = ("migrate-database", "--to", f"postgresql://127.0.0.1:{silent.getsockname()[1]}/x")
+        first = [sys.executable, "-m", "countersign", *move]
+        with running(first, initialised.environment, tmp_path / "log") as process:
+            silent.settimeout(60)
+            asked, _ = silent.accept()
+            with asked:
+                said = initialised.refused(*move)
+    assert "data_directory_locked" in said
+    assert f"Another Countersign command (process {process.pid})" in said.replace("\n", " ")
 
 
 def test_there_is_no_way_back_to_a_file(

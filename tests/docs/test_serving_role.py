@@ -213,6 +213,7 @@ def test_a_server_names_every_right_that_its_role_lacks(
         assert "Traceback" not in denied.stderr
     refused = app.run("database", "grants", "--role", APP, "--apply", check=False)
     assert "error (database_permission_denied)" in refused.stderr
+    assert refused.stdout == ""
     owner.run("database", "grants", "--role", APP, "--apply")
     with connect(cluster, OWNER) as connection:
         connection.execute(b"REVOKE ALL ON clearances FROM countersign_app")

@@ -29,14 +29,26 @@ with only_server(Path(sys.argv[1])):
 def test_a_second_server_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     """With the process that holds the lock, the directory, and what to do."""
     with (
-        only_server(tmp_path),
+        only_server(tmp_path, serves=True),
         pytest.raises(DataDirectoryLocked) as caught,
         only_server(tmp_path),
     ):
         pass
-    assert f"process {os.getpid()}" in caught.value.message
+    assert f"server (process {os.getpid()})" in caught.value.message
     assert str(tmp_path.resolve()) in caught.value.message
     assert "COUNTERSIGN_DATA_DIR" in caught.value.message
+
+
+def test_a_command_that_must_be_alone_is_not_called_a_server(tmp_path: Path) -> None:
+    """There is nothing to stop: it ends by itself."""
+    with (
+        only_server(tmp_path),
+        pytest.raises(DataDirectoryLocked) as caught,
+        only_server(tmp_path, serves=True),
+    ):
+        pass
+    assert f"command (process {os.getpid()})" in caught.value.message
+    assert "Wait until it has ended" in caught.value.message
 
 
 def test_being_refused_does_not_break_the_lock(tmp_path: Path) -> None:

@@ -152,3 +152,13 @@ def test_workers_are_not_blamed_for_a_stop_of_the_whole_server(
     parent._shared.pulses.beat(0)
     clock.look(parent, 1.0)
     assert clock.sent == []
+
+
+def test_a_lock_that_was_taken_from_a_frozen_worker_can_be_released_by_it() -> None:
+    """It goes on after another worker has died, and its request must not fail for that."""
+    arrivals = SharedArrivals()
+    arrivals._lock.acquire()
+    arrivals.recover()
+    arrivals.recover()
+    arrivals._release()
+    assert arrivals.add("key", 1.0, 1.0, 10.0) == 2.0

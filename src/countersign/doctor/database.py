@@ -12,9 +12,9 @@ from sqlalchemy import text
 
 from countersign.db.engine import Purpose, quick_check, sqlite_module
 from countersign.db.schema import connected
-from countersign.doctor.finding import Diagnosis, queried, say
+from countersign.doctor.finding import Diagnosis, UnseenError, queried, say
 from countersign.doctor.sight import Sight, together
-from countersign.errors import CountersignError
+from countersign.errors import CountersignError, DatabaseMoved, NotInitialised
 from countersign.operations.serving_role import missing_rights
 
 _VERSION_MIN: Final = 15
@@ -48,6 +48,8 @@ def database(look: Sight) -> Iterator[Diagnosis]:
             yield say("database.encoding", host=host, encoding=encoding)
     if standbys.count(False) != 1 and (standbys or len(hosts) > 1):
         yield say("database.primaries", number=standbys.count(False))
+    if standbys and isinstance(look.schema_refusal, DatabaseMoved):
+        yield say("database.moved", why=look.schema_refusal.message)
     yield say("database.fine", hosts="; ".join(said))
 
 
@@ -61,6 +63,8 @@ def _file(look: Sight, file: Path) -> Diagnosis:
         named = {"locked": "locked", "malformed": "damaged", "not a database": "damaged"}
         code = next((name for word, name in named.items() if word in error.message), "unusable")
         return say(f"database.{code}", why=error.message)
+    if isinstance(look.schema_refusal, DatabaseMoved):
+        return say("database.moved", why=look.schema_refusal.message)
     size = file.stat().st_size / 2**20
     return say("database.file", version=sqlite_module().sqlite_version, size=size)
 
@@ -90,6 +94,11 @@ def _host(arguments: dict[str, Any]) -> tuple[Any, ...] | str | None:
 def schema(look: Sight) -> Iterator[Diagnosis]:
     """It is the one that this release's migrations make."""
     refusal = look.schema_refusal
+    if isinstance(refusal, DatabaseMoved):
+        raise UnseenError("see `database`")
+    if isinstance(refusal, NotInitialised) and look.is_new:
+        yield say("schema.new")
+        return
     if refusal is not None:
         yield say("schema.refused", why=refusal.message)
         return

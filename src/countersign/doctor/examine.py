@@ -60,11 +60,14 @@ def examine(look: Sight, checks: Mapping[str, Check[Sight]] = CHECKS) -> list[Ex
     """What all checks find, in their order. They work at the same time, in `look.seconds`."""
     found = together([partial(_found, check, look) for check in checks.values()], look.seconds)
     late = [say("check.late", seconds=look.seconds)]
-    return [
+    lines = [
         Examined(name, diagnosis)
         for name, diagnoses in zip(checks, found, strict=True)
         for diagnosis in (late if diagnoses is None else diagnoses)
     ]
+    # Before `init` everything is missing. A setting with a wrong name can be why it is looked for.
+    is_new = any(line.diagnosis.code == "schema.new" for line in lines)
+    return [line for line in lines if not is_new or line.check in {"settings", "schema"}]
 
 
 def worst(lines: list[Examined]) -> Severity:

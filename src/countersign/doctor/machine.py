@@ -15,6 +15,7 @@ from countersign.config import PREFIX, unknown_variables
 from countersign.db.engine import SQLITE_FILE
 from countersign.doctor.finding import Diagnosis, say
 from countersign.doctor.sight import Sight
+from countersign.errors import Draining
 from countersign.host import is_wildcard
 from countersign.instant import from_ns, rfc3339
 from countersign.lock import holder_of
@@ -119,6 +120,8 @@ def server(look: Sight) -> Iterator[Diagnosis]:
         if asked.status == 200:
             checks = ", ".join(f"{name} {state}" for name, state in said["checks"].items())
             yield say("server.fine", place=place, checks=checks)
+        elif said["error"]["code"] == Draining.code:
+            yield say("server.draining", place=place)
         else:
             yield say("server.not_ready", why=said["error"]["message"])
     except (ValueError, KeyError, TypeError):

@@ -94,6 +94,11 @@ class Sight:
             return error
         return None
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing shows that there was a deployment: `init` publishes checkpoints."""
+        return not any(self.settings.log_head_dir.glob("*.checkpoint"))
+
     @contextmanager
     def session(self) -> Iterator[Connection]:
         """A connection that only reads, whatever schema it has."""

@@ -120,8 +120,8 @@ def database() -> None:
 def grants(role: str, *, apply: bool, as_json: bool) -> None:
     """Print the SQL that grants a role exactly the rights that servers need.
 
-    Run the SQL as the owner of the tables after `countersign init`, and again after each upgrade:
-    countersign database grants --role ROLE | psql URL
+    Run it with --apply, as the owner of the tables, after `countersign init` and again after each
+    upgrade.
     """
     statements = serving_role_grants(role)
     if apply:

@@ -9,6 +9,7 @@ import mmap
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from multiprocessing import get_context
 from typing import Final, TypeAlias
@@ -71,12 +72,17 @@ class SharedArrivals(Arrivals):
             return arrival
         finally:
             if locked:
-                self._lock.release()
+                self._release()
 
     def recover(self) -> None:
         """After a worker has died: take its lock from it, if it held it."""
         self._lock.acquire(timeout=_DEAD_SECONDS)
-        self._lock.release()
+        self._release()
+
+    def _release(self) -> None:
+        # It may be free: a worker that was frozen with it goes on after `recover` took it away.
+        with suppress(ValueError):
+            self._lock.release()
 
 
 class Boards:
