@@ -6,11 +6,12 @@ import signal
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from bench.errors import BenchError
 
@@ -26,6 +27,17 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+class Holding(NamedTuple):
+    """What processes hold at a moment."""
+
+    own_mb: float
+    """Memory that no file backs: what they have allocated."""
+    pss_mb: float
+    """All resident memory, a page that several share in parts."""
+    handles: int
+    """Open files, sockets and the like."""
 
 
 @dataclass(slots=True)
@@ -112,6 +124,24 @@ class Child:
 
         0 where there is no `/proc`.
         """
+        return sum(self._family().values()) / os.sysconf("SC_CLK_TCK")
+
+    def holding(self) -> Holding:
+        """What the process and its descendants hold now; needs Linux's `/proc`."""
+        sizes, handles = Counter[str](), 0
+        for pid in self._family():
+            place = Path("/proc", str(pid))
+            try:
+                for line in (place / "smaps_rollup").read_text().splitlines()[1:]:
+                    name, number, *_ = line.split()
+                    sizes[name] += int(number)
+                handles += sum(1 for _ in (place / "fd").iterdir())
+            except OSError:
+                continue  # it has just ended
+        return Holding(sizes["Anonymous:"] / 1024, sizes["Pss:"] / 1024, handles)
+
+    def _family(self) -> dict[int, int]:
+        """The process and its descendants, with the ticks of the processor that each took."""
         taken, parents = {}, {}
         for file in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -120,11 +150,11 @@ class Child:
                 continue  # it has just ended
             pid, facts = int(name.partition(" ")[0]), rest.split()
             parents[pid], taken[pid] = int(facts[1]), sum(map(int, facts[11:15]))
-        ticks, own = 0, {self.pid}
+        family, own = dict[int, int](), {self.pid}
         while own:
-            ticks += sum(taken.get(pid, 0) for pid in own)
+            family |= {pid: taken[pid] for pid in own if pid in taken}
             own = {pid for pid, parent in parents.items() if parent in own}
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return family
 
     def stop(self) -> None:
         """Ask the process to end, then end what is left of its group."""

@@ -115,7 +115,7 @@ def _round(folder: Path, deliveries: int, seconds: int) -> Round:
         serve(installed, folder / "server.log"),
         ThreadPoolExecutor(1) as beside,
     ):
-        receiver.wait_until(lambda: _asked(port))
+        receiver.wait_until(lambda: is_ready(port))
         # Of another type than what acknowledging leads to, so that all of them are counted.
         wanted = {"url": f"http://127.0.0.1:{port}/", "event_types": ["notice.published"]}
         with client(installed.port, installed.key) as caller:
@@ -155,27 +155,28 @@ def _write(connection: Connection, batch: Sequence[Sequence[NewEvent]]) -> list[
 
 def _drained(port: int, deliveries: int) -> Drain:
     """Wait until all have arrived."""
-    messages, seconds, end = 0, 0.0, time.monotonic() + PATIENCE_SECONDS
-    connection = HTTPConnection("127.0.0.1", port)
-    while messages < deliveries:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while (drain := arrived(port)).messages < deliveries:
         if time.monotonic() > end:
-            raise SystemExit(f"only {messages} of {deliveries} arrived")
+            raise SystemExit(f"only {drain.messages} of {deliveries} arrived")
         time.sleep(0.1)
-        connection.request("GET", "/")
-        told = msgspec.json.decode(connection.getresponse().read())
-        messages, seconds = told["messages"], told["seconds"]
-    connection.request("GET", "/reset")
-    connection.getresponse().read()
+    arrived(port, "/reset")
+    return drain
+
+
+def arrived(port: int, path: str = "/") -> Drain:
+    """What has arrived at the receiver; with `/reset` it then begins again."""
+    connection = HTTPConnection("127.0.0.1", port)
+    connection.request("GET", path)
+    drain = Drain(**msgspec.json.decode(connection.getresponse().read()))
     connection.close()
-    return Drain(messages, seconds)
+    return drain
 
 
-def _asked(port: int) -> bool:
+def is_ready(port: int) -> bool:
+    """Whether the receiver is there."""
     try:
-        connection = HTTPConnection("127.0.0.1", port)
-        connection.request("GET", "/")
-        connection.getresponse().read()
-        connection.close()
+        arrived(port)
     except OSError:
         return False
     return True
