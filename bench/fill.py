@@ -1,0 +1,123 @@
+"""Store many acknowledgments at once: copies of one that was made as all of them are.
+
+They are written by what writes an acknowledgment, so that every table, index, event and tile is
+what it is after so many calls; each copy has an identifier, blind indexes and a slot of its own.
+What a copy hides was encrypted for the first one: nothing reads it back.
+"""
+
+from __future__ import annotations
+
+import time
+from hashlib import sha256
+from io import BytesIO
+from secrets import token_bytes
+from typing import Final
+
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from bench.evidence import NOBODY
+from bench.plan import NOTICE_ID
+from bench.rounds import say
+from bench.servers import Installation
+from countersign.access.account import all_accounts
+from countersign.access.idempotency import Keep
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.access.secrets import INDEX_BYTES
+from countersign.access.test_clocks import REAL_TIME
+from countersign.acknowledgments.acknowledge import _make, _order
+from countersign.acknowledgments.model import Submission
+from countersign.acknowledgments.write_together import Made, leave
+from countersign.bootstrap import Deployment, open_deployment
+from countersign.config import load_settings
+from countersign.db.bulk import allow_late, do_late
+from countersign.db.engine import Purpose, open_engine
+from countersign.ids import ACKNOWLEDGMENT, timed_id
+from countersign.log.blind_runs import GROUP, RUN_ROWS, NewRun, do_step
+from countersign.mode import Mode
+from countersign.vault.vault import SHRED_KEY_BYTES
+
+_RUN: Final = GROUP * RUN_ROWS
+"""As many records as runs hold that were merged: they are written so to begin with."""
+_TOGETHER: Final = 512
+_STEP_NS: Final = 1_000
+"""Between the times of two copies, which are all over before a server begins again."""
+
+
+async def fill(installed: Installation, number: int) -> None:
+    """Store so many acknowledgments in an embedded database without a server."""
+    async with open_deployment(load_settings(installed.environment)) as deployment:
+        first = await _first(deployment)
+        engine = open_engine(deployment.database.url, Purpose.WRITE)
+        with engine.connect() as connection:
+            cursor = connection.connection.cursor()
+            # Who loses what was filled fills again.
+            cursor.execute("PRAGMA synchronous=OFF")
+            cursor.execute("PRAGMA cache_size=-1000000")
+            cursor.close()
+            begun = time.time_ns()
+            for start in range(0, number, _RUN):
+                end = min(start + _RUN, number)
+                with connection.begin():
+                    allow_late(connection)
+                    _write(connection, first, begun, range(start, end))
+                say(f"{end:,} of {number:,} stored in {(time.time_ns() - begun) / 1e9:.0f} s")
+            deployment.log.sequencer.note_accepted()
+        engine.dispose()
+
+
+async def _first(deployment: Deployment) -> Made:
+    (account,) = await deployment.database.scan(all_accounts)
+    who = Principal(
+        key_id="key",
+        account_id=account.id,
+        mode=Mode.TEST,
+        scopes=VENDOR_SCOPES,
+        credential="secret_key",
+    )
+    notice = await deployment.notices.registry.in_force(NOTICE_ID, Mode.TEST)
+    submission = Submission(
+        initials_per_line=["JD"] * len(notice.content.bullets),
+        session_id="checkout_" + "0" * 22,
+        cbid="cbid_test_" + "0" * 26,
+        notice_version=None,
+        origin=NOBODY,
+    )
+    idempotency = deployment.access.idempotency
+    slot = idempotency.slot(who, "POST", f"/v1/notices/{NOTICE_ID}/acknowledge", "key", b"{}")
+    room, entry = deployment.acknowledgments, Keep(idempotency, slot)
+    order = await _order(room, who, notice, submission, clock=REAL_TIME, entry=entry)
+    (made,) = _make([order])
+    return made
+
+
+def _write(connection: Connection, first: Made, begun: int, places: range) -> None:
+    last = ""
+    for start in places[::_TOGETHER]:
+        own = range(start, min(start + _TOGETHER, places.stop))
+        copies = [_copy(first, begun + place * _STEP_NS) for place in own]
+        leave(connection, copies)
+        do_late(connection)
+        last = copies[-1].record.id
+    if len(places) == _RUN:
+        do_step(connection, NewRun(places.start // RUN_ROWS, last))
+        do_late(connection)
+
+
+def _copy(first: Made, time_ns: int) -> Made:
+    record, hidden, kept = first.record, first.disclosures, first.kept
+    assert kept is not None
+    drawn = BytesIO(token_bytes(8 + SHRED_KEY_BYTES + 2 * INDEX_BYTES + len(kept.slot)))
+    id_ = timed_id(ACKNOWLEDGMENT, time_ns, drawn.read(8))
+    body = record.body.replace(record.id.encode(), id_.encode())
+    return replace(
+        first,
+        record=replace(record, id=id_, body=body, digest=sha256(body).digest()),
+        disclosures=replace(
+            hidden,
+            shred_key=drawn.read(SHRED_KEY_BYTES),
+            session_index=drawn.read(INDEX_BYTES),
+            cbid_index=drawn.read(INDEX_BYTES),
+        ),
+        kept=kept._replace(slot=drawn.read()),
+    )
