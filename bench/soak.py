@@ -2,7 +2,7 @@
 
 Orders begin at a fixed rate, whether or not those before are done (an open loop). Each is a buyer
 who is verified, a checkout session whose page is opened, an acknowledgment, a clearance, and what a
-shop looks up beside it; all events go to a receiver on this machine. The database is filled first,
+shop looks up then; all events go to a receiver on this machine. The database is filled first,
 so that its caches are full: what still grows is kept for nothing. What is measured is the whole
 server, with its loops in the background: memory that files do not back, open handles, p99.
 """
