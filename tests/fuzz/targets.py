@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
-from countersign.access.key import well_formed
+from countersign.access.key import ENTROPY_BYTES, KeyKind, compose_key, well_formed
 from countersign.access.origins import parse_origin
 from countersign.acknowledgments.origin import resolve_browser
 from countersign.buyers.rules import document_zip5, is_zip
@@ -20,10 +21,12 @@ from countersign.errors import CountersignError
 from countersign.http.body import parse_body, read_query
 from countersign.http.headers import bearer, idempotency_key, is_plain_json
 from countersign.http.reply import Call
+from countersign.http.route import Route
 from countersign.identity.base import IdentityProvider, Response, evidence_of
 from countersign.identity.registry import IdentityProviders, provider_names
 from countersign.identity.transport import ProviderReply
 from countersign.log.policy import read_witnesses
+from countersign.mode import Mode
 from countersign.notices.notice_file import parse_notice_file
 from countersign.server.routes import ROUTES
 from countersign.webhooks.model import parse_target
@@ -44,10 +47,6 @@ from countersign_simulators.registry import SIMULATORS
 VECTORS: Final = Path(__file__).parents[2] / "spec" / "vectors"
 _BAD: Final = (offline.Bad, offline.NotCheckable)
 CORPUS: Final = Path(__file__).with_name("corpus")
-_SIGNATURES: Final = (
-    *("stripe-signature", "persona-signature", "x-sha2-signature", "plaid-verification"),
-    *("x-hmac-signature", "x-auth-client", "x-signature", "x-signature-v2", "x-timestamp"),
-)
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,8 @@ class Target:
     refusals: tuple[type[Exception], ...] = (CountersignError, ValueError)
     seeds: str = ""
     """Which vectors it begins with, as a pattern below `spec/vectors`."""
+    made: Callable[[], Iterable[bytes]] = tuple
+    """What else it begins with: without anything that is in order, a search finds no way in."""
 
     def __call__(self, data: bytes) -> None:
         """Parse; any other exception than a refusal passes."""
@@ -156,10 +157,46 @@ def _response(name: str, data: bytes) -> None:
 
 
 def _message(name: str, data: bytes) -> None:
-    """A provider's message: the header with its signature, a line feed, the body."""
-    signature, _, body = data.partition(b"\n")
-    headers = dict.fromkeys(_SIGNATURES, signature.decode("latin-1"))
+    """A provider's message: lines with a header each, an empty one, the body."""
+    head, _, body = data.partition(b"\n\n")
+    lines = (line.partition(b": ")[::2] for line in head.split(b"\n"))
+    headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in lines}
     asyncio.run(_provider(name).read_webhook(headers, body))
+
+
+def _messages(name: str) -> Iterator[bytes]:
+    """What the simulated provider sends about some of its sessions."""
+    simulator = SIMULATORS[name](_Clock().now)
+    for session in simulator.sessions[:3]:
+        sent = simulator.webhook(session.session_id)
+        head = "\n".join(f"{key}: {value}" for key, value in sent.headers)
+        yield head.encode("latin-1") + b"\n\n" + sent.body
+
+
+def _keys() -> Iterator[bytes]:
+    yield compose_key(KeyKind.SECRET, Mode.TEST, bytes(ENTROPY_BYTES)).encode()
+
+
+_BODIES: Final = [route for route in ROUTES if route.request is not None]
+_QUERIES: Final = [route for route in ROUTES if route.query is not None]
+
+
+def _documented(routes: Sequence[Route[Any]]) -> Iterator[bytes]:
+    """The examples of the API's description, of bodies or of queries: see `_picked`."""
+    paths = json.loads((VECTORS.parent / "openapi.json").read_bytes())["paths"]
+    for number, route in enumerate(routes):
+        said = paths.get(route.path, {}).get(route.method.lower())
+        if said is None:
+            continue
+        if routes is _BODIES:
+            kinds = said["requestBody"]["content"]["application/json"]
+            given = kinds.get("examples", {"": {"value": kinds.get("example", {})}}).values()
+            yield from (bytes([number]) + json.dumps(one["value"]).encode() for one in given)
+        else:
+            own = (one for one in said["parameters"] if one.get("in") == "query")
+            values = {one["name"]: one.get("example", one["schema"].get("default")) for one in own}
+            sent = {name: value for name, value in values.items() if value is not None}
+            yield bytes([number]) + urlencode(sent).encode()
 
 
 def _targets() -> Iterator[tuple[str, Target]]:
@@ -187,13 +224,14 @@ def _targets() -> Iterator[tuple[str, Target]]:
         ("offline-stamp", Target(offline.read_stamp, _BAD, "*/timestamps/*")),
         ("offline-zip", Target(offline.read_zip, _BAD, "log/good/*.zip")),
     )
-    bodies = [route.request for route in ROUTES if route.request is not None]
-    queries = [route.query for route in ROUTES if route.query is not None]
+    bodies, queries = [route.request for route in _BODIES], [route.query for route in _QUERIES]
+    refused = (CountersignError,)
+    examples = partial(_documented, _BODIES), partial(_documented, _QUERIES)
     yield from (
-        ("body", Target(_picked(bodies, parse_body), (CountersignError,))),
-        ("query", Target(_picked(queries, read_query), (CountersignError,))),
+        ("body", Target(_picked(bodies, parse_body), refused, made=examples[0])),
+        ("query", Target(_picked(queries, read_query), refused, made=examples[1])),
         ("headers", Target(_headers, (CountersignError,))),
-        ("key", Target(_text(well_formed), ())),
+        ("key", Target(_text(well_formed), (), made=_keys)),
         ("logo", Target(kind_of_logo, ())),
         ("notice-file", Target(parse_notice_file, (CountersignError,))),
         ("origin", Target(_text(parse_origin), ())),
@@ -202,7 +240,8 @@ def _targets() -> Iterator[tuple[str, Target]]:
     )
     for name in provider_names():
         yield f"response-{name}", Target(partial(_response, name), ())
-        yield f"message-{name}", Target(partial(_message, name), (CountersignError,))
+        sent = partial(_messages, name)
+        yield f"message-{name}", Target(partial(_message, name), refused, made=sent)
 
 
 TARGETS: Final[Mapping[str, Target]] = dict(_targets())
@@ -211,6 +250,7 @@ TARGETS: Final[Mapping[str, Target]] = dict(_targets())
 def seeds(name: str) -> Iterator[bytes]:
     """What the target begins with: what was kept of earlier searches, and its vectors."""
     yield b""
+    yield from TARGETS[name].made()
     for file in sorted((CORPUS / name).glob("*")):
         yield file.read_bytes()
     for file in sorted(VECTORS.glob(TARGETS[name].seeds)) if TARGETS[name].seeds else ():
