@@ -85,7 +85,13 @@ def test_no_key_of_a_disabled_account_works_until_it_is_enabled(
     bench.run("accounts", "disable", account, "--yes")
     bench.run("accounts", "disable", account, "--yes")
     assert [refused(server, key) for key in keys] == [(403, "account_disabled")] * 2
-    assert said(server, bench.key(account)) == (403, "account_disabled")
+    made = bench.run("keys", "create", "--account", account, "--mode", "test", "--json")
+    assert f"accounts enable {account}" in made.stderr.replace("\n", " ")
+    new = json.loads(made.stdout)
+    assert new["account_status"] == "disabled"
+    rotated = bench.run("keys", "rotate", new["key_id"])
+    assert f"accounts enable {account}" in rotated.stderr.replace("\n", " ")
+    assert said(server, new["key"]) == (403, "account_disabled")
     assert refused(server, revoked["key"]) == (401, "invalid_api_key")
     assert said(server, other) == (200, "")
     assert listed(bench, account)["status"] == "disabled"
@@ -141,8 +147,9 @@ def test_of_a_closed_account_the_evidence_stays_and_nothing_else(
         ("accounts", "rename", account, "opening"),
         ("keys", "create", "--account", account, "--mode", "test"),
         ("accounts", "origins", "add", account, "https://shop.example"),
+        ("webhooks", "add", *of_it, "--url", "https://hooks.example/y"),
     ):
         assert "account_closed" in bench.refused(*again), again
-    assert bench.run(
-        "webhooks", "add", *of_it, "--url", "https://hooks.example/y", check=False
-    ).returncode
+    taken = bench.refused("accounts", "create", "Closing").replace("\n", " ")
+    assert "account_exists" in taken
+    assert "its name stays taken" in taken

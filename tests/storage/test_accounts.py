@@ -1,8 +1,17 @@
 """Accounts and keys in the database."""
 
-import pytest
+import asyncio
 
-from countersign.access.account import add_account, all_accounts, read_account
+import pytest
+from sqlalchemy import URL
+
+from countersign.access.account import (
+    add_account,
+    all_accounts,
+    create_account,
+    read_account,
+    rename_account,
+)
 from countersign.access.authenticate import keys_by_digest, touch_key
 from countersign.access.key import KeyKind, Scope
 from countersign.access.keys import add_key, create_key, keys_of, lock_key, revoke_key, rotate_key
@@ -32,6 +41,30 @@ def test_a_name_belongs_to_one_account(database: Database, run: Run) -> None:
     with pytest.raises(AccountExists, match="exists already"):
         run(database.write(add_account, items.account(account.name)))
     assert run(database.scan(all_accounts)) == [account]
+
+
+def test_of_two_that_take_a_name_at_the_same_moment_one_is_refused(
+    database: Database, url: URL, run: Run
+) -> None:
+    """As one after the other, also if the names differ only in upper and lower case."""
+
+    async def scenario() -> None:
+        async with Database(url) as other:
+            both = [items.access(each, HandClock()) for each in (database, other)]
+            for number in range(20):
+                names = f"Shop {number}", f"shop {number}"
+                if number % 2:
+                    acts = [create_account(*each) for each in zip(both, names, strict=True)]
+                else:
+                    made = [items.account() for _ in both]
+                    for account in made:
+                        await database.write(add_account, account)
+                    ids = [account.id for account in made]
+                    acts = [rename_account(*each) for each in zip(both, ids, names, strict=True)]
+                ended = await asyncio.gather(*acts, return_exceptions=True)
+                assert sorted(type(one).__name__ for one in ended) == ["Account", "AccountExists"]
+
+    run(scenario())
 
 
 @pytest.mark.parametrize(

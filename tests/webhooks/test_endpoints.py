@@ -6,16 +6,18 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, update
 
 from countersign.db.database import Database
 from countersign.db.tables import (
+    accounts,
     webhook_attempts,
     webhook_deliveries,
     webhook_endpoints,
     webhook_secrets,
 )
 from countersign.errors import (
+    InvalidApiKey,
     InvalidRequest,
     NotFound,
     TooManyWebhookEndpoints,
@@ -126,6 +128,21 @@ def test_an_account_has_a_bounded_number_of_endpoints_in_each_mode(
             await endpoints.delete_endpoint(service.room, first)
         wanted = WebhookEndpointRequest(url=NOWHERE)
         await endpoints.create_endpoint(service.room, service.account_id, Mode.LIVE, wanted)
+
+    run(scenario())
+
+
+def test_a_closed_account_gets_no_endpoint(service: Service, run: Run) -> None:
+    """A server may not have noticed yet that its keys are revoked: it answers as afterwards."""
+
+    def close(connection: Connection) -> None:
+        connection.execute(update(accounts).values(closed_at=service.now))
+
+    async def scenario() -> None:
+        await service.database.write(close)
+        with pytest.raises(InvalidApiKey) as refused:
+            await service.endpoint(NOWHERE)
+        assert refused.value.message == InvalidApiKey().message
 
     run(scenario())
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
@@ -215,9 +215,12 @@ async def find_account(access: Access, id_or_name: str) -> Account:
 
 def _refuse_taken(connection: Connection, name: str, but: str = "") -> None:
     """Names that differ in upper and lower case alone are taken for each other."""
+    if connection.dialect.name == "postgresql":
+        # Another command that writes a name waits here until this one is committed.
+        connection.execute(text(f"LOCK TABLE {accounts.name} IN SHARE ROW EXCLUSIVE MODE"))
     for known in all_accounts(connection):
         if known.id != but and known.name.casefold() == name.casefold():
-            raise _exists(known.name)
+            raise _exists(known.name, is_closed=known.closed_at is not None)
 
 
 def _unknown(id_or_name: str) -> UnknownAccount:
@@ -227,5 +230,6 @@ def _unknown(id_or_name: str) -> UnknownAccount:
     )
 
 
-def _exists(name: str) -> AccountExists:
-    return AccountExists(f"An account named {name!r} exists already.")
+def _exists(name: str, *, is_closed: bool = False) -> AccountExists:
+    closed = " It is closed, and its name stays taken: records are looked up by it."
+    return AccountExists(f"An account named {name!r} exists already.{closed if is_closed else ''}")

@@ -198,7 +198,7 @@ async def create_key_command(
                 f"warning: no record says who {what}. Acknowledgments bind only what is recorded "
                 f"before them: countersign {how} --legal-name NAME"
             )
-    _show_new(new, as_json=as_json)
+    _show_new(new, owner, as_json=as_json)
 
 
 @keys.command("list")
@@ -239,7 +239,7 @@ async def rotate_key_command(
     """
     new = await rotate_key(access, key_id, overlap)
     say(f"The old key {key_id} stops working when the overlap ends.")
-    _show_new(new, as_json=as_json)
+    _show_new(new, await find_account(access, new.key.account_id), as_json=as_json)
 
 
 @keys.command("revoke")
@@ -263,9 +263,17 @@ def _account_view(account: Account) -> dict[str, str]:
     }
 
 
-def _show_new(new: NewKey, *, as_json: bool) -> None:
+def _show_new(new: NewKey, owner: Account, *, as_json: bool) -> None:
+    if owner.disabled_at is not None:
+        say(
+            f"warning: the account {owner.name} is disabled, so the key works only after "
+            f"`countersign accounts enable {owner.id}`"
+        )
     say(f"Key {new.key.id} ({new.key.mode}), shown this once:")
-    view = _view(new.key, new.key.created_at) | {"key": new.token}
+    view = _view(new.key, new.key.created_at) | {
+        "key": new.token,
+        "account_status": owner.status,
+    }
     show(view, new.token, as_json=as_json)
 
 

@@ -22,12 +22,14 @@ from sqlalchemy import (
     update,
 )
 
+from countersign.access.account import lock_account
 from countersign.access.audit import Audit, AuditAction, write_audit
 from countersign.access.idempotency import Remember, keep_answer
 from countersign.db.rows import of_row
-from countersign.db.tables import accounts, webhook_deliveries, webhook_endpoints, webhook_secrets
+from countersign.db.tables import webhook_deliveries, webhook_endpoints, webhook_secrets
 from countersign.errors import (
-    AccountDisabled,
+    AccountClosed,
+    InvalidApiKey,
     InvalidRequest,
     NotFound,
     Refusal,
@@ -93,12 +95,12 @@ async def create_endpoint(
     )
 
     def create(connection: Connection) -> Refusal | None:
-        # Until the commit no other transaction adds one, or closes the account.
-        owner = select(accounts.c.id).where(
-            accounts.c.id == account_id, accounts.c.closed_at.is_(None)
-        )
-        if connection.execute(owner.with_for_update()).first() is None:
-            return AccountDisabled("The account is closed.")
+        try:  # until the commit no other transaction adds one, or closes the account
+            lock_account(connection, account_id)
+        except AccountClosed:
+            if audit is None:  # a revoked key that a server has not noticed yet
+                return InvalidApiKey()
+            raise
         own = and_(_e.account_id == account_id, _e.mode == mode, _e.deleted_at.is_(None))
         if connection.execute(select(func.count(_e.id)).where(own)).scalar_one() >= ENDPOINTS_MAX:
             return TooManyWebhookEndpoints()
