@@ -43,3 +43,17 @@ def test_the_proxies_keep_browsers_on_https() -> None:
     assert re.search(r"handle \{\s+redir https://\{host\}\{uri\} 301\s+\}", plain)
     assert "reverse_proxy" not in plain
     assert "tls" not in re.sub(r"#.*", "", secure)  # its own choice of versions, suites, authority
+
+
+def test_what_the_proxies_log_has_no_link_of_a_buyer() -> None:
+    """Neither what is asked for nor what fails: a link carries a token, and so may a header."""
+    links = re.search(r"location /c/ \{(.*?)\}", nginx(), re.DOTALL)
+    assert links is not None
+    assert "access_log off;" in links[1]
+    assert "error_log /dev/null crit;" in links[1]
+    # The format of a site would be that of its access log alone.
+    options, sites = caddy().split("\n}\n", 1)
+    fields = re.search(r"\{\n\tlog \{.*\sfields \{(.*?)\}", options, re.DOTALL)
+    assert fields is not None
+    assert fields[1].split() == ["request>uri", "delete", "request>headers", "delete"]
+    assert not re.search(r"^\s*log\b", sites, re.MULTILINE)
