@@ -6,14 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, insert
 
+from countersign.access.account import add_account
+from countersign.access.audit import AuditAction
 from countersign.acknowledgments.find import find
 from countersign.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.buyers.sql import _TRIED, _insert
 from countersign.db import schema
 from countersign.db.engine import Purpose, database_url, open_engine
+from countersign.db.tables import disclosures
+from countersign.privacy.erase_sql import find_naming
+from countersign.privacy.held import find_held
+from countersign.privacy.holds import place
+from countersign.privacy.model import Hold
 from tests.storage import items
+from tests.storage.test_holds import SECRET, entry
 
 
 @pytest.mark.parametrize("given", ["session_index", "cbid_index"])
@@ -33,6 +41,38 @@ def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: str) -> None:
     text = str([row[-1] for row in plan])
     assert "SEARCH disclosures USING INDEX sqlite_autoindex_disclosures_1 (record_id=?)" in text
     assert "SEARCH blind_runs USING PRIMARY KEY (run=? AND key=?)" in text
+
+
+def test_what_an_erasure_covers_and_a_hold_keeps_is_found_without_a_walk(tmp_path: Path) -> None:
+    """Of a buyer whom an acknowledgment names, with a hold on an identity check."""
+    url = database_url(None, tmp_path)
+    schema.upgrade(url)
+    account, check, ack = items.account(), items.identifier("ver"), items.identifier("ack")
+    asked: list[tuple[str, Any]] = []
+    engine = open_engine(url, Purpose.WRITE)
+    with engine.begin() as connection:
+        add_account(connection, account)
+        hold = Hold(
+            id=items.identifier("hold"),
+            subject=check,
+            reason="case 7",
+            placed_at=items.NOON,
+            released_at=None,
+        )
+        place(connection, hold, entry(AuditAction.HOLD_PLACED, check))
+        for record_id in (ack, check):
+            row = {"record_id": record_id, "account_id": account.id, "mode": "live"}
+            connection.execute(insert(disclosures), row | {"cbid_index": b"x", "payload": b"y"})
+        listen = "before_cursor_execute", lambda *args: asked.append((args[2], args[3]))
+        event.listen(engine, *listen)
+        find_naming(connection, SECRET, ["cbid_1"])
+        find_held(connection, SECRET, [ack, check], {})
+        event.remove(engine, *listen)
+        plans = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {s}", v).all() for s, v in asked]
+    engine.dispose()
+    steps = [row[-1] for plan in plans for row in plan]
+    assert "SEARCH blind_runs USING PRIMARY KEY (run=? AND key=?)" in steps
+    assert not [step for step in steps if step.startswith(("SCAN disclosures", "SCAN records"))]
 
 
 def test_zip_tries_are_looked_up_by_subject_whatever_the_planner_has_learned(

@@ -52,6 +52,6 @@ def of_row(found: Row[*tuple[Any, ...]], type_: type[T], **others: object) -> T:
     return msgspec.convert(found, type_, from_attributes=True)
 
 
-def chunks(ids: Sequence[str]) -> list[Sequence[str]]:
+def chunks(ids: Sequence[T]) -> list[Sequence[T]]:
     """The ids in lists short enough for one statement."""
     return [ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK)]

@@ -35,8 +35,8 @@ _RUNS: Final = (
 )
 """From each run to the next, which is one look into the primary key."""
 _FOUND: Final = text(
-    "SELECT record_id FROM blind_recent WHERE session_index = :key OR cbid_index = :key"  # noqa: S608 - our own names
-    f" UNION ALL SELECT record_id FROM blind_runs WHERE run IN ({_RUNS}) AND key = :key"
+    "SELECT record_id FROM blind_recent WHERE session_index IN :keys OR cbid_index IN :keys"  # noqa: S608 - our own names
+    f" UNION ALL SELECT record_id FROM blind_runs WHERE run IN ({_RUNS}) AND key IN :keys"
 )
 _LAST: Final = DriverStatement(
     "SELECT record_id, (SELECT coalesce(max(run) + 1, 0) FROM blind_runs) FROM blind_recent"
@@ -80,12 +80,13 @@ class Slice(NamedTuple):
 Step: TypeAlias = NewRun | Slice
 
 
-def found_by(connection: Connection, column: Column[Any], index: bytes) -> ColumnElement[bool]:
-    """That disclosures have this blind index: `column` is one of theirs."""
+def found_by(connection: Connection, column: Column[Any], *indexes: bytes) -> ColumnElement[bool]:
+    """That disclosures have one of these blind indexes: `column` is one of theirs."""
+    own = column.in_(indexes)
     if connection.dialect.name != "sqlite":
-        return column == index
-    found = _FOUND.bindparams(bindparam("key", index, unique=True)).columns(record_id=String)
-    return and_(disclosures.c.record_id.in_(found), column == index)
+        return own
+    found = _FOUND.bindparams(bindparam("keys", indexes, unique=True, expanding=True))
+    return and_(disclosures.c.record_id.in_(found.columns(record_id=String)), own)
 
 
 def next_step(connection: Connection, rows: int = RUN_ROWS) -> Step | None:

@@ -57,6 +57,7 @@ from countersign.db.tables import (
 )
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import to_ms
+from countersign.log.blind_runs import found_by
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy.model import (
@@ -137,10 +138,14 @@ def find_naming(
     connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]
 ) -> list[Erasable]:
     """The acknowledgments and clearances that name a buyer, in every account."""
-    indexes = cbid_indexes(connection, secret, cbids)
-    own = select(disclosures.c.record_id).where(disclosures.c.cbid_index.in_(indexes))
     named = records.c.type.in_((RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE))
-    return find_records(connection, records.c.id.in_(own), named)
+    d = disclosures.c
+    return [
+        record
+        for chunk in chunks(cbid_indexes(connection, secret, cbids))
+        for own in [select(d.record_id).where(found_by(connection, d.cbid_index, *chunk))]
+        for record in find_records(connection, records.c.id.in_(own), named)
+    ]
 
 
 def find_order_records(connection: Connection, ack_ids: Sequence[str]) -> list[Erasable]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from countersign.access.secrets import DeploymentSecret
 from countersign.clearances.clear import VERIFICATION_FIELD
@@ -13,6 +13,7 @@ from countersign.db.rows import chunks
 from countersign.db.tables import clearances, disclosures, fulfilments, records, shred_keys
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, VERIFICATION, is_id
 from countersign.log.append_record import open_disclosures
+from countersign.log.blind_runs import found_by
 from countersign.log.record import RecordType
 from countersign.privacy.erase_sql import of_own
 from countersign.privacy.holds import active_holds, find_holding
@@ -96,10 +97,16 @@ def _is_record(subject: str) -> bool:
 
 def _near(connection: Connection, on: Sequence[str]) -> Sequence[str]:
     """The records that name the same buyer as the checks that a hold is on."""
-    checks = [id_ for id_ in on if is_id(VERIFICATION, id_)]
-    indexes = select(disclosures.c.cbid_index).where(disclosures.c.record_id.in_(checks))
-    near = select(disclosures.c.record_id).where(disclosures.c.cbid_index.in_(indexes))
-    return connection.execute(near).scalars().all() if checks else ()
+    buyers = _named_by(connection, [id_ for id_ in on if is_id(VERIFICATION, id_)])
+    near = select(disclosures.c.record_id).where(buyers)
+    return connection.execute(near).scalars().all()
+
+
+def _named_by(connection: Connection, record_ids: Iterable[str]) -> ColumnElement[bool]:
+    """That disclosures are of a buyer whom one of these records names."""
+    d = disclosures.c
+    indexes = select(d.cbid_index).where(d.record_id.in_([*record_ids]), d.cbid_index.is_not(None))
+    return found_by(connection, d.cbid_index, *set(connection.execute(indexes).scalars()))
 
 
 def _orders(connection: Connection, ids: Iterable[str]) -> dict[str, set[str]]:
@@ -140,11 +147,10 @@ def _sealed(connection: Connection, ids: Sequence[str]) -> list[UnreadRecord]:
 
 def _newest_check(connection: Connection, members: Iterable[str]) -> set[str]:
     """The newest check of the buyer whom these name, by the same account."""
-    indexes = select(disclosures.c.cbid_index).where(disclosures.c.record_id.in_([*members]))
     newest = (
         select(records.c.id)
         .join(disclosures, disclosures.c.record_id == records.c.id)
-        .where(disclosures.c.cbid_index.in_(indexes), records.c.type == RecordType.VERIFICATION)
+        .where(_named_by(connection, members), records.c.type == RecordType.VERIFICATION)
         .order_by(records.c.id.desc())
         .limit(1)
     )
