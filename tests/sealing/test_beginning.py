@@ -26,6 +26,7 @@ def test_of_several_init_at_once_one_begins_the_logs(tmp_path: Path, postgres_ur
                 "DATABASE_URL": postgres_url,
                 "SECRET_KEY_FILE": str(keys / "secret.key"),
                 "KEY_ENCRYPTION_KEY": f"file:{keys / 'kek'}",
+                "LOG_HEAD_DIR": str(tmp_path / "heads"),
             },
         )
         for number in range(3)

@@ -1,9 +1,10 @@
-"""Another server of one PostgreSQL database: its own directory of published heads is empty."""
+"""Another server of one PostgreSQL database: it needs the heads of those that were there before."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from countersign_evidence.verification import verify_file
@@ -11,29 +12,77 @@ from tests.sealing.acts import acknowledge, get, policy_of
 from tests.sealing.witness import wait_for
 from tests.support.service import Deployment, running_server
 
+pytestmark = pytest.mark.postgres
+RECOVER = ("log", "recover", "--yes", "--mode")
 
-@pytest.mark.postgres
-def test_a_new_server_adopts_the_head_of_the_database_and_says_so(
-    tmp_path: Path, postgres_url: str
-) -> None:
-    """Once: then it has a head of its own, and without one it would guard nothing."""
-    first = Deployment(data_dir=tmp_path / "first", settings={"DATABASE_URL": postgres_url})
-    first.run("init")
-    key = first.key(first.account("vendor"))
-    with running_server(first) as server, server.client(key) as client:
+
+@pytest.fixture
+def first(tmp_path: Path, postgres_url: str) -> Deployment:
+    """Give a deployment that has published."""
+    made = Deployment(data_dir=tmp_path / "first", settings={"DATABASE_URL": postgres_url})
+    made.run("init")
+    with running_server(made) as server, server.client(key_of(made)) as client:
         get(client, acknowledge(client), "proof")
+    return made
+
+
+def key_of(deployment: Deployment, account: str = "vendor") -> str:
+    return deployment.key(deployment.account(account))
+
+
+def next_to(first: Deployment, **settings: str) -> Deployment:
+    """Another host with copies of the keys, as the guide has it."""
     keys = {
         "SECRET_KEY_FILE": str(first.data_dir / "secret.key"),
         "KEY_ENCRYPTION_KEY": f"file:{first.data_dir / 'key-encryption.key'}",
     }
-    second = Deployment(
-        data_dir=tmp_path / "second", settings={"DATABASE_URL": postgres_url} | keys
-    )
-    heads = [second.data_dir / "heads" / f"{mode}.checkpoint" for mode in ("test", "live")]
-    for told in (True, False):
-        with running_server(second) as server, server.client(key) as client:
-            proof = get(client, acknowledge(client), "proof")
-            assert verify_file(proof, policy_of(second)).ok
-            wait_for(lambda: all(head.is_file() for head in heads))
-            assert ("checkpoint_adopted" in server.log.read_text()) == told
+    place = first.data_dir.with_name("second")
+    return Deployment(data_dir=place, settings=dict(first.settings) | keys | settings)
+
+
+def sealing(client: httpx2.Client) -> str:
+    return str(client.get("/readyz").json()["checks"]["sealing"])
+
+
+def test_a_server_without_the_heads_of_the_others_accepts_and_says_why_it_does_not_seal(
+    first: Deployment,
+) -> None:
+    """A restored backup would be sealed on by it. The others go on, also with what it accepted."""
+    key, second = key_of(first, "another"), next_to(first)
+    with running_server(second) as server, server.client(key) as client:
+        wait_for(lambda: sealing(client) == "suspended")
+        ack_id = acknowledge(client)
+        assert client.get(f"/v1/acknowledgments/{ack_id}/proof").status_code == 409
+        assert "Another server keeps the last published" in server.log.read_text()
+        with running_server(first) as old, old.client(key) as other:
+            assert verify_file(get(other, ack_id, "proof"), policy_of(first)).ok
+            assert sealing(other) == "ok"
+    told = second.run("doctor", "--json", check=False).stdout
+    assert "Another server keeps the last published" in told
+    assert "logs.suspended" not in first.run("doctor", "--json", check=False).stdout
+
+
+def test_a_server_that_shares_the_heads_of_the_others_seals_at_once(first: Deployment) -> None:
+    """Whichever of them comes first."""
+    second = next_to(first, LOG_HEAD_DIR=str(first.data_dir / "heads"))
+    with running_server(second) as server, server.client(key_of(first, "another")) as client:
+        assert verify_file(get(client, acknowledge(client), "proof"), policy_of(second)).ok
     assert first.read("log", "check")["findings"] == []
+
+
+def test_the_operator_can_move_the_heads_to_another_place(first: Deployment) -> None:
+    """The one that was left stops then, even while it runs, and the log records the decision."""
+    key, second = key_of(first, "another"), next_to(first)
+    with (
+        running_server(first) as old,
+        old.client(key) as left,
+        running_server(second) as new,
+        new.client(key) as client,
+    ):
+        get(left, acknowledge(left), "proof")
+        for mode in ("test", "live"):
+            second.run(*RECOVER, mode, "--adopt-database-head")
+        wait_for(lambda: sealing(client) == "ok")
+        assert verify_file(get(client, acknowledge(client), "proof"), policy_of(second)).ok
+        wait_for(lambda: sealing(left) == "suspended")
+    assert second.read("log", "check")["findings"] == []

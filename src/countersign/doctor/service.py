@@ -16,7 +16,12 @@ from countersign.doctor.sight import Sight
 from countersign.errors import HeadUnavailable
 from countersign.instant import rfc3339
 from countersign.log import logs_sql
-from countersign.log.fork_guard import guard, lost_tail, suspended_by_operator
+from countersign.log.fork_guard import (
+    kept_elsewhere,
+    lost_tail,
+    suspended_by_operator,
+    why_not,
+)
 from countersign.log.head_files import HeadFiles
 from countersign.log.keys import LogKeys
 from countersign.log.model import Log
@@ -82,14 +87,13 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
                 yield say("logs.head_file", why=error.message)
                 continue
             why = (
-                guard(connection, mode, kept).refusal
-                or suspended_by_operator(connection, mode)
+                suspended_by_operator(connection, mode)
+                or kept_elsewhere(connection, heads)
+                or why_not(connection, mode, kept)
                 or lost_tail(connection, mode, heads.accepted(mode))
             )
             if why is not None:
                 yield say("logs.suspended", mode=mode.value, why=why)
-            elif kept is None and log.size:
-                yield say("logs.no_head", log=log.origin)
             if seconds > _WAITING_SECONDS:
                 code = "logs.stuck" if seconds > _STUCK_SECONDS else "logs.waiting"
                 yield say(code, number=number, mode=mode.value, seconds=seconds)

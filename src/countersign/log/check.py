@@ -165,7 +165,7 @@ async def _head(room: LogRoom, mode: Mode, log: str) -> LogFinding | None:
         return LogFinding(log, None, error.message)
     if note is None:
         return None  # `log status` says what that means
-    guarded = await room.database.read(guard, mode, note)
+    guarded = await room.database.read(guard, mode, note, room.heads)
     wrong = guarded.refusal
     if guarded.log_id is None:
         origin = checkpoint_of(note).origin

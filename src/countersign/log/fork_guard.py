@@ -2,6 +2,8 @@
 
 The last published checkpoint of each mode is kept outside the database (`log.head_files`). A
 database that lacks it was restored, or has lost its tail: signing on from there would be a fork.
+On PostgreSQL that holds only if all servers keep it in one place, so the database notes which
+place that is; and a server that sees a fork coming notes that, too, so that all of them stop.
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from sqlalchemy import Connection, Row, bindparam, delete, select
+from sqlalchemy import Connection, Row, bindparam, select
 
 from countersign.db.bulk import DriverStatement
-from countersign.db.tables import checkpoints, deployment, log_heads, log_keys, logs
-from countersign.log.head_files import checkpoint_of
+from countersign.db.tables import checkpoints, log_heads, log_keys, logs
+from countersign.errors import SealingSuspended
+from countersign.log.head_files import HeadFiles, checkpoint_of
 from countersign.log.model import Guarded
 from countersign.log.tree_sql import tree_at
 from countersign.mode import Mode
@@ -23,7 +26,12 @@ from countersign_evidence.note import Verifier, open_note
 
 SUSPENDED: Final = "sealing_suspended"
 """Name of the deployment's value that says why sealing waits for the operator."""
+_PLACE: Final = "log_heads_place"
 _NOTED: Final = DriverStatement("SELECT value FROM deployment WHERE name = ?")
+_NOTE: Final = DriverStatement(
+    "INSERT INTO deployment (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING"
+)
+_FORGET: Final = DriverStatement("DELETE FROM deployment WHERE name = ?")
 _WAYS_OUT: Final = "`countersign log recover` explains how to continue."
 
 
@@ -50,35 +58,73 @@ def newest_log(connection: Connection, mode: Mode) -> Row[int, int, str, int] | 
 
 
 def suspended_by_operator(connection: Connection, mode: Mode) -> str | None:
-    """Why sealing waits for the operator after a restore; None: it does not."""
-    noted = _NOTED(connection, f"{SUSPENDED}:{mode.value}").fetchone()
+    """Why sealing waits for the operator on every server; None: it does not."""
+    return _noted(connection, f"{SUSPENDED}:{mode.value}")
+
+
+def suspend_all(connection: Connection, mode: Mode, reason: str) -> None:
+    """Let all servers stop sealing until the operator decides: this one sees a fork coming."""
+    _NOTE(connection, f"{SUSPENDED}:{mode.value}", reason.encode())
+
+
+def resume(connection: Connection, mode: Mode, heads: HeadFiles) -> None:
+    """Let sealing go on, guarded by these heads: the operator has decided."""
+    _FORGET(connection, f"{SUSPENDED}:{mode.value}")
+    if _has_places(connection):
+        _FORGET(connection, _PLACE)
+        take_place(connection, heads)
+
+
+def take_place(connection: Connection, heads: HeadFiles) -> None:
+    """Note where the heads of this deployment are kept, unless that is noted already.
+
+    SealingSuspended if they are kept elsewhere.
+    """
+    if _has_places(connection):
+        _NOTE(connection, _PLACE, heads.named_place().encode())
+        reason = kept_elsewhere(connection, heads)
+        if reason is not None:
+            raise SealingSuspended(reason)
+
+
+def kept_elsewhere(connection: Connection, heads: HeadFiles) -> str | None:
+    """Why these heads guard nothing; None: they are those of the deployment, or none are yet."""
+    noted = _noted(connection, _PLACE) if _has_places(connection) else None
+    if noted is None or noted == heads.place():
+        return None
+    return (
+        "Another server keeps the last published checkpoints, in another place than this one. "
+        "More than one server needs one place: set COUNTERSIGN_LOG_HEAD_DIR to a directory "
+        f"that all of them share. {_WAYS_OUT}"
+    )
+
+
+def _has_places(connection: Connection) -> bool:
+    return connection.dialect.name != "sqlite"  # which has one server
+
+
+def _noted(connection: Connection, name: str) -> str | None:
+    noted = _NOTED(connection, name).fetchone()
     return None if noted is None else bytes(noted[0]).decode()
 
 
-def forget_suspension(connection: Connection, mode: Mode) -> None:
-    """Let sealing go on: the operator has decided what a restore had left open."""
-    connection.execute(delete(deployment).where(deployment.c.name == f"{SUSPENDED}:{mode.value}"))
-
-
-def guard(connection: Connection, mode: Mode, kept: bytes | None) -> Guarded:
+def guard(connection: Connection, mode: Mode, kept: bytes | None, heads: HeadFiles) -> Guarded:
     """Compare the newest log of a mode with the checkpoint that is kept outside the database."""
     newest = newest_log(connection, mode)
-    restored = suspended_by_operator(connection, mode) is not None
-    return Guarded(newest and newest.id, why_not(connection, mode, kept), restored)
+    held = suspended_by_operator(connection, mode) or kept_elsewhere(connection, heads)
+    return Guarded(newest and newest.id, why_not(connection, mode, kept), held is not None)
 
 
 def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | None:
     """Why the log of a mode must not continue after this kept checkpoint; None: it may.
 
-    Without one, a log that has entries goes on only on PostgreSQL, where each server has a
-    directory of its own and a new one has nothing in it yet. The embedded database has one, and
-    `init` has put a checkpoint there.
+    Without one, only a log that has no entries begins.
     """
     newest = newest_log(connection, mode)
     if newest is None:
         return None
     if note is None:
-        return _missing(connection, newest)
+        return _missing(newest)
     published = checkpoint_of(note)
     named = {"mode": mode, "origin": published.origin}
     log = connection.execute(_OF_ORIGIN, named).one_or_none()
@@ -133,14 +179,15 @@ def holds(connection: Connection, log_id: int, published: Checkpoint) -> bool:
     return root is not None and bytes(root) == published.root
 
 
-def _missing(connection: Connection, newest: Row[int, int, str, int]) -> str | None:
-    if newest.size == 0 or connection.dialect.name != "sqlite":
+def _missing(newest: Row[int, int, str, int]) -> str | None:
+    if newest.size == 0:
         return None
     return (
         f"{newest.origin} has {newest.size} entries, and the file of its last published "
         "checkpoint is missing. Without it, the server cannot detect whether the database was "
         "restored or lost its latest entries. Put the file back into the directory of "
-        f"COUNTERSIGN_LOG_HEAD_DIR. {_WAYS_OUT}"
+        "COUNTERSIGN_LOG_HEAD_DIR, or set that to where the other servers of this database keep "
+        f"it. {_WAYS_OUT}"
     )
 
 

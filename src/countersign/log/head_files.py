@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -76,6 +77,25 @@ class HeadFiles:
             self._replace(mode, note)
             self._accepted(mode).unlink(missing_ok=True)
 
+    def place(self) -> str | None:
+        """The name of this place, which servers that share it have in common; None: it has none.
+
+        Not remembered: another directory can be mounted here.
+        """
+        try:
+            return (self._directory / "place").read_text("ascii")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise HeadUnavailable(f"{self._directory}/place cannot be read: {error}.") from error
+
+    def named_place(self) -> str:
+        """The same; a place without a name gets one."""
+        with self._locked():
+            if self.place() is None:
+                self._put(self._directory / "place", secrets.token_hex(8).encode())
+        return self.place() or ""
+
     def accept(self, mode: Mode, log_id: int, size: int) -> None:
         """Note that the log of this mode has so many entries, which a commit has confirmed.
 
@@ -123,10 +143,12 @@ class HeadFiles:
             os.close(descriptor)
 
     def _replace(self, mode: Mode, note: bytes) -> None:
-        path = self.path(mode)
+        self._put(self.path(mode), note)
+
+    def _put(self, path: Path, content: bytes) -> None:
         draft = path.with_suffix(".new")
         try:
-            _write(draft, note)
+            _write(draft, content)
             draft.replace(path)
             sync(self._directory)
         except OSError as error:

@@ -109,12 +109,13 @@ class Guarded(NamedTuple):
     """The fork guard's result for a mode.
 
     `log_id` is its newest log. `refusal` says why that log contradicts the checkpoint kept outside
-    the database; None: it does not. `restored`: after a restore the operator has to decide.
+    the database; None: it does not. `held`: the operator has to decide, or the heads of the
+    deployment are kept elsewhere.
     """
 
     log_id: int | None
     refusal: str | None
-    restored: bool
+    held: bool
 
 
 class LogState(NamedTuple):

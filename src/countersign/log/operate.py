@@ -115,7 +115,7 @@ async def _begin(
         room.sequencer.sign_last(connection, mode)
         if not logs_sql.add_log(connection, log, keys, empty):
             return False
-        fork_guard.forget_suspension(connection, mode)
+        fork_guard.resume(connection, mode, room.heads)
         write_audit(connection, audit)
         if first is not None:
             # It is the log's first entry, whatever else is waiting.
@@ -232,7 +232,7 @@ async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpo
     log = await log_in_use(room, mode)
     kept = room.heads.read(mode)
     newest = await room.database.read(logs_sql.latest, log.id)
-    restored = (await room.database.read(fork_guard.guard, mode, kept)).restored
+    restored = await room.database.read(fork_guard.suspended_by_operator, mode)
     if kept is not None or restored or newest is None:
         raise EvidenceRefused(
             "--database-head works only if no published checkpoint is kept and the database "
@@ -272,7 +272,7 @@ async def _continue(
     )
 
     def resume(connection: Connection) -> None:
-        fork_guard.forget_suspension(connection, log.mode)
+        fork_guard.resume(connection, log.mode, room.heads)
         room.journal.write(connection, [decision])
         write_audit(connection, audit)
 

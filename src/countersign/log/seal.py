@@ -85,8 +85,6 @@ class SealLog:
         """How the logs stood when nothing was left to do, and until when that is believed."""
         self.gauges: Mapping[Mode, tuple[int, int]] = {}
         """Of each mode, as last seen: entries in the newest log, and records that wait."""
-        self.adopted = 0
-        """How often a checkpoint was kept where none had been, although the log had entries."""
         self._sealed_soon = SharedQuestion(self._places, _POLL_SECONDS)
 
     @property
@@ -182,21 +180,19 @@ class SealLog:
         mode = log.mode
         while True:
             kept = await asyncio.to_thread(self._heads.read, mode)
-            guarded = await self._database.read(guard, mode, kept)
+            guarded = await self._database.read(guard, mode, kept, self._heads)
             if guarded.log_id != log.id:
                 await self.current(refresh=True)
                 return  # a new epoch has begun since
             self._lost.pop(mode, None)
-            if guarded.refusal is not None:
+            if guarded.refusal is not None or guarded.held:
                 self._sequencer.check_again(mode)
+            if guarded.refusal is not None:
                 self._lost[mode] = log.id
             if kept is not None and _covers(kept, log, checkpoint):
                 break
-            if guarded.refusal or guarded.restored or mode in self._sequencer.suspended:
+            if guarded.refusal or guarded.held or mode in self._sequencer.suspended:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
-            if kept is None and checkpoint.size > 0:
-                self.adopted += 1
-                _log.warning("checkpoint_adopted", log=log.origin, size=checkpoint.size)
             if self._covered.get(log.id, -1) < checkpoint.size:
                 # Another process has sealed it, or this one does not know how its commit ended.
                 await self._database.covered()

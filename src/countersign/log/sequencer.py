@@ -22,10 +22,21 @@ from sqlalchemy import Connection
 from countersign.clock import Clock
 from countersign.db.bulk import BulkInsert, DriverStatement
 from countersign.db.tables import checkpoints, log_entries, log_tiles
-from countersign.errors import CountersignError, SealingSuspended, TokenUnavailable
+from countersign.errors import (
+    CountersignError,
+    HeadUnavailable,
+    SealingSuspended,
+    TokenUnavailable,
+)
 from countersign.events.sql import write_sealed_events
 from countersign.instant import from_ms, rfc3339_ms
-from countersign.log.fork_guard import lost_tail, suspended_by_operator, why_not
+from countersign.log.fork_guard import (
+    kept_elsewhere,
+    lost_tail,
+    suspend_all,
+    take_place,
+    why_not,
+)
 from countersign.log.head_files import HeadFiles
 from countersign.log.record import NewRecord
 from countersign.log.tree_sql import tree_at
@@ -50,11 +61,14 @@ _ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
 
 _HEAD: Final = DriverStatement(
     "SELECT l.id, l.origin, h.size, h.root, h.at, h.keys_revision, coalesce(c.size, 0),"
-    " coalesce(c.at, 0) FROM logs l JOIN log_heads h ON h.log_id = l.id"
+    " coalesce(c.at, 0), (SELECT d.value FROM deployment d"
+    " WHERE d.name = 'sealing_suspended:' || l.mode)"
+    " FROM logs l JOIN log_heads h ON h.log_id = l.id"
     " LEFT JOIN checkpoints c ON c.log_id = l.id AND c.size ="
     " (SELECT max(m.size) FROM checkpoints m WHERE m.log_id = l.id)"
     " WHERE l.mode = ? ORDER BY l.epoch DESC LIMIT 1"
 )
+_EMPTY: Final = DriverStatement("SELECT note FROM checkpoints WHERE log_id = ? AND size = 0")
 _DIGESTS: Final = DriverStatement(
     "SELECT digest FROM log_entries WHERE log_id = ? AND leaf_index >= ? AND leaf_index < ?"
     " ORDER BY leaf_index"
@@ -137,6 +151,8 @@ class Sequencer:
         self._signers: dict[tuple[int, int], tuple[Signer, ...]] = {}
         self._signing: dict[Mode, Sequence[Signer]] = {}
         self._accepted: dict[Mode, tuple[int, int]] = {}
+        self._forks: dict[Mode, str] = {}
+        """Of each mode, why no server may seal: the database has yet to note it."""
         self.suspended: dict[Mode, str] = {}
         """Why the records of a mode are not sealed at the moment."""
         self.quiet = False
@@ -233,7 +249,7 @@ class Sequencer:
         postgres = connection.dialect.name == "postgresql"
         if postgres and not _TRY_LOCK(connection, _ADVISORY_LOCK[mode]).fetchone()[0]:
             return 0
-        sealed, began = 0, self._clock.monotonic()
+        sealed, began, placed = 0, self._clock.monotonic(), None
 
         def take() -> _Waiting:
             nonlocal sealed
@@ -245,9 +261,14 @@ class Sequencer:
             return [Unsealed(record_id, mode, digest) for record_id, digest in rows]
 
         with connection.begin_nested() as savepoint:
-            if self._seal(connection, mode, take, sign=True) is None:
+            placed = self._seal(connection, mode, take, sign=True)
+            if placed is None:
                 savepoint.rollback()
-                return 0
+        if placed is None:
+            reason = self._forks.pop(mode, None)
+            if postgres and reason is not None:
+                suspend_all(connection, mode, reason)
+            return 0
         if sealed == self.batch:
             self.batch = self._fitting(sealed, self._clock.monotonic() - began)
         return sealed
@@ -289,6 +310,7 @@ class Sequencer:
         entries: bool = True,
         sign: bool = False,
     ) -> Placed | None:
+        self._forks.pop(mode, None)
         try:
             placed = self._append(connection, mode, take, entries=entries, sign=sign)
         except _KeysChanged:
@@ -296,7 +318,7 @@ class Sequencer:
                 _log.info("log_keys_changed", mode=mode.value)
             self.unknown_keys.add(mode)
             return None
-        except (SealingSuspended, TokenUnavailable) as reason:
+        except (HeadUnavailable, SealingSuspended, TokenUnavailable) as reason:
             self.suspend(mode, reason.message)
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the act goes on
@@ -336,6 +358,8 @@ class Sequencer:
             return placed
         # From here on the edge is ahead of the database, until both agree again at the end.
         self._edges.pop(mode, None)
+        if not edge.has_signed:
+            take_place(connection, self._heads)
         for entry in entries_of(head.origin, [record.digest for record in waiting]):
             tree.append(leaf_hash(entry))
         size, root, (log_id, _, at_ms) = tree.size, tree.root(), placed
@@ -365,13 +389,15 @@ class Sequencer:
             raise SealingSuspended(
                 f"The {mode.value} log does not exist yet: run `countersign init`."
             )
+        if row[8] is not None:
+            raise SealingSuspended(bytes(row[8]).decode())
         head = _Head(row[0], row[1], row[2], bytes(row[3]), row[4], row[5])
         known = self._edges.get(mode)
         if known is not None and known.head == head:
             known.signed = row[6], row[7]
             return known
         self._edges.pop(mode, None)
-        if known is not None and suspended_by_operator(connection, mode) is None:
+        if known is not None:
             grown = _grown(connection, known, head)
             if grown is not None:
                 grown.signed = row[6], row[7]
@@ -386,23 +412,26 @@ class Sequencer:
                 "retired, or cannot be decrypted. `countersign log check` shows which. Restore "
                 "them, or begin a new epoch: `countersign log recover`."
             )
-        self._refuse_fork(connection, mode)
+        self._refuse_fork(connection, mode, head)
         edge = _Edge(head, _tree(connection, head), signers, (row[6], row[7]))
         self._edges[mode] = edge
         return edge
 
-    def _refuse_fork(self, connection: Connection, mode: Mode) -> None:
+    def _refuse_fork(self, connection: Connection, mode: Mode, head: _Head) -> None:
         """Compare the database with the last published checkpoint, which is kept elsewhere."""
-        reason = suspended_by_operator(connection, mode)
-        if reason is not None:
-            raise SealingSuspended(reason)
-        try:
-            note = self._heads.read(mode)
-        except CountersignError as error:
-            raise SealingSuspended(error.message) from error
+        elsewhere, note = kept_elsewhere(connection, self._heads), self._heads.read(mode)
+        if note is None and head.size == 0 and elsewhere is None:
+            # Kept before there is an entry: from then on, it may not be missing.
+            note = bytes(_EMPTY(connection, head.log_id).fetchone()[0])
+            self._heads.advance(mode, note, None)
         reason = why_not(connection, mode, note) or lost_tail(
             connection, mode, self._heads.accepted(mode)
         )
+        if reason is not None and note is not None:
+            # All have to stop. That heads are elsewhere, or missing, says nothing of others.
+            self._forks[mode] = reason
+        elif elsewhere is not None:
+            reason = elsewhere
         if reason is not None:
             raise SealingSuspended(reason)
 

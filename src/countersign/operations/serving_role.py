@@ -13,14 +13,16 @@ from countersign.db.schema import connected
 from countersign.errors import DatabasePermissionDenied, InvalidConfiguration
 
 _GRANTED: Final = {
-    "SELECT": "alembic_version deployment notice_versions notice_events erasures legal_holds logs "
+    # It notes why sealing has to stop, and where heads are kept; it takes nothing back.
+    "SELECT, INSERT": "deployment",
+    "SELECT": "alembic_version notice_versions notice_events erasures legal_holds logs "
     "log_keys verification_settings further_providers clearance_keys clearance_settings "
     "account_origins account_brands parties buyer_references",
     # Of a column that it never changes: that is what locking a row takes.
     "SELECT, UPDATE (name)": "accounts",
     "SELECT, UPDATE (last_used_at)": "api_keys",
     "SELECT, UPDATE": "log_heads",
-    "SELECT, INSERT": "records disclosures deployment_records data_keys log_entries log_tiles "
+    "INSERT, SELECT": "records disclosures deployment_records data_keys log_entries log_tiles "
     "anchors clearances fulfilments",
     # Of the shred keys it deletes those of pending sessions; a trigger keeps those of records.
     # Of the checkpoints it deletes those whose end the trigger allows.

@@ -139,8 +139,6 @@ class Metrics(Collector):
         yield _gauge("head_age_seconds", "Age of the newest checkpoint of a log.", mode, ages)
         waits = {mode.value: int(mode in suspended) for mode in found}
         yield _gauge("log_suspended", "1 while sealing is suspended.", mode, waits)
-        meaning, adopted = "Checkpoints adopted where none was kept.", self._seal_log.adopted
-        yield _counter("checkpoints_adopted", meaning, (), {(): adopted})
         labels, gauges = ("kind", "name"), self._anchor.gauges
         covered = {(last.kind, last.name): last.size or 0 for last in gauges}
         meaning = "Entries of the live log that a witness or time-stamp authority has seen."

@@ -1,0 +1,292 @@
+"""Whatever happens to servers, heads and the database: what was published is one chain.
+
+Histories are made at random: servers with heads of their own, shared, or empty ones, that start,
+stop, seal and publish; backups that are put in the place of the database below running servers;
+lost heads; and an operator who decides, and says what is true. A plain list of what has left is
+compared with each checkpoint that leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import shutil
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from psycopg import sql
+from sqlalchemy import Connection, insert, make_url, select, text
+
+from countersign.bootstrap import Deployment as Opened
+from countersign.db.tables import log_entries, log_pending, logs
+from countersign.errors import EvidenceRefused, StorageUnavailable
+from countersign.log import operate
+from countersign.log.head_files import HeadFiles, checkpoint_of
+from countersign.log.model import PublishedHead
+from countersign.mode import Mode
+from countersign_evidence.entry import entries_of
+from countersign_evidence.tree import leaf_hash
+from tests.http.backstage import another_deployment
+from tests.sealing.inside import opened
+from tests.support.depth import drawn
+from tests.support.merkle import root_hash
+from tests.support.postgres import PostgresServer
+from tests.support.service import Deployment
+
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
+T = TypeVar("T")
+PLACES: Final = {"a": "own-a", "b": "own-b", "c": "shared", "d": "shared"}
+TEST: Final = Mode.TEST
+_numbers = itertools.count(1)
+names = st.sampled_from(sorted(PLACES))
+
+
+class Stored(NamedTuple):
+    """What the database holds: the digests of each log's entries, and whether all have to stop."""
+
+    logs: dict[str, list[bytes]]
+    stopped: bool
+
+
+def stored(connection: Connection) -> Stored:
+    found = connection.execute(
+        select(logs.c.origin, log_entries.c.digest)
+        .join(log_entries, log_entries.c.log_id == logs.c.id, isouter=True)
+        .where(logs.c.mode == TEST)
+        .order_by(logs.c.id, log_entries.c.leaf_index)
+    )
+    of: dict[str, list[bytes]] = {}
+    for origin, digest in found:
+        of.setdefault(origin, []).extend([] if digest is None else [bytes(digest)])
+    named = text("SELECT count(*) FROM deployment WHERE name = 'sealing_suspended:test'")
+    return Stored(of, bool(connection.execute(named).scalar_one()))
+
+
+class Walk(RuleBasedStateMachine):
+    """One history."""
+
+    postgres: PostgresServer
+    folder: Path
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.place = self.folder / f"{next(_numbers)}"
+        self.deployment = another_deployment(self.place / "data", self.postgres)
+        self.database = str(make_url(self.deployment.settings["DATABASE_URL"]).database)
+        self.loop = asyncio.Runner()
+        self.running: dict[str, tuple[AsyncExitStack, Opened]] = {}
+        self.backups: list[str] = []
+        self.published: dict[str, list[bytes]] = {}
+        self.last: bytes | None = None
+
+    # What the operator and the machines do.
+
+    @rule(name=names)
+    def start(self, name: str) -> None:
+        if name not in self.running:
+            own = {"LOG_HEAD_DIR": str(self.place / PLACES[name])}
+            made = Deployment(
+                data_dir=self.deployment.data_dir, settings=dict(self.deployment.settings) | own
+            )
+            stack = AsyncExitStack()
+            self.running[name] = stack, self._do(stack.enter_async_context(opened(made)))
+
+    @rule(name=names)
+    def stop(self, name: str) -> None:
+        if name in self.running:
+            self._do(self.running.pop(name)[0].aclose())
+
+    @rule(number=st.integers(1, 5))
+    def accept(self, number: int) -> None:
+        def queue(connection: Connection) -> None:
+            ids = [f"ack_{next(_numbers):026d}" for _ in range(number)]
+            rows = [{"record_id": i, "mode": "test", "digest": i.rjust(32).encode()} for i in ids]
+            connection.execute(insert(log_pending), rows)
+
+        self._write(queue)
+
+    @rule(name=names)
+    def turn(self, name: str) -> None:
+        if name not in self.running:
+            self.start(name)
+        before = self._stored()
+        service = self.running[name][1]
+        self._again(service.log.seal._turn)
+        after, kept = self._stored(), self._heads(name).published(TEST)
+        if before.stopped or not self._holds(before):
+            # Nothing leaves but what had left; and the server that knows it stops all.
+            if kept is not None and kept.note == self.last:
+                assert after.stopped, service.log.sequencer.suspended
+            assert not before.stopped or after == before
+        with suppress(StorageUnavailable):
+            log = self._do(service.log.seal.current())[TEST]
+            self._leaves(self._again(lambda: service.log.seal.released(log)).note)
+
+    @precondition(lambda self: self.published)
+    @rule()
+    def back_up(self) -> None:
+        name = f"{self.database}_{next(_numbers)}"
+        self._copy(self.database, name)
+        self.backups.append(name)
+
+    @precondition(lambda self: self.backups)
+    @rule(which=st.integers(0, 3))
+    def restore(self, which: int) -> None:
+        with self.postgres.connect() as connection:
+            gone = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(self.database))
+            connection.execute(gone)
+        self._copy(self.backups[which % len(self.backups)], self.database)
+
+    @rule(name=names)
+    def lose_heads(self, name: str) -> None:
+        if self._holds(self._stored()):  # a second loss at the same time is the operator's to see
+            shutil.rmtree(self.place / PLACES[name], ignore_errors=True)
+
+    @rule(name=names)
+    def adopt(self, name: str) -> None:
+        if self.last is not None and self._holds(self._stored()):
+            self._decide(name, lambda room: operate.adopt_database_head(room, TEST, "a test"))
+
+    @rule(name=names)
+    def give_the_last_head(self, name: str) -> None:
+        if self.last is not None:
+            head = PublishedHead(checkpoint_of(self.last), self.last)
+            held = self._holds(self._stored())
+            done = self._decide(
+                name, lambda room: operate.accept_head(room, TEST, head, "a test", overrule=True)
+            )
+            assert held or not done
+
+    @rule(name=names)
+    def begin_an_epoch(self, name: str) -> None:
+        kept = self._heads(name).published(TEST)
+        newest = list(self.published)[-1:]
+        known = [*self._stored().logs, kept and kept.checkpoint.origin]
+        if not newest or newest[0] in known:  # else the number of a published one comes again
+            self._decide(name, lambda room: operate.begin_epoch(room, TEST, "a test"))
+            self.what_is_kept_is_of_the_chain()
+
+    # What is true at any time.
+
+    @invariant()
+    def what_is_kept_is_of_the_chain(self) -> None:
+        for name in ("a", "b", "c"):
+            kept = self._heads(name).read(TEST)
+            if kept is not None:
+                self._leaves(kept)
+
+    def teardown(self) -> None:
+        """There is always a way out, and on it all that waits is sealed."""
+        try:
+            self.start("c")
+            if self.last is not None and self._holds(self._stored()):
+                self.give_the_last_head("c")
+            elif self.last is not None:
+                self._heads("c").replace(TEST, self.last)  # as the operator has it from elsewhere
+                self.begin_an_epoch("c")
+            self.turn("c")
+            self.turn("c")
+            left = text("SELECT count(*) FROM log_pending WHERE mode = 'test'")
+            assert self._read(lambda c: c.execute(left).scalar_one()) == 0 or not self.published
+        finally:
+            for name in list(self.running):
+                self.stop(name)
+            self.loop.close()
+
+    # How it is done.
+
+    def _leaves(self, note: bytes) -> None:
+        """A checkpoint is or may be published: it is of the one chain of its log."""
+        said = checkpoint_of(note)
+        chain = self.published.get(said.origin, [])
+        if said.size > len(chain) or said.origin not in self.published:
+            now = self._stored().logs[said.origin][: said.size]
+            assert now[: len(chain)] == chain, "a fork"
+            self.published[said.origin], self.last = now, note
+            chain = now
+        assert said.root == self._root(said.origin, chain[: said.size]), "a fork"
+
+    def _root(self, origin: str, digests: list[bytes]) -> bytes:
+        return root_hash([*map(leaf_hash, entries_of(origin, digests))])
+
+    def _holds(self, found: Stored) -> bool:
+        """Whether the database has all that was published of the newest log."""
+        return all(
+            found.logs.get(origin, [])[: len(chain)] == chain and origin in found.logs
+            for origin, chain in list(self.published.items())[-1:]
+        )
+
+    def _decide(self, name: str, what: Callable[[Any], Coroutine[Any, Any, Any]]) -> bool:
+        """The operator decides on the server of this name, and deletes all other heads."""
+        if name not in self.running:
+            self.start(name)
+        try:
+            self._again(lambda: what(self.running[name][1].log))
+        except EvidenceRefused:
+            return False
+        for place in set(PLACES.values()) - {PLACES[name]}:
+            shutil.rmtree(self.place / place, ignore_errors=True)
+        return True
+
+    def _heads(self, name: str) -> HeadFiles:
+        return HeadFiles(self.place / PLACES[name])
+
+    def _copy(self, old: str, new: str) -> None:
+        with self.postgres.connect() as connection:
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+            connection.execute(ended, [old])
+            made = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+            connection.execute(made.format(sql.Identifier(new), sql.Identifier(old)))
+
+    def _stored(self) -> Stored:
+        return self._read(stored)
+
+    def _any(self) -> Opened:
+        if not self.running:
+            self.start("c")
+        return next(iter(self.running.values()))[1]
+
+    def _read(self, what: Callable[[Connection], T]) -> T:
+        return self._again(lambda: self._any().database.read(what))
+
+    def _write(self, what: Callable[[Connection], None]) -> None:
+        self._again(lambda: self._any().database.write(what))
+
+    def _again(self, what: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """As callers do it: the database may have been away."""
+        for _ in range(4):
+            with suppress(StorageUnavailable):
+                return self._do(what())
+        return self._do(what())
+
+    def _do(self, what: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run(what)
+
+
+@pytest.mark.timeout(300)
+def test_what_was_published_is_one_chain(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    class Here(Walk):
+        postgres = postgres_server
+        folder = tmp_path
+
+    run_state_machine_as_test(
+        Here,
+        settings=settings(
+            max_examples=drawn(12),
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=[*HealthCheck],
+        ),
+    )
