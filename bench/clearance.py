@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from bench.client import try_once
 from bench.errors import BenchError
-from bench.evidence import NOBODY
+from bench.evidence import NO_ONE
 from bench.load import WARM_UP_SECONDS, Load, Measurement, ensure_wrk, measure, measure_warm
 from bench.options import LASTING
 from bench.plan import NOTICE_ID, OPERATIONS, Call, Endpoint, Operation
@@ -115,9 +115,9 @@ def _clearing(bodies: Sequence[str]) -> Operation:
 
 def _check(endpoint: Endpoint, operation: Operation) -> None:
     """A rate of refusals would be worthless, and they are 200 too."""
-    told = try_once(endpoint, operation)
-    if told["cleared"] is not True:
-        message = f"an order is not cleared: {told['reasons']}"
+    answer = try_once(endpoint, operation)
+    if answer["cleared"] is not True:
+        message = f"an order is not cleared: {answer['reasons']}"
         raise BenchError(message)
 
 
@@ -146,7 +146,7 @@ async def _acknowledged(deployment: Deployment, endpoint: Endpoint, number: int)
         session_id=None,
         cbid=None,
         notice_version=None,
-        origin=NOBODY,
+        origin=NO_ONE,
     )
     bodies: list[str] = []
     while len(bodies) < number:

@@ -53,7 +53,7 @@ from countersign_evidence.verification import verify_file
 BATCH: Final = 10_000
 SMALL: Final = 10_000
 PROOFS: Final = 200
-NOBODY: Final = Origin(
+NO_ONE: Final = Origin(
     ip="203.0.113.7",
     ip_source=None,
     peer_ip="127.0.0.1",
@@ -135,8 +135,8 @@ def _log(folder: Path, entries: int) -> Iterator[Figure]:
     assert small is not None
     yield Figure("sealing", f"{sealed / seconds:,.0f} entries/s", ">= 50,000")
     yield Figure(f"a proof of {SMALL:,}", f"{small[0]:.2f} ms, {small[1]:.0f} reads", "baseline")
-    told = f"{large[0]:.2f} ms, {large[1]:.0f} reads, {large[0] / small[0]:.1f} x"
-    yield Figure(f"a proof of {sealed:,}", told, "<= 10 x")
+    cost = f"{large[0]:.2f} ms, {large[1]:.0f} reads, {large[0] / small[0]:.1f} x"
+    yield Figure(f"a proof of {sealed:,}", cost, "<= 10 x")
 
 
 def _tree_alone(origin: str) -> float:
@@ -191,7 +191,7 @@ async def _files(folder: Path) -> list[Figure]:
             session_id="cs_1",
             cbid=None,
             notice_version=None,
-            origin=NOBODY,
+            origin=NO_ONE,
         )
         made = [
             (await acknowledge(deployment.acknowledgments, principal, notice, submission)).ack_id

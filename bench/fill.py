@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from bench.evidence import NOBODY
+from bench.evidence import NO_ONE
 from bench.plan import NOTICE_ID
 from bench.rounds import say
 from bench.servers import Installation
@@ -81,7 +81,7 @@ async def _first(deployment: Deployment) -> Made:
         session_id="checkout_" + "0" * 22,
         cbid="cbid_test_" + "0" * 26,
         notice_version=None,
-        origin=NOBODY,
+        origin=NO_ONE,
     )
     idempotency = deployment.access.idempotency
     slot = idempotency.slot(who, "POST", f"/v1/notices/{NOTICE_ID}/acknowledge", "key", b"{}")

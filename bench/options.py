@@ -71,8 +71,8 @@ def _positive(text: str) -> int:
 
 
 def _countersign() -> str:
-    beside = Path(sys.executable).parent / "countersign"
-    return shlex.quote(str(beside)) if os.access(beside, os.X_OK) else "countersign"
+    installed = Path(sys.executable).parent / "countersign"
+    return shlex.quote(str(installed)) if os.access(installed, os.X_OK) else "countersign"
 
 
 def _parser() -> argparse.ArgumentParser:

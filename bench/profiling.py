@@ -81,8 +81,8 @@ def render(folded: str) -> str:
 
 
 def _find() -> Path:
-    beside = Path(sys.executable).parent / "py-spy"
-    found = str(beside) if beside.is_file() else shutil.which("py-spy")
+    installed = Path(sys.executable).parent / "py-spy"
+    found = str(installed) if installed.is_file() else shutil.which("py-spy")
     if found is None:
         message = "--profile needs py-spy: install the package `py-spy` beside Countersign."
         raise BenchError(message)

@@ -54,10 +54,10 @@ def _answer(head: bytes) -> bytes:
         Receiver.first = Receiver.first or Receiver.last
         Receiver.messages += 1
         return b"HTTP/1.1 204 No Content\r\n\r\n"
-    told = {"messages": Receiver.messages, "seconds": Receiver.last - Receiver.first}
+    given = {"messages": Receiver.messages, "seconds": Receiver.last - Receiver.first}
     if head.startswith(b"GET /reset"):
         Receiver.first, Receiver.messages = 0.0, 0
-    body = json.dumps(told).encode()
+    body = json.dumps(given).encode()
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
 
 

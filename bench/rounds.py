@@ -57,10 +57,10 @@ def started(options: Options, engine: str, folder: Path) -> Iterator[list[Conten
     """Start every contender that takes part; each is paused at once."""
     with ExitStack() as stack:
         usual_url = own_url = workers_url = None
-        beside: tuple[Child, ...] = ()
+        others: tuple[Child, ...] = ()
         if engine == POSTGRES:
             server = stack.enter_context(postgres(folder))
-            beside = (server.child,)
+            others = (server.child,)
             server.create("countersign")
             server.create("usual_pick")
             usual_url = server.url("usual_pick", "asyncpg")
@@ -81,7 +81,7 @@ def started(options: Options, engine: str, folder: Path) -> Iterator[list[Conten
             contender = stack.enter_context(context)
             contender.child.pause()
             # The database server has nothing to do but for who is measured.
-            contender.processes = (contender.child, *beside)
+            contender.processes = (contender.child, *others)
             contenders.append(contender)
         yield contenders
 

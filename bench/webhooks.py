@@ -113,7 +113,7 @@ def _round(folder: Path, deliveries: int, seconds: int) -> Round:
     with (
         Child("The receiver", command, installed.environment, folder / "receiver.log") as receiver,
         serve(installed, folder / "server.log"),
-        ThreadPoolExecutor(1) as beside,
+        ThreadPoolExecutor(1) as apart,
     ):
         receiver.wait_until(lambda: is_ready(port))
         # Of another type than what acknowledging leads to, so that all of them are counted.
@@ -126,7 +126,7 @@ def _round(folder: Path, deliveries: int, seconds: int) -> Round:
         acknowledge = OPERATIONS["acknowledge"]
         calm = measure_warm(wrk, endpoint, acknowledge, load)
         _happen(installed, deliveries)
-        drained = beside.submit(_drained, port, deliveries)
+        drained = apart.submit(_drained, port, deliveries)
         busy = measure(wrk, endpoint, acknowledge, load)
         return Round(alone, drained.result(), calm, busy)
 

@@ -66,8 +66,8 @@ def notice_bytes(lines: Sequence[tuple[str, str]] = LINES, **other: object) -> b
 
 def party(kind: str, index: int, **members: object) -> DossierRecord:
     """The record of a party, true to the format in what a certificate takes from it."""
-    nobody = {"legal_name": None, "address": None, "licence": None, "contact": None}
-    about: dict[str, Any] = {} if kind == "capture_process" else nobody
+    no_one = {"legal_name": None, "address": None, "licence": None, "contact": None}
+    about: dict[str, Any] = {} if kind == "capture_process" else no_one
     return checked(
         {
             "v": 2,

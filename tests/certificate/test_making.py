@@ -25,14 +25,14 @@ def test_the_same_facts_give_the_same_bytes_in_any_process() -> None:
     """A dossier that is asked for again is the same file: no clock, no chance, no environment."""
     make_certificate(made_dossier({"session_id": "another one before it"}))
     here = sha256(make_certificate(made_dossier())).hexdigest()
-    told = subprocess.run(
+    answer = subprocess.run(
         [sys.executable, "-c", ELSEWHERE],
         env={"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7", "PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    assert told.strip() == here
+    assert answer.strip() == here
 
 
 def made() -> bytes:

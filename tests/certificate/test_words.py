@@ -39,7 +39,7 @@ def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -
     """The notice, the initials next to its lines, the act, the seal: all on the pages."""
     facts = made_dossier()
     words = words_of(make_certificate(facts))
-    for told in (
+    for answer in (
         "California firearm manufacturing notice (AB 1263)",
         "more than three firearms per calendar year in California. JD",
         "J.D.",
@@ -66,7 +66,7 @@ def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -
         "What this does not prove",
         "How to verify it",
     ):
-        assert told in words
+        assert answer in words
 
 
 def test_the_evidence_itself_is_attached_to_the_byte() -> None:

@@ -24,7 +24,7 @@ from countersign.db.tables import events
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from countersign_evidence.process import Surface
-from tests.clearances.desk import NOBODY
+from tests.clearances.desk import NO_ONE
 from tests.http.backstage import notice_file
 from tests.support.providers import Playing, playing
 from tests.verification.inside import Insider, Stage
@@ -96,7 +96,7 @@ class Checks:
             initials = ["AB"] * len(notice.content.bullets)
             shown = await buyer.show(room, session, notice, Surface.PAGE, None, "en")
             typed = await buyer.initial(room, shown, notice.digest, initials)
-            return await buyer.accept(room, await buyer.review(room, typed, "en"), NOBODY)
+            return await buyer.accept(room, await buyer.review(room, typed, "en"), NO_ONE)
 
         return self.do(work())
 

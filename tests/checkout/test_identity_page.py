@@ -199,9 +199,9 @@ def test_the_waiting_page_shows_the_address_for_another_device(desk: Counter) ->
     assert EN["identity_qr"] in waiting.text
     finish(url, "verified")
     with make_client(desk.shop.server) as phone:
-        told = phone.get(f"{surfer.root}/return")
-        check_headers(told)
-    assert (told.status_code, EN["elsewhere_title"] in told.text) == (200, True)
+        answer = phone.get(f"{surfer.root}/return")
+        check_headers(answer)
+    assert (answer.status_code, EN["elsewhere_title"] in answer.text) == (200, True)
     assert send(surfer, waiting, "check").heading == EN["title"]
 
 

@@ -45,7 +45,7 @@ from countersign.errors import (
     ProviderSessionNotBound,
 )
 from countersign_evidence.process import Process, Surface
-from tests.clearances.desk import NOBODY, Desk
+from tests.clearances.desk import NO_ONE, Desk
 from tests.http.backstage import notice_file
 from tests.support.depth import drawn
 
@@ -392,7 +392,7 @@ class Walk(RuleBasedStateMachine):
         return buyer.show(self.room, session, self.notice, surface, None, "en")
 
     def _accept(self, session: Session) -> Awaitable[Session]:
-        return buyer.accept(self.room, session, NOBODY)
+        return buyer.accept(self.room, session, NO_ONE)
 
     def _decline(self, session: Session) -> Awaitable[Session]:
         return buyer.decline(self.room, session)

@@ -10,7 +10,7 @@ from countersign.bootstrap import open_deployment
 from countersign.checkout import buyer, sessions
 from countersign.config import load_settings
 from countersign_evidence.process import Surface
-from tests.clearances.desk import NOBODY
+from tests.clearances.desk import NO_ONE
 from tests.support.killed import counted, run
 
 
@@ -24,7 +24,7 @@ async def _work(token: str) -> None:
             session = await buyer.show(room, session, notice, Surface.PAGE, None, "en")
             session = await buyer.initial(room, session, notice.digest, initials)
             session = await buyer.review(room, session, "en")
-            session = await buyer.accept(room, session, NOBODY)
+            session = await buyer.accept(room, session, NO_ONE)
     print(session.ack_id, flush=True)  # noqa: T201 - for the test that started it
 
 

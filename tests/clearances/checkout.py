@@ -17,7 +17,7 @@ from countersign.acknowledgments import acknowledge as acknowledging
 from countersign.acknowledgments.model import Submission
 from countersign.config import load_settings
 from countersign.mode import Mode
-from tests.clearances.desk import NOBODY, MovingClock
+from tests.clearances.desk import NO_ONE, MovingClock
 from tests.http.backstage import Operator, Vendor, notice_file
 from tests.http.calls import SHIPPED_NOTICE, acknowledge, verify
 from tests.support.service import Server
@@ -80,7 +80,7 @@ class Checkout:
                     session_id=SESSION,
                     cbid=None,
                     notice_version=None,
-                    origin=NOBODY,
+                    origin=NO_ONE,
                 )
                 return (
                     await acknowledging.acknowledge(
@@ -119,14 +119,14 @@ class Checkout:
         """The answer, which is 200 either way."""
         answer = self.ask(ack_id, cbid, **more)
         assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        return told
+        found: dict[str, Any] = answer.json()
+        return found
 
     def cleared(self, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
         """A new order that is cleared."""
-        told = self.decision(self.initialed(), self.buyer(), **more)
-        assert told["cleared"] is True, told
-        return told
+        answer = self.decision(self.initialed(), self.buyer(), **more)
+        assert answer["cleared"] is True, answer
+        return answer
 
     def back(self, clearance_id: str) -> dict[str, Any]:
         """Read a clearance back."""
@@ -135,6 +135,6 @@ class Checkout:
         found: dict[str, Any] = answer.json()
         return found
 
-    def fulfil(self, clearance_id: str, **told: object) -> httpx2.Response:
+    def fulfil(self, clearance_id: str, **answer: object) -> httpx2.Response:
         """Report what was done."""
-        return self.client.post(f"{CLEARANCES}/{clearance_id}/fulfilment", json=told)
+        return self.client.post(f"{CLEARANCES}/{clearance_id}/fulfilment", json=answer)

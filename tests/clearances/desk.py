@@ -53,7 +53,7 @@ from tests.support import postgres
 
 T = TypeVar("T")
 
-NOBODY = Origin(
+NO_ONE = Origin(
     ip="203.0.113.7",
     ip_source=None,
     peer_ip="127.0.0.1",
@@ -134,7 +134,7 @@ class Desk:
             session_id=session_id,
             cbid=cbid,
             notice_version=None,
-            origin=NOBODY,
+            origin=NO_ONE,
         )
         return self.do(acknowledge(self.deployment.acknowledgments, who, notice, submission)).ack_id
 
@@ -189,8 +189,8 @@ class Desk:
     def clear(self, who: Principal, order: ClearanceRequest) -> ClearanceDecision:
         return self.do(clear_order(self.deployment.clearances, who, order)).decision
 
-    def fulfil(self, who: Principal, clearance_id: str, **told: Any) -> FulfilmentReceipt:  # noqa: ANN401 - fields of a report
-        reported = FulfilmentRequest(**told)
+    def fulfil(self, who: Principal, clearance_id: str, **answer: Any) -> FulfilmentReceipt:  # noqa: ANN401 - fields of a report
+        reported = FulfilmentRequest(**answer)
         return self.do(fulfil_order(self.deployment.clearances, who, clearance_id, reported))
 
     def rules(self, who: Principal, rules: ClearanceRules) -> None:

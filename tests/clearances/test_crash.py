@@ -77,9 +77,9 @@ def _whole(shop: Checkout, ack_id: str) -> tuple[list[str], list[str]]:
         assert len(rows[name]) == len(cleared) + len(reports), name
     bodies = {row["id"]: json.loads(row["body"]) for row in rows["records"]}
     assert [bodies[id_]["cleared"] for id_ in cleared] == [True] * len(cleared)
-    told = sorted((row["type"], row["object_id"]) for row in rows["events"])
+    answer = sorted((row["type"], row["object_id"]) for row in rows["events"])
     closed = [("clearance.closed", row["clearance_id"]) for row in rows["fulfilments"]]
-    assert told == sorted([*closed, *(("clearance.created", id_) for id_ in cleared)])
+    assert answer == sorted([*closed, *(("clearance.created", id_) for id_ in cleared)])
     uses = [(row["clearance_id"], row["closed_at"] is not None) for row in rows["uses"]]
     assert uses == [(id_, bool(reports)) for id_ in cleared]
     return cleared, reports

@@ -23,12 +23,12 @@ def test_a_cleared_order_is_answered_with_exactly_the_fields_of_the_design(
     checkout: Checkout,
 ) -> None:
     """With a token, until when it is valid, and what was compared."""
-    told = checkout.cleared()
-    assert list(told) == MEMBERS
-    assert re.fullmatch(r"clr_[0-9a-hjkmnp-tv-z]{26}", told["clearance_id"])
-    assert (told["cleared"], told["reasons"], told["obligations"]) == (True, [], ZIP_SHIPPED)
-    assert told["token"].count(".") == 2
-    left = datetime.fromisoformat(told["expires_at"]) - datetime.now(tz=UTC)
+    answer = checkout.cleared()
+    assert list(answer) == MEMBERS
+    assert re.fullmatch(r"clr_[0-9a-hjkmnp-tv-z]{26}", answer["clearance_id"])
+    assert (answer["cleared"], answer["reasons"], answer["obligations"]) == (True, [], ZIP_SHIPPED)
+    assert answer["token"].count(".") == 2
+    left = datetime.fromisoformat(answer["expires_at"]) - datetime.now(tz=UTC)
     assert timedelta(hours=23) < left <= timedelta(hours=24)
 
 
@@ -37,11 +37,11 @@ def test_an_order_that_is_not_cleared_is_answered_with_200_as_well(checkout: Che
     answer = checkout.ask("ack_unheard_of", "cbid_unheard_of")
     assert answer.status_code == 200
     assert answer.headers["Cache-Control"] == "no-store"
-    told = answer.json()
-    assert list(told) == MEMBERS
-    assert told["cleared"] is False
-    assert told["reasons"] == ["acknowledgment_not_found", "buyer_not_found"]
-    assert (told["obligations"], told["expires_at"], told["token"]) == ([], None, None)
+    found = answer.json()
+    assert list(found) == MEMBERS
+    assert found["cleared"] is False
+    assert found["reasons"] == ["acknowledgment_not_found", "buyer_not_found"]
+    assert (found["obligations"], found["expires_at"], found["token"]) == ([], None, None)
 
 
 Reasons = list[str]
@@ -211,7 +211,7 @@ def test_all_that_speaks_against_an_order_is_given_at_once_in_one_order(
         )
         for _ in range(2)
     ]
-    assert [told["reasons"] for told in tried] == [
+    assert [answer["reasons"] for answer in tried] == [
         [
             "session_mismatch",
             "notice_not_sufficient",
@@ -254,8 +254,8 @@ def test_only_a_cleared_order_uses_an_acknowledgment_up(checkout: Checkout) -> N
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     assert checkout.decision(ack_id, cbid, product_class="barrel")["cleared"] is False
     assert checkout.decision(ack_id, cbid, product_class="accessory")["cleared"] is True
-    told = checkout.decision(ack_id, cbid, product_class="manufacturing_machine")
-    assert told["reasons"] == ["acknowledgment_already_used"]
+    answer = checkout.decision(ack_id, cbid, product_class="manufacturing_machine")
+    assert answer["reasons"] == ["acknowledgment_already_used"]
 
 
 def test_the_same_order_gets_the_same_clearance_byte_for_byte(checkout: Checkout) -> None:
@@ -291,8 +291,8 @@ def test_a_class_that_nothing_names_is_refused_with_those_that_there_are(
     for known in ("accessory", "barrel", "manufacturing_machine"):
         assert known in message(answer)
     checkout.notice('[[obligations]]\ntype = "product_classes"\nsufficient_for = ["crossbow"]\n')
-    told = checkout.decision(ack_id, cbid, product_class="crossbow")
-    assert told["reasons"] == ["notice_not_sufficient"]
+    found = checkout.decision(ack_id, cbid, product_class="crossbow")
+    assert found["reasons"] == ["notice_not_sufficient"]
 
 
 def test_a_test_key_hears_of_a_class_that_a_live_key_would_be_asked_for(
@@ -324,13 +324,13 @@ def test_obligations_are_those_of_the_version_that_was_acknowledged(checkout: Ch
     assert checkout.decision(ack_id, cbid, product_class="accessory")["reasons"] == [
         "notice_not_sufficient"
     ]
-    told = checkout.decision(ack_id, cbid, product_class="slingshot")
-    assert told["obligations"] == [
+    answer = checkout.decision(ack_id, cbid, product_class="slingshot")
+    assert answer["obligations"] == [
         {"type": "package_label", "text": LABEL},
         {"type": "adult_signature"},
         *ZIP_SHIPPED,
     ]
-    assert checkout.back(told["clearance_id"])["obligations"] == told["obligations"]
+    assert checkout.back(answer["clearance_id"])["obligations"] == answer["obligations"]
 
 
 def test_zip_codes_cannot_be_guessed_with_clearances_either(checkout: Checkout) -> None:
@@ -366,20 +366,20 @@ def test_a_clearance_reads_back_as_it_was_asked_and_answered(checkout: Checkout)
     """And its acknowledgment names it."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     address = {"line1": "1 Main Street", "state": "CA", "postal_code": "94110-1234"}
-    told = checkout.decision(ack_id, cbid, product_class="accessory", shipping_address=address)
-    back = checkout.back(told["clearance_id"])
-    assert {name: back[name] for name in MEMBERS} == told
+    answer = checkout.decision(ack_id, cbid, product_class="accessory", shipping_address=address)
+    back = checkout.back(answer["clearance_id"])
+    assert {name: back[name] for name in MEMBERS} == answer
     assert (back["ack_id"], back["cbid"], back["session_id"]) == (ack_id, cbid, SESSION)
     assert (back["shipping_zip"], back["product_class"]) == ("94110", "accessory")
     assert back["shipping_address"] == address
     assert (back["livemode"], back["fulfilments"], back["closed_at"]) == (False, [], None)
-    assert read_back(checkout.client, ack_id)["clearance_id"] == told["clearance_id"]
+    assert read_back(checkout.client, ack_id)["clearance_id"] == answer["clearance_id"]
 
 
 def test_what_was_refused_reads_back_too(checkout: Checkout) -> None:
-    told = checkout.decision("nonsense", "cbid_nobody")
-    back = checkout.back(told["clearance_id"])
-    assert {name: back[name] for name in MEMBERS} == told
+    answer = checkout.decision("nonsense", "cbid_nobody")
+    back = checkout.back(answer["clearance_id"])
+    assert {name: back[name] for name in MEMBERS} == answer
     assert (back["ack_id"], back["cbid"]) == (None, "cbid_nobody")
 
 
@@ -420,8 +420,8 @@ def test_a_repeated_request_is_answered_once_more_and_decided_once(checkout: Che
 
 
 def test_asking_and_reading_need_scopes_of_their_own(checkout: Checkout) -> None:
-    told = checkout.cleared()
-    path = f"{CLEARANCES}/{told['clearance_id']}"
+    answer = checkout.cleared()
+    path = f"{CLEARANCES}/{answer['clearance_id']}"
     reader, asker = checkout.operator.keys(
         checkout.vendor.account_id,
         [("test", [Scope.CLEARANCES_READ]), ("test", [Scope.CLEARANCES_CREATE])],
@@ -459,8 +459,8 @@ def test_what_an_operator_sets_for_an_account_counts_for_its_next_clearance(
         "product_class": "required",
     }
     assert checkout.decision(ack_id, checkout.buyer())["reasons"] == ["acknowledgment_too_old"]
-    told = checkout.cleared()
-    left = datetime.fromisoformat(told["expires_at"]) - datetime.now(tz=UTC)
+    answer = checkout.cleared()
+    left = datetime.fromisoformat(answer["expires_at"]) - datetime.now(tz=UTC)
     assert left <= timedelta(minutes=30)
     rows = checkout.operator.rows(
         "SELECT action, details FROM audit_log WHERE subject = :id AND action LIKE 'clearance%'",

@@ -19,9 +19,9 @@ SHIPPED = {
 
 def _cleared_with_adult_signature(shop: Checkout) -> str:
     notice_id, _ = shop.notice(ADULT)
-    told = shop.decision(shop.initialed(notice_id), shop.buyer())
-    assert told["cleared"], told
-    clearance_id: str = told["clearance_id"]
+    answer = shop.decision(shop.initialed(notice_id), shop.buyer())
+    assert answer["cleared"], answer
+    clearance_id: str = answer["clearance_id"]
     return clearance_id
 
 
@@ -99,8 +99,8 @@ def test_a_closed_order_takes_each_step_until_its_delivery(checkout: Checkout) -
     back = checkout.back(clearance_id)
     assert {answer.json()["closed_at"] for answer in receipts} == {back["closed_at"]}
     names = dict.fromkeys(name for step in STEPS for name in step)
-    told = [{name: report[name] for name in names} for report in back["fulfilments"]]
-    assert told == [names | step for step in STEPS]
+    found = [{name: report[name] for name in names} for report in back["fulfilments"]]
+    assert found == [names | step for step in STEPS]
     assert _events(checkout, "clearance.closed") == [clearance_id]
 
 
@@ -171,7 +171,7 @@ def test_another_account_cannot_report(checkout: Checkout, other: Checkout) -> N
 
 
 @pytest.mark.parametrize(
-    ("told", "named"),
+    ("stated", "named"),
     [
         ({}, "carrier"),
         ({"carrier": None}, "carrier"),
@@ -185,9 +185,9 @@ def test_another_account_cannot_report(checkout: Checkout, other: Checkout) -> N
     ],
 )
 def test_a_report_that_cannot_be_read_is_refused_by_the_field(
-    checkout: Checkout, told: dict[str, object], named: str
+    checkout: Checkout, stated: dict[str, object], named: str
 ) -> None:
-    answer = checkout.fulfil(checkout.cleared()["clearance_id"], **told)
+    answer = checkout.fulfil(checkout.cleared()["clearance_id"], **stated)
     assert refusal(answer) == (400, "invalid_request")
     assert named in message(answer)
 

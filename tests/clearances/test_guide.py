@@ -88,9 +88,9 @@ def test_a_warehouse_checks_a_token_with_the_snippet_of_the_guide(desk: Desk) ->
     # The snippet looks at the real time, and the desk's clock is years ahead: nothing is expired.
     token = _token(desk, who, desk.live_buyer(who, ZIP))
     parcel = (who.account_id, ZIP, "accessory", SESSION)
-    told = [{"type": "compared", "what": "zip"}]
-    assert may_ship(token, jwks, issuer, *parcel) == told
-    assert may_ship(token, jwks, issuer, who.account_id, f"{ZIP}-1234", *parcel[2:]) == told
+    found = [{"type": "compared", "what": "zip"}]
+    assert may_ship(token, jwks, issuer, *parcel) == found
+    assert may_ship(token, jwks, issuer, who.account_id, f"{ZIP}-1234", *parcel[2:]) == found
     wrong: list[tuple[str, tuple[str | None, ...]]] = [
         ("another order", (who.account_id, "94111", "accessory", SESSION)),
         ("another order", (who.account_id, ZIP, "barrel", SESSION)),
@@ -127,8 +127,8 @@ def test_the_obligations_of_the_guide_are_a_notice_that_can_be_published(
     (block,) = (block for block in GUIDE.blocks if block.language == "toml")
     notice_id, _ = checkout.notice(block.text)
     ack_id, cbid = checkout.initialed(notice_id), checkout.buyer()
-    told = checkout.decision(ack_id, cbid, product_class="accessory")
-    types = [obligation["type"] for obligation in told["obligations"]]
+    answer = checkout.decision(ack_id, cbid, product_class="accessory")
+    types = [obligation["type"] for obligation in answer["obligations"]]
     assert types == [row[0].strip("`") for row in GUIDE.rows("## Obligations")]
     barrel = checkout.decision(checkout.initialed(notice_id), cbid, product_class="barrel")
     assert barrel["reasons"] == ["notice_not_sufficient"]

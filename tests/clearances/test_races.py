@@ -86,9 +86,9 @@ def test_of_several_orders_with_one_acknowledgment_one_is_cleared(
             _order(ack_id, cbid, shipping_address={"line1": str(n), "postal_code": ZIP})
             for n in range(CALLERS)
         ]
-        told = _bodies(at_once(callers, CLEARANCES, orders))
-        assert sorted(answer["cleared"] for answer in told) == [False] * (CALLERS - 1) + [True]
-        against = {tuple(answer["reasons"]) for answer in told if not answer["cleared"]}
+        found = _bodies(at_once(callers, CLEARANCES, orders))
+        assert sorted(answer["cleared"] for answer in found) == [False] * (CALLERS - 1) + [True]
+        against = {tuple(answer["reasons"]) for answer in found if not answer["cleared"]}
         assert against == {("acknowledgment_already_used",)}
 
 
@@ -99,9 +99,9 @@ def test_an_acknowledgment_goes_to_one_of_several_buyers(
     cbids = [checkout.buyer() for _ in range(CALLERS)]
     for _ in range(ROUNDS):
         ack_id = checkout.initialed()
-        told = _bodies(at_once(callers, CLEARANCES, [_order(ack_id, cbid) for cbid in cbids]))
-        assert sorted(answer["cleared"] for answer in told) == [False] * (CALLERS - 1) + [True]
-        against = {tuple(answer["reasons"]) for answer in told if not answer["cleared"]}
+        found = _bodies(at_once(callers, CLEARANCES, [_order(ack_id, cbid) for cbid in cbids]))
+        assert sorted(answer["cleared"] for answer in found) == [False] * (CALLERS - 1) + [True]
+        against = {tuple(answer["reasons"]) for answer in found if not answer["cleared"]}
         assert against == {("buyer_mismatch",)}
 
 

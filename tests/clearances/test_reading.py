@@ -45,10 +45,10 @@ def test_clearances_are_found_by_acknowledgment_session_and_buyer_newest_first(
 
 
 def test_a_listed_clearance_is_the_one_that_is_read_alone(checkout: Checkout) -> None:
-    told = checkout.cleared(product_class="accessory")
-    checkout.fulfil(told["clearance_id"], carrier=CARRIER)
+    answer = checkout.cleared(product_class="accessory")
+    checkout.fulfil(answer["clearance_id"], carrier=CARRIER)
     alone = checkout.client.get(
-        f"{CLEARANCES}/{told['clearance_id']}", headers={"Prefer": "wait=10"}
+        f"{CLEARANCES}/{answer['clearance_id']}", headers={"Prefer": "wait=10"}
     ).json()
     (listed,) = checkout.client.get(CLEARANCES).json()["data"]
     assert listed | {"evidence": None} == alone | {"evidence": None}
@@ -102,22 +102,22 @@ def test_nothing_personal_of_an_order_is_in_the_database_in_the_clear(checkout: 
     """Neither in a table nor in what the server has logged."""
     session = "cs_quillfeather_4711"
     ack_id, cbid = checkout.initialed(session_id=session), checkout.buyer(zip_="94110")
-    told = checkout.decision(
+    answer = checkout.decision(
         *(ack_id, cbid),
         session_id=session,
         shipping_zip="94110-7391",
         shipping_address=WORDS,
     )
-    assert told["cleared"], told
-    checkout.fulfil(told["clearance_id"], carrier=CARRIER, tracking_number=TRACKING)
+    assert answer["cleared"], answer
+    checkout.fulfil(answer["clearance_id"], carrier=CARRIER, tracking_number=TRACKING)
     secrets = [session, "94110-7391", WORDS["line1"], WORDS["city"], CARRIER, TRACKING]
-    assert all(word in str(checkout.back(told["clearance_id"])) for word in secrets)
+    assert all(word in str(checkout.back(answer["clearance_id"])) for word in secrets)
     with checkout.operator.transaction() as connection:
         stored = {
             table.name: repr(connection.execute(select(table)).all())
             for table in metadata.sorted_tables
         }
-    assert told["clearance_id"] in stored["clearances"]
+    assert answer["clearance_id"] in stored["clearances"]
     leaks = [(name, word) for name, rows in stored.items() for word in secrets if word in rows]
     assert leaks == []
     log = checkout.server.log.read_text()
@@ -143,8 +143,8 @@ def test_erasing_an_acknowledgment_erases_what_is_personal_in_its_clearances(
     back = checkout.back(cleared)
     assert back["cleared"] is True
     assert back["closed_at"] == report["closed_at"]
-    (told,) = back["fulfilments"]
-    assert (told["carrier"], told["tracking_number"]) == (None, None)
+    (answer,) = back["fulfilments"]
+    assert (answer["carrier"], answer["tracking_number"]) == (None, None)
     ids = [refused, cleared, report["fulfilment_id"]]
     assert _kept(checkout, metadata.tables["disclosures"], ids) == []
     assert _kept(checkout, metadata.tables["shred_keys"], ids) == []

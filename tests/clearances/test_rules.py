@@ -318,17 +318,17 @@ class Orders(RuleBasedStateMachine):
     def fulfil(self, number: int, *, signed: bool) -> None:
         clearance_id, ack, asked = self.granted[-1 - number % len(self.granted)]
         who = self.principals[self.shops.index(ack.shop)]
-        told: dict[str, Any] = {"adult_signature_obtained": signed}
+        given: dict[str, Any] = {"adult_signature_obtained": signed}
         if ack.erased:
             with pytest.raises(Erased):
-                self.desk.fulfil(who, clearance_id, carrier="UPS", **told)
+                self.desk.fulfil(who, clearance_id, carrier="UPS", **given)
         else:
-            told["carrier"] = "UPS"
+            given["carrier"] = "UPS"
         if ack.signed and not signed:
             with pytest.raises(FulfilmentContradicted):
-                self.desk.fulfil(who, clearance_id, **told)
+                self.desk.fulfil(who, clearance_id, **given)
             return
-        receipt = self.desk.fulfil(who, clearance_id, **told)
+        receipt = self.desk.fulfil(who, clearance_id, **given)
         ack.signed = ack.signed or signed
         ack.closed = ack.signed or not ack.text.needs_adult_signature
         assert (receipt.closed_at is not None) == ack.closed
@@ -351,24 +351,24 @@ class Orders(RuleBasedStateMachine):
                 self.desk.clear(who, sent)
             return
         expected = self.world.reasons(asked)
-        told = self.desk.clear(who, sent)
-        assert [*told.reasons] == expected
-        assert told.cleared == (expected == [])
+        answer = self.desk.clear(who, sent)
+        assert [*answer.reasons] == expected
+        assert answer.cleared == (expected == [])
         self.world.after(asked, expected)
-        if not told.cleared:
-            assert (told.token, told.expires_at, told.obligations) == (None, None, ())
+        if not answer.cleared:
+            assert (answer.token, answer.expires_at, answer.obligations) == (None, None, ())
             return
         ack = self.world.initialed[asked.ack_id]
         if ack.order is not None and self.world.now < ack.valid_until:
-            assert told.clearance_id == ack.clearance_id
+            assert answer.clearance_id == ack.clearance_id
         else:
-            assert told.clearance_id != ack.clearance_id
+            assert answer.clearance_id != ack.clearance_id
             ack.valid_until = self.world.valid_until(asked)
-            ack.order, ack.clearance_id = asked.order, told.clearance_id
-            self.granted.append((told.clearance_id, ack, asked))
-        assert told.expires_at == ack.valid_until
-        assert told.token
-        types = [obligation["type"] for obligation in told.obligations]
+            ack.order, ack.clearance_id = asked.order, answer.clearance_id
+            self.granted.append((answer.clearance_id, ack, asked))
+        assert answer.expires_at == ack.valid_until
+        assert answer.token
+        types = [obligation["type"] for obligation in answer.obligations]
         assert types == ["adult_signature"] * ack.text.needs_adult_signature + ["compared"]
 
     # --- the rest -------------------------------------------------------------------------------

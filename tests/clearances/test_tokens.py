@@ -32,11 +32,11 @@ def _bytes(text: str) -> bytes:
 def checked(token: str, jwks: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and claims of a token whose signature one of these keys has made."""
     header, claims, signature = token.split(".")
-    told = json.loads(_bytes(header))
-    (jwk,) = (key for key in jwks["keys"] if key["kid"] == told["kid"])
+    answer = json.loads(_bytes(header))
+    (jwk,) = (key for key in jwks["keys"] if key["kid"] == answer["kid"])
     key = Ed25519PublicKey.from_public_bytes(_bytes(jwk["x"]))
     key.verify(_bytes(signature), f"{header}.{claims}".encode("ascii"))
-    return told, json.loads(_bytes(claims))
+    return answer, json.loads(_bytes(claims))
 
 
 def _jwks(client: httpx2.Client, **query: str) -> dict[str, Any]:
@@ -52,22 +52,22 @@ def _kids(jwks: dict[str, Any]) -> list[str]:
 
 def test_the_token_of_a_cleared_order_is_signed_by_a_published_key(checkout: Checkout) -> None:
     """It says which order may ship, until when, and what has to be done with it."""
-    told = checkout.cleared(product_class="accessory")
-    header, claims = checked(told["token"], _jwks(checkout.client, mode="test"))
+    answer = checkout.cleared(product_class="accessory")
+    header, claims = checked(answer["token"], _jwks(checkout.client, mode="test"))
     assert header == {"alg": "EdDSA", "kid": header["kid"], "typ": "test-clearance+jwt"}
     assert header["kid"].startswith("test-")
-    expires_at = datetime.fromisoformat(told["expires_at"])
+    expires_at = datetime.fromisoformat(answer["expires_at"])
     digest = sha256(f"94110\naccessory\n{SESSION}".encode()).hexdigest()
     assert claims == {
         "iss": f"{checkout.server.url}/test",
-        "sub": told["clearance_id"],
+        "sub": answer["clearance_id"],
         "iat": claims["iat"],
         "exp": int(expires_at.timestamp()),
         "livemode": False,
         "account": checkout.vendor.account_id,
-        "ack_id": checkout.back(told["clearance_id"])["ack_id"],
+        "ack_id": checkout.back(answer["clearance_id"])["ack_id"],
         "order_sha256": digest,
-        "obligations": told["obligations"],
+        "obligations": answer["obligations"],
     }
     assert claims["exp"] - claims["iat"] in {86400, 86399}
 
@@ -76,10 +76,10 @@ def test_nothing_personal_is_in_a_token(checkout: Checkout) -> None:
     """Neither who the buyer is, nor the session, nor where the parcel goes."""
     address = {"line1": "1 Quillfeather Lane", "postal_code": "94110-7391"}
     cbid = checkout.buyer()
-    told = checkout.decision(
+    answer = checkout.decision(
         checkout.initialed(), cbid, shipping_zip="94110-7391", shipping_address=address
     )
-    claims = _bytes(told["token"].split(".")[1]).decode()
+    claims = _bytes(answer["token"].split(".")[1]).decode()
     for word in (cbid, SESSION, "94110", "7391", "Quillfeather"):
         assert word not in claims
 
@@ -97,8 +97,8 @@ def test_a_changed_token_fails(checkout: Checkout) -> None:
 
 
 def test_the_token_that_is_read_back_is_the_one_that_was_given(checkout: Checkout) -> None:
-    told = checkout.cleared()
-    assert checkout.back(told["clearance_id"])["token"] == told["token"]
+    answer = checkout.cleared()
+    assert checkout.back(answer["clearance_id"])["token"] == answer["token"]
 
 
 def test_keys_are_published_as_a_jwk_set(checkout: Checkout) -> None:
@@ -138,9 +138,9 @@ def test_a_live_token_says_that_it_is_live(desk: Desk) -> None:
     who = desk.account(Mode.LIVE)
     cbid = desk.live_buyer(who, "94110")
     ack_id = desk.acknowledge(who, "of-live-tokens", "cs_1")
-    told = desk.clear(who, order(ack_id, cbid, "cs_1", "94110"))
+    answer = desk.clear(who, order(ack_id, cbid, "cs_1", "94110"))
     keys = desk.do(desk.deployment.clearances.keys.published([Mode.LIVE]))
-    header, claims = checked(told.token or "", keys)
+    header, claims = checked(answer.token or "", keys)
     assert header["kid"].startswith("live-")
     assert header["typ"] == "clearance+jwt"
     assert claims["livemode"] is True
@@ -167,9 +167,11 @@ def _signed(desk: Desk, notice_id: str) -> tuple[str, str]:
     """A token of now, and the id of its key."""
     who = desk.account()
     ack_id = desk.acknowledge(who, notice_id, "cs_1")
-    told = desk.clear(who, order(ack_id, desk.sandbox_buyer(who, "vs_1", "94110"), "cs_1", "94110"))
-    assert told.token
-    return told.token, json.loads(_bytes(told.token.split(".")[0]))["kid"]
+    answer = desk.clear(
+        who, order(ack_id, desk.sandbox_buyer(who, "vs_1", "94110"), "cs_1", "94110")
+    )
+    assert answer.token
+    return answer.token, json.loads(_bytes(answer.token.split(".")[0]))["kid"]
 
 
 def _published(desk: Desk) -> dict[str, Any]:

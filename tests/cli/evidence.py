@@ -17,7 +17,7 @@ from countersign.config import load_settings
 from countersign.mode import Mode
 from tests.cli.conftest import Bench
 
-NOBODY = Origin(
+NO_ONE = Origin(
     ip=None,
     ip_source=None,
     peer_ip=None,
@@ -86,7 +86,7 @@ _SUBMISSION = Submission(
     session_id="cs_1",
     cbid=None,
     notice_version=None,
-    origin=NOBODY,
+    origin=NO_ONE,
 )
 
 

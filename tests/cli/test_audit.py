@@ -37,8 +37,8 @@ def test_every_act_of_an_operator_is_listed_with_who_did_it(initialised: Bench) 
     initialised.run("notices", "withdraw", NOTICE, "--version", version, "--enjoined", "--yes")
     initialised.run("log", "rotate-key", "--yes")
     initialised.run("vault", "rotate", "--yes")
-    told = initialised.read("audit")[before:]
-    assert [(entry["action"], entry["subject"]) for entry in told] == [
+    answer = initialised.read("audit")[before:]
+    assert [(entry["action"], entry["subject"]) for entry in answer] == [
         ("account_created", account),
         ("key_created", account),
         ("key_rotated", account),
@@ -52,8 +52,8 @@ def test_every_act_of_an_operator_is_listed_with_who_did_it(initialised: Bench) 
         ("log_key_rotated", "log"),
         ("vault_rotated", "vault"),
     ]
-    assert {entry["actor"] for entry in told} == {getpass.getuser()}
-    assert "JD" not in json.dumps(told)
-    assert initialised.read("audit", ack_id) == [e for e in told if e["subject"] == ack_id]
+    assert {entry["actor"] for entry in answer} == {getpass.getuser()}
+    assert "JD" not in json.dumps(answer)
+    assert initialised.read("audit", ack_id) == [e for e in answer if e["subject"] == ack_id]
     assert initialised.read("buyers", "audit", account) == initialised.read("audit", account)
     assert hold in initialised.run("audit", ack_id).stdout

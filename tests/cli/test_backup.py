@@ -48,9 +48,9 @@ def test_what_is_left_of_another_database_is_named_and_nothing_is_restored(
     restored = elsewhere(initialised, tmp_path / "other")
     left = restored.data_dir / f"countersign.db{suffix}"
     left.write_bytes(b"of another database")
-    told = restored.refused("restore", str(tmp_path / "backup"), "--yes")
-    assert "backup_failed" in told
-    assert left.name in told.replace("\n", "")
+    words = restored.refused("restore", str(tmp_path / "backup"), "--yes")
+    assert "backup_failed" in words
+    assert left.name in words.replace("\n", "")
     assert not (restored.data_dir / "countersign.db").exists()
     left.unlink()
     restored.run("restore", str(tmp_path / "backup"), "--yes")
@@ -73,8 +73,8 @@ def test_one_file_of_shred_keys_outside_keeps_erased_data_erased(
     assert [file.name for file in keys.parent.iterdir()] == [keys.name]
 
     restored = elsewhere(initialised, tmp_path / "other")
-    told = restored.read("restore", str(tmp_path / "old"), "--shred-keys", str(keys), "--yes")
-    assert told == {"shred_keys": 1, "unreadable": 1, "shred_keys_age": "newer"}
+    answer = restored.read("restore", str(tmp_path / "old"), "--shred-keys", str(keys), "--yes")
+    assert answer == {"shred_keys": 1, "unreadable": 1, "shred_keys_age": "newer"}
     restored.run("init")
     found = exported(restored, vendor)
     assert (found[erased]["session_id"], found[kept]["session_id"]) == (None, "cs_1")
@@ -164,8 +164,10 @@ def test_a_buyer_that_was_erased_after_the_backup_stays_erased(
         assert erased not in str([*connection.iterdump()]), "only a keyed hash of it is kept"
 
     restored = elsewhere(initialised, tmp_path / "other")
-    told = restored.run("restore", str(tmp_path / "old"), "--shred-keys", str(keys), "--yes").stderr
-    assert "countersign init" in told
+    words = restored.run(
+        "restore", str(tmp_path / "old"), "--shred-keys", str(keys), "--yes"
+    ).stderr
+    assert "countersign init" in words
     restored.run("init")
     after = rows_of_buyers(restored)
     assert after == {table: number // 2 for table, number in before.items()}
@@ -237,8 +239,8 @@ def test_a_backup_that_fails_leaves_nothing_and_can_be_made_again(
     """Least of all the draft, which holds every shred key at first."""
     target = tmp_path / "backup"
     too_long = tmp_path / ("k" * 255)  # there is no room for the name of its draft
-    told = initialised.refused("backup", str(target), "--shred-keys", str(too_long))
-    assert "backup_failed" in told
+    words = initialised.refused("backup", str(target), "--shred-keys", str(too_long))
+    assert "backup_failed" in words
     assert list(target.iterdir()) == []
     initialised.run("backup", str(target))
     assert {file.name for file in target.iterdir()} == {"countersign.db", "shred-keys.db"}

@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.server import manager as told
+from countersign.server import manager as notices
 from tests.cli.conftest import Bench
 from tests.cli.crew import children_of, runs
 from tests.cli.serving import running, wait_until
@@ -117,7 +117,7 @@ def test_a_lone_server_that_freezes_is_ended_by_the_manager(
     bench = initialised.but(PORT=str(free_port()))
     with Manager(place) as manager:
         process = manager.start(bench.environment, COMMAND, watchdog_seconds=0.9)
-        manager.await_notice(told.ALIVE, process)
+        manager.await_notice(notices.ALIVE, process)
         spin(process.pid)
         while manager.hear(0.9) is not None:
             pass

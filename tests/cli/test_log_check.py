@@ -131,13 +131,13 @@ def test_an_honest_database_has_nothing_to_find(honest: Path) -> None:
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_it_is_found_and_named(bench: Bench, honest: Path, attack: str) -> None:
     """Whatever the owner of the database does to it, with every trigger away."""
-    statement, told = ATTACKS[attack]
+    statement, answer = ATTACKS[attack]
     shutil.copytree(honest, bench.data_dir)
     tamper(bench, statement)
     done = bench.run("log", "check", check=False)
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr
-    assert told in done.stdout
+    assert answer in done.stdout
 
 
 def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(

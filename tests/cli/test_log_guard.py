@@ -68,8 +68,8 @@ def acknowledge(server: Server, key: str) -> tuple[str, int]:
 
 
 def sealing(server: Server) -> str:
-    with server.client() as nobody:
-        return str(nobody.get("/readyz").json()["checks"]["sealing"])
+    with server.client() as no_one:
+        return str(no_one.get("/readyz").json()["checks"]["sealing"])
 
 
 @pytest.fixture
@@ -107,9 +107,9 @@ def test_a_running_server_leaves_a_head_that_the_database_does_not_know(
         assert acknowledge(server, key) == ("pending", 409)
         assert sealing(server) == "suspended"
     assert head(behind).read_bytes() == before
-    told = state(behind)
-    assert told["waiting"] == 2
-    assert "the database does not contain it" in told["suspended"]
+    answer = state(behind)
+    assert answer["waiting"] == 2
+    assert "the database does not contain it" in answer["suspended"]
 
 
 def test_a_new_epoch_is_after_every_one_that_was_published(behind: Bench, tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_a_new_epoch_is_after_every_one_that_was_published(behind: Bench, tmp_pa
     kept = head(behind).read_text()
     behind.run(*RECOVER, "--new-epoch", "--reason", "the disk died")
     assert (state(behind)["epoch"], state(behind)["suspended"]) == (3, None)
-    (told,) = decisions(behind, "epoch")
-    assert (told["previous_published"], told["reason"]) == (kept, "the disk died")
-    assert told["previous_log"].endswith("/test/1")
+    (answer,) = decisions(behind, "epoch")
+    assert (answer["previous_published"], answer["reason"]) == (kept, "the disk died")
+    assert answer["previous_log"].endswith("/test/1")
     _, proof, policy = make_evidence(behind, behind.account("another"), tmp_path)
     assert verify_file(proof.read_bytes(), parse_policy(policy.read_bytes())).ok
     assert behind.read("log", "check")["findings"] == []
@@ -176,9 +176,9 @@ def test_an_older_head_is_not_accepted_for_the_last_one(
 ) -> None:
     """What is kept says that more was published."""
     kept = head(initialised).read_bytes()
-    told = initialised.refused(*RECOVER, "--published-head", str(two_heads))
-    assert "evidence_refused" in told
-    assert "--overrule-kept-head" in told
+    words = initialised.refused(*RECOVER, "--published-head", str(two_heads))
+    assert "evidence_refused" in words
+    assert "--overrule-kept-head" in words
     assert head(initialised).read_bytes() == kept
     assert decisions(initialised, "recovery") == []
 
@@ -191,9 +191,9 @@ def test_overruling_the_kept_head_is_written_down_in_the_log(
     options = ("--published-head", str(two_heads), "--overrule-kept-head", "--reason", "a test")
     initialised.run(*RECOVER, *options)
     assert state(initialised)["suspended"] is None
-    (told,) = decisions(initialised, "recovery")
-    assert (told["published"], told["kept"]) == (two_heads.read_text(), kept)
-    assert (told["overruled"], told["reason"]) == (True, "a test")
+    (answer,) = decisions(initialised, "recovery")
+    assert (answer["published"], answer["kept"]) == (two_heads.read_text(), kept)
+    assert (answer["overruled"], answer["reason"]) == (True, "a test")
     assert initialised.read("log", "check")["findings"] == []
 
 
@@ -222,14 +222,14 @@ def test_the_database_s_own_head_is_adopted_where_none_is_kept(
     make_evidence(initialised, vendor, initialised.data_dir.parent)
     kept = head(initialised).read_text()
     head(initialised).unlink()
-    told = state(initialised)["suspended"]
-    assert "file of its last published checkpoint is missing" in told.replace("\n", " ")
+    answer = state(initialised)["suspended"]
+    assert "file of its last published checkpoint is missing" in answer.replace("\n", " ")
     explained = initialised.run("log", "recover", "--mode", "test").stderr
     assert "--adopt-database-head" in explained
     initialised.run(*RECOVER, "--adopt-database-head", "--reason", "a new disk")
     assert state(initialised)["suspended"] is None
-    (told,) = decisions(initialised, "recovery")
-    assert (told["published"], told["kept"], told["reason"]) == (kept, None, "a new disk")
+    (answer,) = decisions(initialised, "recovery")
+    assert (answer["published"], answer["kept"], answer["reason"]) == (kept, None, "a new disk")
     refused = initialised.refused(*RECOVER, "--adopt-database-head")
     assert "evidence_refused" in refused, "now one is kept"
 
@@ -281,6 +281,6 @@ def test_a_damaged_signing_key_stops_neither_the_other_log_nor_a_check(
 def test_a_missing_entry_at_the_end_is_explained(initialised: Bench, vendor: str) -> None:
     make_evidence(initialised, vendor, initialised.data_dir.parent)
     tamper(initialised, "DELETE FROM log_entries WHERE record_id = :ours")
-    told = state(initialised)["suspended"]
-    assert "do not match the root of its head" in told
-    assert "log check" in told
+    answer = state(initialised)["suspended"]
+    assert "do not match the root of its head" in answer
+    assert "log check" in answer

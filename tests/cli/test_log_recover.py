@@ -47,8 +47,8 @@ def test_the_published_head_that_the_database_holds_lets_the_log_go_on(
 ) -> None:
     """In the same epoch; and what is sealed then verifies."""
     assert "restored from a backup" in state(restored)["suspended"]
-    told = restored.run("log", "recover", "--mode", "test").stderr.replace("\n", " ")
-    assert "--published-head" in told
+    words = restored.run("log", "recover", "--mode", "test").stderr.replace("\n", " ")
+    assert "--published-head" in words
     options = ("--mode", "test", "--published-head", str(head(restored)), "--yes")
     restored.run("log", "recover", *options)
     assert (state(restored)["suspended"], state(restored)["epoch"]) == (None, 1)

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from countersign.errors import InvalidConfiguration
-from countersign.server import manager as told
+from countersign.server import manager as notices
 from tests.cli.conftest import Bench
 from tests.support.manager import Manager, hold_socket
 from tests.support.service import free_port
@@ -45,10 +45,10 @@ def test_the_manager_hears_when_the_server_is_ready_and_when_it_stops(
     port = free_port()
     bench = initialised.but(PORT=str(port), WORKERS=workers)
     process = manager.start(bench.environment)
-    assert manager.await_notice(told.READY, process) == [told.READY]
+    assert manager.await_notice(notices.READY, process) == [notices.READY]
     assert httpx2.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
     process.terminate()
-    assert manager.await_notice(told.STOPPING, process) == [told.STOPPING]
+    assert manager.await_notice(notices.STOPPING, process) == [notices.STOPPING]
     assert process.wait(20) == 0
     assert manager.hear(0) is None
 
@@ -60,14 +60,14 @@ def test_a_server_shows_the_watchdog_that_it_lives(
     """Several times in each period; and no more when it is stopped."""
     bench = initialised.but(PORT=str(free_port()), WORKERS=workers)
     process = manager.start(bench.environment, watchdog_seconds=0.6)
-    manager.await_notice(told.READY, process)
+    manager.await_notice(notices.READY, process)
     for _ in range(5):
-        manager.await_notice(told.ALIVE, process)
+        manager.await_notice(notices.ALIVE, process)
     process.send_signal(signal.SIGSTOP)
     while manager.hear(1.0) is not None:
         pass
     process.send_signal(signal.SIGCONT)
-    manager.await_notice(told.ALIVE, process)
+    manager.await_notice(notices.ALIVE, process)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -83,7 +83,7 @@ def test_who_connects_between_two_servers_is_answered_by_the_second(
                 connection.request("GET", "/healthz")
                 process = manager.start(bench.environment)
                 assert connection.getresponse().status == 200
-            manager.await_notice(told.READY, process)
+            manager.await_notice(notices.READY, process)
             for _ in range(10):  # no worker waits for a second connection before it answers a first
                 assert httpx2.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
             process.terminate()
@@ -100,28 +100,28 @@ def test_what_is_no_listening_tcp_socket_is_refused(
         given.bind(str(tmp_path / "s") if kind == "of no network" else ("127.0.0.1", 0))
         given.listen()
     with given:
-        monkeypatch.setattr(told, "_FIRST_SOCKET", given.dup().detach())
+        monkeypatch.setattr(notices, "_FIRST_SOCKET", given.dup().detach())
         monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
         monkeypatch.setenv("LISTEN_FDS", "2" if kind == "several" else "1")
         with pytest.raises(InvalidConfiguration):
-            told.handed_over()
-    assert told.handed_over() is None
+            notices.handed_over()
+    assert notices.handed_over() is None
 
 
 def test_a_socket_for_another_process_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its variables may be inherited."""
     monkeypatch.setenv("LISTEN_PID", "1")
     monkeypatch.setenv("LISTEN_FDS", "1")
-    assert told.handed_over() is None
+    assert notices.handed_over() is None
 
 
 def test_signs_of_life_for_another_process_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the variables of the watchdog may be, too."""
     monkeypatch.setenv("WATCHDOG_USEC", "3000000")
-    assert told.beat_seconds() == 1.0
+    assert notices.beat_seconds() == 1.0
     monkeypatch.setenv("WATCHDOG_PID", "1")
-    assert told.beat_seconds() is None
+    assert notices.beat_seconds() is None
     monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
-    assert told.beat_seconds() == 1.0
+    assert notices.beat_seconds() == 1.0
     monkeypatch.setenv("WATCHDOG_USEC", "0")
-    assert told.beat_seconds() is None
+    assert notices.beat_seconds() is None

@@ -50,16 +50,16 @@ def test_a_deployment_goes_on_in_its_new_database(
         for _ in range(3):
             client.post(ACKNOWLEDGE, json=INITIALS)
         before = read_all(client)
-        told = initialised.refused("migrate-database", "--to", url)
-        assert "data_directory_locked" in told
+        words = initialised.refused("migrate-database", "--to", url)
+        assert "data_directory_locked" in words
     done = initialised.run("migrate-database", "--to", url, "--json")
     place = json.loads(done.stdout)["moved_to"]
     assert "hidden" not in done.stdout + done.stderr
     for command in (("accounts", "list"), ("backup", "b"), ("init",), ("log", "check"), ("serve",)):
-        told = initialised.refused(*command)
-        assert "database_moved" in told
-        assert "COUNTERSIGN_DATABASE_URL" in told.replace("\n", "")
-        assert "hidden" not in told
+        words = initialised.refused(*command)
+        assert "database_moved" in words
+        assert "COUNTERSIGN_DATABASE_URL" in words.replace("\n", "")
+        assert "hidden" not in words
     looked = json.loads(initialised.run("doctor", "--json", check=False).stdout)["lines"]
     lines = {line["check"]: line for line in looked}
     assert lines["schema"]["severity"] == "missing"
@@ -108,15 +108,15 @@ def test_there_is_no_way_back_to_a_file(
         (initialised, "sqlite:////tmp/other.db"),
         (initialised.but(DATABASE_URL=url), "postgresql://h/other"),
     ):
-        told = bench.refused("migrate-database", "--to", to).replace("\n", " ")
-        assert "move_failed" in told
-        assert "no way back to a file" in told
+        words = bench.refused("migrate-database", "--to", to).replace("\n", " ")
+        assert "move_failed" in words
+        assert "no way back to a file" in words
 
 
 def test_a_move_can_be_given_up(initialised: Bench) -> None:
     """Where the new database is not reached, nothing has begun, and commands go on."""
-    told = initialised.refused("migrate-database", "--to", "postgresql://127.0.0.1:1/x")
-    assert "storage_unavailable" in told
+    words = initialised.refused("migrate-database", "--to", "postgresql://127.0.0.1:1/x")
+    assert "storage_unavailable" in words
     assert initialised.run("accounts", "list").returncode == 0
     assert initialised.read("migrate-database", "--cancel") == {"cancelled": False}
     assert "invalid_configuration" in initialised.refused("migrate-database")

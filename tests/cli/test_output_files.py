@@ -20,10 +20,10 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(
     """An account that does not exist, say."""
     file = tmp_path / "out.csv"
     file.write_text("the export of last year")
-    told = initialised.refused(
+    words = initialised.refused(
         "acknowledgments", "export", "--account", "nope", "--output", str(file)
     )
-    assert "account_not_found" in told
+    assert "account_not_found" in words
     assert file.read_text() == "the export of last year"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".out")] == []
 

@@ -65,13 +65,13 @@ def test_the_words_are_printed_and_what_nothing_proves_is_said(
         assert bullet["text"] in said.stderr
     assert "the signature does not cover dossier.pdf, verify.py and verify.html" in said.stderr
     assert "that the buyer was shown the notice" in said.stderr
-    told = nothing.read("verify", str(tmp_path / "dossier.zip"), "--own-key")
-    assert told["notice"] == notice
-    assert any("this dossier" in warning for warning in told["warnings"])
+    answer = nothing.read("verify", str(tmp_path / "dossier.zip"), "--own-key")
+    assert answer["notice"] == notice
+    assert any("this dossier" in warning for warning in answer["warnings"])
     policy = tmp_path / "policy"
     policy.write_text(forged.policy)
-    told = nothing.read("verify", str(tmp_path / "dossier.zip"), "--policy", str(policy))
-    assert not any("this dossier" in warning for warning in told["warnings"])
+    answer = nothing.read("verify", str(tmp_path / "dossier.zip"), "--policy", str(policy))
+    assert not any("this dossier" in warning for warning in answer["warnings"])
     assert b"The signature does not cover dossier.pdf, verify.py and verify.html" in GUIDE
 
 

@@ -33,7 +33,7 @@ class Judged:
     shop: Shop
     account_id: str
     report: Report
-    told: list[str]
+    answers: list[str]
 
     def finding(self, check_id: str) -> Finding:
         return next(f for check, f in self.report.findings if check.id == check_id)
@@ -83,7 +83,7 @@ def connect(operator: Operator, account_id: str, shop: Shop, url: str) -> None:
 async def judge(
     opened: bootstrap.Deployment,
     account_id: str,
-    told: list[str],
+    answers: list[str],
     *,
     step_seconds: float = 12,
     linger_seconds: float = 6,
@@ -97,7 +97,7 @@ async def judge(
         hold=timedelta(seconds=HOLD_SECONDS),
         linger=timedelta(seconds=linger_seconds),
         stop=stop or asyncio.Event(),
-        say=told.append,
+        say=answers.append,
     )
 
 
@@ -109,16 +109,19 @@ def judge_all(operator: Operator, server: Server, cases: dict[str, Manners]) -> 
             connect(operator, account_id, shop, stack.enter_context(receiving(shop)))
         for _, shop in shops.values():
             stack.enter_context(doing_business(shop))
-        told: dict[str, list[str]] = {name: [] for name in shops}
+        answers: dict[str, list[str]] = {name: [] for name in shops}
 
         async def work(opened: bootstrap.Deployment) -> list[Report]:
             return await asyncio.gather(
-                *(judge(opened, account_id, told[name]) for name, (account_id, _) in shops.items())
+                *(
+                    judge(opened, account_id, answers[name])
+                    for name, (account_id, _) in shops.items()
+                )
             )
 
         reports = operator.act(work)
     return {
-        name: Judged(shop, account_id, report, told[name])
+        name: Judged(shop, account_id, report, answers[name])
         for (name, (account_id, shop)), report in zip(shops.items(), reports, strict=True)
     }
 

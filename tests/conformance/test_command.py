@@ -102,9 +102,9 @@ def test_stopping_it_ends_the_run_and_still_gives_the_report(
     with started(deployment, account_id, "--for", "60s", "--step", "60s") as process:
         read_until(process, "1/5")
         process.send_signal(number)
-        told, _ = process.communicate(timeout=20)
+        answer, _ = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert "11 not seen" in told
+    assert "11 not seen" in answer
     again = deployment.run("conformance", "--account", account_id, "--for", "1s", check=False)
     assert "11 not seen" in again.stdout
 

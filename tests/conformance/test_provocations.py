@@ -178,7 +178,7 @@ def test_an_order_is_not_cleared_once_by_a_real_decision(
     asked = order(vendor.test, cbid)
     before = status(vendor.test, cbid)
 
-    told_before = events(vendor.test, "buyer.requires_input", "buyer.verified")
+    said_before = events(vendor.test, "buyer.requires_input", "buyer.verified")
     with under_a_run(operator, vendor.account_id, Provocation.ORDER_NOT_CLEARED) as run:
         refused = clear(vendor.test, asked)
         assert (refused["cleared"], refused["reasons"]) == (False, ["buyer_requires_input"])
@@ -187,11 +187,11 @@ def test_an_order_is_not_cleared_once_by_a_real_decision(
         report = vendor.test.post(f"{path}/fulfilment", json={"carrier": "UPS"})
         assert refusal(report) == (409, "clearance_not_granted")
         assert status(vendor.test, cbid) == before
-        assert events(vendor.test, "buyer.requires_input", "buyer.verified") == told_before
+        assert events(vendor.test, "buyer.requires_input", "buyer.verified") == said_before
         assert clear(vendor.test, asked)["cleared"] is True
-        told = [one for one in seen(operator, run) if one["operation"] == "clearOrder"]
-    assert [one["cleared"] for one in told] == [False, True]
-    assert [one.get("provoked") for one in told] == ["order_not_cleared", None]
+        found = [one for one in seen(operator, run) if one["operation"] == "clearOrder"]
+    assert [one["cleared"] for one in found] == [False, True]
+    assert [one.get("provoked") for one in found] == ["order_not_cleared", None]
 
 
 def test_an_order_that_would_not_be_cleared_anyway_meets_no_provocation(

@@ -47,5 +47,5 @@ def test_servers_with_the_printed_grants_can_watch_provoke_and_tidy(
                 assert len(seen(operator, run)) == 2
         # Housekeeping begins with the server.
         assert len(operator.rows("SELECT 1 FROM conformance_runs")) == 1
-    told = [json.loads(line) for line in server.log.read_text().splitlines() if line[:1] == "{"]
-    assert not [event for event in told if event["event"] != "refused"]
+    found = [json.loads(line) for line in server.log.read_text().splitlines() if line[:1] == "{"]
+    assert not [event for event in found if event["event"] != "refused"]

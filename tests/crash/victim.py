@@ -97,16 +97,16 @@ class Victim:
         await self._compare(connection, request, json.loads(answer.body))
 
     async def _compare(
-        self, connection: Connection, request: Request, told: dict[str, object]
+        self, connection: Connection, request: Request, answer: dict[str, object]
     ) -> None:
         """Read back what the answer named."""
         if request.acknowledges:
-            back = await connection.get(f"/v1/acknowledgments/{told['ack_id']}")
-            expected = {k: v for k, v in told.items() if k != "receipt"} | request.sent
+            back = await connection.get(f"/v1/acknowledgments/{answer['ack_id']}")
+            expected = {k: v for k, v in answer.items() if k != "receipt"} | request.sent
         else:
-            back = await connection.get(f"/v1/buyers/{told['cbid']}/status")
-            expected = {name: told[name] for name in ("cbid", "status", "expires_at")}
-            assert told["status"] == "verified"
+            back = await connection.get(f"/v1/buyers/{answer['cbid']}/status")
+            expected = {name: answer[name] for name in ("cbid", "status", "expires_at")}
+            assert answer["status"] == "verified"
         assert back.status == 200, back.body
         stored = json.loads(back.body)
         assert {name: stored[name] for name in expected} == expected

@@ -60,9 +60,9 @@ def test_each_sandbox_session_answers_as_the_table_says(client: httpx2.Client) -
         if session in SCRIPT:
             body["provider_identity_session_id"] = session
         got = client.post("/v1/buyers/verify", json=body)
-        told = got.json()
+        found = got.json()
         assert got.status_code == int(status), row
         if status == "200":
-            assert (told["status"], told.get("reasons", [])) == (answer, reasons.split()), row
+            assert (found["status"], found.get("reasons", [])) == (answer, reasons.split()), row
         else:
-            assert told["error"]["code"] == answer, row
+            assert found["error"]["code"] == answer, row

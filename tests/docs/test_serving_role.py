@@ -99,9 +99,9 @@ def test_servers_need_no_more_than_the_printed_grants(
             _use_everything(test)
             for part in ("pending", "verified"):
                 _verify(live, provider.part(part))
-    told = [json.loads(line) for line in s.log.read_text().splitlines() if line[:1] == "{"]
+    found = [json.loads(line) for line in s.log.read_text().splitlines() if line[:1] == "{"]
     # Housekeeping, sealing and all else that runs in the background has been allowed, too.
-    assert not [event for event in told if event["event"] != "refused"]
+    assert not [event for event in found if event["event"] != "refused"]
     with connect(cluster, APP) as connection:
         for table in PROTECTED:
             for statement in (

@@ -79,6 +79,14 @@ def remarks(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name.replace("_", " ")
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id.replace("_", " ")
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr.replace("_", " ")
+        elif isinstance(node, ast.arg):
+            yield node.arg.replace("_", " ")
+        elif isinstance(node, ast.alias) and node.asname:
+            yield node.asname.replace("_", " ")
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield str(node.value.value)
 

@@ -128,7 +128,7 @@ def test_verifiers_that_are_not_of_this_release_are_named(tmp_path: Path) -> Non
     plain = order()
     own = replace(plain, verify_py=verifier(VERIFY_PY), verify_html=verifier(VERIFY_HTML))
     changed = "verify.py in the dossier: of another release, or changed"
-    for made, told in (
+    for made, answer in (
         (write_dossier(own), None),
         (with_pdf(own), None),
         (write_dossier(replace(own, verify_py=b"print('OK')")), changed),
@@ -141,7 +141,7 @@ def test_verifiers_that_are_not_of_this_release_are_named(tmp_path: Path) -> Non
             run(["verify", str(tmp_path / "dossier.zip")], os.environ).stderr,
             re.MULTILINE,
         )
-        assert line.partition("; ")[2] == (told or "")
+        assert line.partition("; ")[2] == (answer or "")
 
 
 def test_a_dossier_with_too_much_text_is_not_compared() -> None:

@@ -34,8 +34,8 @@ def _events_and_webhooks(caller: Caller) -> Iterator[Failure]:
     for query in ("after=evt_1", "type=buyer.known", "since=yesterday"):
         answer = caller.send(f"/v1/events?{query}")
         yield caller.failure(f"events with {query}", "invalid_request", answer)
-    told = json.loads(caller.post("/v1/test/events", b'{"type":"clearance.closed"}').body)["id"]
-    answer = caller.send(f"/v1/events?after={_long_ago(caller, told)}")
+    found = json.loads(caller.post("/v1/test/events", b'{"type":"clearance.closed"}').body)["id"]
+    answer = caller.send(f"/v1/events?after={_long_ago(caller, found)}")
     yield caller.failure("a cursor of long ago", "cursor_expired", answer)
     for name, address in (("none", ""), ("plain HTTP", "http://hook.example/"), ("no URL", "x")):
         answer = caller.post(endpoints, b'{"url":"%s"}' % address.encode())
@@ -46,7 +46,7 @@ def _events_and_webhooks(caller: Caller) -> Iterator[Failure]:
     yield caller.failure("one too many", "too_many_webhook_endpoints", answer, b"POST")
     assert caller.send(made[0], b"PATCH", body=b'{"disabled":true}').status == 200
     since = rfc3339(datetime.now(UTC))
-    for act, what in (("resend", {"event_id": told}), ("recover", {"since": since})):
+    for act, what in (("resend", {"event_id": found}), ("recover", {"since": since})):
         answer = caller.post(f"{made[0]}/{act}", json.dumps(what).encode())
         yield caller.failure(f"{act}, disabled", "webhook_endpoint_disabled", answer, b"POST")
     for path in made:

@@ -218,10 +218,10 @@ def test_a_request_wrong_in_every_way_is_answered_by_the_first_rule(
         "idempotency": "two words",
     }
     with make_client(configured.server) as client:
-        for code, mended in steps:
-            request |= mended
+        for code, corrected in steps:
+            request |= corrected
             answer = _send(client, request)
-            assert refusal(answer)[1] == code, mended
+            assert refusal(answer)[1] == code, corrected
         assert _send(
             client, request | {"body": b'{"initials_per_line":["A","B","C","D"]}'}
         ).is_success

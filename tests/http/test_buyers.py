@@ -74,8 +74,8 @@ def test_the_sandbox_plays_every_outcome_that_proves_nothing(
     assert (body["status"], body["expires_at"], body.get("reasons")) == (state, None, reasons)
     assert CBID.fullmatch(body["cbid"])
     assert body["message"]
-    told = status(client, body["cbid"]).json()
-    assert told == {
+    found = status(client, body["cbid"]).json()
+    assert found == {
         "cbid": body["cbid"],
         "status": state,
         "verified_at": None,
@@ -88,9 +88,9 @@ def test_the_sandbox_plays_a_buyer_whose_verification_has_expired(client: httpx2
     body = verify(client, provider_identity_session_id="test_expired").json()
     assert body["status"] == "expired"
     assert moment(body["expires_at"]) < datetime.now(UTC)
-    told = status(client, body["cbid"]).json()
-    assert told["status"] == "expired"
-    assert moment(told["verified_at"]) < moment(told["expires_at"]) < datetime.now(UTC)
+    answer = status(client, body["cbid"]).json()
+    assert answer["status"] == "expired"
+    assert moment(answer["verified_at"]) < moment(answer["expires_at"]) < datetime.now(UTC)
 
 
 def test_the_sandbox_plays_a_buyer_who_was_revoked(client: httpx2.Client) -> None:
@@ -127,10 +127,10 @@ def test_the_sandbox_gives_the_same_bytes_again(client: httpx2.Client) -> None:
     cases = [{"provider_identity_session_id": s, "shipping_zip": "94111"} for s in PLAYED]
     first = [verify(client, **case).content for case in cases]
     cbids = [httpx2.Response(200, content=content).json()["cbid"] for content in first]
-    told = [status(client, cbid).content for cbid in cbids]
+    found = [status(client, cbid).content for cbid in cbids]
     advance(client, seconds=1)
     assert [verify(client, **case).content for case in cases] == first
-    assert [status(client, cbid).content for cbid in cbids] == told
+    assert [status(client, cbid).content for cbid in cbids] == found
 
 
 def test_a_cbid_is_a_function_of_account_session_and_zip(

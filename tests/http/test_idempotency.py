@@ -124,9 +124,9 @@ def test_errors_are_not_kept(client: httpx2.Client) -> None:
     headers = {"Idempotency-Key": "k1"}
     refused = acknowledge(client, initials_per_line=LINES[1:], headers=headers)
     assert refusal(refused) == (422, "initials_count_mismatch")
-    mended = acknowledge(client, initials_per_line=LINES, headers=headers)
-    assert mended.status_code == 200
-    assert "Idempotent-Replayed" not in mended.headers
+    corrected = acknowledge(client, initials_per_line=LINES, headers=headers)
+    assert corrected.status_code == 200
+    assert "Idempotent-Replayed" not in corrected.headers
 
 
 def test_an_unavailable_provider_is_asked_again(client: httpx2.Client) -> None:

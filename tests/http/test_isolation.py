@@ -345,10 +345,10 @@ def a_sandbox_buyer_is_moved_by_its_own_account_alone(stage: Stage) -> None:
 
 def a_triggered_event_is_ones_own(stage: Stage) -> None:
     first, _ = sandboxes(stage)
-    told = first.client.post("/v1/test/events", json={"type": "clearance.closed"}).json()
+    found = first.client.post("/v1/test/events", json={"type": "clearance.closed"}).json()
     postgres.settle()
     for party in stage.parties:
-        answer = party.client.get(f"/v1/events/{told['id']}")
+        answer = party.client.get(f"/v1/events/{found['id']}")
         assert answer.status_code == (200 if party is first else 404)
     live_keys_have_no_sandbox(stage, "POST", "/v1/test/events", {"type": "clearance.closed"})
 
@@ -407,40 +407,40 @@ def a_clearance_is_read_by_its_owner_alone(stage: Stage) -> None:
 
 def a_clearance_is_reported_on_by_its_owner_alone(stage: Stage) -> None:
     """To all others it does not exist; its owner learns that it was not granted."""
-    told = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
+    found = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
     for asking in stage.parties:
         for owner in stage.parties:
-            path = f"/v1/clearances/{told[owner]}/fulfilment"
+            path = f"/v1/clearances/{found[owner]}/fulfilment"
             answer = asking.client.post(path, json={"carrier": "UPS"})
             own = (409, "clearance_not_granted")
             assert refusal(answer) == (own if asking is owner else (404, "not_found"))
 
 
 def clearances_that_are_found_are_ones_own(stage: Stage) -> None:
-    told = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
+    answer = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
     for asking in stage.parties:
         everything = asking.client.get("/v1/clearances", params={"limit": "100"}).text
         for owner in stage.parties:
             query = {"session_id": owner.session_id}
             found = asking.client.get("/v1/clearances", params=query).json()["data"]
             if asking is owner:
-                assert told[owner] in everything
-                assert told[owner] in [item["clearance_id"] for item in found]
+                assert answer[owner] in everything
+                assert answer[owner] in [item["clearance_id"] for item in found]
             else:
                 # Those it has asked for itself, with another's identifiers.
-                assert told[owner] not in everything
-                assert told[owner] not in [item["clearance_id"] for item in found]
+                assert answer[owner] not in everything
+                assert answer[owner] not in [item["clearance_id"] for item in found]
 
 
 def events_are_ones_own(stage: Stage) -> None:
     """Also when asked for with another's cursor."""
     postgres.settle()
-    told = {p: p.client.get("/v1/events").json()["data"] for p in stage.parties}
+    answer = {p: p.client.get("/v1/events").json()["data"] for p in stage.parties}
     for owner, other in stage.pairs():
-        own = {event["id"] for event in told[owner]}
+        own = {event["id"] for event in answer[owner]}
         assert own
-        assert not own & {event["id"] for event in told[other]}
-        cursor = told[owner][0]["id"]
+        assert not own & {event["id"] for event in answer[other]}
+        cursor = answer[owner][0]["id"]
         after = other.client.get("/v1/events", params={"after": cursor})
         assert refusal(after) == (400, "invalid_request")
         nothing_of(owner, other.client.get("/v1/events"))
@@ -449,11 +449,11 @@ def events_are_ones_own(stage: Stage) -> None:
 def an_event_is_read_by_its_owner_alone(stage: Stage) -> None:
     """To all others it does not exist: the same answer as for one that never was."""
     postgres.settle()
-    told = {p: p.client.get("/v1/events").json()["data"][0]["id"] for p in stage.parties}
+    found = {p: p.client.get("/v1/events").json()["data"][0]["id"] for p in stage.parties}
     never = {party: party.client.get("/v1/events/evt_none") for party in stage.parties}
     for owner, other in stage.pairs():
-        assert owner.client.get(f"/v1/events/{told[owner]}").json()["id"] == told[owner]
-        answer = other.client.get(f"/v1/events/{told[owner]}")
+        assert owner.client.get(f"/v1/events/{found[owner]}").json()["id"] == found[owner]
+        answer = other.client.get(f"/v1/events/{found[owner]}")
         assert refusal(answer) == (404, "not_found")
         assert answer.content == never[other].content
 

@@ -289,8 +289,8 @@ BILL: Final[dict[str, Any]] = {
 def test_a_proof_of_address_is_an_address_of_its_own() -> None:
     """A bill's address comes after the document's, and only if Didit approved the bill."""
     result = read(changed(poa_verifications=[BILL]))
-    told = [(address.source, address.postal_code) for address in result.addresses]
-    assert told == [(FactSource.DOCUMENT, "94111"), (FactSource.PROOF_OF_ADDRESS, "95816")]
+    found = [(address.source, address.postal_code) for address in result.addresses]
+    assert found == [(FactSource.DOCUMENT, "94111"), (FactSource.PROOF_OF_ADDRESS, "95816")]
     declined = read(changed(poa_verifications=[BILL | {"status": "Declined"}]))
     assert [address.postal_code for address in declined.addresses] == ["94111"]
 

@@ -202,8 +202,8 @@ def test_provinces_number_their_licences_too() -> None:
 def test_a_number_that_can_be_of_many_is_no_number(number: str, kept: str | None) -> None:
     """Masked, cut off, blank or a word: it would make one buyer of many."""
     assert number_of(number) == kept
-    told = fingerprint("US", "CA", "dl", number)
-    assert (told is None) == (kept is None)
+    answer = fingerprint("US", "CA", "dl", number)
+    assert (answer is None) == (kept is None)
 
 
 @given(st.text(max_size=20))

@@ -20,7 +20,7 @@ from countersign_simulators.server import serve
 from tests.identity.asking import FixedClock, keyed, reply
 from tests.support.every import every
 
-TOLD: Final = {
+SAID: Final = {
     Finding.PROVIDER_UNAVAILABLE: "warning",
     Finding.PROVIDER_REJECTED: "error",
     Finding.INVALID_RESPONSE: "error",
@@ -51,13 +51,13 @@ def logged(
 def test_only_an_answer_that_decides_nothing_is_reported(outcome: Finding) -> None:
     """One line, an error where somebody has to look; a verdict is no one's business."""
     lines = logged(outcome, "unreadable", "req_1")
-    if outcome not in TOLD:
+    if outcome not in SAID:
         assert lines == []
         return
     assert lines == [
         {
             "event": "provider_no_result",
-            "log_level": TOLD[outcome],
+            "log_level": SAID[outcome],
             "provider": "stripe",
             "outcome": outcome.value,
             "reason_code": "unreadable",

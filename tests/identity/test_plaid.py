@@ -412,8 +412,8 @@ def test_a_document_that_has_expired_on_an_unknown_day_is_an_expired_one() -> No
     def judged(rule: DocumentExpiry) -> list[str]:
         rules = VerificationRules(document_expiry=rule)
         zip_ = result.addresses[0].postal_code or ""
-        told = decide(result, rules, shipping_zip=zip_, subject_reference=None, now=now)
-        return list(told.reasons)
+        answer = decide(result, rules, shipping_zip=zip_, subject_reference=None, now=now)
+        return list(answer.reasons)
 
     assert judged(DocumentExpiry.UNEXPIRED_IF_KNOWN) == ["document_expired"]
     assert judged(DocumentExpiry.IGNORED) == []

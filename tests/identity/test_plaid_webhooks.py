@@ -81,8 +81,8 @@ def token(
 ) -> str:
     """The recipe as Plaid and RFC 7515 publish it; other members replace the right ones."""
     head = {"alg": "ES256", "kid": KID, "typ": "JWT"} | (header or {})
-    told = {"iat": TIME, "request_body_sha256": sha256(body).hexdigest()} | (claims or {})
-    signed = f"{base64url(json.dumps(head).encode())}.{base64url(json.dumps(told).encode())}"
+    given = {"iat": TIME, "request_body_sha256": sha256(body).hexdigest()} | (claims or {})
+    signed = f"{base64url(json.dumps(head).encode())}.{base64url(json.dumps(given).encode())}"
     signature = key.sign(signed.encode(), ec.ECDSA(SHA256()))
     r, s = decode_dss_signature(signature)
     raw = signature if der else r.to_bytes(32, "big") + s.to_bytes(32, "big")
@@ -516,9 +516,9 @@ def test_the_simulators_messages_are_authentic_through_a_rotation_of_its_key() -
                 for session in simulator.sessions[:3]:
                     sent = simulator.webhook(session.session_id)
                     headers = {name.lower(): value for name, value in sent.headers}
-                    told = await provider.read_webhook(headers, sent.body)
-                    assert told is not None
-                    found.append(told.session_id)
+                    answer = await provider.read_webhook(headers, sent.body)
+                    assert answer is not None
+                    found.append(answer.session_id)
                 simulator.rotate_key()
             await provider.close()
             return found, [seen.path for seen in served.requests]

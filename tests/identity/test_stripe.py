@@ -95,8 +95,8 @@ def outputs(**members: object) -> dict[str, Any]:
 
 def document(**members: object) -> dict[str, Any]:
     report = VERIFIED["last_verification_report"]
-    told = report["document"] | members
-    return changed(last_verification_report=report | {"document": told})
+    given = report["document"] | members
+    return changed(last_verification_report=report | {"document": given})
 
 
 def test_a_verified_session_gives_the_documents_facts() -> None:

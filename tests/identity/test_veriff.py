@@ -267,8 +267,8 @@ def test_a_licence_of_an_unknown_state_has_no_fingerprint() -> None:
     """Two states may give the same number, and two people must not become one buyer."""
     no_state = changed(person=PERSON | {"addresses": [{"parsedAddress": PARSED | {"state": None}}]})
     assert read(no_state).document_fingerprint is None
-    told = changed(document=DOCUMENT | {"state": "CA"})
-    assert read(told).document_fingerprint == fingerprint("USA", "CA", "dl", "Y7714093")
+    answer = changed(document=DOCUMENT | {"state": "CA"})
+    assert read(answer).document_fingerprint == fingerprint("USA", "CA", "dl", "Y7714093")
     passport = changed(document=DOCUMENT | {"type": "PASSPORT"}, person=PERSON | {"addresses": []})
     assert read(passport).document_fingerprint == fingerprint("USA", None, "pp", "Y7714093")
 

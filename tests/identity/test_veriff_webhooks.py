@@ -74,8 +74,8 @@ def test_a_second_delivery_has_the_same_key_and_a_new_status_another() -> None:
     later = DECISION.replace(b"approved", b"declined")
     other_bytes = DECISION.replace(b'"code": 9001', b'"code": 9001, "reason": null')
     keys = [read(signed(body), body) for body in (DECISION, DECISION, other_bytes, later)]
-    told = [hint.event_key if hint else None for hint in keys]
-    assert told[0] == told[1] == told[2] != told[3]
+    found = [hint.event_key if hint else None for hint in keys]
+    assert found[0] == found[1] == found[2] != found[3]
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ class Outsider:
         self.folder = folder
         self.url = f"{server.url}/v1/log/{log}"
         self.policy = folder / "policy"
-        with server.client() as nobody:
-            found = nobody.get("/v1/log/policy", params={"mode": log.split("/", maxsplit=1)[0]})
+        with server.client() as no_one:
+            found = no_one.get("/v1/log/policy", params={"mode": log.split("/", maxsplit=1)[0]})
         self.policy.write_bytes(found.content)
 
     def look(self) -> dict[str, Any]:

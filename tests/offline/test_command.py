@@ -72,9 +72,9 @@ def test_modules_that_lie_next_to_it_are_not_run(script: Path, tmp_path: Path) -
 
 def test_it_is_said_to_be_run_apart_from_what_lies_around(script: Path) -> None:
     """`python3 -I` keeps out the reader's own folder and environment, too."""
-    told = [script.read_text(encoding="utf-8"), GUIDE.decode()]
-    told.append(script.with_name("verify.html").read_text(encoding="utf-8"))
-    for text in told:
+    found = [script.read_text(encoding="utf-8"), GUIDE.decode()]
+    found.append(script.with_name("verify.html").read_text(encoding="utf-8"))
+    for text in found:
         assert "python3 -I verify.py" in text
         assert "python3 verify.py" not in text
 
@@ -150,9 +150,9 @@ def test_exit_status_and_json_tell_programs_the_outcome(script: Path, tmp_path: 
     dossier.write_bytes(builder.broken()["index-changed"][1])
     done = run(script, dossier, "--json")
     assert done.returncode == 1
-    told = json.loads(done.stdout)
-    assert (told["ok"], told["step"], told["name"]) == (False, 5, "inclusion")
-    assert told["shown"] == {}
+    answer = json.loads(done.stdout)
+    assert (answer["ok"], answer["step"], answer["name"]) == (False, 5, "inclusion")
+    assert answer["shown"] == {}
 
 
 def test_text_of_a_dossier_cannot_play_tricks_on_a_terminal(script: Path, tmp_path: Path) -> None:

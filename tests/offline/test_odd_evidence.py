@@ -52,5 +52,5 @@ def test_a_file_with_a_tricky_name_is_named_and_not_obeyed(tmp_path: Path) -> No
     (tmp_path / "timestamps" / "why.txt").write_bytes(b"")
     report = verify.verify_folder(tmp_path)
     assert report.ok
-    told = [verify.printable(line) for line in verify.explain(report)]
-    assert "not checked: annex\\x1b[2J.pdf, timestamps/why.txt" in "\n".join(told)
+    found = [verify.printable(line) for line in verify.explain(report)]
+    assert "not checked: annex\\x1b[2J.pdf, timestamps/why.txt" in "\n".join(found)

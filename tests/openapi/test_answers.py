@@ -245,10 +245,10 @@ def walk_clearances(walk: Walk, deployment: Deployment, key: str, cbid: str) -> 
     initials = INITIALS | {"session_id": "cs"}
     ack_id = walk(key, "POST", ACKNOWLEDGE, json=initials).json()["ack_id"]
     order = {"ack_id": ack_id, "cbid": cbid, "session_id": "cs", "shipping_zip": "94111"}
-    told = walk(key, "POST", CLEARANCES, json=order).json()
-    assert told["cleared"] is True, told
+    answer = walk(key, "POST", CLEARANCES, json=order).json()
+    assert answer["cleared"] is True, answer
     refused = walk(key, "POST", CLEARANCES, json=order | {"cbid": "unknown"}).json()
-    path = f"{CLEARANCES}/{told['clearance_id']}"
+    path = f"{CLEARANCES}/{answer['clearance_id']}"
     fulfilment = f"{path}/fulfilment"
     walk(key, "POST", f"{CLEARANCES}/{refused['clearance_id']}/fulfilment", json=SHIPPED)
     for sent in (SHIPPED, SHIPPED, {"carrier": "USPS"}):

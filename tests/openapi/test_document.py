@@ -151,8 +151,8 @@ def test_every_error_code_of_the_catalogue_is_listed_under_its_status() -> None:
         if int(status) >= 400
         for code in answer["content"][JSON]["examples"]
     }
-    assert listed | BESIDE_THE_API == {(error.code, error.status) for error in REFUSALS}
-    assert not listed & BESIDE_THE_API
+    assert listed | NEXT_TO_THE_API == {(error.code, error.status) for error in REFUSALS}
+    assert not listed & NEXT_TO_THE_API
 
 
 def test_the_catalogue_has_every_refusal_there_is() -> None:
@@ -197,7 +197,7 @@ def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
 
 
 # The codes at addresses that the document does not describe: providers send their messages there.
-BESIDE_THE_API = {("invalid_webhook", 400)}
+NEXT_TO_THE_API = {("invalid_webhook", 400)}
 # The codes of what an operation itself does.
 _NOTICE_SHOWN = {"notice_not_reviewed", "notice_not_in_force"}
 OWN_CODES = {

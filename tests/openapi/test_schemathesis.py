@@ -272,8 +272,8 @@ def test_the_generated_requests_do_notice_a_document_that_is_wrong(
     lying = tmp_path / "lying.json"
     lying.write_text(json.dumps(document))
 
-    told = ("getHealth", "getReadiness", "listNotices", "listNoticeVersions", "listAcknowledgments")
-    options = ["--phases", "coverage", *(f"--include-operation-id={name}" for name in told)]
+    seen = ("getHealth", "getReadiness", "listNotices", "listNoticeVersions", "listAcknowledgments")
+    options = ["--phases", "coverage", *(f"--include-operation-id={name}" for name in seen)]
     report = run_schemathesis(lying, server, deployment, tmp_path, *options, fails=True)
 
     found = {
@@ -342,9 +342,9 @@ def _cleared(client: httpx2.Client) -> str:
     initials = {"initials_per_line": ["JD"] * lines}
     acknowledged = client.post(f"{path}/acknowledge", json=order | initials).json()
     question = order | {"ack_id": acknowledged["ack_id"], "shipping_zip": "94110"}
-    told = client.post("/v1/clearances", json=question).json()
-    assert told["cleared"], told
-    clearance_id: str = told["clearance_id"]
+    answer = client.post("/v1/clearances", json=question).json()
+    assert answer["cleared"], answer
+    clearance_id: str = answer["clearance_id"]
     return clearance_id
 
 

@@ -45,7 +45,7 @@ from countersign.privacy.requests import (
     requested,
 )
 from countersign_evidence.verification import dossier_of
-from tests.clearances.desk import NOBODY, order
+from tests.clearances.desk import NO_ONE, order
 from tests.http.backstage import another_deployment, notice_file
 from tests.support.depth import drawn
 from tests.support.engines import ENGINES, engine_server
@@ -122,7 +122,7 @@ class World:
             session_id=session,
             cbid=cbid,
             notice_version=None,
-            origin=NOBODY,
+            origin=NO_ONE,
         )
         made = self.stage.do(acknowledge(rooms.acknowledgments, who, notice, submission))
         asked = order(made.ack_id, cbid, session, self.person.shipping_zip)

@@ -43,21 +43,21 @@ class Passkey:
         cose = cbor2.dumps(
             {1: 2, 3: -7, -1: 1, -2: point.x.to_bytes(32, "big"), -3: point.y.to_bytes(32, "big")}
         )
-        told = _data(changes, _ATTESTED, self.count)
-        told += bytes(16) + len(self.credential_id).to_bytes(2, "big") + self.credential_id + cose
-        made = cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": told})
+        answer = _data(changes, _ATTESTED, self.count)
+        answer += bytes(16) + len(self.credential_id).to_bytes(2, "big") + self.credential_id + cose
+        made = cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": answer})
         client = _client("webauthn.create", options, changes)
         return self._sent(clientDataJSON=client, attestationObject=made)
 
     def sign(self, options: dict[str, Any], **changes: Any) -> str:  # noqa: ANN401
         """What a browser sends after `navigator.credentials.get`."""
         self.count += changes.get("step", 1)
-        told = _data(changes, 0, self.count)
+        answer = _data(changes, 0, self.count)
         client = _client("webauthn.get", options, changes)
-        signature = self.key.sign(told + sha256(client).digest(), ec.ECDSA(SHA256()))
+        signature = self.key.sign(answer + sha256(client).digest(), ec.ECDSA(SHA256()))
         handle = changes.get("handle", self.handle)
         return self._sent(
-            clientDataJSON=client, authenticatorData=told, signature=signature, userHandle=handle
+            clientDataJSON=client, authenticatorData=answer, signature=signature, userHandle=handle
         )
 
     def _sent(self, **response: bytes) -> str:

@@ -35,7 +35,7 @@ from tests.verification.live import revoke
 pytestmark = pytest.mark.one_engine
 
 EN = WORDS["en"]
-NOTHING_TOLD: dict[str, object] = {"status": "open", "cbid": None, "reasons": []}
+NOTHING_SAID: dict[str, object] = {"status": "open", "cbid": None, "reasons": []}
 
 
 def _with_passkey(person: Person, shop: Shop) -> Passkey:
@@ -60,7 +60,7 @@ def _is_refused(person: Person, shop: Shop, session: dict[str, Any], page: Page)
     """The buyer is led to the check, and the shop learns nothing."""
     assert page.heading == EN["identity_title"]
     found = shop.read(session)
-    assert {name: found[name] for name in NOTHING_TOLD} == NOTHING_TOLD
+    assert {name: found[name] for name in NOTHING_SAID} == NOTHING_SAID
     postgres.settle()
     events = shop.client.get("/v1/events").json()["data"]
     assert not any(

@@ -113,8 +113,8 @@ def test_a_second_shop_of_the_deployment_is_informed_by_its_own_rules(
     [row] = operator.rows("SELECT * FROM verifications WHERE provider = 'remembered'")
     assert row["account_id"] == second.vendor.account_id
     # No one was asked: the provider has no session of this.
-    told = person.open("/buyer").text
-    assert EN["remembered_use_verified"] in told
+    answer = person.open("/buyer").text
+    assert EN["remembered_use_verified"] in answer
 
 
 def test_what_is_known_is_never_on_the_page_that_asks(person: Person, shop: Shop) -> None:

@@ -51,8 +51,8 @@ def test_a_buyer_is_put_in_a_state(client: httpx2.Client, state: str) -> None:
     event, against, reasons = STATES[state]
     cbid = buyer(client)
     asked = order(client, cbid)
-    told = ok(move(client, cbid, state))
-    assert (told["cbid"], told["status"]) == (cbid, state)
+    answer = ok(move(client, cbid, state))
+    assert (answer["cbid"], answer["status"]) == (cbid, state)
     assert status(client, cbid)["status"] == state
     repeated = again(client)
     assert (repeated["cbid"], repeated["status"]) == (cbid, state)
@@ -74,9 +74,9 @@ def test_a_buyer_is_verified_from_any_state(client: httpx2.Client, state: str) -
     """Then its orders are cleared."""
     cbid = buyer(client)
     ok(move(client, cbid, state))
-    told = ok(move(client, cbid, "verified"))
-    assert told["status"] == "verified"
-    assert time(told["expires_at"]) - time(told["verified_at"]) == timedelta(days=365)
+    answer = ok(move(client, cbid, "verified"))
+    assert answer["status"] == "verified"
+    assert time(answer["expires_at"]) - time(answer["verified_at"]) == timedelta(days=365)
     assert clear(client, order(client, cbid))["cleared"] is True
     assert events(client, "buyer.verified")[-1]["data"] == {"cbid": cbid}
 

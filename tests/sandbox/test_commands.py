@@ -78,11 +78,11 @@ def test_a_clock_is_not_moved_wrongly(shop: Shop, words: tuple[str, ...], code: 
 def test_a_buyer_is_put_in_a_state(shop: Shop) -> None:
     """With its reasons and its event; only in the sandbox of the account that is named."""
     cbid = buyer(shop.client)
-    told = shop.read(
+    answer = shop.read(
         *("buyer", "set", shop.account, cbid, "failed"),
         *("--reason", "zip_mismatch", "--reason", "document_expired"),
     )
-    assert told["reasons"] == ["zip_mismatch", "document_expired"]
+    assert answer["reasons"] == ["zip_mismatch", "document_expired"]
     assert status(shop.client, cbid)["status"] == "failed"
     assert len(events(shop.client, "buyer.failed")) == 1
     stranger = shop.bench.account(f"stranger to {shop.account}")
@@ -106,8 +106,8 @@ def test_an_event_is_triggered(shop: Shop) -> None:
     assert done.stdout == event["id"] + "\n"
     assert event["triggered"] is True
     cbid = buyer(shop.client)
-    told = shop.read("trigger", shop.account, "buyer.revoked", "--object", cbid)
-    assert told["data"] == {"cbid": cbid}
+    answer = shop.read("trigger", shop.account, "buyer.revoked", "--object", cbid)
+    assert answer["data"] == {"cbid": cbid}
     assert status(shop.client, cbid)["status"] == "verified"
 
 

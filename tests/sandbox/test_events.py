@@ -30,18 +30,18 @@ DATA = {
 @pytest.mark.parametrize("type_", [type_.value for type_ in EventType])
 def test_every_type_can_be_triggered(client: httpx2.Client, type_: str) -> None:
     """It is answered, listed and read as one, with the members of a real one, and marked."""
-    told = ok(client.post(PATH, json={"type": type_}))
-    assert (told["type"], told["livemode"], told["triggered"]) == (type_, False, True)
-    assert set(told["data"]) == DATA[type_.partition(".")[0]]
-    assert events(client) == [told]
-    assert ok(client.get(f"/v1/events/{told['id']}")) == told
+    answer = ok(client.post(PATH, json={"type": type_}))
+    assert (answer["type"], answer["livemode"], answer["triggered"]) == (type_, False, True)
+    assert set(answer["data"]) == DATA[type_.partition(".")[0]]
+    assert events(client) == [answer]
+    assert ok(client.get(f"/v1/events/{answer['id']}")) == answer
 
 
 def test_an_event_is_about_the_object_that_is_named(client: httpx2.Client) -> None:
     """Nothing happens to that object."""
     cbid = buyer(client)
-    told = ok(client.post(PATH, json={"type": "buyer.revoked", "object_id": cbid}))
-    assert told["data"] == {"cbid": cbid}
+    answer = ok(client.post(PATH, json={"type": "buyer.revoked", "object_id": cbid}))
+    assert answer["data"] == {"cbid": cbid}
     assert status(client, cbid)["status"] == "verified"
 
 
@@ -72,10 +72,10 @@ def test_a_repeated_trigger_writes_one_event(client: httpx2.Client) -> None:
 
 def test_an_event_is_its_accounts_and_its_modes_own(vendor: Vendor, other: Vendor) -> None:
     """No one else sees it, not even this account with a live key."""
-    told = ok(vendor.test.post(PATH, json={"type": "clearance.closed"}))
+    answer = ok(vendor.test.post(PATH, json={"type": "clearance.closed"}))
     for asking in (vendor.live, other.test, other.live):
         assert events(asking) == []
-        assert refusal(asking.get(f"/v1/events/{told['id']}")) == (404, "not_found")
+        assert refusal(asking.get(f"/v1/events/{answer['id']}")) == (404, "not_found")
 
 
 @pytest.fixture(scope="module")
@@ -98,13 +98,13 @@ def test_a_triggered_event_is_delivered_signed(open_server: Server) -> None:
         async with running_receiver() as receiver:
             post = client.post
             made = ok(await to_thread(post, "/v1/webhook_endpoints", json={"url": receiver.url}))
-            told = ok(await to_thread(post, PATH, json={"type": "acknowledgment.erased"}))
+            answer = ok(await to_thread(post, PATH, json={"type": "acknowledgment.erased"}))
             await until(lambda: bool(receiver.received))
             (got,) = receiver.received
         message = standardwebhooks.Webhook(made["secret"]).verify(got.body, got.headers)
-        assert message["id"] == got.id == told["id"]
+        assert message["id"] == got.id == answer["id"]
         assert message["triggered"] is True
-        assert message["data"] == told["data"]
+        assert message["data"] == answer["data"]
 
     with open_server.client(key) as client:
         asyncio.run(scenario(client))

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.one_engine
 
 PATH = "/v1/test/fault"
 # Status, code and Retry-After of each.
-TOLD = {
+SAID = {
     "timeout": (503, "provider_unavailable", "5"),
     "rate_limited": (503, "provider_unavailable", "30"),
     "server_error": (503, "provider_unavailable", "5"),
@@ -55,15 +55,15 @@ def live_refusal(fault: Fault) -> Refusal:
 
 def test_every_fault_is_here() -> None:
     """A new one needs a line above."""
-    assert set(TOLD) == {fault.value for fault in Fault}
+    assert set(SAID) == {fault.value for fault in Fault}
 
 
-@pytest.mark.parametrize("fault", TOLD)
+@pytest.mark.parametrize("fault", SAID)
 def test_a_fault_answers_as_live_verification_does(client: httpx2.Client, fault: str) -> None:
     """Body byte for byte, status, code, when to retry; nothing is written, and a retry is safe."""
     assert plan(client, fault, calls=1) == {"fault": fault, "calls": 1, "delay_seconds": 0}
     answer = judge(client)
-    status, code, retry_after = TOLD[fault]
+    status, code, retry_after = SAID[fault]
     assert refusal(answer) == (status, code)
     assert answer.headers.get("retry-after") == retry_after
     assert answer.content == error_reply(live_refusal(Fault(fault)), "").body

@@ -23,7 +23,7 @@ from countersign.clearances.schemas import ClearanceRequest
 from countersign.errors import Refusal
 from countersign.events.read_events import list_events
 from countersign.sandbox.helpers import advance_clock, move_buyer
-from tests.clearances.desk import NOBODY, Desk, MovingClock, open_desk, order
+from tests.clearances.desk import NO_ONE, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
 from tests.support import postgres
 from tests.support.engines import ENGINES, engine_server
@@ -82,7 +82,7 @@ class Shop:
         self.desk = desk
         self.who = who
         self.cbid = ""
-        self.told: list[object] = []
+        self.answers: list[object] = []
         self._verify("anyone")
         self._acknowledge("")
         self.clearance_id = ""
@@ -92,9 +92,9 @@ class Shop:
         """Do this, and note the answer or the refusal."""
         self.desk.do(expiry.sweep(self.desk.deployment.buyers))
         try:
-            self.told.append(getattr(self, f"_{step.act}")(step.argument))
+            self.answers.append(getattr(self, f"_{step.act}")(step.argument))
         except Refusal as refusal:
-            self.told.append(refusal.code)
+            self.answers.append(refusal.code)
 
     def events(self) -> list[str]:
         """The types of all events but sealing, which is no matter of this clock."""
@@ -127,7 +127,7 @@ class Shop:
             session_id="an order",
             cbid=self.cbid,
             notice_version=None,
-            origin=NOBODY,
+            origin=NO_ONE,
         )
         receipt = self.desk.do(
             acknowledge(deployment.acknowledgments, self.who, notice, submission, clock=clock)
@@ -167,7 +167,7 @@ def test_an_advance_is_as_good_as_waiting(desk: Desk, steps: list[Step]) -> None
     for step in steps:
         desk.clock.advance(step.wait)
         waiting.do(step)
-    assert advancing.told == waiting.told
+    assert advancing.answers == waiting.answers
     assert events == waiting.events()
 
 
@@ -188,5 +188,5 @@ def test_the_same_steps_are_answered_the_same_every_time(desk: Desk) -> None:
             room = desk.deployment.sandbox
             desk.do(advance_clock(room, shop.who.account_id, by=step.wait))
             shop.do(step)
-    assert shops[0].told == shops[1].told
-    assert shops[0].told[0] == (False, ("acknowledgment_too_old",), None, True, False)
+    assert shops[0].answers == shops[1].answers
+    assert shops[0].answers[0] == (False, ("acknowledgment_too_old",), None, True, False)

@@ -46,8 +46,8 @@ def test_a_witness_cosigns_and_a_quorum_can_ask_for_it(
                 wait_for(lambda: NAME.encode() in get(vendor, first, "proof"))
                 proof = get(vendor, first, "proof")
                 certificate = get(vendor, first, "certificate")
-            with server.client() as nobody:
-                policy = nobody.get("/v1/log/policy").content
+            with server.client() as no_one:
+                policy = no_one.get("/v1/log/policy").content
     (tmp_path / "policy").write_bytes(policy)
     (tmp_path / "proof").write_bytes(proof)
     said = embedded.run("verify", str(tmp_path / "proof"), "--policy", str(tmp_path / "policy"))

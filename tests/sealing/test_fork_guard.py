@@ -41,8 +41,8 @@ def state(deployment: Deployment, mode: str = "test") -> dict[str, object]:
 
 
 def ready(server: Server) -> str:
-    with server.client() as nobody:
-        checks: dict[str, str] = nobody.get("/readyz").json()["checks"]
+    with server.client() as no_one:
+        checks: dict[str, str] = no_one.get("/readyz").json()["checks"]
     return checks["sealing"]
 
 
@@ -58,10 +58,10 @@ def test_a_restored_copy_stops_sealing_and_refuses_no_act(embedded: Deployment) 
         assert verify_file(get(client, before, "proof"), policy_of(embedded)).ok
         assert client.get(f"/v1/acknowledgments/{lost}").status_code == 404
         assert ready(server) == "suspended"
-    told = state(embedded)
-    assert told["waiting"] == 1
-    assert "restored from a backup" in str(told["suspended"])
-    assert "log recover" in str(told["suspended"])
+    found = state(embedded)
+    assert found["waiting"] == 1
+    assert "restored from a backup" in str(found["suspended"])
+    assert "log recover" in str(found["suspended"])
 
 
 def test_what_was_published_stays_public_although_the_database_has_lost_it(
@@ -73,11 +73,11 @@ def test_what_was_published_stays_public_although_the_database_has_lost_it(
     size = checkpoint_of(kept).size
     has = int(str(state(embedded)["size"]))
     assert has < size
-    with running_server(embedded) as server, server.client() as nobody:
-        assert nobody.get("/v1/log/test/1/checkpoint").content == kept
+    with running_server(embedded) as server, server.client() as no_one:
+        assert no_one.get("/v1/log/test/1/checkpoint").content == kept
         tile = "/v1/log/test/1/tile/entries/000.p"
-        assert nobody.get(f"{tile}/{has}").status_code == 200
-        assert nobody.get(f"{tile}/{size}").status_code == 404
+        assert no_one.get(f"{tile}/{has}").status_code == 200
+        assert no_one.get(f"{tile}/{size}").status_code == 404
 
 
 def test_a_new_epoch_goes_on_and_cites_the_old_head(embedded: Deployment) -> None:

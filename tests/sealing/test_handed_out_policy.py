@@ -47,8 +47,8 @@ def test_the_operators_comments_and_addresses_are_not_handed_out(
         f"# internal: token s3cr3t\n\n witness\tone  {vkey} https://u:s3cr3t@one.example/\n"
         "group all any one\n#\nquorum all"
     )
-    told = replace(embedded, settings={"WITNESS_POLICY_FILE": str(file)})
-    handed_out = told.run("log", "policy").stdout
+    answer = replace(embedded, settings={"WITNESS_POLICY_FILE": str(file)})
+    handed_out = answer.run("log", "policy").stdout
     assert handed_out.endswith(f"\nwitness one {vkey}\ngroup all any one\nquorum all\n")
     assert "s3cr3t" not in handed_out
     assert "one.example/" not in handed_out
@@ -96,8 +96,8 @@ def test_a_witness_whose_kind_of_key_is_not_known_here_makes_no_policy_unreadabl
         f"witness odd {odd} http://127.0.0.1:9\nwitness one {known}\n"
         "group some any odd one\nquorum some\n"
     )
-    told = replace(embedded, settings={"WITNESS_POLICY_FILE": str(file)})
-    assert f"witness odd {odd}\n" in told.run("log", "policy").stdout
+    answer = replace(embedded, settings={"WITNESS_POLICY_FILE": str(file)})
+    assert f"witness odd {odd}\n" in answer.run("log", "policy").stdout
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_a_witness_file_that_cannot_be_used_is_refused_with_its_reason(
     vkey = Verifier("one.example", ED25519, bytes(31) + b"\x01").vkey
     file = tmp_path / "witnesses.policy"
     file.write_text(lines.format(log=vkey))
-    told = replace(embedded, settings={"WITNESS_POLICY_FILE": str(file)})
-    done = told.run("log", "policy", check=False)
+    answer = replace(embedded, settings={"WITNESS_POLICY_FILE": str(file)})
+    done = answer.run("log", "policy", check=False)
     assert done.returncode != 0
     assert "invalid_configuration" in done.stderr
     assert why in done.stderr

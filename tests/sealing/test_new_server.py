@@ -57,8 +57,8 @@ def test_a_server_without_the_heads_of_the_others_accepts_and_says_why_it_does_n
         with running_server(first) as old, old.client(key) as other:
             assert verify_file(get(other, ack_id, "proof"), policy_of(first)).ok
             assert sealing(other) == "ok"
-    told = second.run("doctor", "--json", check=False).stdout
-    assert "Another server keeps the last published" in told
+    answer = second.run("doctor", "--json", check=False).stdout
+    assert "Another server keeps the last published" in answer
     assert "logs.suspended" not in first.run("doctor", "--json", check=False).stdout
 
 

@@ -170,16 +170,16 @@ def test_a_key_without_the_scope_gets_no_evidence(
 
 def test_the_verify_page_is_served_with_the_policy_that_it_names(server: Server) -> None:
     """What a browser enforces is in the header as well; it judges by this deployment's keys."""
-    with server.client() as nobody:
-        answer = nobody.get("/verify")
+    with server.client() as no_one:
+        answer = no_one.get("/verify")
         policies = {
-            mode: nobody.get("/v1/log/policy", params={"mode": mode}).content
+            mode: no_one.get("/v1/log/policy", params={"mode": mode}).content
             for mode in ("live", "test")
         }
     assert answer.status_code == 200
     (block,) = re.findall(r'type="application/json" id="policies">([^<]*)</script>', answer.text)
-    told = json.loads(block)
-    assert {mode: b64decode(text) for mode, text in told.items()} == policies
+    found = json.loads(block)
+    assert {mode: b64decode(text) for mode, text in found.items()} == policies
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "connect-src https: http://127.0.0.1:* http://localhost:*" in policy

@@ -16,20 +16,20 @@ from tests.support.merkle import parse_entry_bundle, root_hash
 from tests.support.service import Deployment, Server, running_server
 
 
-def checkpoint(nobody: httpx2.Client, mode: str = "test") -> Checkpoint:
-    keys = [Verifier.parse(line) for line in nobody.get("/v1/log/keys").text.splitlines()]
-    note = nobody.get(f"/v1/log/{mode}/1/checkpoint").content
+def checkpoint(no_one: httpx2.Client, mode: str = "test") -> Checkpoint:
+    keys = [Verifier.parse(line) for line in no_one.get("/v1/log/keys").text.splitlines()]
+    note = no_one.get(f"/v1/log/{mode}/1/checkpoint").content
     return parse_checkpoint(open_note(note, keys)[0])
 
 
-def read(nobody: httpx2.Client, level: str, size: int) -> bytes:
+def read(no_one: httpx2.Client, level: str, size: int) -> bytes:
     """All tiles of a level, one after the other."""
     found = b""
     for index in range((size + 255) // 256):
         width = min(256, size - index * 256)
         name = "entries" if level == "entries" else int(level)
         path = tile_path(name, index, width)  # type: ignore[arg-type]
-        answer = nobody.get(f"/v1/log/test/1/tile/{path}")
+        answer = no_one.get(f"/v1/log/test/1/tile/{path}")
         assert answer.status_code == 200, path
         assert "immutable" in answer.headers["cache-control"]
         found += answer.content
@@ -40,13 +40,13 @@ def test_entries_lead_to_tiles_and_tiles_to_the_root(client: httpx2.Client, serv
     """Past one full tile, so that complete and partial ones are read."""
     made = [acknowledge(client) for _ in range(270)]
     get(client, made[-1], "proof")
-    with server.client() as nobody:
-        head = checkpoint(nobody)
+    with server.client() as no_one:
+        head = checkpoint(no_one)
         assert head.size > 256
-        entries = parse_entry_bundle(read(nobody, "entries", head.size))
+        entries = parse_entry_bundle(read(no_one, "entries", head.size))
         leaves = [leaf_hash(entry) for entry in entries]
-        assert read(nobody, "0", head.size) == b"".join(leaves)
-        assert read(nobody, "1", head.size >> 8) == b"".join(
+        assert read(no_one, "0", head.size) == b"".join(leaves)
+        assert read(no_one, "1", head.size >> 8) == b"".join(
             root_hash(leaves[i : i + 256]) for i in range(0, head.size - 255, 256)
         )
         assert root_hash(leaves) == head.root
@@ -75,17 +75,17 @@ def test_entries_lead_to_tiles_and_tiles_to_the_root(client: httpx2.Client, serv
 )
 def test_what_the_log_does_not_have_is_not_found(server: Server, path: str) -> None:
     """Nothing is made up for a tile beyond the edge."""
-    with server.client() as nobody:
-        answer = nobody.get(f"/v1/log/{path}")
+    with server.client() as no_one:
+        answer = no_one.get(f"/v1/log/{path}")
     assert answer.status_code == 404
     assert answer.json()["error"]["code"] == "not_found"
 
 
 def test_the_keys_are_one_vkey_a_line_whose_names_are_the_origins(server: Server) -> None:
     """And the policy names the live ones."""
-    with server.client() as nobody:
-        keys = nobody.get("/v1/log/keys").text.splitlines()
-        policy = nobody.get("/v1/log/policy").text
+    with server.client() as no_one:
+        keys = no_one.get("/v1/log/keys").text.splitlines()
+        policy = no_one.get("/v1/log/policy").text
     names = [Verifier.parse(key).name for key in keys]
     assert sorted(name.split("/", 1)[1] for name in names) == ["v1/log/live/1", "v1/log/test/1"]
     assert [f"log {key}" for key in keys if "/live/" in key] == policy.splitlines()[:-1]
@@ -94,9 +94,9 @@ def test_the_keys_are_one_vkey_a_line_whose_names_are_the_origins(server: Server
 
 def test_the_newest_checkpoint_is_not_sent_again_to_a_caller_that_has_it(server: Server) -> None:
     """An entity tag stands for its bytes."""
-    with server.client() as nobody:
-        first = nobody.get("/v1/log/live/1/checkpoint")
-        again = nobody.get(
+    with server.client() as no_one:
+        first = no_one.get("/v1/log/live/1/checkpoint")
+        again = no_one.get(
             "/v1/log/live/1/checkpoint", headers={"If-None-Match": first.headers["etag"]}
         )
     assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
@@ -122,8 +122,8 @@ def test_the_last_published_checkpoint_is_served_while_no_later_one_can_be(
         hold_heads(embedded)
         assert evidence_of(client, acknowledge(client))["index"] == before.size
         assert checkpoint(client) == before
-    with running_server(embedded) as server, server.client() as nobody:
-        assert checkpoint(nobody) == before
+    with running_server(embedded) as server, server.client() as no_one:
+        assert checkpoint(no_one) == before
 
 
 def test_no_tile_leaves_before_its_checkpoint(embedded: Deployment) -> None:
@@ -146,9 +146,9 @@ def test_a_server_that_cannot_tell_what_was_published_says_to_ask_again(
     """It makes nothing up: 503, which mirrors try again."""
     embedded.run("log", "status")
     (embedded.data_dir / "heads" / "test.checkpoint").write_bytes(b"damaged")
-    with running_server(embedded) as server, server.client() as nobody:
-        answer = nobody.get("/v1/log/test/1/checkpoint")
-        tile = nobody.get("/v1/log/test/1/tile/0/000.p/1")
+    with running_server(embedded) as server, server.client() as no_one:
+        answer = no_one.get("/v1/log/test/1/checkpoint")
+        tile = no_one.get("/v1/log/test/1/tile/0/000.p/1")
     for refused in (answer, tile):
         assert (refused.status_code, refused.json()["error"]["code"]) == (
             503,

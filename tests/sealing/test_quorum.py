@@ -291,13 +291,13 @@ def test_no_cosignature_is_asked_of_test_evidence(place: Place) -> None:
     with (
         running_server(place.deployment, WITNESS_POLICY_FILE=str(place.file)) as server,
         server.client(place.deployment.key(place.account)) as vendor,
-        server.client() as nobody,
+        server.client() as no_one,
     ):
         made_file = get(vendor, acknowledge(vendor), "dossier")
-        policy = nobody.get("/v1/log/policy?mode=test")
-        live = nobody.get("/v1/log/policy?mode=live").content
-        assert live == nobody.get("/v1/log/policy").content
-        wrong = nobody.get("/v1/log/policy?mode=both")
+        policy = no_one.get("/v1/log/policy?mode=test")
+        live = no_one.get("/v1/log/policy?mode=live").content
+        assert live == no_one.get("/v1/log/policy").content
+        wrong = no_one.get("/v1/log/policy?mode=both")
     assert (wrong.status_code, wrong.json()["error"]["code"]) == (400, "invalid_request")
     assert policy.text.endswith("\nquorum none\n")
     assert b"quorum both" in live

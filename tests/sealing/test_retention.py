@@ -44,9 +44,9 @@ def test_what_is_due_is_erased_and_nothing_else(own: Deployment, tmp_path: Path)
     with running_server(own) as server, server.client(own.key(account)) as client:
         young = acknowledge(client)
         proof = get(client, old, "proof")
-        told = own.read("retention", "run", "--dry-run")
-        assert [due["id"] for due in told["due"]] == [old]
-        assert told["erased"] == []
+        answer = own.read("retention", "run", "--dry-run")
+        assert [due["id"] for due in answer["due"]] == [old]
+        assert answer["erased"] == []
         assert client.get(f"/v1/acknowledgments/{old}").json()["session_id"] == "s"
         assert own.read("retention", "run", "--yes")["erased"] == [old]
         read = client.get(f"/v1/acknowledgments/{old}").json()
@@ -69,9 +69,9 @@ def test_a_hold_keeps_what_is_due(own: Deployment, tmp_path: Path, what: str) ->
     free = acknowledged_two_years_ago(own, other, "cbid_of_somebody_else")
     subject = {"acknowledgment": held, "account": account, "buyer": cbid}[what]
     hold = own.run("holds", "place", subject, "--reason", "case 7").stdout.strip()
-    told = own.read("retention", "run", "--yes")
-    assert {due["id"]: due["hold_id"] for due in told["due"]} == {held: hold, free: None}
-    assert told["erased"] == [free]
+    answer = own.read("retention", "run", "--yes")
+    assert {due["id"]: due["hold_id"] for due in answer["due"]} == {held: hold, free: None}
+    assert answer["erased"] == [free]
     own.run("holds", "release", hold)
     assert own.read("retention", "run", "--yes")["erased"] == [held]
 

@@ -15,7 +15,7 @@ from countersign.acknowledgments.model import Submission
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.mode import Mode
-from tests.cli.evidence import NOBODY
+from tests.cli.evidence import NO_ONE
 from tests.support.killed import counted, point, run
 
 
@@ -37,7 +37,7 @@ async def _work(account: str) -> None:
         session_id="cs_1",
         cbid=None,
         notice_version=None,
-        origin=NOBODY,
+        origin=NO_ONE,
     )
     async with open_deployment(load_settings()) as deployment:
         notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)

@@ -31,7 +31,7 @@ class Made:
     session_id: str
     url: str
     """Of its page."""
-    told: Mapping[str, Any]
+    answers: Mapping[str, Any]
     """Everything that the creation returned."""
 
 
@@ -60,8 +60,8 @@ def _veriff(at: str, return_url: str | None) -> Made:
     key = veriff.API_KEY
     reply = post(f"{at}/v1/sessions", body, x_auth_client=key, x_hmac_signature=signed)
     assert reply.status_code == 201
-    told = reply.json()["verification"]
-    return Made(told["id"], told["url"], told)
+    answers = reply.json()["verification"]
+    return Made(answers["id"], answers["url"], answers)
 
 
 def _veriff_found(at: str, session_id: str) -> Mapping[str, Any] | None:
@@ -78,8 +78,8 @@ def _didit(at: str, return_url: str | None) -> Made:
     body |= {"callback": return_url} if return_url else {}
     reply = post(f"{at}/v3/session/", body, x_api_key=didit.API_KEY)
     assert reply.status_code == 201
-    told = reply.json()
-    return Made(told["session_id"], told["url"], told)
+    answers = reply.json()
+    return Made(answers["session_id"], answers["url"], answers)
 
 
 def _didit_found(at: str, session_id: str) -> Mapping[str, Any] | None:
@@ -105,8 +105,8 @@ def _onfido(at: str, return_url: str | None) -> Made:
     }
     reply = post(f"{at}/v3.6/workflow_runs", body, authorization=_TOKEN)
     assert reply.status_code == 201
-    told = reply.json()
-    return Made(told["id"], told["link"]["url"], told)
+    answers = reply.json()
+    return Made(answers["id"], answers["link"]["url"], answers)
 
 
 def _onfido_found(at: str, session_id: str) -> Mapping[str, Any] | None:

@@ -23,7 +23,7 @@ from tests.simulators import published
 from tests.simulators.creating import CLIENT, choose, create, found, post, signature
 from tests.support.providers import Playing, playing
 
-NOBODY: Final = "00000000-0000-4000-8000-000000000000"
+NO_ONE: Final = "00000000-0000-4000-8000-000000000000"
 SAFE: Final = "https://shop.example/back"
 
 
@@ -136,10 +136,10 @@ def test_veriff_signs_the_new_session(played: Playing) -> None:
         x_auth_client=veriff.API_KEY,
     )
     assert reply.headers["x-hmac-signature"] == signature(reply.content)
-    told = reply.json()["verification"]
-    assert set(told) == {"id", "url", "vendorData", "host", "status", "sessionToken"}
-    assert told["url"] == f"{told['host']}/v/{told['sessionToken']}"
-    assert (told["status"], told["host"]) == ("created", played.url)
+    answer = reply.json()["verification"]
+    assert set(answer) == {"id", "url", "vendorData", "host", "status", "sessionToken"}
+    assert answer["url"] == f"{answer['host']}/v/{answer['sessionToken']}"
+    assert (answer["status"], answer["host"]) == ("created", played.url)
 
 
 @at_veriff
@@ -159,7 +159,7 @@ def test_veriff_lets_a_buyer_repeat_a_blurred_photo_in_the_same_session(played: 
     [
         ({"workflow_id": ...}, "workflow_id"),
         ({"workflow_id": "kyc"}, "workflow_id"),
-        ({"workflow_id": NOBODY}, "workflow_id"),
+        ({"workflow_id": NO_ONE}, "workflow_id"),
         ({"callback": "shop"}, "callback"),
         ({"callback_method": "nobody"}, "callback_method"),
         ({"language": "Spanish"}, "language"),
@@ -197,8 +197,8 @@ def test_didit_returns_the_unfinished_session_of_the_same_buyer(played: Playing)
         body = {"workflow_id": DIDIT_WORKFLOW} | changes
         reply = post(f"{played.url}/v3/session/", body, x_api_key=didit.API_KEY)
         assert reply.status_code == 201
-        told: dict[str, Any] = reply.json()
-        return told
+        answer: dict[str, Any] = reply.json()
+        return answer
 
     first = make(vendor_data="b", callback=SAFE)
     second = make(vendor_data="b", callback=f"{SAFE}/2", metadata={"a": 1})
@@ -227,15 +227,15 @@ def at_onfido_post(played: Playing, path: str, body: object, mode: str = "live")
         ("workflow_runs", {"workflow_id": ONFIDO_WORKFLOW}, "applicant_id"),
         (
             "workflow_runs",
-            {"workflow_id": ONFIDO_WORKFLOW, "applicant_id": NOBODY},
+            {"workflow_id": ONFIDO_WORKFLOW, "applicant_id": NO_ONE},
             "applicant_id",
         ),
-        ("workflow_runs", {"workflow_id": "kyc", "applicant_id": NOBODY}, "workflow_id"),
+        ("workflow_runs", {"workflow_id": "kyc", "applicant_id": NO_ONE}, "workflow_id"),
         (
             "workflow_runs",
             {
                 "workflow_id": ONFIDO_WORKFLOW,
-                "applicant_id": NOBODY,
+                "applicant_id": NO_ONE,
                 "link": {"language": "en"},
             },
             "link.language",
@@ -244,7 +244,7 @@ def at_onfido_post(played: Playing, path: str, body: object, mode: str = "live")
             "workflow_runs",
             {
                 "workflow_id": ONFIDO_WORKFLOW,
-                "applicant_id": NOBODY,
+                "applicant_id": NO_ONE,
                 "link": {"completed_redirect": SAFE},
             },
             "link.completed_redirect",
@@ -289,8 +289,8 @@ def test_every_state_of_a_created_run_is_what_onfido_describes(
     runs = published.validator(description, "workflow_run")
     for outcome in Outcome:
         made = create(played, SAFE)
-        runs.validate(made.told)
-        assert made.told["status"] == "awaiting_input"
+        runs.validate(made.answers)
+        assert made.answers["status"] == "awaiting_input"
         choose(made, outcome)
         first, run = found(played, made), found(played, made)
         assert first is not None

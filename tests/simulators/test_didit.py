@@ -53,11 +53,11 @@ def test_every_personal_string_of_a_session_is_listed() -> None:
         reply = decision(session.session_id) if reply.status == 429 else reply
         if reply.status != 200:
             continue
-        told = json.loads(reply.body)
-        documents = told["id_verifications"] or []
+        answer = json.loads(reply.body)
+        documents = answer["id_verifications"] or []
         found = {document[name] for document in documents for name in names}
-        found.add((told["expected_details"] or {}).get("date_of_birth"))
-        for entry in (*documents, *(told["poa_verifications"] or [])):
+        found.add((answer["expected_details"] or {}).get("date_of_birth"))
+        for entry in (*documents, *(answer["poa_verifications"] or [])):
             parsed = entry.get("parsed_address") or entry.get("poa_parsed_address") or {}
             found.add(parsed.get("street_1"))
         assert found - {None} <= set(session.personal)

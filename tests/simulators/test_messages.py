@@ -107,8 +107,8 @@ def test_persona_sends_an_event_for_every_status() -> None:
         await client.get(f"/api/v1/inquiries/{made['data']['id']}", headers=headers)
 
     messages = sent_by(Persona, use, 3)
-    told = names(messages, "data", "attributes", "name")
-    assert told == ["inquiry.started", "inquiry.completed", "inquiry.approved"]
+    answer = names(messages, "data", "attributes", "name")
+    assert answer == ["inquiry.started", "inquiry.completed", "inquiry.approved"]
 
 
 @pytest.mark.parametrize("environment", ["production", "sandbox"])

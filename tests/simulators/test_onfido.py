@@ -163,11 +163,11 @@ def test_onfidos_sdk_reads_every_session() -> None:
         if session.scenario in REFUSED
     }
     for session in simulator.sessions:
-        told = found.get(session.session_id)
+        answer = found.get(session.session_id)
         if session.session_id in refused:
-            assert told == refused[session.session_id]
+            assert answer == refused[session.session_id]
         else:
-            assert told is None or told in session.personal
+            assert answer is None or answer in session.personal
     assert {"Mudlarkson", "Thrumblecastle", 429, 404, 410} <= set(found.values())
 
 

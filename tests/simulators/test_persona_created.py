@@ -94,7 +94,7 @@ def test_a_new_inquiry_has_a_one_time_link_to_the_simulator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "status", "proofs", "told"),
+    ("outcome", "status", "proofs", "answer"),
     [
         ("verified", "approved", ["passed"], "completed"),
         ("underage", "approved", ["passed"], "completed"),
@@ -110,7 +110,7 @@ def test_a_new_inquiry_has_a_one_time_link_to_the_simulator() -> None:
     ],
 )
 def test_each_outcome_is_an_inquiry_as_persona_describes_it(
-    outcome: str, status: str, proofs: list[str], told: str | None
+    outcome: str, status: str, proofs: list[str], answer: str | None
 ) -> None:
     """And leads back with Persona's parameters, if the inquiry is completed or failed."""
 
@@ -127,14 +127,14 @@ def test_each_outcome_is_an_inquiry_as_persona_describes_it(
                 one["attributes"]["expiration-date"] < inquiry["data"]["attributes"]["created-at"]
             )
             assert expired is (outcome == "document_expired")
-        if told is None:
+        if answer is None:
             assert back is None
             return
         assert back is not None
         assert back.startswith(f"{RETURN_URL}&inquiry-id=inq_")
         query = parse_qs(urlsplit(back).query)
         assert query["inquiry-id"] == [inquiry["data"]["id"]]
-        assert (query["reference-id"], query["status"]) == (["chk_1"], [told])
+        assert (query["reference-id"], query["status"]) == (["chk_1"], [answer])
         assert "name-first" in json.loads(query["fields"][0])
 
     at(use)

@@ -136,8 +136,8 @@ def test_plaids_sdk_reads_every_session() -> None:
         "idv_ServerError": "500",
         "idv_BadGatewayPage": "502",
     }
-    told = {s.session_id for s in simulator.sessions if s.scenario not in failing}
-    assert {k: v for k, v in found.items() if k != "key"} == dict.fromkeys(told, "success") | odd
+    reply = {s.session_id for s in simulator.sessions if s.scenario not in failing}
+    assert {k: v for k, v in found.items() if k != "key"} == dict.fromkeys(reply, "success") | odd
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,10 @@ def test_errors_have_plaids_shape(
 ) -> None:
     """With type, code and request id, as JSON."""
     answer = post(plaid(), path, body, headers)
-    told = json.loads(answer.body)
-    assert (answer.status, told["error_code"]) == (status, code)
-    assert told["error_type"] in {"INVALID_REQUEST", "INVALID_INPUT"}
-    assert told["request_id"].startswith("sim")
+    found = json.loads(answer.body)
+    assert (answer.status, found["error_code"]) == (status, code)
+    assert found["error_type"] in {"INVALID_REQUEST", "INVALID_INPUT"}
+    assert found["request_id"].startswith("sim")
 
 
 def test_client_and_secret_may_stand_in_the_body() -> None:
@@ -204,12 +204,12 @@ def test_the_list_of_sessions_holds_what_it_promises() -> None:
     assert len(plays) > 20
     assert set(plays.values()) == {1}
     assert all(SESSION_ID.fullmatch(session.session_id) for session in sessions)
-    told = {"given_name", "family_name", "date_of_birth", "street", "email_address", "id_number"}
+    answer = {"given_name", "family_name", "date_of_birth", "street", "email_address", "id_number"}
     for session in sessions:
         if session.scenario in UNREADABLE or verification(simulator, session).status != 200:
             continue
         body = json.loads(verification(simulator, session).body)
-        for text in _personal(body, told):
+        for text in _personal(body, answer):
             assert text in session.personal, (session.session_id, text)
 
 

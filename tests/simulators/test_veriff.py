@@ -62,8 +62,8 @@ def test_every_personal_string_of_a_session_is_listed() -> None:
         reply = decision(session.session_id) if reply.status == 429 else reply
         if reply.status != 200:
             continue
-        told = json.loads(reply.body)["verification"] or {}
-        person, document = told.get("person") or {}, told.get("document") or {}
+        answer = json.loads(reply.body)["verification"] or {}
+        person, document = answer.get("person") or {}, answer.get("document") or {}
         found = {person.get("firstName"), person.get("lastName"), person.get("dateOfBirth")}
         found |= {document.get("number")}
         for address in person.get("addresses") or []:

@@ -103,6 +103,6 @@ def _judge(item: pytest.Item, report: pytest.TestReport) -> None:
         return
     found = {name: sorted(personal(content)) for name, content in emitted.items()}
     if any(found.values()):
-        told = "; ".join(f"{name}: {words}" for name, words in found.items() if words)
+        answer = "; ".join(f"{name}: {words}" for name, words in found.items() if words)
         report.outcome = "failed"
-        report.longrepr = f"Something personal was emitted, in {told}"
+        report.longrepr = f"Something personal was emitted, in {answer}"

@@ -209,19 +209,19 @@ def test_time_changes_no_other_state(state: BuyerStatus) -> None:
 @pytest.mark.parametrize("state", S)
 def test_a_simulated_verification_never_counts_outside_its_account(state: BuyerStatus) -> None:
     """Others learn that the buyer has to verify, why, and nothing else of the buyer."""
-    told = status_view(buyer(state), "acct_other", PLAIN, START)
-    assert told.status is S.REQUIRES_INPUT
-    assert told.reasons == (Reason.SIMULATED_ELSEWHERE,)
-    assert (told.verified_at, told.expires_at) == (None, None)
+    answer = status_view(buyer(state), "acct_other", PLAIN, START)
+    assert answer.status is S.REQUIRES_INPUT
+    assert answer.reasons == (Reason.SIMULATED_ELSEWHERE,)
+    assert (answer.verified_at, answer.expires_at) == (None, None)
 
 
 @pytest.mark.parametrize("state", S)
 def test_the_own_account_learns_how_the_buyer_stands(state: BuyerStatus) -> None:
     """Status by time, and the times as stored."""
     known = buyer(state)
-    told = status_view(known, "acct_own", PLAIN, START)
-    assert told.status is state
-    assert (told.verified_at, told.expires_at) == (known.verified_at, known.expires_at)
+    answer = status_view(known, "acct_own", PLAIN, START)
+    assert answer.status is state
+    assert (answer.verified_at, answer.expires_at) == (known.verified_at, known.expires_at)
 
 
 @pytest.mark.parametrize("state", S)
@@ -355,9 +355,9 @@ def test_an_account_that_asks_for_more_than_was_proved_learns_that_the_buyer_has
 ) -> None:
     """The same buyer is verified for an account that asks for less."""
     known = real(proved)
-    told = status_view(known, "acct_other", rules, START)
-    assert (told.status, told.reasons) == (S.REQUIRES_INPUT, reasons)
-    assert (told.verified_at, told.expires_at) == (None, None)
+    answer = status_view(known, "acct_other", rules, START)
+    assert (answer.status, answer.reasons) == (S.REQUIRES_INPUT, reasons)
+    assert (answer.verified_at, answer.expires_at) == (None, None)
     assert status_view(known, "acct_other", PLAIN, START).status is S.VERIFIED
 
 
@@ -472,12 +472,12 @@ def test_a_further_success_takes_verified_away_from_no_one(
     known = real(*before)
     now = START + 2 * DAY
     was = status_view(known, "acct_other", rules, now)
-    told = status_view(after_attempt(known, succeeded(new)), "acct_other", rules, now)
+    answer = status_view(after_attempt(known, succeeded(new)), "acct_other", rules, now)
     if was.status is S.VERIFIED:
-        assert told.status is S.VERIFIED
+        assert answer.status is S.VERIFIED
         assert was.expires_at is not None
-        assert told.expires_at is not None
-        assert told.expires_at >= was.expires_at
+        assert answer.expires_at is not None
+        assert answer.expires_at >= was.expires_at
 
 
 def test_a_revoked_buyer_is_revoked_for_everybody_until_it_is_reinstated() -> None:

@@ -197,7 +197,7 @@ def test_each_rule_decides_as_the_table_says(
 def test_the_table_has_every_outcome_and_every_reason_of_ours() -> None:
     """A new outcome or reason has to be thought through here."""
     assert {row[0].get("outcome", O.VERIFIED) for row in RULES} == set(O)
-    told = {reason for row in RULES for reason in row[3]}
+    answer = {reason for row in RULES for reason in row[3]}
     elsewhere = {
         R.SESSION_NOT_BOUND, R.SESSION_UNDECIDED, R.AGE_NOT_PROVED, R.ADDRESS_NOT_PROVED,
         R.SIMULATED_ELSEWHERE,
@@ -205,7 +205,7 @@ def test_the_table_has_every_outcome_and_every_reason_of_ours() -> None:
         R.VERIFICATION_MISCONFIGURED, R.VERIFICATION_NOT_CONFIGURED,
         R.PROVIDER_SESSION_NOT_FOUND, R.REVOKED,
     }  # fmt: skip
-    assert told == set(R) - elsewhere
+    assert answer == set(R) - elsewhere
 
 
 @pytest.mark.parametrize("rules", [None, BOUND])
@@ -248,14 +248,14 @@ BINDING = [
 ]
 
 
-@every(("asked", "required", "told", "outcome", "bound"), BINDING)
+@every(("asked", "required", "named", "outcome", "bound"), BINDING)
 def test_a_session_has_to_be_the_buyers(
-    asked: str | None, required: bool, told: str | None, outcome: Finding, bound: bool
+    asked: str | None, required: bool, named: str | None, outcome: Finding, bound: bool
 ) -> None:
     """Another's session verifies no one, and is not even said to be undecided."""
     rules = VerificationRules(subject_reference_required=required)
     decision = decided(
-        result(subject_reference=told, outcome=outcome), rules, subject_reference=asked
+        result(subject_reference=named, outcome=outcome), rules, subject_reference=asked
     )
     assert decision.not_bound is not bound
     if not bound:

@@ -45,9 +45,9 @@ def fails(error: BaseException) -> Callable[[], Never]:
 
 def until_cancelled(loop: Coroutine[Any, Any, Never]) -> list[Any]:
     """What a loop logs until it is cancelled, which alone ends it."""
-    with capture_logs() as told, pytest.raises(asyncio.CancelledError):
+    with capture_logs() as answer, pytest.raises(asyncio.CancelledError):
         run(loop)
-    return told
+    return answer
 
 
 def test_a_loop_goes_on_whatever_goes_wrong() -> None:
@@ -56,9 +56,9 @@ def test_a_loop_goes_on_whatever_goes_wrong() -> None:
     refusal, failure = until_cancelled(forever("sweeping", acts, 0))
     assert refusal == {"event": "sweeping_postponed", "code": "overloaded", "log_level": "warning"}
     assert (failure["event"], failure["kind"]) == ("sweeping_failed", "KeyError")
-    told = "".join(traceback.format_exception(failure["exc_info"]))
-    assert "in act" in told
-    assert SECRET not in told
+    answer = "".join(traceback.format_exception(failure["exc_info"]))
+    assert "in act" in answer
+    assert SECRET not in answer
 
 
 def test_an_event_ends_the_pause() -> None:
@@ -73,10 +73,10 @@ def test_what_failed_in_a_group_of_tasks_is_logged_too() -> None:
     """Its traceback is the one that helps; that of the group says only that one failed."""
     acts = Acts(fails(ExceptionGroup(SECRET, [KeyError(SECRET), ValueError(SECRET)])))
     [failure] = until_cancelled(forever("sweeping", acts, 0))
-    told = "".join(traceback.format_exception(failure["exc_info"]))
-    assert "KeyError" in told
-    assert "ValueError" in told
-    assert SECRET not in told
+    answer = "".join(traceback.format_exception(failure["exc_info"]))
+    assert "KeyError" in answer
+    assert "ValueError" in answer
+    assert SECRET not in answer
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_failed_in_a_group_of_tasks_is_logged_too() -> None:
 def test_a_loop_that_ends_is_begun_again(end: Callable[[], object]) -> None:
     """By itself, by an error, by the database at the start, or by a task inside of it."""
     acts, ended = Acts(end, end), Counter[str]()
-    told = until_cancelled(restarted("sweeping", acts, ended, acts.pause))
-    assert [(line["event"], line["loop"]) for line in told] == [("loop_ended", "sweeping")] * 2
+    answer = until_cancelled(restarted("sweeping", acts, ended, acts.pause))
+    assert [(line["event"], line["loop"]) for line in answer] == [("loop_ended", "sweeping")] * 2
     assert ended == {"sweeping": 2}
-    assert SECRET not in repr(told)
+    assert SECRET not in repr(answer)

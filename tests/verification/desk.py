@@ -23,8 +23,8 @@ class Desk:
 
     def acts(self, *subject: str) -> list[tuple[str, str | None]]:
         """What `buyers audit` lists: each act with its reason, but for what `init` does."""
-        told: list[dict[str, Any]] = self.bench.read("buyers", "audit", *subject)
-        kept = [entry for entry in told if entry["action"].startswith(("buyer_", "evidence_"))]
+        answer: list[dict[str, Any]] = self.bench.read("buyers", "audit", *subject)
+        kept = [entry for entry in answer if entry["action"].startswith(("buyer_", "evidence_"))]
         return [(entry["action"], entry["details"].get("reason")) for entry in kept]
 
 

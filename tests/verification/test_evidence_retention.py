@@ -113,7 +113,7 @@ def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -
     cbid = vendor.verify(session, "10001").cbid
     tidy.clock.now += DAY
     assert vendor.verify(session).view.status is BuyerStatus.VERIFIED
-    told = vendor.standing(cbid)
+    answer = vendor.standing(cbid)
     tidy.clock.now = began + FAILED + DAY
     found = due(tidy)
     assert len(found) == 1
@@ -121,8 +121,8 @@ def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -
     [left] = evidence_left(tidy)
     assert left != found[0].record_id
     assert due(tidy) == []
-    assert vendor.standing(cbid) == told
-    assert told.status is BuyerStatus.VERIFIED
+    assert vendor.standing(cbid) == answer
+    assert answer.status is BuyerStatus.VERIFIED
     tidy.clock.now = began + VERIFIED + 2 * DAY
     assert vendor.standing(cbid).status is BuyerStatus.EXPIRED
     erase(tidy, due(tidy))
@@ -200,9 +200,9 @@ def test_the_command_lists_and_erases_what_is_due(desk: Desk) -> None:
         {"id": held, "retention_ended_at": ended, "hold_id": hold},
     ]
     for options, erased in (("--dry-run",), []), (("--yes",), [failed]):
-        told = bench.read("retention", "run", *options)
-        assert sorted(told["due"], key=lambda one: str(one["hold_id"])) == expected
-        assert told["erased"] == erased
+        answer = bench.read("retention", "run", *options)
+        assert sorted(answer["due"], key=lambda one: str(one["hold_id"])) == expected
+        assert answer["erased"] == erased
     assert evidence_left(stage) == {held, verification_of(stage, verified)}
     plain = bench.run("retention", "run", "--yes")
     assert plain.stdout == f"{held}  ended {ended}  on hold: {hold}\n"

@@ -111,8 +111,8 @@ def test_the_evidence_shows_what_the_decision_rests_on(desk: Desk, provider: str
     read, decision, rules = (shown["content"][part] for part in ("read", "decision", "rules"))
     proofs = {"document", "database", "proof_of_address"}
     assert read["date_of_birth_source"] in proofs
-    vouched = [a for a in read["addresses"] if a["source"] in proofs]
-    assert session.shipping_zip in {a["postal_code"][:5] for a in vouched}
+    confirmed = [a for a in read["addresses"] if a["source"] in proofs]
+    assert session.shipping_zip in {a["postal_code"][:5] for a in confirmed}
     assert "fail" not in {check["verdict"] for check in read["checks"]}
     assert read["provider_status"]
     assert (read["outcome"], read["live"]) == ("verified", True)
@@ -168,13 +168,13 @@ def test_that_somebody_looked_is_written_down_with_who_when_and_why(desk: Desk) 
     cbid = verified(desk.stage.insider())
     evidence(desk, cbid)
     desk.bench.run("buyers", "evidence", cbid, "--reason", "subpoena of 3 March")
-    told = desk.bench.read("buyers", "audit", cbid)
-    assert [(e["action"], e["subject"], e["details"]) for e in told] == [
+    answer = desk.bench.read("buyers", "audit", cbid)
+    assert [(e["action"], e["subject"], e["details"]) for e in answer] == [
         ("evidence_shown", cbid, {"reason": "case 7"}),
         ("evidence_shown", cbid, {"reason": "subpoena of 3 March"}),
     ]
-    assert {entry["actor"] for entry in told} == {getpass.getuser()}
-    assert all(datetime.fromisoformat(entry["at"]).tzinfo for entry in told)
+    assert {entry["actor"] for entry in answer} == {getpass.getuser()}
+    assert all(datetime.fromisoformat(entry["at"]).tzinfo for entry in answer)
 
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])
@@ -287,9 +287,9 @@ def test_a_buyer_is_shown_without_anything_personal(desk: Desk) -> None:
         assert line in plain.splitlines()
     assert not personal(plain + json.dumps(shown))
     failed = vendor.verify(vendor.part("underage")).cbid
-    told = desk.bench.read("buyers", "show", failed)
-    assert (told["status"], told["reasons"]) == ("failed", ["age_below_minimum"])
-    assert (told["verified_at"], told["proved"]) == (None, [])
+    answer = desk.bench.read("buyers", "show", failed)
+    assert (answer["status"], answer["reasons"]) == ("failed", ["age_below_minimum"])
+    assert (answer["verified_at"], answer["proved"]) == (None, [])
 
 
 @each_desk

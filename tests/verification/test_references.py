@@ -64,8 +64,8 @@ def test_an_undecided_session_leads_each_reference_to_a_buyer_of_its_own(stage: 
     with pytest.raises(ProviderSessionNotBound):
         vendor.verify(session, subject_reference=STRANGER)
     stage.wait(FIRST_POLLS)
-    told = vendor.standing(theirs.cbid)
-    assert (told.status, told.reasons) == (S.REQUIRES_INPUT, (Reason.SESSION_UNDECIDED,))
+    answer = vendor.standing(theirs.cbid)
+    assert (answer.status, answer.reasons) == (S.REQUIRES_INPUT, (Reason.SESSION_UNDECIDED,))
     assert vendor.standing(mine.cbid).status is S.VERIFIED
 
 

@@ -157,8 +157,8 @@ def test_a_newcomer_rehearses_with_each_provider(
         for plays in ("verified", "pending", "underage"):
             answer = verify(some[plays])
             assert answer.status_code == 200, answer.text
-            told_status = {"underage": "failed"}.get(plays, plays)
-            assert answer.json()["status"] == told_status, (plays, answer.text)
+            status_said = {"underage": "failed"}.get(plays, plays)
+            assert answer.json()["status"] == status_said, (plays, answer.text)
         address = made["webhook_url"].replace(made["webhook_url"].partition("/v1/")[0], served.url)
         send = ("simulate-provider", provider, "--send-webhook", some["pending"]["session_id"])
         sent = bench.run(*send, address)

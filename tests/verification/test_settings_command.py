@@ -152,8 +152,8 @@ def test_a_change_of_credentials_keeps_every_rule(bench: Bench, credentials: Pat
     before = bench.read(*SET, *file, *STRICT)
     after = bench.run(*SET, *file, "--json")
     changed = {"revision", "changed_at"}
-    told = {k: v for k, v in json.loads(after.stdout).items() if k not in changed}
-    assert told == {k: v for k, v in before.items() if k not in changed}
+    answer = {k: v for k, v in json.loads(after.stdout).items() if k not in changed}
+    assert answer == {k: v for k, v in before.items() if k not in changed}
     assert "→" not in after.stderr
 
 
@@ -307,8 +307,8 @@ def test_credentials_come_from_a_file_or_from_the_environment_alone(
 
 def test_an_unknown_account_or_buyer_is_refused(untouched: Bench, credentials: Path) -> None:
     """And nothing is written down of what was not done."""
-    nobody = ("accounts", "verification", "set", "Nobody", "--provider", "stripe")
-    untouched.refused(*nobody, "--credentials-file", str(credentials))
+    no_one = ("accounts", "verification", "set", "Nobody", "--provider", "stripe")
+    untouched.refused(*no_one, "--credentials-file", str(credentials))
     untouched.refused("accounts", "verification", "show", "Nobody")
     cbid = "cbid_" + "0" * 26
     for words in (("show",), ("revoke", "--reason", "x", "--yes"), ("reinstate", "--reason", "x"),

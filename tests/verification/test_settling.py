@@ -101,8 +101,8 @@ def test_the_clock_settles_a_session_and_the_cbid_stays(stage: Stage) -> None:
     assert vendor.standing(cbid).status is S.PENDING
     with playing_another(vendor, session, decided):
         assert stage.wait(POLLS[1]) == 1
-        told = vendor.standing(cbid)
-        assert told.status is S.VERIFIED
+        answer = vendor.standing(cbid)
+        assert answer.status is S.VERIFIED
         assert vendor.verify(session).cbid == cbid
     assert followed(stage) == 0
     assert stage.wait(DAY) == 0

@@ -137,11 +137,11 @@ def test_the_end_of_a_document_takes_no_days_from_a_shorter_validity(stage: Stag
     vendor, other = stage.insider(), stage.insider(validity_days=60)
     with document_ending(vendor, (stage.clock.now + 40 * DAY).date()):
         cbid = verified(vendor, vendor.part("verified"))
-    told = other.standing(cbid)
-    assert told == to_the_day(vendor.standing(cbid))
-    assert told.status is S.VERIFIED
-    assert told.expires_at is not None
-    assert told.expires_at - stage.clock.now < 42 * DAY
+    answer = other.standing(cbid)
+    assert answer == to_the_day(vendor.standing(cbid))
+    assert answer.status is S.VERIFIED
+    assert answer.expires_at is not None
+    assert answer.expires_at - stage.clock.now < 42 * DAY
 
 
 def test_a_verification_ends_when_it_is_read_after_its_time(stage: Stage) -> None:
@@ -154,8 +154,8 @@ def test_a_verification_ends_when_it_is_read_after_its_time(stage: Stage) -> Non
     stage.clock.now = expires_at - MS
     assert vendor.standing(cbid).status is S.VERIFIED
     stage.clock.now = expires_at
-    told = vendor.standing(cbid)
-    assert (told.status, told.expires_at) == (S.EXPIRED, expires_at)
+    answer = vendor.standing(cbid)
+    assert (answer.status, answer.expires_at) == (S.EXPIRED, expires_at)
     assert stage.rows("SELECT * FROM buyers") == before
 
 
@@ -387,9 +387,9 @@ def test_each_account_learns_the_status_by_its_own_rules(stage: Stage) -> None:
     plain = stage.insider(vendor.playing)
     assert plain.standing(cbid) == to_the_day(own)
     older = stage.insider(vendor.playing, minimum_age=99)
-    told = older.standing(cbid)
-    assert (told.status, told.reasons) == (S.REQUIRES_INPUT, (R.AGE_NOT_PROVED,))
-    assert (told.verified_at, told.expires_at) == (None, None)
+    answer = older.standing(cbid)
+    assert (answer.status, answer.reasons) == (S.REQUIRES_INPUT, (R.AGE_NOT_PROVED,))
+    assert (answer.verified_at, answer.expires_at) == (None, None)
     elsewhere = stage.insider(vendor.playing, zip_sources=("proof_of_address",))
     assert elsewhere.standing(cbid).reasons == (R.ADDRESS_NOT_PROVED,)
     shorter = stage.insider(vendor.playing, validity_days=1)

@@ -34,7 +34,7 @@ FULFILMENT: Final = "/v1/clearances/{clearance_id}/fulfilment"
 PARTS: Final = ("verified", "underage", "pending", "other_subject")
 CHECKOUTS: Final = "/v1/checkout_sessions"
 CURRENT: Final = f"{CHECKOUTS}/current"
-SUCCEEDS_FOR_NOBODY: Final = {
+SUCCEEDS_FOR_NO_ONE: Final = {
     ("POST", "/v1/provider_webhooks/{path*}"),
     ("POST", FULFILMENT),
     ("POST", f"{CURRENT}/acknowledge"),
@@ -167,8 +167,8 @@ def prepared(vendor: LiveVendor) -> Known:
         made = client.post(ENDPOINTS, json={"url": "https://127.0.0.1:1/"}).json()
         found["endpoint_id"].append(made["endpoint_id"])
         postgres.settle()
-        told = client.get("/v1/events", params={"limit": 100}).json()["data"]
-        found["event_id"] += [event["id"] for event in told]
+        answer = client.get("/v1/events", params={"limit": 100}).json()["data"]
+        found["event_id"] += [event["id"] for event in answer]
     checkout = {"return_url": "https://shop.example/", "notice_id": "ab1263", "session_id": "cs"}
     begun = [vendor.test.post(CHECKOUTS, json=checkout).json() for _ in range(2)]
     verified = {"return_url": "https://shop.example/", "session_id": "cs", "shipping_zip": "94110"}
@@ -260,7 +260,7 @@ def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: s
         # It has been everywhere, and behind every door.
         reached = set().union(*(walker.succeeded for walker in walkers))
         routes = {(route.method, route.path) for route in route_table()}
-        assert routes - reached <= SUCCEEDS_FOR_NOBODY | {("GET", "/.well-known/security.txt")}
+        assert routes - reached <= SUCCEEDS_FOR_NO_ONE | {("GET", "/.well-known/security.txt")}
     assert {row["cbid"] for row in vendor.rows("verifications")} >= set(known.values["cbid"][:1])
 
 

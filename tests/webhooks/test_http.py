@@ -192,8 +192,8 @@ def test_the_whole_way_from_the_event_to_the_log_of_deliveries(open_server: Serv
             assert library.verify(received.body, received.headers)["data"] == {"cbid": cbid}
             assert client.get(f"/v1/events/{received.id}").json()["data"] == {"cbid": cbid}
             await until(lambda: statuses(client, path) == ["succeeded"])
-            told = client.post(f"{path}/resend", json={"event_id": received.id})
-            assert told.json()["id"] == received.id
+            answer = client.post(f"{path}/resend", json={"event_id": received.id})
+            assert answer.json()["id"] == received.id
             await until(lambda: len(receiver.received) == 2)
             assert receiver.ids == [received.id] * 2
             example = await asyncio.to_thread(
@@ -247,8 +247,8 @@ def test_an_operator_does_the_same_from_the_command_line(open_server: Server) ->
             at = ["--account", account, "--mode", "test", "--url", receiver.url]
             made = await asyncio.to_thread(deployment.read, "webhooks", "add", *at)
             id_ = made["endpoint_id"]
-            told = await asyncio.to_thread(deployment.read, "webhooks", "send-example", id_)
-            assert (told["outcome"], told["http_status"]) == ("delivered", 204)
+            answer = await asyncio.to_thread(deployment.read, "webhooks", "send-example", id_)
+            assert (answer["outcome"], answer["http_status"]) == ("delivered", 204)
             await asyncio.to_thread(happen, deployment, account)
             await until(lambda: len(receiver.received) == 2)
             event_id = receiver.received[1].id

@@ -62,8 +62,8 @@ def test_two_servers_deliver_each_event_once_between_them(pair: tuple[Server, Se
             objects = await asyncio.to_thread(happen, made, account, EVENTS)
             await until(lambda: len(receiver.received) >= EVENTS)
             await all_done(made, id_)
-            told = [received.message["data"]["cbid"] for received in receiver.received]
-            assert sorted(told) == sorted(objects), "each once, none twice"
+            found = [received.message["data"]["cbid"] for received in receiver.received]
+            assert sorted(found) == sorted(objects), "each once, none twice"
             assert set(Counter(receiver.ids).values()) == {1}
             # The port of a client identifies the connection, not the process; one process keeps at
             # most this many at a time for one endpoint that answers so fast.
@@ -93,8 +93,8 @@ def test_when_one_of_two_servers_is_killed_the_other_delivers_the_rest(
             receiver.answers(Answer())
             await until(lambda: len(set(receiver.ids)) == EVENTS)
             await all_done(made, id_)
-            told = {received.message["data"]["cbid"] for received in receiver.received}
-            assert told == set(objects), "nothing is lost"
+            answer = {received.message["data"]["cbid"] for received in receiver.received}
+            assert answer == set(objects), "nothing is lost"
             twice = [id_ for id_, number in Counter(receiver.ids).items() if number > 1]
             assert len(twice) <= 64, "no more than were on their way"
             assert max(Counter(receiver.ids).values()) <= 2

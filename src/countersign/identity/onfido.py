@@ -68,7 +68,7 @@ _DOCUMENT_TASK: Final = "document_check"
 """How the definition of a task with a document report begins, in each of its variants."""
 _TASK_ID: Final = re.compile(r"[0-9a-z_-]{1,128}")
 _LANGUAGES: Final = {"en": "en_US", "es": "es_ES"}
-_NOBODY: Final = {"first_name": "Anonymous", "last_name": "Buyer"}
+_NO_ONE: Final = {"first_name": "Anonymous", "last_name": "Buyer"}
 """An applicant must have names, and we know none: the workflow must not compare them with those on
 the document."""
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
@@ -237,7 +237,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
             return (await self._make(making, budget))[1]
 
         workflow_id = needed(self.name, "workflow_id", self._credentials.workflow_id)
-        applicant = await make("/applicants", _NOBODY)
+        applicant = await make("/applicants", _NO_ONE)
         run = await make(
             "/workflow_runs",
             {

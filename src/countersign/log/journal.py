@@ -12,7 +12,6 @@ from countersign.db.bulk import BulkInsert, Late
 from countersign.db.tables import (
     deployment_records,
     disclosures,
-    log_entries,
     log_pending,
     records,
     shred_keys,
@@ -22,7 +21,7 @@ from countersign.events.sql import leave_events, write_events
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import to_ms
 from countersign.log.record import NewRecord, RecordType
-from countersign.log.sequencer import Placed, Sequencer
+from countersign.log.sequencer import Placed, Sequencer, insert_entries
 from countersign.mode import Mode
 
 _COLUMNS: Final = ("id", "mode", "type", "at", "digest", "body")
@@ -33,7 +32,6 @@ _insert_disclosures: Final = BulkInsert(
 )
 _insert_shred_keys: Final = BulkInsert(shred_keys, "record_id", "key")
 _insert_pending: Final = BulkInsert(log_pending, "record_id", "mode", "digest")
-_insert_entries: Final = BulkInsert(log_entries, "record_id", "digest", "log_id", "leaf_index")
 _Rows: TypeAlias = list[tuple[object, ...]]
 
 
@@ -89,8 +87,8 @@ class Journal:
             if placed is None:
                 _insert_pending.leave(connection, late, [(id_, mode.value, d) for id_, d in own])
             else:
-                entries = [(*r, placed.log_id, i) for i, r in enumerate(own, placed.start)]
-                _insert_entries.leave(connection, late, entries)
+                entries = [(placed.log_id, i, *r) for i, r in enumerate(own, placed.start)]
+                insert_entries.leave(connection, late, entries)
 
 
 def _row(r: NewRecord) -> tuple[object, ...]:

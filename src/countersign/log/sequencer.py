@@ -86,7 +86,7 @@ _TAKE: Final = DriverStatement(
     " (SELECT record_id FROM log_pending WHERE mode = ? ORDER BY record_id LIMIT ?)"
     " RETURNING record_id, digest"
 )
-_insert_entries: Final = BulkInsert(log_entries, "log_id", "leaf_index", "record_id", "digest")
+insert_entries: Final = BulkInsert(log_entries, "log_id", "leaf_index", "record_id", "digest")
 _insert_tiles: Final = BulkInsert(log_tiles, "log_id", "level", "tile_index", "hashes", "root")
 _insert_checkpoint: Final = BulkInsert(checkpoints, "log_id", "size", "root", "note", "at")
 
@@ -367,7 +367,7 @@ class Sequencer:
         if swapped.rowcount != 1:
             raise SealingSuspended("Another process sealed at the same time.")
         if entries:
-            _insert_entries(
+            insert_entries(
                 connection,
                 [(log_id, i, e.id, e.digest) for i, e in enumerate(waiting, head.size)],
             )

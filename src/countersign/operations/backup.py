@@ -34,7 +34,7 @@ from countersign_evidence.files import sync
 DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"
 _MADE: Final = "backup_made"
-_BESIDE: Final = ("-wal", "-shm", "-journal")
+_NEXT_TO: Final = ("-wal", "-shm", "-journal")
 """Files that SQLite keeps next to a database, and would apply to any database of that name."""
 _STEP_PAGES: Final = 4096
 _RESERVE: Final = 64 << 20
@@ -292,7 +292,7 @@ def _note(connection: Any, name: str, value: bytes) -> None:  # noqa: ANN401 - a
 
 
 def _journals(database: Path) -> list[Path]:
-    return [database.with_name(database.name + suffix) for suffix in _BESIDE]
+    return [database.with_name(database.name + suffix) for suffix in _NEXT_TO]
 
 
 @contextmanager
