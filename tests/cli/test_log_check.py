@@ -87,6 +87,10 @@ ATTACKS = {
         "INSERT INTO log_entries SELECT log_id, 100000, 'none', digest FROM log_entries LIMIT 1",
         "entry 100000 is beyond",
     ),
+    "a checkpoint added": (
+        "INSERT INTO checkpoints SELECT log_id, 100000, root, note, at FROM checkpoints LIMIT 1",
+        "the checkpoint of size 100000 is beyond",
+    ),
     "the log taken away": ("DELETE FROM logs WHERE mode = 'test'", "test: the log is missing"),
     "the log taken away, and its head file there": (
         "DELETE FROM logs WHERE mode = 'test'",

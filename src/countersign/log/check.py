@@ -101,8 +101,8 @@ async def _check(room: LogRoom, log: Log) -> AsyncIterator[Progress | LogFinding
         yield step
     if (tree.size, tree.root()) != (log.size, log.root):
         yield _finding(log, "the head does not match the root of the entries")
-    for what in await room.database.scan(tree_sql.surplus, log.id, log.size):
-        yield _finding(log, f"{what} is beyond the {log.size} entries of the log")
+    for what in await room.database.scan(tree_sql.surplus, log.id):
+        yield _finding(log, f"{what} is beyond the entries of the log")
 
 
 async def _keys(room: LogRoom, log: Log) -> AsyncIterator[Verifier | LogFinding]:
@@ -124,6 +124,8 @@ async def _checkpoints(room: LogRoom, log: Log) -> AsyncIterator[StoredCheckpoin
     after = -1
     while page := await room.database.scan(logs_sql.larger_than, log.id, after, _PAGE):
         for checkpoint in page:
+            if checkpoint.size > log.size:
+                return  # made during this check, or beyond the log
             yield checkpoint
         after = page[-1].size
 

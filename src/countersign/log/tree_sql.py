@@ -9,7 +9,15 @@ from sqlalchemy import Connection, case, select, type_coerce
 from sqlalchemy.types import NullType
 
 from countersign.db.rows import chunks
-from countersign.db.tables import deployment_records, log_entries, log_tiles, logs, records
+from countersign.db.tables import (
+    checkpoints,
+    deployment_records,
+    log_entries,
+    log_heads,
+    log_tiles,
+    logs,
+    records,
+)
 from countersign.log.record import Sealed
 from countersign_evidence.entry import entries_of
 from countersign_evidence.tiles import HEIGHT, WIDTH, GrowingTree, TileId, TileReader
@@ -116,8 +124,10 @@ def stored_tile(
     return None if found is None else (bytes(found[0]), bytes(found[1]))
 
 
-def surplus(connection: Connection, log_id: int, size: int) -> Sequence[str]:
-    """Entries and complete tiles that a log of this size cannot have, at most 100 of each."""
+def surplus(connection: Connection, log_id: int) -> Sequence[str]:
+    """What a log of its size cannot have: entries, complete tiles, checkpoints; 100 of each."""
+    # Asked in each statement: the log may be growing.
+    size = select(log_heads.c.size).where(log_heads.c.log_id == log_id).scalar_subquery()
     indexes = connection.execute(
         select(log_entries.c.leaf_index)
         .where(log_entries.c.log_id == log_id)
@@ -126,8 +136,9 @@ def surplus(connection: Connection, log_id: int, size: int) -> Sequence[str]:
         .limit(_SURPLUS_MAX)
     ).scalars()
     found = [f"entry {index}" for index in indexes]
-    levels = range(64 // HEIGHT)
-    complete = case({level: size >> HEIGHT * (level + 1) for level in levels}, value=_TILE.level)
+    # Of the last level that there can be, no tile is ever complete.
+    levels = range(64 // HEIGHT - 1)
+    complete = case({n: size // (1 << HEIGHT * (n + 1)) for n in levels}, value=_TILE.level)
     tiles = connection.execute(
         select(_TILE.level, _TILE.tile_index)
         .where(_TILE.log_id == log_id)
@@ -135,7 +146,11 @@ def surplus(connection: Connection, log_id: int, size: int) -> Sequence[str]:
         .order_by(_TILE.level, _TILE.tile_index)
         .limit(_SURPLUS_MAX)
     )
-    return [*found, *(f"tile {index} of level {level}" for level, index in tiles)]
+    found += (f"tile {index} of level {level}" for level, index in tiles)
+    own = checkpoints.c.log_id == log_id
+    sizes = select(checkpoints.c.size).where(own, checkpoints.c.size > size)
+    late = connection.execute(sizes.order_by(checkpoints.c.size).limit(_SURPLUS_MAX)).scalars()
+    return [*found, *(f"the checkpoint of size {size}" for size in late)]
 
 
 def record_bodies(connection: Connection, ids: Sequence[str]) -> Mapping[str, bytes]:
