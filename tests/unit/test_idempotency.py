@@ -21,6 +21,7 @@ from countersign.errors import (
     IdempotencyKeyReused,
     NoticeNotInForce,
     OutcomeUnknown,
+    Overloaded,
     StorageUnavailable,
 )
 from countersign.mode import Mode
@@ -152,7 +153,7 @@ def test_an_act_that_another_server_does_at_the_same_time_is_in_progress(world: 
     assert world.instead(world.slot(), IdempotencyInProgress()) is None
 
 
-@pytest.mark.parametrize("unavailable", [StorageUnavailable, OutcomeUnknown])
+@pytest.mark.parametrize("unavailable", [StorageUnavailable, OutcomeUnknown, Overloaded])
 def test_what_may_have_been_done_is_never_said_to_be_undone(
     world: World, unavailable: type[Exception]
 ) -> None:

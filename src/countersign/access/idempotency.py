@@ -21,7 +21,7 @@ from countersign.errors import (
     IdempotencyInProgress,
     IdempotencyKeyReused,
     OutcomeUnknown,
-    StorageUnavailable,
+    Retryable,
 )
 
 T = TypeVar("T")
@@ -238,7 +238,7 @@ class Idempotency:
             return self._secret.open_answer(entry.response, slot.place)
         try:
             return await self.kept(slot)
-        except (OutcomeUnknown, StorageUnavailable):
+        except Retryable:
             if isinstance(failure, OutcomeUnknown):
                 return None  # only that says that the act may have been done
             raise
