@@ -30,6 +30,7 @@ from countersign.log.rotation import rotate_log_key
 from countersign.mode import Mode
 from countersign.operations.housekeeping import thin_checkpoints
 from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.note import parse_note
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.verification import verify_file
 from tests.cli.notice_files import write_notice
@@ -280,5 +281,29 @@ def test_an_epoch_ends_with_a_checkpoint_of_all_its_entries(
         policy = parse_policy(await service.log.policy.text(Mode.LIVE))
         for who, ack_id in walk.made:
             assert verify_file(await proof(service.acknowledgments, who, ack_id), policy).ok
+
+    inside(own, walk.clock, act)
+
+
+def test_a_key_that_has_retired_signs_no_more_however_busy_the_log_is(
+    own: Deployment, tmp_path: Path
+) -> None:
+    """Each look falls just after a checkpoint that an act has signed itself."""
+    own.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
+    walk = Walk(own.account("vendor"), 0)
+
+    async def act(service: Opened) -> None:
+        await service.log.seal._seal()
+        await rotate_log_key(service.log, Mode.LIVE, timedelta(seconds=30))
+        await service.log.seal.settle()
+        for _ in range(100):
+            walk.clock.advance(1)
+            for _ in range(2):
+                await acknowledge_inside(service, walk.account, NOTICE, Mode.LIVE)
+            await service.log.seal._seal()
+        log = await walk.live(service)
+        newest = await service.database.read(logs_sql.latest, log.id)
+        assert newest is not None
+        assert len(parse_note(newest.note).signatures) == 1
 
     inside(own, walk.clock, act)

@@ -34,10 +34,11 @@ PERIOD_SECONDS: Final = 0.25
 """How long a record waits for its entry at most while a caller waits for that, where it is not
 sealed in its own transaction. Otherwise a log gets its next checkpoint after `CHECKPOINT_MS`."""
 _IDLE_SECONDS: Final = 5.0
-"""How long a log that stands still is left alone: no longer, since the clock and the checkpoint
-outside the database can change without it."""
+"""How long a log that stands still, or whose acts seal and sign, is left alone: no longer, since
+the clock, its keys, what waits, and the checkpoint outside the database can change without it."""
 _NEVER: Final[tuple[Sequence[logs_sql.Standing], float]] = (), float("-inf")
-_KEYS_SECONDS: Final = 60.0
+_KEYS_SECONDS: Final = 55.0
+"""How long keys are used until they are read again: a minute, with a turn that comes late."""
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.05
 
@@ -70,7 +71,7 @@ class SealLog:
         self._clock = clock
         self._pause = partial(asyncio.sleep, SLICE_SECONDS)
         """After each slice of sealing where more waits, as long as the slice took."""
-        self._keys_read_at = clock.monotonic()
+        self._keys_read_at = self._turned_at = clock.monotonic()
         self._published: dict[Mode, Released] = {}
         self._unkept: dict[Mode, str] = {}
         self._lost: dict[Mode, int] = {}
@@ -109,20 +110,23 @@ class SealLog:
         logs, wanted = await self._database.read(logs_sql.all_logs), (mode, epoch)
         return next((log for log in logs if (log.mode, log.epoch) == wanted), None)
 
-    async def settle(self) -> int:
-        """Seal all that is queued, as far as sealing is possible; returns how many records."""
+    async def settle(self, *, sign: bool = True) -> int:
+        """Seal all that is queued, as far as sealing is possible; returns how many records.
+
+        Unless `sign`, no checkpoint is made before the last one is old enough.
+        """
         total = 0
         for mode in Mode:
-            total += await self._settle(mode)
+            total += await self._settle(mode, sign=sign)
             if self._sequencer.unknown_keys:
                 await self._keys.load()
                 await self.current(refresh=True)
-                total += await self._settle(mode)
+                total += await self._settle(mode, sign=sign)
         return total
 
-    async def _settle(self, mode: Mode) -> int:
-        total, batch = 0, self._sequencer.batch
-        while sealed := await self._database.sequence(self._sequencer.seal_queue, mode):
+    async def _settle(self, mode: Mode, *, sign: bool) -> int:
+        total, batch, seal = 0, self._sequencer.batch, self._sequencer.seal_queue
+        while sealed := await self._database.sequence(seal, mode, sign=sign):
             total += sealed
             # Its commit was confirmed, also by the standby where there is one.
             self._covered.update([done] if (done := self._sequencer.sealed(mode)) else [])
@@ -301,13 +305,15 @@ class SealLog:
         known, until = self._still
         if found == known and self._clock.monotonic() < until:
             return
-        if self.gauges and not self._wanted and not self.suspended and self._is_early(found):
+        may_wait = self.gauges and not self._wanted and not self.suspended
+        early = may_wait and self._is_early(found)
+        if early and self._clock.monotonic() - self._turned_at < _IDLE_SECONDS:
             if not self._have_left(found):  # acts have signed it in their own transaction
                 await self._measure()
                 await self.publish()
             return
         self._wanted = False
-        await self._turn()
+        await self._turn(sign=not early)
         # As long as something waits or could not be published, every turn is a whole one.
         done = not self.suspended and all(
             self._has_left(log, log.size) and not self.gauges[mode][1]
@@ -333,13 +339,14 @@ class SealLog:
         }
         return young == {True}
 
-    async def _turn(self) -> None:
+    async def _turn(self, *, sign: bool = True) -> None:
+        self._turned_at = self._clock.monotonic()
         if self._clock.monotonic() - self._keys_read_at > _KEYS_SECONDS:
             await self._keys.load()
             self._keys_read_at = self._clock.monotonic()
         if not self.gauges:
             await self._measure()
-        await self.settle()
+        await self.settle(sign=sign)
         await self._measure()
         await self.publish()
 

@@ -240,10 +240,10 @@ class Sequencer:
         _RELEASE(connection)
         return placed
 
-    def seal_queue(self, connection: Connection, mode: Mode) -> int:
+    def seal_queue(self, connection: Connection, mode: Mode, *, sign: bool = True) -> int:
         """Seal what is queued, at most `batch`; the number of records that got an entry.
 
-        The head has a checkpoint afterwards, however old the one before is.
+        With `sign` the head has a checkpoint afterwards, however old the one before is.
         On PostgreSQL nothing is done while another process seals.
         """
         postgres = connection.dialect.name == "postgresql"
@@ -261,7 +261,7 @@ class Sequencer:
             return [Unsealed(record_id, mode, digest) for record_id, digest in rows]
 
         with connection.begin_nested() as savepoint:
-            placed = self._seal(connection, mode, take, sign=True)
+            placed = self._seal(connection, mode, take, sign=sign)
             if placed is None:
                 savepoint.rollback()
         if placed is None:
