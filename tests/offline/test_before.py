@@ -80,8 +80,8 @@ def test_the_page_refuses_a_bundle_with_a_warning_of_the_program_inside(page_fil
         page = browser.new_page()
         page.goto(page_file.as_uri())
         page.locator("#file[data-ready]").set_input_files(VECTORS / "before" / "bundle.zip")
-        expect(page.locator("#verdict")).to_have_text(re.compile(f"^{re.escape(REFUSED)}"))
-        expect(page.locator("#verdict")).to_contain_text(WARNED)
+        expect(page.locator("#line")).to_have_text(re.compile(f"^{re.escape(REFUSED)}"))
+        expect(page.locator("#line")).to_contain_text(WARNED)
 
 
 def test_the_digests_of_the_verifiers_of_before_are_published() -> None:

@@ -26,21 +26,21 @@ _JUDGE: Final = """async files => {
   const found = [];
   for (const file of files) {
     const run = await verify(fromLatin1(atob(file)), null);
-    const step = (run.failed ?? run.stuck)?.name ?? null;
-    found.push([step, ...(step ? [[], [], []] : [run.joins, run.missing, run.remarks])]);
+    const step = (run.failed ?? run.stuck)?.name ?? null, lines = summaryOf(run);
+    found.push([step, lines, ...(step ? [[], [], []] : [run.joins, run.missing, run.remarks])]);
   }
   return found;
 }"""
-Judged = tuple[str | None, list[str], list[str], list[str]]
-"""The step that failed; what is joined, what is missing, and what is odd."""
+Judged = tuple[str | None, list[str], list[str], list[str], list[str]]
+"""The step that failed; the verdict for people; what is joined, what is missing, what is odd."""
 
 
 def by_the_service(data: bytes) -> Judged:
     verdict = verify_file(data)
     if verdict.dossier is None:
-        return verdict.name, [], [], []
+        return verdict.name, [*verdict.summary], [], [], []
     found = verdict.dossier
-    return None, list(found.joins), list(found.missing), list(found.remarks)
+    return None, [*verdict.summary], list(found.joins), list(found.missing), list(found.remarks)
 
 
 def vectors() -> dict[str, bytes]:
@@ -53,7 +53,7 @@ def test_what_is_joined_is_printed(path: Path, stranger: ModuleType) -> None:
     """By the script, in lines of their own; in the words of the command."""
     data = path.read_bytes()
     report = stranger.verify_bytes(data)
-    assert (report.order.joins, report.order.missing, report.remarks) == by_the_service(data)[1:]
+    assert (report.order.joins, report.order.missing, report.remarks) == by_the_service(data)[2:]
     printed = list(stranger.explain(report))
     assert [join for join in report.order.joins if f"  {join}" not in printed] == []
 
@@ -94,14 +94,13 @@ def test_the_page_shows_what_is_joined_and_what_is_missing(page: Page) -> None:
     path = next(path for path in GOOD if path.stem == "withheld")
     page.locator("#file").set_input_files(path)
     page.locator("#verdict.caution").wait_for()
+    page.locator("summary", has_text="Details").click()
     shown = page.locator("main").inner_text()
     dossier = verify_file(path.read_bytes()).dossier
     assert dossier
     for words in (*dossier.joins, *dossier.missing, "The record: fulfilment", "The notice"):
         assert words in shown
-    assert (
-        page.locator("#verdict").inner_text().startswith("CONSISTENT, KEY NOT CHECKED: one order")
-    )
+    assert page.locator("#line").inner_text().startswith("CONSISTENT, KEY NOT CHECKED: one order")
 
 
 @pytest.mark.browser
@@ -110,6 +109,7 @@ def test_no_name_on_the_page_runs_into_its_value(page: Page, path: Path) -> None
     """Names of members can be longer than their column."""
     page.locator("#file").set_input_files(path)
     page.locator("#verdict.caution").wait_for()
+    page.locator("summary", has_text="Details").click()
     wide = "[...document.querySelectorAll('dt')].filter(e => e.scrollWidth > e.clientWidth)"
     assert page.evaluate(f"{wide}.map(e => e.textContent)") == []
 

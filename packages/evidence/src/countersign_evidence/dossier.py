@@ -97,6 +97,8 @@ class Dossier:
     """Witnesses whose cosignature was checked: name, and time in Unix seconds."""
     timestamps: tuple[Stamped, ...]
     key_fingerprint: str
+    summary: tuple[str, ...] = ()
+    """The verdict in at most six lines, as paper can give it: no key of it was checked."""
 
     def of(self, type_: str) -> list[DossierRecord]:
         """The records of this type."""

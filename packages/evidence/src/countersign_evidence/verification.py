@@ -63,7 +63,8 @@ class Verdict:
     """What verifying came to.
 
     `step` and `name` are those of the step that failed or could not be checked, None if all went
-    well. `facts` are what was established up to there, for people. `record` is the record, of a
+    well. `summary` is the verdict in at most six lines, for people who know no format. `facts` are
+    what was established up to there, for people. `record` is the record, of a
     dossier the one that it is about, `shown` its disclosed fields by name, `notice` what that says;
     `remarks` what is odd, and no failure; `dossier` all of that if it is one. These words are what
     was checked, and no others in the file.
@@ -73,6 +74,7 @@ class Verdict:
     step: int | None = None
     name: str | None = None
     message: str
+    summary: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] = field(default_factory=dict)
     record: Mapping[str, Any] = field(default_factory=dict)
@@ -115,18 +117,20 @@ def judged(
 
 
 def _verdict(report: rules.Report) -> Verdict:
-    facts = _facts(report)
+    facts, summary = _facts(report), tuple(rules.summary(report))
     if failed := report.failed:
         return Verdict(
             outcome=Conclusion(report.outcome),
             step=STEPS.index(failed.name) + 1,
             name=failed.name,
             message=_readable(failed.detail),
+            summary=summary,
             facts=facts,
         )
     return Verdict(
         outcome=Conclusion(report.outcome),
         message=_readable(report.line().partition("  ")[2]),
+        summary=summary,
         facts=facts,
         shown=report.shown,
         record=report.record,
@@ -210,6 +214,7 @@ def _dossier(report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
         notice=report.notice if order.acknowledgment else None,
         joins=tuple(order.joins),
         missing=tuple(order.missing),
+        summary=tuple(rules.summary(report, paper=True)),
         remarks=tuple(report.remarks),
         origin=facts["log"],
         size=facts["size"],

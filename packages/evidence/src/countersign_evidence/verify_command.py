@@ -24,7 +24,13 @@ from countersign_evidence.errors import EvidenceError, InvalidArgument
 from countersign_evidence.instant import rfc3339
 from countersign_evidence.monitor.against import compare
 from countersign_evidence.monitor.watch import LookStatus, Seen
-from countersign_evidence.offline.verify import BOUND, INITIALS, explain_process, verify_folder
+from countersign_evidence.offline.verify import (
+    BOUND,
+    INITIALS,
+    explain_process,
+    stopped,
+    verify_folder,
+)
 from countersign_evidence.policy import Policy, UnnamedKey
 from countersign_evidence.process import PROCESS
 from countersign_evidence.receipt import check_receipt, is_receipt
@@ -120,7 +126,8 @@ def verify(
     Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked, also where
     something for it is missing; 3 all checks passed, but only with the key in the dossier itself.
 
-    The verdict is one line on standard output. The verified text is printed on standard error.
+    Standard output begins with at most six lines for people; its last one is the verdict with what
+    identifies the file. The verified text is printed on standard error.
 
     The command needs no server, no database and no network. Only --against connects to the log.
     With it, 1 also means that the log contradicts the file (then the alarm is a file in the current
@@ -152,7 +159,7 @@ def verify(
         verdict = verify_file(data, policy, check_timestamp)
     verdict = _compared(verdict, data)
     warnings = _warnings(verdict)
-    _say(verdict, warnings)
+    _say(verdict, warnings, as_json=as_json)
     said = asdict(replace(verdict, dossier=None)) | {"dossier": _view(verdict.dossier)}
     view = {"ok": verdict.outcome is Conclusion.OK, **said, "warnings": warnings}
     seen = compare(data, policy, against) if against and policy and verdict.ok else None
@@ -175,8 +182,10 @@ def _unchecked(*, as_json: bool) -> Iterator[None]:
         fail(error, as_json=as_json, status=_STATUS[Conclusion.UNCHECKED])
 
 
-def _say(verdict: Verdict, warnings: list[str]) -> None:
-    """What people have to know next to the verdict, on standard error."""
+def _say(verdict: Verdict, warnings: list[str], *, as_json: bool) -> None:
+    """The verdict for people, and on standard error what they have to know next to it."""
+    for line in () if as_json else (*verdict.summary, ""):
+        click.echo(line)
     for warning in warnings:
         say(f"warning: {warning}")
     for line in _words(verdict):
@@ -246,6 +255,7 @@ def _compared(verdict: Verdict, data: bytes) -> Verdict:
             step=len(STEPS),
             name=STEPS[-1],
             message=str(error),
+            summary=tuple(stopped(STEPS[-1])),
             facts=verdict.facts,
         )
     if others := other_verifiers(read_container(data)):

@@ -1,0 +1,148 @@
+"""The verdict in a few lines: for a judge, who knows no identifier and no format."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page
+
+from countersign_evidence.container import SUMS, read_container, sums, write_container
+from countersign_evidence.policy import parse_policy
+from countersign_evidence.verification import verify_file
+from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE
+from tests.offline import builder
+from tests.offline.test_command import run
+from tests.support.browsers import running_browser
+from tests.support.every import every
+
+MACHINE: Final = re.compile(r"_|[0-9a-f]{12}|[0-9a-hjkmnp-tv-z]{20}|::|SHA|checkpoint|digest")
+"""What only machines write, and words that only engineers use."""
+VECTORS: Final = [*GOOD, LIVE, *(DOSSIERS / "broken" / name for name in EXPECTED)]
+KEY: Final = "Whose key signed this was not checked."
+
+
+def lines_of(name: str) -> list[str]:
+    return [*verify_file((DOSSIERS / name).read_bytes()).summary]
+
+
+@every("path", VECTORS)
+def test_the_verdict_is_at_most_six_lines_in_words(path: Path) -> None:
+    """Without identifiers, digests and names of fields, whatever the file says."""
+    lines = verify_file(path.read_bytes()).summary
+    assert 2 <= len(lines) <= 6
+    assert [line for line in lines if MACHINE.search(line) or not line.endswith(".")] == []
+
+
+def test_the_verdict_of_a_good_file_says_what_it_shows() -> None:
+    """By the policy of its own log: nothing is left to compare, and nothing empty is said."""
+    policy = parse_policy((DOSSIERS / "live" / "policy.txt").read_bytes())
+    lines = verify_file(LIVE.read_bytes(), policy).summary
+    assert "\n".join(lines) == (
+        "Nothing wrong was found: the records are unchanged since the expected key signed them.\n"
+        "Accepted on 20 November 2026, 21:31 UTC by the operator's clock; it existed at the latest "
+        "on 20 November 2026, 21:31 UTC by the clock of a witness.\n"
+        "Shown: four lines of the notice, each with initials; a simulated identity check, "
+        "verified; the order, cleared; a report of shipment; the operator and the vendor, as "
+        "described.\n"
+        "Missing: a report of delivery; a review of the notice; part of the notice's text.\n"
+        "Not shown: whether the buyer saw the notice and typed the initials, which the vendor "
+        "asserts; whether the person who was checked is that buyer; what was shipped, which the "
+        "vendor asserts; whether anything was left out."
+    )
+
+
+def test_without_a_policy_the_verdict_says_first_that_the_key_was_not_checked() -> None:
+    """And what would have to be compared; test evidence says that it is that."""
+    first, *_, compare, _ = lines_of("good/order.zip")
+    assert first.startswith(f"Nothing wrong was found in this file. {KEY} This is test evidence")
+    assert compare.startswith("To compare: the fingerprint of the key, below, with one from")
+    assert "test evidence" not in " ".join(lines_of("live/order.zip"))
+
+
+def test_the_verdict_says_whose_word_the_time_is() -> None:
+    """The operator's alone; or since when others know of it, and whether they were checked."""
+    keys = parse_policy(f"log {builder.vkey(builder.ORIGIN)}\nquorum none\n".encode())
+    alone = verify_file(builder.material().dossier(), keys).summary[1]
+    assert alone.endswith("UTC: the time is the operator's word, without other support.")
+    assert "by the clock of a witness, whose key was not checked." in lines_of("good/order.zip")[1]
+    stamped = lines_of("good/stamped.zip")
+    assert "by the first of three time-stamps, whose signer was not checked." in stamped[1]
+    assert "who signed the time-stamps, with the certificates of their authorities" in stamped[4]
+
+
+def test_equal_things_that_are_missing_are_one() -> None:
+    """In the verdict for people, and in the list with identifiers."""
+    alone = lines_of("good/clearance-alone.zip")
+    assert "neither operator nor vendor had described itself" in alone[3]
+    dossier = verify_file((DOSSIERS / "good" / "erased.zip").read_bytes()).dossier
+    assert dossier
+    fields = [line for line in dossier.missing if line.startswith("personal fields of ack_")]
+    assert len(fields) == 1
+    assert len(set(dossier.missing)) == len(dossier.missing)
+
+
+@every("name", EXPECTED)
+def test_the_verdict_on_a_broken_file_says_which_check_failed(name: str) -> None:
+    """And to compare it with the original; nothing of what it claims is said."""
+    first, compare = lines_of(f"broken/{name}")
+    assert first.startswith("Do not rely on this file. It failed a check: ")
+    assert compare.startswith("To compare: the ")
+
+
+def test_a_proof_alone_says_of_what_it_is(stranger: ModuleType) -> None:
+    """It shows one record; without keys nothing is claimed."""
+    policy = stranger.read_policy(builder.material().policy.encode())
+    lines = stranger.summary(stranger.verify_bytes(builder.material().proof(), policy))
+    assert lines[2:4] == [
+        "Shown: the record of an acknowledgment alone.",
+        "Missing: all that belongs to it.",
+    ]
+    failed = stranger.summary(stranger.verify_bytes(builder.material().proof()))
+    assert "it is not rightly signed by an expected key" in failed[0]
+
+
+def test_script_and_command_begin_with_the_verdict_for_people(script: Path) -> None:
+    """Then comes what identifies the file; the last line is the one of machines."""
+    lines = lines_of("live/order.zip")
+    printed = run(script, LIVE).stdout.splitlines()
+    assert (printed[: len(lines)], printed[len(lines)]) == (lines, "")
+    assert printed[-1].startswith("CONSISTENT, KEY NOT CHECKED  one order, ack_")
+
+
+def test_a_file_in_it_that_was_changed_is_said_to_be(stranger: ModuleType) -> None:
+    """What the signature does not cover is covered by the sums alone."""
+    files = read_container(LIVE.read_bytes())
+    kept = files.pop(SUMS)
+    changed = write_container({**files, "dossier.pdf": b"%PDF-1.7 other", SUMS: kept})
+    assert verify_file(changed).summary[0].endswith("a file in it was changed.")
+    hidden = write_container({**(new := {**files, "dossier.pdf": b"%PDF"}), SUMS: sums(new)})
+    assert stranger.verify_bytes(hidden).ok
+
+
+@pytest.mark.long
+@pytest.mark.browser
+def test_the_page_begins_with_the_same_lines_and_folds_the_rest(page_file: Path) -> None:
+    """The notice with its initials follows; identifiers and steps are behind Details."""
+    with running_browser() as browser:
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.goto(page_file.as_uri())
+        page.locator("#file[data-ready]").set_input_files(LIVE)
+        page.locator("#verdict.caution").wait_for()
+        assert said(page) == lines_of("live/order.zip")
+        shown = page.locator("main").inner_text()
+        assert "inclusion" not in shown
+        assert shown.index(KEY) < shown.index("Initials: JD")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert "inclusion" in page.locator("main").inner_text()
+        page.locator("#file").set_input_files(DOSSIERS / "broken" / "notice-other.zip")
+        page.locator("#verdict.bad").wait_for()
+        assert said(page) == lines_of("broken/notice-other.zip")
+        assert "FAILED at step 7" in page.locator("main").inner_text()
+
+
+def said(page: Page) -> list[str]:
+    return page.locator("#verdict p").all_inner_texts()
