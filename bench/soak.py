@@ -28,7 +28,7 @@ import httpx2
 from bench.client import client
 from bench.load import Load, ensure_wrk, measure
 from bench.options import LASTING
-from bench.plan import NOTICE_ID, OPERATIONS, USER_AGENT, Endpoint
+from bench.plan import NOTICE_ID, OPERATIONS, USER_AGENT, Call, Endpoint, Operation
 from bench.processes import Child, Holding, free_port
 from bench.rounds import say
 from bench.servers import ZIP, install, prepare, serve
@@ -41,6 +41,8 @@ SETTLING: Final = 1 / 6
 """Of the time, after which memory has to stay what it is."""
 _SEALED_ORDERS: Final = 8
 """As many orders ago is long enough for a record to be sealed."""
+_READ: Final = 40_000
+_READING_SECONDS: Final = 20
 _SESSION_SECONDS: Final = 60
 """The least that a link can last: most of the run, sessions also end."""
 
@@ -161,7 +163,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--rate", type=float, default=40, help="calls a second")
-    parser.add_argument("--stored", type=int, default=50_000, help="acknowledgments beforehand")
+    parser.add_argument("--stored", type=int, default=150_000, help="acknowledgments beforehand")
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     with TemporaryDirectory(
@@ -191,12 +193,25 @@ def _run(folder: Path, options: argparse.Namespace) -> int:
             filling = measure(wrk, endpoint, OPERATIONS["acknowledge"], Load(64, 5))
             stored += filling.requests
         say(f"{stored:,} acknowledgments stored")
+        _read(wrk, endpoint)
         with client(installed.port, installed.key) as caller:
             wanted = json.dumps({"url": f"http://127.0.0.1:{port}/"})
             caller.call("POST", "/v1/webhook_endpoints", wanted)
         soak = Soak(endpoint, f"http://127.0.0.1:{installed.port}")
         asyncio.run(_soaked(soak, server, 60 * options.minutes, options.rate / CALLS))
         return _verdict(soak, arrived(port).messages)
+
+
+def _read(wrk: Path, endpoint: Endpoint) -> None:
+    """Fill the caches of what reads: with the newest, which no mapping of the file has."""
+    calls, after = list[Call](), ""
+    with client(endpoint.port, endpoint.key) as caller:
+        while len(calls) < _READ:
+            page = caller.call("GET", f"/v1/acknowledgments?limit=100{after}")
+            calls += [Call(f"/v1/acknowledgments/{one['ack_id']}") for one in page["data"]]
+            after = f"&after={page['next_cursor']}"
+    measure(wrk, endpoint, Operation("read", "GET", lambda _: calls), Load(32, _READING_SECONDS))
+    say(f"{len(calls):,} of them read")
 
 
 async def _soaked(soak: Soak, server: Child, seconds: float, orders_a_second: float) -> None:
