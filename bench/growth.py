@@ -1,8 +1,8 @@
 """An acknowledgment as more is stored: ``python -m bench.growth``; ``--help`` lists the options.
 
 Two servers on the embedded database, the first with few acknowledgments stored and the other with
-many (see `bench.fill`): ten million take 37 GB and an hour at most. They are measured in turn, round
-after round, while the other is held still.
+many (see `bench.fill`): ten million take 37 GB, and an hour at most. They are measured in turn,
+round after round, while the other is held still.
 """
 
 from __future__ import annotations
