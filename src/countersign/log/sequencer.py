@@ -81,11 +81,15 @@ _ROLL_BACK: Final = DriverStatement("ROLLBACK TO sealing")
 _RELEASE: Final = DriverStatement("RELEASE sealing")
 _TRY_LOCK: Final = DriverStatement("SELECT pg_try_advisory_xact_lock(?)")
 _LOCK: Final = DriverStatement("SELECT pg_advisory_xact_lock(?)")
-_TAKE: Final = DriverStatement(
-    "DELETE FROM log_pending WHERE record_id IN"
-    " (SELECT record_id FROM log_pending WHERE mode = ? ORDER BY record_id LIMIT ?)"
-    " RETURNING record_id, digest"
-)
+_FIRST: Final = "(SELECT record_id FROM log_pending WHERE mode = ? ORDER BY record_id LIMIT ?)"
+# PostgreSQL takes the queue for empty, as it mostly is when it is counted, and would look through
+# all that is taken for each row that waits: as an array it is found once.
+_TAKE: Final = {
+    engine: DriverStatement(
+        f"DELETE FROM log_pending WHERE record_id {among} RETURNING record_id, digest"  # noqa: S608 - our own text
+    )
+    for engine, among in (("sqlite", f"IN {_FIRST}"), ("postgresql", f"= ANY (ARRAY{_FIRST})"))
+}
 insert_entries: Final = BulkInsert(log_entries, "log_id", "leaf_index", "record_id", "digest")
 _insert_tiles: Final = BulkInsert(log_tiles, "log_id", "level", "tile_index", "hashes", "root")
 _insert_checkpoint: Final = BulkInsert(checkpoints, "log_id", "size", "root", "note", "at")
@@ -254,9 +258,8 @@ class Sequencer:
         def take() -> _Waiting:
             nonlocal sealed
             # What is sealed is exactly what this statement took from the queue.
-            rows = sorted(
-                (row[0], bytes(row[1])) for row in _TAKE(connection, mode.value, self.batch)
-            )
+            taken = _TAKE[connection.dialect.name](connection, mode.value, self.batch)
+            rows = sorted((row[0], bytes(row[1])) for row in taken)
             sealed = len(rows)
             return [Unsealed(record_id, mode, digest) for record_id, digest in rows]
 
