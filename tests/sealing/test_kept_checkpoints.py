@@ -213,12 +213,21 @@ def test_only_what_proves_nothing_more_goes(own: Deployment, tmp_path: Path, see
     inside(own, walk.clock, act)
 
 
-def test_a_busy_log_has_one_checkpoint_a_second(own: Deployment, tmp_path: Path) -> None:
-    """Where no caller waits; the next one comes within the second although nothing more comes."""
+@pytest.mark.parametrize("suspended", [False, True])
+def test_a_busy_log_has_one_checkpoint_a_second(
+    own: Deployment, tmp_path: Path, suspended: bool
+) -> None:
+    """Where no caller waits; the next one comes within the second although nothing more comes.
+
+    Also while the other mode's log is suspended, which is looked at again all the time.
+    """
     own.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
     walk = Walk(own.account("vendor"), 0)
 
     async def act(service: Opened) -> None:
+        if suspended:
+            reason = {"name": f"{SUSPENDED}:test", "value": b"a restore"}
+            await service.database.write(lambda c: c.execute(insert(deployment), reason).rowcount)
         await service.log.seal.settle()
         walk.clock.advance(5)
         before = await walk.look(service)
@@ -305,5 +314,24 @@ def test_a_key_that_has_retired_signs_no_more_however_busy_the_log_is(
         newest = await service.database.read(logs_sql.latest, log.id)
         assert newest is not None
         assert len(parse_note(newest.note).signatures) == 1
+
+    inside(own, walk.clock, act)
+
+
+def test_entries_beyond_the_last_checkpoint_are_proved_although_nothing_more_comes(
+    own: Deployment, tmp_path: Path
+) -> None:
+    """Such as those that a database was moved with, whose server was killed in their second."""
+    own.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
+    walk = Walk(own.account("vendor"), 0)
+
+    async def act(service: Opened) -> None:
+        for _ in range(2):
+            walk.made.append(await acknowledge_inside(service, walk.account, NOTICE, Mode.LIVE))
+            await service.log.seal.settle(sign=False)
+        await walk.look(service)
+        log = await walk.live(service)
+        assert log.size > max(walk.seen[log.id])
+        assert await proof(service.acknowledgments, *walk.made[-1])
 
     inside(own, walk.clock, act)

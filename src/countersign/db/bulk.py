@@ -116,8 +116,8 @@ class BulkInsert:
         """Insert these rows, of values in the driver's own types."""
         if connection.dialect.name == "sqlite":
             _execute(connection, self._rows, rows, many=True)
-            return
-        _execute(connection, *self._in_arrays(connection.dialect, rows))
+        elif rows:
+            _execute(connection, *self._in_arrays(connection.dialect, rows))
 
     def leave(self, connection: Connection, late: Late, rows: Sequence[tuple[object, ...]]) -> None:
         """Leave it for the end of the transaction: on SQLite too, one statement for many rows."""

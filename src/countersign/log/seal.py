@@ -305,15 +305,15 @@ class SealLog:
         known, until = self._still
         if found == known and self._clock.monotonic() < until:
             return
-        may_wait = self.gauges and not self._wanted and not self.suspended
-        early = may_wait and self._is_early(found)
-        if early and self._clock.monotonic() - self._turned_at < _IDLE_SECONDS:
+        early = bool(self.gauges) and not self._wanted and self._is_early(found)
+        is_due = self.suspended or self._clock.monotonic() - self._turned_at >= _IDLE_SECONDS
+        if early and not is_due:
             if not self._have_left(found):  # acts have signed it in their own transaction
                 await self._measure()
                 await self.publish()
             return
-        self._wanted = False
-        await self._turn(sign=not early)
+        wanted, self._wanted = self._wanted, False
+        await self._turn(sign=wanted)
         # As long as something waits or could not be published, every turn is a whole one.
         done = not self.suspended and all(
             self._has_left(log, log.size) and not self.gauges[mode][1]

@@ -247,7 +247,7 @@ class Sequencer:
     def seal_queue(self, connection: Connection, mode: Mode, *, sign: bool = True) -> int:
         """Seal what is queued, at most `batch`; the number of records that got an entry.
 
-        With `sign` the head has a checkpoint afterwards, however old the one before is.
+        With `sign` the head has a checkpoint afterwards, however young the one before is.
         On PostgreSQL nothing is done while another process seals.
         """
         postgres = connection.dialect.name == "postgresql"
@@ -357,7 +357,8 @@ class Sequencer:
         waiting = take()
         signed_size, signed_at = edge.signed
         placed = Placed(head.log_id, head.size, max(now_ms, head.at_ms, signed_at))
-        if not waiting and not (sign and signed_size < head.size):
+        signs = sign or not edge.has_signed or placed.at_ms - signed_at >= CHECKPOINT_MS
+        if not waiting and not (signs and signed_size < head.size):
             return placed
         # From here on the edge is ahead of the database, until both agree again at the end.
         self._edges.pop(mode, None)
@@ -379,7 +380,7 @@ class Sequencer:
         if tiles:
             _insert_tiles(connection, [(log_id, t.level, t.index, t.hashes, t.root) for t in tiles])
         edge.head = head._replace(size=size, root=root, at_ms=at_ms)
-        if sign or not edge.has_signed or at_ms - signed_at >= CHECKPOINT_MS:
+        if signs:
             self._sign(connection, edge.head, edge.signers, at_ms)
             edge.has_signed = True
         self._edges[mode] = edge
