@@ -25,6 +25,7 @@ from countersign.dossiers.acknowledged_words import (
     said_of,
     said_rows,
 )
+from countersign.dossiers.first_page import absent, first_rows
 from countersign.dossiers.party_words import closing_rows, described, with_name
 from countersign.dossiers.pdf_timeline import timeline
 from countersign.dossiers.process_words import SENTENCES, process_rows
@@ -38,12 +39,13 @@ from countersign_evidence.dossier import (
     ACCOUNT,
     CAPTURE_PROCESS,
     CLEARANCE,
-    ERASURE,
     FULFILMENT,
     NOTICE_EVENT,
     OPERATOR,
+    VERIFY_PY,
     Dossier,
     DossierRecord,
+    verifier,
 )
 from countersign_evidence.entry import entry_host, service_of
 from countersign_evidence.process import PROCESS
@@ -51,9 +53,9 @@ from countersign_evidence.record import ACKNOWLEDGMENT, CBID_FIELD, VERIFICATION
 
 _SOURCES: Final = (
     *("acknowledged_words.py", "acknowledged.toml", "party_words.py", "process_words.py"),
-    *("pdf.py", "pdf.toml", "pdf.typ", "pdf_timeline.py"),
+    *("first_page.py", "pdf.py", "pdf.toml", "pdf.typ", "pdf_timeline.py"),
 )
-"""What the bytes of a PDF depend on, in this folder."""
+"""What the bytes of a PDF depend on, in this folder; and on the words of `verify.py`."""
 _WORDS: Final = tomllib.loads((resources.files(__package__) / "pdf.toml").read_text("utf-8"))
 _PARTS: Final = re.compile(r"[0-9]+")
 _ELSEWHERE: Final = {OPERATOR, ACCOUNT, CAPTURE_PROCESS}
@@ -76,7 +78,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 @cache
 def maker() -> bytes:
     """What is in the bytes of each PDF that this release makes, and in no other's."""
-    return made_with(*map(_source, _SOURCES)).encode()
+    return made_with(*map(_source, _SOURCES), verifier(VERIFY_PY)).encode()
 
 
 def dossier_pdf(dossier: Dossier, evidence: Mapping[str, bytes]) -> bytes:
@@ -120,12 +122,16 @@ def _words(dossier: Dossier) -> dict[str, Any]:
     assert first is not None  # noqa: S101 - a dossier has one of both
     mode, page = first.record["mode"], _check_page(dossier.origin)
     record, fields = (acknowledgment.record, acknowledgment.shown) if acknowledgment else (None, {})
+    parties, buyers = _parties(dossier, first), _identifiers(dossier)
     words: dict[str, Any] = {
         "title": _WORDS["names"]["acknowledgment" if first is acknowledgment else "order"],
         "id": first.id,
         "origin": dossier.origin,
         "summary": " ".join(_opening(dossier, acknowledgment)),
-        "parties": [*_parties(dossier, first), *closing_rows(_identifiers(dossier))],
+        "verdict": list(dossier.summary),
+        "first": first_rows(dossier, parties, buyers, _WORDS["first"]),
+        "custodian": _WORDS["custodian"],
+        "parties": [*parties, *closing_rows(buyers)],
         "clock": SENTENCES["clocks"]["own"],
         "timeline": timeline(dossier, _WORDS),
         "joins": list(dossier.joins),
@@ -191,8 +197,8 @@ def _identifiers(dossier: Dossier) -> list[str]:
 def _notice(dossier: Dossier, acknowledgment: DossierRecord | None) -> dict[str, Any]:
     if acknowledgment is None or dossier.notice is None:
         return {"notice": None, "lines": []}
-    absent = _absent(dossier, acknowledgment)
-    lines = lines_of(dossier.notice["bullets"], acknowledgment.shown, absent)
+    absence = absent(dossier, acknowledgment)
+    lines = lines_of(dossier.notice["bullets"], acknowledgment.shown, absence)
     return {"notice": notice_words(dossier.notice), "lines": lines}
 
 
@@ -272,8 +278,8 @@ def _rows(dossier: Dossier, one: DossierRecord) -> list[dict[str, Any]]:
     """All that a record says: its open members, and what is disclosed of the others."""
     apart, known = _TECHNICAL, []
     if one.type == ACKNOWLEDGMENT:
-        absent = _absent(dossier, one)
-        apart, known = _TECHNICAL | _IN_ROWS, recorded_rows(one.record, one.shown, absent)
+        absence = absent(dossier, one)
+        apart, known = _TECHNICAL | _IN_ROWS, recorded_rows(one.record, one.shown, absence)
     opened = [
         row(_label(name), _value(value), _NOTES.get(name), mono=_is_digest(value))
         for name, value in one.record.items()
@@ -291,12 +297,6 @@ def _rows(dossier: Dossier, one: DossierRecord) -> list[dict[str, Any]]:
         row("Entry of the log", f"number {one.index}, counted from 0"),
         row("SHA-256", one.digest, mono=True),
     ]
-
-
-def _absent(dossier: Dossier, one: DossierRecord) -> str:
-    """What stands in place of a personal field: when it was erased, if a record here says so."""
-    at = next((e.record["at"] for e in dossier.of(ERASURE) if one.id in e.record["erased"]), None)
-    return f"erased on {time_text(at)}" if at else "withheld or erased"
 
 
 def _is_digest(value: object) -> bool:

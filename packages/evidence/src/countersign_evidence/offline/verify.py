@@ -2126,7 +2126,7 @@ def explain_order(order: Order) -> Iterator[str]:
 OUTCOMES = {
     "ok": "Nothing wrong was found: the records are unchanged since the expected key signed them.",
     "consistent": "Nothing wrong was found in this file. Whose key signed this was not checked.",
-    "paper": "Whose key signed this was not checked: only the file that this was made of shows it.",
+    "paper": "Whose key signed this was not checked. That takes the file that this was made of.",
     "unchecked": "This file could not be checked: it has parts that cannot be read here, or that "
     "are not known here. Ask its operator how to check it.",
 }
