@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-rest drills test-all lint bench fuzz performance openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
+.PHONY: help setup run test test-rest drills test-ha test-all lint bench fuzz performance openapi clients schema docs web demo demo-oscar demo-node screenshots lock release site clean
 MAKEFLAGS += --no-builtin-rules
 # Without bytecode every process of a run would compile the source again, and the tests too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -57,7 +57,7 @@ demo-oscar: $(VENV)/.shop ## The same with a django-oscar shop; installs 210 MB 
 demo-node: $(VENV)/.runtime clients/typescript/dist/index.js examples/node-shop/node_modules/.package-lock.json ## The same with a shop in Node.js; needs npm
 	$(BIN)/python examples/demo.py node
 
-# Each test is in one of three stages, see tests/support/stages.py. The first needs Python alone.
+# Each test is in one of four stages, see tests/support/stages.py. The first needs Python alone.
 test: $(VENV)/.dev $(BYTECODE) ## Run every promise once, on SQLite; name what is left out
 	$(PYTEST) $(PYTEST_ARGS)
 
@@ -67,6 +67,10 @@ test-rest: $(VENV)/.dev $(BYTECODE) $(NODE_STAMPS) ## Run what `make test` leave
 # Two at a time: each has its own server, callers and, as root, disk.
 drills: $(VENV)/.dev $(BYTECODE) ## Break real servers on purpose, in every way known: needs root for disks
 	$(BIN)/python -m pytest --drills -n 2 --dist loadfile tests/drills $(PYTEST_ARGS)
+
+# One after the other: each has three nodes, and its seconds count.
+test-ha: $(VENV)/.dev $(BYTECODE) ## Kill each part of three nodes: needs root, Patroni, etcd, HAProxy
+	$(BIN)/python -m pytest --ha tests/ha $(PYTEST_ARGS)
 
 test-all: $(VENV)/.dev $(BYTECODE) $(NODE_STAMPS) ## Run every test
 	$(PYTEST) --all-engines $(PYTEST_ARGS)

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from tests.drills import disks
+from tests.ha import nodes
 from tests.http.backstage import Operator, another_deployment
 from tests.support import depth, engines, nginx, node, postgres, privacy, softhsm, stages
 from tests.support.second_try import SecondTry, draws_at_random
@@ -109,6 +110,7 @@ def _missing_npm() -> str | None:
 # Marker → what is missing here for the tests that carry it, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "browser": _missing_browser,
+    "ha": nodes.missing,
     "mounts": disks.missing,
     "node": _missing_node,
     "nginx": _missing_nginx,

@@ -1,4 +1,4 @@
-"""The three stages of the suite: what a run leaves out, that it says so; nothing is lost."""
+"""The four stages of the suite: what a run leaves out, that it says so; nothing is lost."""
 
 from __future__ import annotations
 
@@ -71,15 +71,18 @@ def _collected(folder: Path, *options: str) -> tuple[set[str], set[str], str]:
 @pytest.mark.long
 @pytest.mark.later
 @pytest.mark.timeout(600)
-def test_the_three_stages_have_every_test_once(tmp_path: Path) -> None:
+def test_the_four_stages_have_every_test_once(tmp_path: Path) -> None:
     """CI runs one after the other: nothing twice, and nothing is left out."""
     first, left, said = _collected(tmp_path)
     rest, left_by_rest, _ = _collected(tmp_path, "--rest")
     drills, left_by_drills, _ = _collected(tmp_path, "--drills")
+    ha, left_by_ha, _ = _collected(tmp_path, "--ha")
     assert len(first) > len(rest) > 1000
-    assert (rest | drills, left_by_rest, left_by_drills) == (left, first | drills, first | rest)
+    assert (rest | drills | ha, left_by_rest) == (left, first | drills | ha)
+    assert (left_by_drills, left_by_ha) == (first | rest | ha, first | rest | drills)
     assert all(test.startswith("tests/drills/") for test in drills), "as in the Makefile"
-    assert len(first) + len(rest) + len(drills) == len(first | rest | drills)
+    assert all(test.startswith("tests/ha/") for test in ha), "as in the Makefile"
+    assert len(first) + len(rest) + len(drills) + len(ha) == len(first | rest | drills | ha)
     assert "make test-all" in said
 
 

@@ -71,6 +71,10 @@ class Site:
             self.api_key = self.deployment.key(self.deployment.account("vendor"))
         self.notice = self.deployment.read("notices", "list")[0]
         self.start()
+        self.watch()
+
+    def watch(self) -> None:
+        """Have a monitor watch the log; after `judge`, which ends it, another goes on."""
         self._fetch_policy()
         with (self.folder / "monitor.log").open("ab") as sink:
             words = ["countersign", *self._looking(), "--every", "1s"]
@@ -199,10 +203,11 @@ class Site:
     def judge_waits(self) -> None:
         """No caller waited for long, and what readiness said was so."""
         tried = [one for load in self.loads for one in load.tried]
-        assert max(one.seconds for one in tried) <= WAIT_SECONDS_MAX
+        slowest = max(one.seconds for one in tried)
+        assert slowest <= WAIT_SECONDS_MAX, slowest
         assert {one.code for one in tried} <= EXPECTED, Counter(one.code for one in tried)
         for load in self.loads:
-            assert lies(load.looked, load.tried) == []
+            assert not (found := lies(load.looked, load.tried)), found
 
     def judge_chain(self) -> None:
         """What the monitor saw while all of it happened was one log, and today's is its end."""

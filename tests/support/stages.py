@@ -2,9 +2,9 @@
 
 `make test` is the first stage: every promise once, on SQLite, with Python alone. `make test-rest`
 has what it left out: PostgreSQL, browsers, Node.js, PHP, programs of the system, kills, and what
-takes long for what it can find (`later`). `make drills` has what breaks a machine on purpose.
-`make test-all` has all of it. Each test is in one of the three stages, so a run of all of them, as
-in CI, has nothing twice and leaves nothing out.
+takes long for what it can find (`later`). `make drills` has what breaks a machine on purpose, and
+`make test-ha` what breaks three of them. `make test-all` has all of it. Each test is in one of the
+four stages, so a run of all of them, as in CI, has nothing twice and leaves nothing out.
 
 A run that names files or folders has what they hold, whatever it needs, on SQLite; on PostgreSQL
 too where a test is marked `both_engines`, or with `--all-engines`.
@@ -35,12 +35,17 @@ LATER: Final = {
 }
 """The markers of tests that are not in the first stage, and what the end of a run calls them."""
 
-DRILL: Final = "drill"
-"""The marker of the third stage, whatever else a test is marked with."""
+APART: Final = {
+    "drills": ("drill", "that break a machine on purpose"),
+    "ha": ("ha", "that break one of three nodes"),
+}
+"""Stages that are a marker, whatever else a test is marked with: the marker, and what the end of a
+run calls its tests."""
 
 ALL: Final = "--all-engines"
 REST: Final = "--rest"
 DRILLS: Final = "--drills"
+HA: Final = "--ha"
 _STAGE: Final = "stage"
 _LEFT_OUT: Final = "left_out"
 
@@ -55,10 +60,13 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         DRILLS, dest=_STAGE, action="store_const", const="drills", help="the drills alone"
     )
+    group.addoption(
+        HA, dest=_STAGE, action="store_const", const="ha", help="high availability alone"
+    )
 
 
 def stage_of(config: pytest.Config) -> str:
-    """`first`, `rest`, `drills`, `all`, or `named` for a run that names files.
+    """`first`, `rest`, `drills`, `ha`, `all`, or `named` for a run that names files.
 
     Workers are given the files by name in any case; they have the option from their parent.
     """
@@ -91,9 +99,12 @@ class Stages:
     def _has(self, marked: set[str]) -> bool:
         if self._stage == "named":
             return "second_engine" not in marked or "both_engines" in marked
-        if DRILL in marked or self._stage == "drills":
-            return self._stage == "all" or (DRILL in marked and self._stage == "drills")
-        return self._stage == "all" or bool(marked & LATER.keys()) is (self._stage == "rest")
+        if self._stage == "all":
+            return True
+        apart = next((stage for stage, (marker, _) in APART.items() if marker in marked), None)
+        if apart is not None or self._stage in APART:
+            return apart == self._stage
+        return bool(marked & LATER.keys()) is (self._stage == "rest")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Report to the process that prints the summary, if this is not the one."""
@@ -112,19 +123,19 @@ class Stages:
         if not self._left_out:
             return
         kinds = ", ".join(f"{n} {reason}" for reason, n in self._left_out.most_common())
-        if self._stage in {"rest", "drills"}:
+        if self._stage in {"rest", *APART}:
             terminalreporter.write_line(f"LEFT OUT: {kinds}: other stages run them")
         else:
             terminalreporter.write_line(
                 f"LEFT OUT: {kinds}; and two thirds of the random examples:"
-                " make test-rest and make drills run these tests, make test-all everything"
+                " make test-rest, make drills and make test-ha run these tests, make test-all"
+                " everything"
             )
 
 
 def _reason(marked: set[str]) -> str:
-    if DRILL in marked:
-        return "that break a machine on purpose"
-    return next((said for marker, said in LATER.items() if marker in marked), "of the first stage")
+    named = [*APART.values(), *LATER.items()]
+    return next((said for marker, said in named if marker in marked), "of the first stage")
 
 
 def _marked(item: pytest.Item) -> set[str]:

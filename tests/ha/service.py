@@ -1,0 +1,153 @@
+"""Two servers with two workers each on three nodes: a `Site` whose port is HAProxy's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from tests.cli.serving import wait_until
+from tests.drills.load import Load, of_status
+from tests.drills.site import Site
+from tests.ha.nodes import Node, Nodes, three_nodes, wait
+from tests.support import forked, privacy
+from tests.support.service import Deployment
+
+DRAIN_SECONDS: Final = 2
+SERVERS: Final = 2
+
+
+@dataclass(kw_only=True)
+class Service(Site):
+    """What is judged; `hosts`: the servers are given all three databases, and no HAProxy."""
+
+    nodes: Nodes
+    hosts: bool
+
+    def __post_init__(self) -> None:
+        """Nothing runs yet."""
+        self.servers: list[Any] = []
+
+    def prepare(self) -> None:
+        """Make the tables as their owner, and grant the servers' role its rights."""
+        self.deployment.run("init")
+        self.deployment.run("database", "grants", "--role", "countersign_app", "--apply")
+
+    def url_of(self, node: Node, role: str) -> str:
+        """The URL that is in the file of this role."""
+        file = node.root / f"etc/countersign/{role}.toml"
+        url: str = tomllib.loads(file.read_text())["database_url"]
+        if not self.hosts:
+            return url
+        # As docs/high-availability.md has it.
+        every = ",".join(node.address for node in self.nodes.each)
+        url = url.replace(f"127.0.0.1:{node.database_port}", every)
+        return f"{url}&target_session_attrs=read-write"
+
+    def launch(self, *_: str) -> None:
+        """Start the servers on the first two nodes."""
+        self.servers = [self.serve(node) for node in self.nodes.each[:SERVERS]]
+        self.process = self.servers[0]
+
+    def serve(self, node: Node) -> forked.Forked:
+        """Start the server of this node."""
+        data_dir = self.folder / f"data-{node.name}"
+        if not data_dir.exists():
+            # A machine of its own has keys of its own; the place for heads is shared.
+            shutil.copytree(self.data_dir, data_dir, ignore=shutil.ignore_patterns("heads"))
+        own = dict(self.settings) | {
+            "DATABASE_URL": self.url_of(node, "app"),
+            "DRAIN_SECONDS": str(DRAIN_SECONDS),
+            "PORT": str(node.service_port),
+            "RATE_LIMIT": "off",
+            "WORKERS": "2",
+        }
+        environment = Deployment(data_dir=data_dir, settings=own).environment
+        privacy.watch_log(self.log)
+        with self.log.open("ab") as sink:
+            words = ["countersign", "serve"]
+            return forked.start(words, environment, stdout=sink, stderr=sink)
+
+    def restart(self, number: int) -> None:
+        """Restart a server as an operator does, and wait until HAProxy uses it."""
+        node = self.nodes.each[number]
+        self.servers[number].terminate()
+        assert self.servers[number].wait(30) == 0
+        self.servers[number] = self.serve(node)
+        own = Site(folder=self.folder, data_dir=self.data_dir, settings={}, port=node.service_port)
+        own.api_key = self.api_key
+        wait_until(lambda: own.readiness()[0] == 200, f"the server of {node.name}")
+
+    def workers_of(self, number: int) -> list[int]:
+        """The processes that answer for a server."""
+        main = self.servers[number].pid
+        return [*map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split())]
+
+    def watch_on(self) -> None:
+        """Have the log watched again after a test that has judged it."""
+        assert self.monitor is not None
+        if self.monitor.poll() is not None:
+            self.watch()
+
+    def end(self) -> None:
+        """Leave nothing running."""
+        for server in self.servers:
+            if server.poll() is None:
+                workers = self.workers_of(self.servers.index(server))
+                server.kill()
+                server.wait(10)
+                for worker in workers:
+                    _kill(worker)
+        super().end()
+
+
+def _kill(process: int) -> None:
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def until(load: Load, number: int = 200) -> None:
+    """Wait for so many more acts that are done: the service is well."""
+    begun = len(load.tried)
+    wait(lambda: len(of_status(load.tried[begun:], 200)) >= number, f"{number} acts")
+    load.until_ready(200, "ok")
+
+
+def longest_gap(load: Load) -> float:
+    """The longest time in seconds in which no act was done."""
+    done = sorted(tried.at for tried in of_status(load.tried, 200))
+    return max(after - before for before, after in pairwise(done))
+
+
+@contextmanager
+def service(folder: Path, *, hosts: bool) -> Iterator[Service]:
+    """Three nodes, two servers and a monitor that watches their log through HAProxy."""
+    with three_nodes() as nodes:
+        first = nodes.each[0]
+        made = Service(
+            folder=folder,
+            data_dir=folder / "data",
+            settings={},
+            port=first.front_port,
+            nodes=nodes,
+            hosts=hosts,
+        )
+        made.settings = {
+            "DATABASE_URL": made.url_of(first, "owner"),
+            "LOG_HEAD_DIR": str(folder / "heads"),
+        }
+        try:
+            made.prepare()
+            made.begin()
+            yield made
+        finally:
+            made.end()

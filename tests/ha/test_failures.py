@@ -1,0 +1,95 @@
+"""High availability: parts of three nodes are killed or stopped; no 200 is lost or doubled."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from tests.drills.load import Load
+from tests.ha.nodes import wait
+from tests.ha.service import Service, longest_gap, service, until
+
+pytestmark = [pytest.mark.ha, pytest.mark.first_try, pytest.mark.timeout(400)]
+
+PRIMARY_SECONDS_MAX = 35.0
+"""For so long nothing is accepted at most when a primary is lost: its lease of 20 s, an election,
+and what a machine takes for these on which all three nodes, callers and servers share two cores."""
+BRIEF_SECONDS_MAX = 12.0
+"""What does not need another primary takes less than a caller waits, and a second or two."""
+
+Say: TypeAlias = Callable[[Load], float]
+EACH_WAY = pytest.mark.parametrize("hosts", [False, True], ids=["haproxy", "hosts"])
+
+
+@pytest.fixture
+def say(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Say:
+    """Give what prints figures past pytest, and returns the longest gap."""
+
+    def printed(load: Load) -> float:
+        gap = longest_gap(load)
+        ends = Counter(f"{tried.status} {tried.code}".strip() for tried in load.tried)
+        slowest = max(tried.seconds for tried in load.tried)
+        with capsys.disabled():
+            name = request.node.name
+            said = f"longest gap {gap:.1f} s, slowest call {slowest:.1f} s, {dict(ends)}"
+            sys.stdout.write(f"\n{name}: {said}\n")
+        return gap
+
+    return printed
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Give three nodes for failures after which all is as it was, also for the next test."""
+    with service(tmp_path_factory.mktemp("ha"), hosts=False) as made:
+        yield made
+
+
+@pytest.fixture
+def whole(shared: Service) -> Service:
+    """Give them whole, and with a monitor that watches."""
+    shared.nodes.until_whole()
+    shared.watch_on()
+    return shared
+
+
+def test_the_leader_of_etcd_is_killed(whole: Service, say: Say) -> None:
+    """The primary stays: Patroni's lease outlives the election."""
+    primary = whole.nodes.primary
+    with whole.load() as load:
+        until(load)
+        lost = whole.nodes.etcd_leader()
+        assert lost is not None
+        lost.kill("etcd")
+        wait(lambda: whole.nodes.etcd_leader() is not None, "another leader of etcd")
+        until(load)
+        lost.start("etcd")
+        until(load)
+    gap = say(load)
+    whole.judge()
+    assert whole.nodes.primary is primary
+    assert gap <= BRIEF_SECONDS_MAX
+
+
+def test_a_primary_is_killed(tmp_path: Path, say: Say, hosts: bool) -> None:
+    """With its Patroni, as if the machine had lost its power. It follows when it is back."""
+    with service(tmp_path, hosts=hosts) as broken:
+        with broken.load() as load:
+            until(load)
+            primary = broken.nodes.primary
+            assert primary is not None
+            primary.send(signal.SIGKILL)
+            until(load)
+            assert broken.nodes.primary is not primary
+            primary.start("patroni")
+            broken.nodes.until_whole()
+            until(load)
+        gap = say(load)
+        broken.judge()
+        assert gap <= PRIMARY_SECONDS_MAX
