@@ -23,7 +23,7 @@ from hypothesis import Phase, settings
 from tests.drills import disks
 from tests.ha import nodes
 from tests.http.backstage import Operator, another_deployment
-from tests.support import depth, engines, nginx, node, postgres, privacy, softhsm, stages
+from tests.support import depth, engines, nginx, node, pgbouncer, postgres, privacy, softhsm, stages
 from tests.support.second_try import SecondTry, draws_at_random
 from tests.support.service import Deployment, Server, running_server
 from tests.woocommerce import wordpress
@@ -116,6 +116,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "nginx": _missing_nginx,
     "npm": _missing_npm,
     "openssl": _missing_openssl,
+    "pgbouncer": pgbouncer.missing,
     "php": _missing_php,
     "postgres": _missing_postgres,
     "promtool": _missing_promtool,

@@ -26,6 +26,7 @@ from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
 from countersign.db.engine import database_url, is_embedded
+from countersign.db.pooler import refuse_unknown_pooler
 from countersign.db.turn import Turn
 from countersign.errors import InvalidConfiguration
 from countersign.events.model import EventIds
@@ -115,7 +116,9 @@ async def initialise(settings: Settings, time_stamps: Sequence[str] | None = Non
         raise InvalidConfiguration(
             f"The data directory {settings.data_dir} cannot be used: {error.strerror}."
         ) from error
-    url = database_url(settings.database_url, settings.data_dir)
+    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
+    if not is_embedded(url):
+        refuse_unknown_pooler(url)
     # A server of before would go on with a schema that it does not know.
     alone = is_embedded(url) and schema.is_older(url)
     with only_server(settings.data_dir) if alone else nullcontext():
@@ -147,7 +150,7 @@ async def open_deployment(
     With `while_moving` also one whose data is still moving in, to look at it.
     """
     clock, entropy = clock or SystemClock(), entropy or os.urandom
-    url = database_url(settings.database_url, settings.data_dir)
+    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
     schema.check(url, while_moving=while_moving)
     secret = open_secret(settings.secret_key_file, url)
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)

@@ -168,6 +168,10 @@ class Settings:
         None,
         secret=True,
     )
+    database_pooler: str = _setting(
+        _expecting("none or transaction", {"none": "none", "transaction": "transaction"}.get),
+        "none",
+    )
     secret_key_file: Path = _setting(Path, None)
     key_encryption_key: str = _setting(
         _expecting("file:PATH, env:NAME or command:PROGRAM ARGUMENT…", _key_source), None

@@ -33,6 +33,7 @@ MISTAKES = {
     "WORKERS": "65",
     "DRAIN_SECONDS": "301",
     "PROVIDER_CONCURRENCY": "0",
+    "DATABASE_POOLER": "session",
     "PROVIDER_PROXY_URL": "proxy.example.com",
     "TRACES_URL": "127.0.0.1:4318",
 }

@@ -10,6 +10,7 @@ from sqlalchemy import URL, create_engine
 from countersign.access.account import add_account
 from countersign.db.database import Database
 from countersign.db.engine import is_embedded, sqlite_module
+from countersign.db.pooler import of_driver
 from tests.storage import items
 
 WAIT_SECONDS_MAX = 5.0
@@ -22,7 +23,7 @@ def other_writer(url: URL) -> Iterator[None]:
         engine = create_engine(url, module=sqlite_module(), connect_args={"isolation_level": None})
         begin = "BEGIN IMMEDIATE"
     else:
-        engine = create_engine(url)
+        engine = create_engine(of_driver(url))
         begin = "LOCK TABLE accounts, api_keys, records, buyers IN EXCLUSIVE MODE"
     try:
         with engine.connect() as connection:

@@ -17,6 +17,7 @@ from countersign.db.engine import SQLITE_FILE, database_url
 from countersign.db.tables import metadata
 from tests.support import postgres
 from tests.support.engines import POSTGRES
+from tests.support.pgbouncer import PgBouncer, running_pgbouncer
 
 T = TypeVar("T")
 
@@ -54,7 +55,31 @@ def postgres_shared(postgres_server: postgres.PostgresServer, postgres_template:
     return make_url(postgres.fresh_database(postgres_server, template=postgres_template.database))
 
 
-@pytest.fixture(params=["sqlite", POSTGRES])
+POOLED = pytest.param("pooled", marks=[pytest.mark.postgres, pytest.mark.pgbouncer])
+"""PostgreSQL behind PgBouncer in transaction mode, for what is asked through a `Database`."""
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(
+    postgres_server: postgres.PostgresServer,
+) -> Iterator[PgBouncer]:
+    """Run PgBouncer in front of the PostgreSQL of the tests."""
+    with running_pgbouncer(postgres_server) as found:
+        yield found
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Behind the pooler is asked what goes through a `Database`, and nothing twice."""
+    items[:] = [
+        item
+        for item in items
+        if item.get_closest_marker("pgbouncer") is None
+        or "engine_name" not in (names := getattr(item, "fixturenames", ()))
+        or "database" in names
+    ]
+
+
+@pytest.fixture(params=["sqlite", POSTGRES, POOLED])
 def engine_name(request: pytest.FixtureRequest) -> str:
     """Give each engine in turn."""
     name: str = request.param
@@ -92,10 +117,13 @@ def url(engine_name: str, request: pytest.FixtureRequest) -> URL:
         own: URL = request.getfixturevalue("own_url")
         return own
     shared: URL = request.getfixturevalue("postgres_shared")
+    pooler: PgBouncer | None = None
+    if engine_name == "pooled":
+        pooler = request.getfixturevalue("pgbouncer")
     server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
     with server.connect(shared.database or "") as connection, connection.transaction():
         _empty(connection)
-    return shared
+    return shared if pooler is None else pooler.url(shared)
 
 
 def _empty(connection: psycopg.Connection) -> None:

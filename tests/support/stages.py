@@ -23,6 +23,7 @@ LATER: Final = {
     "wordpress": "in WordPress",
     "browser": "in a browser",
     "nginx": "behind nginx",
+    "pgbouncer": "behind PgBouncer",
     "npm": "with Node.js",
     "node": "with Node.js",
     "php": "with PHP",

@@ -19,6 +19,7 @@ from tests.support.every import every
 CASES: dict[str, tuple[str, object, str | None]] = {
     "data_dir": ("/srv/x", Path("/srv/x"), None),
     "database_url": ("postgresql://db1,db2/c", "postgresql://db1,db2/c", None),
+    "database_pooler": ("transaction", "transaction", "session"),
     "secret_key_file": ("/run/secret", Path("/run/secret"), None),
     "key_encryption_key": ("env:KEYS", "env:KEYS", "vault"),
     "log_keys": ("pkcs11", "pkcs11", "hsm"),
@@ -89,6 +90,7 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
     assert load_settings({}) == Settings(
         data_dir=Path("./var"),
         database_url=None,
+        database_pooler="none",
         secret_key_file=Path("./var/secret.key"),
         key_encryption_key="file:var/key-encryption.key",
         log_keys="vault",

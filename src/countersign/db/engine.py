@@ -23,6 +23,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from countersign.db.pooler import is_through_pooler, of_driver, through_pooler
 from countersign.errors import (
     CountersignError,
     DatabasePermissionDenied,
@@ -86,7 +87,7 @@ class Purpose(Enum):
     """Also at what is damaged or in use: nothing is written, set up, or waited for at length."""
 
 
-def database_url(configured: str | None, data_dir: Path) -> URL:
+def database_url(configured: str | None, data_dir: Path, pooler: str = "none") -> URL:
     """The SQLAlchemy URL: the embedded default, or PostgreSQL through psycopg 3."""
     if configured is None:
         return URL.create("sqlite", database=str(data_dir / SQLITE_FILE))
@@ -102,7 +103,8 @@ def database_url(configured: str | None, data_dir: Path) -> URL:
             "COUNTERSIGN_DATABASE_URL has an @ in its user or password: write it as %40."
         )
     if url.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
-        return url.set(drivername="postgresql+psycopg")
+        url = url.set(drivername="postgresql+psycopg")
+        return through_pooler(url) if pooler == "transaction" else url
     raise InvalidConfiguration(
         "COUNTERSIGN_DATABASE_URL must begin with postgresql://; leave it out for the embedded "
         "SQLite database in COUNTERSIGN_DATA_DIR."
@@ -140,11 +142,20 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
     if is_embedded(url):
         return _open_sqlite(url, purpose)
     options: dict[str, Any] = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}
-    if purpose is Purpose.READ:
+    arguments: dict[str, Any] = dict(_POSTGRESQL_ARGUMENTS)
+    pooled = is_through_pooler(url)
+    if pooled:
+        arguments["prepare_threshold"] = None
+    elif purpose is Purpose.READ:
         options["isolation_level"] = "AUTOCOMMIT"
     # It also raises what it warns of, in words that can hold values of rows and are no JSON.
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
-    engine = create_engine(url, connect_args=_POSTGRESQL_ARGUMENTS, **options)
+    engine = create_engine(of_driver(url), connect_args=arguments, **options)
+    seconds = int(BUSY_TIMEOUT_SECONDS)
+    limits = [f"lock_timeout = '{seconds}s'"]
+    # Not where something is written: a commit that is cut off is one whose outcome no one knows.
+    if purpose is Purpose.READ:
+        limits.append(f"statement_timeout = '{seconds}s'")
 
     @_of_each_new(engine)
     def limit_waiting(connection: Any, record: Any) -> None:  # noqa: ANN401 - a DBAPI connection
@@ -153,15 +164,13 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
             warnings: list[str] = []
             record.info[_WARNINGS] = warnings
             connection.add_notice_handler(lambda said: _note_warning(said, warnings))
-        seconds = int(BUSY_TIMEOUT_SECONDS)
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET lock_timeout = '{seconds}s'")
-            # Not where something is written: a commit that is cut off is one whose outcome
-            # no one knows.
-            if purpose is Purpose.READ:
-                cursor.execute(f"SET statement_timeout = '{seconds}s'")
-        connection.commit()
+        if not pooled:
+            with connection.cursor() as cursor:
+                cursor.execute("; ".join(f"SET {limit}" for limit in limits))
+            connection.commit()
 
+    if pooled:
+        _begin_with(engine, "; ".join(f"SET LOCAL {limit}" for limit in limits))
     return engine
 
 
@@ -177,17 +186,24 @@ def _open_to_look(url: URL) -> Engine:
         return create_engine("sqlite://", module=driver, creator=made, poolclass=NullPool)
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     arguments = _POSTGRESQL_ARGUMENTS | {"connect_timeout": 3, "prepare_threshold": None}
-    engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
+    engine = create_engine(of_driver(url), connect_args=arguments, poolclass=NullPool)
+    _begin_with(
+        engine,
+        "SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = 3000;"
+        " SET LOCAL lock_timeout = 1000",
+    )
+    return engine
+
+
+def _begin_with(engine: Engine, statements: str) -> None:
+    """Begin each transaction with these, which hold for it alone.
+
+    A pooler may give the session to another server next.
+    """
 
     @event.listens_for(engine, "begin")
     def begin(connection: Any) -> None:  # noqa: ANN401 - SQLAlchemy's signature
-        # For this transaction alone: a pooler may give the session to a server next.
-        connection.exec_driver_sql(
-            "SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = 3000;"
-            " SET LOCAL lock_timeout = 1000"
-        )
-
-    return engine
+        connection.exec_driver_sql(statements)
 
 
 def _of_each_new(engine: Engine) -> Callable[[_SetUp], None]:

@@ -27,6 +27,7 @@ from countersign.db.engine import (
     warnings_of,
     without_busy_timeout,
 )
+from countersign.db.pooler import is_through_pooler
 from countersign.errors import (
     CountersignError,
     DatabasePermissionDenied,
@@ -111,6 +112,7 @@ class ReadingWorker(HoldingWorker):
 
     def __init__(self, url: URL) -> None:
         super().__init__(url, Purpose.READ)
+        self._in_transactions = is_through_pooler(url)
 
     def __call__(self, running: Running) -> Outcomes:
         """The outcomes; each query sees what was committed before it."""
@@ -118,6 +120,8 @@ class ReadingWorker(HoldingWorker):
             self._discard_all()
         is_new = self._connection is None
         try:
+            if self._in_transactions:
+                return self._in_transaction(running.calls)
             return _run(self._connection or self._connect(), running.calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
             if isinstance(translate(error), StorageUnavailable):
@@ -127,8 +131,16 @@ class ReadingWorker(HoldingWorker):
             self._discard()
             return _apart(running.calls, error, self._alone)
 
+    def _in_transaction(self, calls: Sequence[QueuedCall]) -> Outcomes:
+        """With its limits, and at its end the session goes back to the pooler."""
+        connection = self._connection or self._connect()
+        with connection.begin():
+            return _run(connection, calls)
+
     def _alone(self, call: QueuedCall) -> object:
         try:
+            if self._in_transactions:
+                return self._in_transaction([call])[0]
             return _run(self._connection or self._connect(), [call])[0]
         except Exception as error:  # noqa: BLE001 - the caller gets its answer
             self._discard()

@@ -11,6 +11,7 @@ from typing import Any, Final
 from sqlalchemy import text
 
 from countersign.db.engine import Purpose, quick_check, sqlite_module
+from countersign.db.pooler import hands_sessions_around, is_through_pooler, of_driver
 from countersign.db.schema import connected
 from countersign.doctor.finding import Diagnosis, UnseenError, queried, say
 from countersign.doctor.sight import Sight, together
@@ -71,7 +72,7 @@ def _file(look: Sight, file: Path) -> Diagnosis:
 
 def _hosts(look: Sight) -> list[dict[str, Any]]:
     """The arguments of a connection to each host."""
-    _, arguments = look.url.get_dialect()().create_connect_args(look.url)
+    _, arguments = look.url.get_dialect()().create_connect_args(of_driver(look.url))
     own = {"connect_timeout": _CONNECT_SECONDS, "target_session_attrs": "any"}
     hosts, ports = (str(arguments.get(name, "")).split(",") for name in ("host", "port"))
     ports *= len(hosts) // len(ports)
@@ -133,24 +134,14 @@ def sessions(look: Sight) -> Iterator[Diagnosis]:
     """No time limit ends a commit, and two statements are on one session."""
     if look.embedded_url is not None:
         return
-    import psycopg  # noqa: PLC0415 - as above
-
     with look.session() as connection:
         yield from queried(connection, "sessions")
     first, *more = _hosts(look)
-    if not more:
-        with psycopg.connect(**first) as one, psycopg.connect(**first) as other:
-            one.autocommit = True
-            before = _backend(one)
-            _backend(other)  # it takes the session that a pooler has just got back
-            if _backend(one) != before:
-                yield say("sessions.pooled")
+    if is_through_pooler(look.url):
+        yield say("sessions.expected")
+    elif not more and hands_sessions_around(first):
+        yield say("sessions.pooled")
     yield say("sessions.fine")
-
-
-def _backend(connection: Any) -> int:  # noqa: ANN401 - of a driver that is imported late
-    pid: int = connection.execute("SELECT pg_backend_pid()").fetchone()[0]
-    return pid
 
 
 def damage(look: Sight) -> Iterator[Diagnosis]:

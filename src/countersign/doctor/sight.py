@@ -62,7 +62,9 @@ class Sight:
         self._sessions = threading.Semaphore(_SESSIONS_MAX)
         try:
             self._settings = load_settings(environment)
-            self.url = database_url(self._settings.database_url, self._settings.data_dir)
+            self.url = database_url(
+                self._settings.database_url, self._settings.data_dir, self._settings.database_pooler
+            )
         except InvalidConfiguration as error:
             self._settings, self.mistakes = None, error.message
 

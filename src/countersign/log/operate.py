@@ -115,7 +115,8 @@ async def _begin(
         room.sequencer.sign_last(connection, mode)
         if not logs_sql.add_log(connection, log, keys, empty):
             return False
-        fork_guard.resume(connection, mode, room.heads)
+        if cited is not None:  # else the first server that seals says where heads are kept
+            fork_guard.resume(connection, mode, room.heads)
         write_audit(connection, audit)
         if first is not None:
             # It is the log's first entry, whatever else is waiting.

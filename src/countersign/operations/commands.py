@@ -52,7 +52,7 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
     key-encryption key are not copied: keep copies of them elsewhere.
     """
     settings = load_settings()
-    url = database_url(settings.database_url, settings.data_dir)
+    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
     back_up(url, directory, shred_keys, time.time_ns(), SaidProgress("Copying"))
     try:
         note_backup(settings.data_dir, directory.resolve())
@@ -91,7 +91,7 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
     confirm(f"Restore {directory} into {settings.data_dir}?", yes=yes)
     lock = only_server(settings.data_dir) if settings.data_dir.is_dir() else nullcontext()
     with lock:
-        url = database_url(settings.database_url, settings.data_dir)
+        url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
         restored = restore_backup(directory, url, shred_keys, SaidProgress("Copying"))
         with suppress(OSError):  # it may be kept where nothing can be written
             note_restored(directory)
@@ -126,7 +126,9 @@ def grants(role: str, *, apply: bool, as_json: bool) -> None:
     statements = serving_role_grants(role)
     if apply:
         settings = load_settings()
-        grant(database_url(settings.database_url, settings.data_dir), role)
+        grant(
+            database_url(settings.database_url, settings.data_dir, settings.database_pooler), role
+        )
     show({"statements": statements}, "\n".join(f"{s};" for s in statements), as_json=as_json)
 
 

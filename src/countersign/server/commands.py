@@ -24,6 +24,7 @@ from countersign.bootstrap import (
 from countersign.cli.deployment import say_if_local
 from countersign.config import Settings, load_settings, unknown_variables
 from countersign.db.engine import database_url, is_embedded
+from countersign.db.pooler import refuse_unknown_pooler
 from countersign.errors import (
     CountersignError,
     InvalidConfiguration,
@@ -145,9 +146,10 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 
     _warn(settings)
-    url = database_url(settings.database_url, settings.data_dir)
+    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
     embedded = is_embedded(url)
     if not embedded:
+        refuse_unknown_pooler(url)
         serving_role.check_rights(url)
     elif not settings.data_dir.is_dir():
         raise NotInitialised

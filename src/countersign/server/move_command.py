@@ -13,6 +13,7 @@ from countersign.bootstrap import open_deployment
 from countersign.cli.progress import SaidProgress
 from countersign.config import Settings, load_settings
 from countersign.db.engine import database_url
+from countersign.db.pooler import refuse_unknown_pooler
 from countersign.errors import InvalidConfiguration, MoveFailed
 from countersign.lock import only_server
 from countersign.log.check import LogFinding, check_logs
@@ -66,6 +67,7 @@ def migrate_database(*, to: str | None, cancel: bool, as_json: bool) -> None:
             )
             show({"cancelled": begun}, "", as_json=as_json)
             return
+        refuse_unknown_pooler(target)
         with begun_move(source, target) as move:
             move.copy(SaidProgress("Copying"))
             move.compare(SaidProgress("Comparing"))
