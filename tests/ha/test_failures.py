@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.drills.load import Load
+from tests.drills.load import Load, of_status
 from tests.ha.nodes import wait
 from tests.ha.service import SERVERS, Service, longest_gap, service, until
 
@@ -22,6 +23,7 @@ PRIMARY_SECONDS_MAX = 40.0
 and what a machine takes for these on which all three nodes, callers and servers share two cores."""
 BRIEF_SECONDS_MAX = 12.0
 """What does not need another primary takes less than a caller waits, and a second or two."""
+ALONE_SECONDS = 60.0
 
 Say: TypeAlias = Callable[[Load], float]
 EACH_WAY = pytest.mark.parametrize("hosts", [False, True], ids=["haproxy", "hosts"])
@@ -106,6 +108,27 @@ def test_the_synchronous_standby_is_killed(whole: Service, say: Say) -> None:
     whole.judge()
     assert whole.nodes.primary is primary
     assert gap <= BRIEF_SECONDS_MAX
+
+
+def test_no_standby_is_left_for_a_minute(whole: Service, say: Say) -> None:
+    """Nothing is answered with 200 that one node alone has; it goes on when a standby is back."""
+    primary = whole.nodes.primary
+    others = [node for node in whole.nodes.each if node is not primary]
+    with whole.load() as load:
+        until(load)
+        for node in others:
+            node.send(signal.SIGKILL)
+        alone = time.monotonic()
+        wait(lambda: time.monotonic() > alone + ALONE_SECONDS, "a minute", 2 * ALONE_SECONDS)
+        assert load.looked[-1].status == 503, "readiness"
+        late = [tried for tried in of_status(load.tried, 200) if tried.at > alone + 5]
+        for node in others:
+            node.start("patroni")
+        until(load)
+        whole.nodes.until_whole()
+    say(load)
+    whole.judge()
+    assert late == []
 
 
 @EACH_WAY
