@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -73,6 +74,19 @@ def test_servers_are_restarted_one_after_the_other(whole: Service, say: Say) -> 
     # A caller who repeats what another one has under way is refused in any case.
     ends = {(tried.status, tried.code) for tried in load.tried}
     assert ends <= {(200, ""), (409, "idempotency_in_progress")}, ends
+
+
+def test_a_worker_is_stopped(whole: Service, say: Say) -> None:
+    """Its server ends it after ten seconds without a sign of life, and starts another."""
+    with whole.load() as load:
+        until(load)
+        stopped = whole.workers_of(0)[0]
+        os.kill(stopped, signal.SIGSTOP)
+        wait(lambda: stopped not in whole.workers_of(0), "another worker")
+        until(load)
+    gap = say(load)
+    whole.judge()
+    assert gap <= BRIEF_SECONDS_MAX
 
 
 def test_the_leader_of_etcd_is_killed(whole: Service, say: Say) -> None:
