@@ -181,3 +181,19 @@ def test_a_primary_is_stopped(tmp_path: Path, say: Say, hosts: bool) -> None:
         gap = say(load)
         broken.judge()
         assert gap <= PRIMARY_SECONDS_MAX
+
+
+def test_everything_is_killed_and_started_again(whole: Service, say: Say) -> None:
+    """Every PostgreSQL, Patroni and etcd at once: a power cut, and the machines come back."""
+    with whole.load() as load:
+        until(load)
+        for node in whole.nodes.each:
+            node.send(signal.SIGKILL)
+            node.kill("etcd")
+        for node in whole.nodes.each:
+            node.start("etcd", "patroni")
+        until(load)
+        whole.nodes.until_whole()
+        until(load)
+    say(load)
+    whole.judge()

@@ -267,6 +267,24 @@ def test_a_new_leader_is_used_although_the_old_one_still_accepts_connections(
     run(ask())
 
 
+@pytest.mark.postgres
+def test_a_server_in_recovery_is_out_of_reach_and_no_error_of_ours(
+    server: postgres.PostgresServer, url: URL, run: Run
+) -> None:
+    """PostgreSQL has no state for the write that is no statement of writing."""
+
+    async def ask() -> None:
+        with postgres.running_postgres(DURABLE, standby_of=server) as standby:
+            query = f"host={standby.socket_directory}&port=5432"
+            own = postgres_url(f"postgresql://postgres@/{url.database}?{query}")
+            async with Database(own) as database:
+                for write in (database.covered(), database.write(add_account, items.account())):
+                    with pytest.raises(StorageUnavailable):
+                        await write
+
+    run(ask())
+
+
 # --- the embedded database -----------------------------------------------------------------------
 
 

@@ -53,6 +53,8 @@ _RETRY_AFTER_SECONDS: Final = 2
 _BUSY_STATES: Final = frozenset({"55P03", "57014", "40001", "40P01"})
 """PostgreSQL: lock not available, query cancelled (timed out), serialisation failure, deadlock."""
 _READ_ONLY_STATE: Final = "25006"
+_IN_RECOVERY: Final = "cannot assign TransactionIds during recovery"
+"""PostgreSQL has no state of its own for this, and never translates it."""
 _DENIED_STATE: Final = "42501"
 _DAMAGED: Final = "The database of the service is damaged: its operator has to restore it."
 _DAMAGED_NAMES: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
@@ -455,7 +457,7 @@ def _is_away(error: DBAPIError) -> bool:
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_INTERRUPT")):
         return True
     state = getattr(error.orig, "sqlstate", None)
-    if state == _READ_ONLY_STATE:
+    if state == _READ_ONLY_STATE or (state == "XX000" and _IN_RECOVERY in str(error.orig)):
         return True  # a standby, or a primary that has become one
     # Without a state the server was not reached; classes 08 connection, 53 resources, 57 shutdown.
     return not name and isinstance(error, OperationalError) and _server_state(state)
