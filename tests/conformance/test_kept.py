@@ -21,6 +21,7 @@ from tests.storage.conftest import (  # noqa: F401 - fixtures
     database,
     engine_name,
     own_url,
+    pgbouncer,
     postgres_shared,
     postgres_template,
     run,
