@@ -16,7 +16,7 @@ import pytest
 
 from countersign.db.turn import SharedTurns
 from countersign.server.shared import Boards, Pulses, SharedArrivals
-from countersign.server.workers import Shared, _Parent, _Place
+from countersign.server.workers import _READY, Shared, _Parent, _Place
 
 pytestmark = pytest.mark.first_try
 
@@ -162,3 +162,21 @@ def test_a_lock_that_was_taken_from_a_frozen_worker_can_be_released_by_it() -> N
     arrivals.recover()
     arrivals._release()
     assert arrivals.add("key", 1.0, 1.0, 10.0) == 2.0
+
+
+def test_no_piece_of_a_stack_is_taken_for_being_ready(parent: _Parent) -> None:
+    """Pieces begin anywhere, also with any of its letters; a second worker would be forked."""
+    place, other = parent._places
+    place.forks = 1
+    place.channel, worker = socket.socketpair()
+    with worker, place.channel:
+        for piece in [bytes([code]) + b", line 982 in run\n" for code in range(ord(" "), 127)]:
+            worker.send(piece)
+            parent._hear(place)
+            assert place.last_words.endswith(piece)
+        assert not place.was_ready
+        assert other.due is None
+        worker.send(_READY + b"Fatal")
+        parent._hear(place)
+        assert place.was_ready
+        assert place.last_words.endswith(b"run\nFatal")

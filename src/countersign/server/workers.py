@@ -35,7 +35,8 @@ _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 _STEADY_SECONDS: Final = 10.0
 """A worker that lived for so long has not failed at its start."""
 _PAUSE_SECONDS_MAX: Final = 30.0
-_READY: Final = b"r"
+_READY: Final = b"\0"
+"""No stack has this byte: pieces of one arrive on the same socket, and begin anywhere."""
 _TICK_SECONDS: Final = 1.0
 """Between two ticks of a worker's event loop, and between two looks of the parent at them."""
 _FROZEN_SECONDS: Final = 10.0
