@@ -15,8 +15,9 @@ from structlog.testing import capture_logs
 from countersign.access.account import add_account, all_accounts
 from countersign.db import workers
 from countersign.db.database import Database
-from countersign.db.engine import SQLITE_FILE, database_url, disk_full
+from countersign.db.engine import SQLITE_FILE, Purpose, database_url, disk_full, open_engine
 from countersign.errors import CountersignError, NoticeNotFound, OutcomeUnknown, StorageUnavailable
+from countersign.operations import room
 from countersign.operations.reserve import RESERVE_BYTES, Reserve, lent_space
 from countersign.operations.room import WriteCheck
 from countersign.seldom import Seldom
@@ -145,6 +146,7 @@ def test_a_worker_that_ends_leaves_the_reserve_to_the_others(tmp_path: Path) -> 
 SERVER_WITH_A_WORKER = """
 import os, sys
 from pathlib import Path
+from countersign.operations import room
 from countersign.operations.reserve import lent_space
 place = Path(sys.argv[1])
 with lent_space(place):
@@ -240,6 +242,27 @@ def test_a_commit_that_the_disk_does_not_confirm_is_an_unknown_outcome(
             assert await database.scan(all_accounts) == [stored]
 
     run(write())
+
+
+def test_what_does_not_end_is_believed_to_pass_by_itself_once(
+    url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that does nothing in the time of two tries is not ready, also without callers."""
+    monkeypatch.setattr(room, "_PATIENCE_SECONDS", 0.05)
+
+    async def ask() -> None:
+        async with Database(url) as database:
+            clock = HandClock()
+            check = check_of(database, clock)
+            with open_engine(url, Purpose.WRITE).begin() as other:
+                other.execute(text("UPDATE accounts SET name = name"))
+                assert await trouble(check, clock) is None
+                with pytest.raises(StorageUnavailable, match="does not respond"):
+                    await check()  # it is asked again at once
+            for _ in range(2):
+                assert await trouble(check, clock) is None
+
+    run(ask())
 
 
 def test_looking_for_damage_leaves_nothing_open(url: URL, run: Run) -> None:

@@ -45,6 +45,8 @@ class WriteCheck:
         self._looked_at = float("-inf")
         self._trouble: StorageUnavailable | None = None
         self._keeps_heads = True
+        self._waited = False
+        """Whether the last try had no end in time."""
 
     async def __call__(self) -> bool:
         """Return if writing works, or did a second ago, and say whether checkpoints can be kept.
@@ -52,7 +54,8 @@ class WriteCheck:
         Raises StorageUnavailable if the database cannot be written, or calls wait for it.
         """
         async with self._one_at_a_time:
-            if self._clock.monotonic() - self._looked_at >= _FRESH_SECONDS:
+            age = self._clock.monotonic() - self._looked_at
+            if self._waited or age >= _FRESH_SECONDS:
                 self._trouble = await self._find_trouble()
                 self._keeps_heads = await self._can_keep_heads()
                 self._looked_at = self._clock.monotonic()
@@ -70,13 +73,18 @@ class WriteCheck:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 # Where an act has failed, a row may fit in which its rows do not.
                 await self._database.write(_try_writing, _ACT_BYTES if failure else 0)
-        except (Overloaded, TimeoutError):
-            # Much to do, or a command holds the lock: that passes by itself.
-            return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS) if failure else None
+        except (Overloaded, TimeoutError) as error:
+            # Much to do, or a command holds the lock: that passes by itself. But where nothing was
+            # done in the time of two tries, callers are better off elsewhere.
+            waited_before = self._waited
+            self._waited = isinstance(error, TimeoutError)
+            stuck = failure or (self._waited and waited_before)
+            return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS) if stuck else None
         except StorageUnavailable as error:
             return error
         except CountersignError:
             return StorageUnavailable(_UNWRITABLE, retry_after=_RETRY_SECONDS)
+        self._waited = False
         return None
 
     async def _can_keep_heads(self) -> bool:
