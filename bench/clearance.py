@@ -21,17 +21,15 @@ from msgspec.structs import replace
 
 from bench.client import try_once
 from bench.errors import BenchError
-from bench.evidence import NO_ONE
 from bench.load import WARM_UP_SECONDS, Load, Measurement, ensure_wrk, measure, measure_warm
 from bench.options import LASTING
 from bench.plan import NOTICE_ID, OPERATIONS, Call, Endpoint, Operation
 from bench.processes import Child
 from bench.rounds import say
 from bench.servers import ZIP, Installation, install, prepare, serve
+from bench.vendor import initials, vendor
 from countersign.access.account import all_accounts
-from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Submission
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
 from countersign.mode import Mode
@@ -133,21 +131,9 @@ def _orders(installed: Installation, endpoint: Endpoint, number: int) -> list[st
 
 async def _acknowledged(deployment: Deployment, endpoint: Endpoint, number: int) -> list[str]:
     (account,) = await deployment.database.scan(all_accounts)
-    principal = Principal(
-        key_id="key",
-        account_id=account.id,
-        mode=Mode.TEST,
-        scopes=VENDOR_SCOPES,
-        credential="secret_key",
-    )
+    principal = vendor(account.id)
     notice = await deployment.notices.registry.in_force(NOTICE_ID, Mode.TEST)
-    submission = Submission(
-        initials_per_line=["JD"] * len(notice.content.bullets),
-        session_id=None,
-        cbid=None,
-        notice_version=None,
-        origin=NO_ONE,
-    )
+    submission = initials(len(notice.content.bullets))
     bodies: list[str] = []
     while len(bodies) < number:
         places = range(len(bodies), len(bodies) + TOGETHER)

@@ -13,11 +13,10 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from bench.vendor import initials, vendor
 from countersign.access.account import create_account
-from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.access.key import Principal
 from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Submission
-from countersign.acknowledgments.origin import Origin
 from countersign.bootstrap import Deployment, initialise, open_deployment
 from countersign.buyers import routes as buyers
 from countersign.buyers.schemas import BuyerVerificationRequest
@@ -77,13 +76,7 @@ async def _timed(work: Callable[[], Awaitable[bytes]], rounds: int) -> float:
 async def _order(service: Deployment) -> tuple[Principal, str, str]:
     """An order of one notice event and of four records of its own."""
     account = await create_account(service.access, "a vendor")
-    who = Principal(
-        key_id="key",
-        account_id=account.id,
-        mode=Mode.TEST,
-        scopes=VENDOR_SCOPES,
-        credential="secret_key",
-    )
+    who = vendor(account.id)
     buyer = BuyerVerificationRequest(
         provider_identity_session_id="a-session",
         shipping_zip=_ZIP,
@@ -92,23 +85,7 @@ async def _order(service: Deployment) -> tuple[Principal, str, str]:
     )
     cbid = (await buyers.verify(service.buyers, who, buyer)).cbid
     notice = await service.notices.registry.in_force("ab1263", Mode.TEST)
-    origin = Origin(
-        ip="203.0.113.7",
-        ip_source=None,
-        peer_ip="127.0.0.1",
-        forwarded=None,
-        forwarded_truncated=False,
-        user_agent="Bench/1.0",
-        user_agent_source=None,
-        user_agent_truncated=False,
-    )
-    submission = Submission(
-        initials_per_line=["JD"] * len(notice.content.bullets),
-        session_id="sess_1",
-        cbid=cbid,
-        notice_version=None,
-        origin=origin,
-    )
+    submission = initials(len(notice.content.bullets), "sess_1", cbid)
     ack_id = (await acknowledge(service.acknowledgments, who, notice, submission)).ack_id
     order = ClearanceRequest(
         ack_id=ack_id,

@@ -28,12 +28,10 @@ from bench.plan import OPERATIONS
 from bench.processes import Child
 from bench.rounds import say
 from bench.servers import Installation, install, prepare, serve
+from bench.vendor import initials, vendor
 from countersign.access.account import create_account
-from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.acknowledgments import proof
 from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Submission
-from countersign.acknowledgments.origin import Origin
 from countersign.bootstrap import SystemClock, initialise, open_deployment
 from countersign.config import load_settings
 from countersign.db.engine import Purpose, database_url, open_engine
@@ -53,16 +51,6 @@ from countersign_evidence.verification import verify_file
 BATCH: Final = 10_000
 SMALL: Final = 10_000
 PROOFS: Final = 200
-NO_ONE: Final = Origin(
-    ip="203.0.113.7",
-    ip_source=None,
-    peer_ip="127.0.0.1",
-    forwarded=None,
-    forwarded_truncated=False,
-    user_agent="Bench/1.0",
-    user_agent_source=None,
-    user_agent_truncated=False,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,22 +165,10 @@ async def _files(folder: Path) -> list[Figure]:
     await initialise(settings)
     async with open_deployment(settings) as deployment:
         account = await create_account(deployment.access, "bench")
-        principal = Principal(
-            key_id="key",
-            account_id=account.id,
-            mode=Mode.TEST,
-            scopes=VENDOR_SCOPES,
-            credential="secret_key",
-        )
+        principal = vendor(account.id)
         notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
         lines = len(notice.content.bullets)
-        submission = Submission(
-            initials_per_line=["JD"] * lines,
-            session_id="cs_1",
-            cbid=None,
-            notice_version=None,
-            origin=NO_ONE,
-        )
+        submission = initials(lines, "cs_1")
         made = [
             (await acknowledge(deployment.acknowledgments, principal, notice, submission)).ack_id
             for _ in range(1000)

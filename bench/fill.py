@@ -16,17 +16,15 @@ from typing import Final
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from bench.evidence import NO_ONE
 from bench.plan import NOTICE_ID
 from bench.rounds import say
 from bench.servers import Installation
+from bench.vendor import initials, vendor
 from countersign.access.account import all_accounts
 from countersign.access.idempotency import Keep
-from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.access.secrets import INDEX_BYTES
 from countersign.access.test_clocks import REAL_TIME
 from countersign.acknowledgments.acknowledge import _make, _order
-from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.write_together import Made, leave
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
@@ -68,20 +66,10 @@ async def fill(installed: Installation, number: int) -> None:
 
 async def _first(deployment: Deployment) -> Made:
     (account,) = await deployment.database.scan(all_accounts)
-    who = Principal(
-        key_id="key",
-        account_id=account.id,
-        mode=Mode.TEST,
-        scopes=VENDOR_SCOPES,
-        credential="secret_key",
-    )
+    who = vendor(account.id)
     notice = await deployment.notices.registry.in_force(NOTICE_ID, Mode.TEST)
-    submission = Submission(
-        initials_per_line=["JD"] * len(notice.content.bullets),
-        session_id="checkout_" + "0" * 22,
-        cbid="cbid_test_" + "0" * 26,
-        notice_version=None,
-        origin=NO_ONE,
+    submission = initials(
+        len(notice.content.bullets), "checkout_" + "0" * 22, "cbid_test_" + "0" * 26
     )
     idempotency = deployment.access.idempotency
     slot = idempotency.slot(who, "POST", f"/v1/notices/{NOTICE_ID}/acknowledge", "key", b"{}")

@@ -29,7 +29,7 @@ class Desk:
         self.clock = FixedClock()
         self.said: list[tuple[State, Outcome | None]] = []
         self.hosted = Hosted(
-            "Nobody",
+            "Example",
             self.clock.now,
             back=lambda created: created.return_url,
             changed=self._changed,

@@ -307,9 +307,9 @@ def test_credentials_come_from_a_file_or_from_the_environment_alone(
 
 def test_an_unknown_account_or_buyer_is_refused(untouched: Bench, credentials: Path) -> None:
     """And nothing is written down of what was not done."""
-    no_one = ("accounts", "verification", "set", "Nobody", "--provider", "stripe")
+    no_one = ("accounts", "verification", "set", "Unknown Workshop", "--provider", "stripe")
     untouched.refused(*no_one, "--credentials-file", str(credentials))
-    untouched.refused("accounts", "verification", "show", "Nobody")
+    untouched.refused("accounts", "verification", "show", "Unknown Workshop")
     cbid = "cbid_" + "0" * 26
     for words in (("show",), ("revoke", "--reason", "x", "--yes"), ("reinstate", "--reason", "x"),
                   ("evidence", "--reason", "x")):  # fmt: skip

@@ -19,8 +19,8 @@ from countersign.log import logs_sql
 from countersign.log.fork_guard import (
     kept_elsewhere,
     lost_tail,
-    suspended_by_operator,
     why_not,
+    why_suspended,
 )
 from countersign.log.head_files import HeadFiles
 from countersign.log.keys import LogKeys
@@ -87,7 +87,7 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
                 yield say("logs.head_file", why=error.message)
                 continue
             why = (
-                suspended_by_operator(connection, mode)
+                why_suspended(connection, mode)
                 or kept_elsewhere(connection, heads)
                 or why_not(connection, mode, kept)
                 or lost_tail(connection, mode, heads.accepted(mode))

@@ -57,7 +57,7 @@ def newest_log(connection: Connection, mode: Mode) -> Row[int, int, str, int] | 
     return connection.execute(_NEWEST, {"mode": mode}).one_or_none()
 
 
-def suspended_by_operator(connection: Connection, mode: Mode) -> str | None:
+def why_suspended(connection: Connection, mode: Mode) -> str | None:
     """Why sealing waits for the operator on every server; None: it does not."""
     return _noted(connection, f"{SUSPENDED}:{mode.value}")
 
@@ -111,7 +111,7 @@ def _noted(connection: Connection, name: str) -> str | None:
 def guard(connection: Connection, mode: Mode, kept: bytes | None, heads: HeadFiles) -> Guarded:
     """Compare the newest log of a mode with the checkpoint that is kept outside the database."""
     newest = newest_log(connection, mode)
-    held = suspended_by_operator(connection, mode) or kept_elsewhere(connection, heads)
+    held = why_suspended(connection, mode) or kept_elsewhere(connection, heads)
     return Guarded(newest and newest.id, why_not(connection, mode, kept), held is not None)
 
 

@@ -233,8 +233,8 @@ async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpo
     log = await log_in_use(room, mode)
     kept = room.heads.read(mode)
     newest = await room.database.read(logs_sql.latest, log.id)
-    restored = await room.database.read(fork_guard.suspended_by_operator, mode)
-    if kept is not None or restored or newest is None:
+    suspended = await room.database.read(fork_guard.why_suspended, mode)
+    if kept is not None or suspended or newest is None:
         raise EvidenceRefused(
             "--database-head works only if no published checkpoint is kept and the database "
             "was not restored from a backup, since checkpoints may have been published "
