@@ -8,9 +8,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, make_url, text
+from psycopg import sql
+from sqlalchemy import URL, Connection, make_url, text
 
 from countersign.db.database import Database
+from countersign.db.engine import database_url
 from countersign.db.pooler import hands_sessions_around, refuse_unknown_pooler, through_pooler
 from countersign.errors import InvalidConfiguration, Overloaded
 from tests.sealing.acts import acknowledge, get, policy_of
@@ -64,6 +66,31 @@ def test_limits_stay_in_their_transaction(
     assert {limits(connection) for connection in held} == {("0", "0")}
     for connection in held:
         connection.close()
+
+
+def test_what_another_committed_is_seen_whatever_the_databases_default_is(
+    direct: str, pgbouncer: PgBouncer, run: Run
+) -> None:
+    """Else who has waited for a lock would decide by what was there before it."""
+    url = database_url(direct, Path())
+    name = sql.Identifier(url.database or "")
+    with psycopg.connect(
+        url.set(drivername="postgresql").render_as_string(hide_password=False), autocommit=True
+    ) as own:
+        strict = sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = 'serializable'")
+        own.execute(strict.format(name))
+
+    async def act(url: URL) -> str:
+        async with Database(url) as database:
+            return str(await database.write(isolation))
+
+    for way in (url, pgbouncer.url(direct)):
+        assert run(act(way)) == "read committed"
+
+
+def isolation(connection: Connection) -> object:
+    """What holds for this transaction."""
+    return connection.execute(text("SHOW transaction_isolation")).scalar()
 
 
 def test_lanes_share_few_sessions_and_prepare_nothing(pooled: Database, run: Run) -> None:

@@ -71,6 +71,8 @@ _POSTGRESQL_ARGUMENTS: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
+_ISOLATION: Final = "transaction_isolation = 'read committed'"
+"""Who waits for another's lock reads what that wrote, whatever an operator's default is."""
 _WARNINGS: Final = "countersign_warnings"
 _DISK_FULL_STATE: Final = "53100"
 WHERE: Final = threading.local()
@@ -167,12 +169,13 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
             record.info[_WARNINGS] = warnings
             connection.add_notice_handler(lambda said: _note_warning(said, warnings))
         if not pooled:
+            own = [*limits, f"default_{_ISOLATION}"]
             with connection.cursor() as cursor:
-                cursor.execute("; ".join(f"SET {limit}" for limit in limits))
+                cursor.execute("; ".join(f"SET {setting}" for setting in own))
             connection.commit()
 
     if pooled:
-        _begin_with(engine, "; ".join(f"SET LOCAL {limit}" for limit in limits))
+        _begin_with(engine, "; ".join(f"SET LOCAL {setting}" for setting in [_ISOLATION, *limits]))
     return engine
 
 
