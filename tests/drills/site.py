@@ -12,11 +12,12 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import httpx2
 
@@ -35,6 +36,9 @@ _TRUTH_SECONDS: Final = 3.0
 @dataclass(kw_only=True)
 class Site:
     """A deployment that is broken on purpose."""
+
+    learns_within: ClassVar = _TRUTH_SECONDS
+    """For so many seconds its readiness may say *not ready* of what is well again."""
 
     folder: Path
     data_dir: Path
@@ -207,7 +211,8 @@ class Site:
         assert slowest <= WAIT_SECONDS_MAX, slowest
         assert {one.code for one in tried} <= EXPECTED, Counter(one.code for one in tried)
         for load in self.loads:
-            assert not (found := lies(load.looked, load.tried)), found
+            found = lies(load.looked, load.tried, self.learns_within)
+            assert not found, found
 
     def judge_chain(self) -> None:
         """What the monitor saw while all of it happened was one log, and today's is its end."""
@@ -259,24 +264,42 @@ EXPECTED: Final = {
     "overloaded",
 }
 """The codes that a caller may get while something is broken; an internal error is none of them."""
+_REFUSED: Final = {"storage_unavailable", "outcome_unknown"}
+"""Those of a service that is not ready."""
 
 
-def lies(looked: Sequence[Looked], tried: Sequence[Tried]) -> list[str]:
-    """Where `/readyz` said ready while every act was refused, or not ready while none was."""
+def lies(
+    looked: Sequence[Looked], tried: Sequence[Tried], learns_within: float = _TRUTH_SECONDS
+) -> list[str]:
+    """Where `/readyz` said ready while every act was refused, or not ready while none was.
+
+    `learns_within`: for so many seconds it may say *not ready* of what is well again.
+    """
     found = []
     for look in looked:
         near = [t for t in tried if -_TRUTH_SECONDS <= t.at - look.at <= 1.0 and t.status]
-        accepted = [one.status for one in near].count(200)
-        refused = [one.code in {"storage_unavailable", "outcome_unknown"} for one in near].count(
-            True
-        )
+        accepted = any(one.status == 200 for one in near)
+        refused = sum(one.code in _REFUSED for one in near)
         if look.status == 200 and refused >= CLIENTS and not accepted:
             found.append(f"ready at {look.at}, and {refused} acts were refused")
-        # What was done before alone does not count: the next act may be one that waits.
-        goes_on = any(one.status == 200 and one.at > look.at for one in near)
-        if look.status not in {0, 200} and accepted >= CLIENTS and goes_on and not refused:
-            found.append(f"not ready at {look.at}, and {accepted} acts were done")
+        begun = look.at - learns_within
+        said = [one for one in looked if begun <= one.at <= look.at]
+        acts = [one for one in tried if begun <= one.at <= look.at + 1.0]
+        if (
+            looked[0].at <= begun
+            and not {one.status for one in said} & {0, 200}
+            and not {one.code for one in acts} & _REFUSED
+            and _goes_on((one.at for one in said), begun, look.at)
+            # What was done before alone does not count: the next act may be one that waits.
+            and _goes_on((one.at for one in acts if one.status == 200), begun, look.at + 1.0)
+        ):
+            found.append(f"not ready for {learns_within} s until {look.at}, and acts were done")
     return found
+
+
+def _goes_on(times: Iterable[float], begun: float, ended: float) -> bool:
+    """Whether something happens in each second of this time."""
+    return all(after - before <= 1.0 for before, after in pairwise([begun, *sorted(times), ended]))
 
 
 @contextmanager

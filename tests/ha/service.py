@@ -6,29 +6,31 @@ import os
 import shutil
 import signal
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tests.cli.serving import wait_until
-from tests.drills.load import Load, Looked, of_status
-from tests.drills.site import Site
+from tests.drills.load import Load, of_status
+from tests.drills.site import WAIT_SECONDS_MAX, Site
 from tests.ha.nodes import Node, Nodes, three_nodes, wait
 from tests.support import forked, privacy
 from tests.support.service import Deployment
 
 DRAIN_SECONDS: Final = 2
 SERVERS: Final = 2
-_NEAR_SECONDS: Final = 1.0
-"""HAProxy asks each server twice in that time."""
 
 
 @dataclass(kw_only=True)
 class Service(Site):
     """What is judged; `hosts`: the servers are given all three databases, and no HAProxy."""
+
+    # Readiness is that of one of four processes. One that has no callers finds out by a try of its
+    # own, and the one before may wait for as long as a caller's act.
+    learns_within: ClassVar = WAIT_SECONDS_MAX
 
     nodes: Nodes
     hosts: bool
@@ -92,12 +94,6 @@ class Service(Site):
         main = self.servers[number].pid
         return [*map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split())]
 
-    def judge_waits(self) -> None:
-        """Readiness is that of one of four processes: that one alone is not ready is no lie."""
-        for load in self.loads:
-            load.looked[:] = _agreed(load.looked)
-        super().judge_waits()
-
     def watch_on(self) -> None:
         """Have the log watched again after a test that has judged it."""
         assert self.monitor is not None
@@ -121,16 +117,6 @@ def _kill(process: int) -> None:
         os.kill(process, signal.SIGKILL)
     except ProcessLookupError:
         return
-
-
-def _agreed(looked: Sequence[Looked]) -> list[Looked]:
-    """Without those who say *not ready* right before or after one who says ready."""
-    ready = [look.at for look in looked if look.status == 200]
-    return [
-        look
-        for look in looked
-        if look.status == 200 or not any(abs(at - look.at) < _NEAR_SECONDS for at in ready)
-    ]
 
 
 def until(load: Load, number: int = 200) -> None:
