@@ -174,8 +174,11 @@ def test_buyer_shows_who_asked_and_erases_it(
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     press(page, "remembered_erase")
     expect(page.get_by_role("alert")).to_have_text(EN["remembered_erase_missing"])
-    windows.expect_trouble("422")
     assert_accessible(page)
+    page.go_back()
+    title(page, "remembered_buyer_title")
+    page.go_forward()
+    expect(page.get_by_role("alert")).to_have_text(EN["remembered_erase_missing"])
     page.get_by_role("checkbox").check()
     press(page, "remembered_erase")
     expect(page.get_by_role("status").first).to_have_text(EN["remembered_says_erased"])
@@ -225,7 +228,6 @@ def test_a_double_click_at_another_site_is_no_consent(
     hostile = "http://127.0.0.1:9/coupon"
     led = f'<title>coupon</title><a href="{link}">Double-click to open your coupon</a>'
     page.route(hostile, lambda route: route.fulfill(body=led, content_type="text/html"))
-    windows.expect_trouble("422")
     page.goto(hostile)
     page.get_by_role("link").click()
     for name, button in (

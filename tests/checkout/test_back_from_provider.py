@@ -116,7 +116,7 @@ def test_a_buyer_who_is_back_is_not_sent_there_again(
                 assert named(words["provider_down"], provider=name.capitalize()) in page.text
             assert desk.shop.read(surfer.buyer)["reasons"] == ["provider_unavailable"]
             again = send(surfer, page, "check")
-            assert (again.status, len(again.having(role="alert"))) == (503, 1)
+            assert (again.status, len(again.having(role="alert"))) == (200, 1)
         assert send(surfer, again, "check").heading == words["title"]
         assert desk.shop.read(surfer.buyer)["reasons"] == []
         assert desk.shop.events(surfer.buyer) == []
@@ -185,7 +185,8 @@ def test_what_was_being_decided_is_still_said_to_be(desk: Counter) -> None:
     deciding = come_back(surfer, location)
     with desk.provider.mood(PASSING["down"][0]):
         shown = send(surfer, deciding, "check")
-        assert (shown.status, EN["identity_deciding"] in shown.text) == (503, True)
+        assert EN["identity_deciding"] in shown.text
+        assert shown.having(role="alert")
     with desk.provider.mood(WRONG["key_refused"][0]):
         assert says(send(surfer, deciding, "check"), EN["identity_wrong"])
     assert send(surfer, deciding, "check").heading == EN["title"]

@@ -105,7 +105,7 @@ def test_a_buyer_goes_on_at_the_next_of_two_providers_while_one_is_down(
             form = next(one for one in page.forms if one.action.endswith("/start"))
             failed = surfer.send(form, provider="persona")
             said = EN["provider_down_choose"].replace("{provider}", "Persona")
-            assert (failed.status, said in failed.text) == (503, True)
+            assert (failed.status, said in failed.text) == (200, True)
             assert address(surfer.send(form, provider="stripe")).startswith(desk.provider.url)
 
 

@@ -239,13 +239,12 @@ def test_a_provider_that_does_not_respond_is_tried_again(desk: Counter) -> None:
 
     with desk.provider.mood(down):
         unavailable = send(surfer, page, "start")
-        assert (unavailable.status, DOWN in unavailable.text) == (503, True)
-        assert unavailable.response.headers["retry-after"] == "30"
+        assert (unavailable.status, DOWN in unavailable.text) == (200, True)
     url = begin(surfer, unavailable)
     location = finish(url, "verified")
     with desk.provider.mood(down):
         waiting = send(surfer, surfer.open(surfer.root), "check")
-        assert (waiting.status, form(waiting, "start")) == (503, 3)
+        assert (DOWN in waiting.text, form(waiting, "start")) == (True, 3)
         assert come_back(surfer, location).status == 200
     assert send(surfer, waiting, "check").heading == EN["title"]
 

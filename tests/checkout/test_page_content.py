@@ -163,7 +163,7 @@ def test_an_identity_check_that_fails_says_why_and_can_be_repeated(
 def test_a_provider_that_is_down_changes_nothing(surf: Surf, shop: Shop) -> None:
     surfer = surf(collect=["identity"])
     down = surfer.send(surfer.open().form, outcome="provider_down")
-    assert (down.status, EN["provider_unavailable"] in down.text) == (503, True)
+    assert (down.status, EN["provider_unavailable"] in down.text) == (200, True)
     assert shop.read(surfer.buyer)["status"] == "open"
     done = surfer.send(down.form)
     assert (done.heading, EN["done_identity"] in done.text) == (EN["done_title"], True)
@@ -273,6 +273,17 @@ def test_a_notice_that_is_stopped_meanwhile_is_not_acknowledged(
         assert (page.status, page.heading) == (409, EN["stopped_title"])
         assert f"{SHOP}/back?cart=7&checkout_session_id={surfer.buyer.id}" in page.links.values()
     assert shop.read(surfer.buyer)["status"] == "open"
+
+
+def test_a_form_that_is_not_taken_leads_to_where_the_buyer_was(surf: Surf) -> None:
+    """It keeps its status; of a session that the browser may not see, nothing is said."""
+    surfer, stranger = surf(), surf()
+    form = surfer.open().form
+    refused = surfer.send(form, csrf="0")
+    assert (refused.status, refused.heading) == (403, EN["failed_title"])
+    assert surfer.follow(refused, EN["retry"]).heading == EN["title"]
+    unknown = stranger.send(form)
+    assert (unknown.status, EN["retry"] in unknown.links) == (404, False)
 
 
 def test_what_is_erased_is_on_no_page_any_more(surf: Surf, shop: Shop, operator: Operator) -> None:

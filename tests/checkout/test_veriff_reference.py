@@ -79,7 +79,7 @@ def test_the_decision_about_another_session_is_none_of_mine(desk: Counter) -> No
         assert come_back(theirs, other).heading == EN["title"]
     with desk.provider.mood(lambda *_: replies[0]):
         assert come_back(mine, location).heading == EN["identity_title"]
-        assert send(mine, mine.open(mine.root), "check").status == 503
+        assert send(mine, mine.open(mine.root), "check").having(role="alert")
     is_not_verified(desk, mine)
 
 
@@ -100,7 +100,7 @@ def test_a_session_that_was_made_for_somebody_else_is_not_started_as_mine(
     page = mine.open()
     changes = {"vendorData": mine.buyer.id} if names_mine else {}
     with desk.provider.mood(lambda *_: saying(made[0], **changes)):
-        assert send(mine, page, "start").status == 503
+        assert send(mine, page, "start").having(role="alert")
     is_not_verified(desk, mine)
     query = "SELECT reference FROM started_checks WHERE account_id = :id"
     rows = desk.operator.rows(query, id=desk.shop.vendor.account_id)

@@ -79,6 +79,10 @@ class Person:
         check_headers(response)
         return response
 
+    def pressed(self, form: Form, **headers: str) -> Page:
+        """Send a form at once, and follow where it leads."""
+        return self.arrive(self.press(form, headers).headers["location"], **headers)
+
     def _page(self, response: httpx2.Response) -> Page:
         check_headers(response)
         return Page(response)

@@ -183,7 +183,7 @@ def test_erasing_is_asked_twice_and_then_real(
     remembered(operator, person, cbid)
     person.post(form_of(person.open(link(shop.session(shipping_zip=zip_))), "cookie"))
     unsure = person.send(_act(person.open("/buyer"), "erase"))
-    assert (unsure.status, EN["remembered_erase_missing"] in unsure.text) == (422, True)
+    assert (unsure.status, EN["remembered_erase_missing"] in unsure.text) == (200, True)
     page = person.send(_act(unsure, "erase"), sure="yes")
     assert EN["remembered_says_erased"] in page.text
     assert EN["remembered_no_cookie"] in page.text

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from countersign.acknowledgments.acknowledge import check_initials, prepare_hosted, write_hosted
 from countersign.acknowledgments.find import find_one
-from countersign.acknowledgments.model import Submission
+from countersign.acknowledgments.model import INITIALS_LENGTH_MAX, Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.acknowledgments.write_together import Made
 from countersign.checkout import identity, model, store
@@ -33,6 +33,8 @@ from countersign.instant import rfc3339_ms
 from countersign.notices.model import NoticeEdition
 from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 
+TYPED_LENGTH_MAX: Final = 4 * INITIALS_LENGTH_MAX
+"""Of what is shown again where it is no initials; fields take no more than initials."""
 _TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new text."
 
 
@@ -132,6 +134,12 @@ async def initial(  # noqa: PLR0917 - what arrives with initials
         rendered_digest=rendered_digest,
     )
     return await store.change(room, session, initialed)
+
+
+async def correct(room: Checkout, session: Session, digest: str, typed: Sequence[str]) -> Session:
+    """Keep what was typed for the text with this digest, as something is wrong with it."""
+    texts = [text[:TYPED_LENGTH_MAX] for text in typed]
+    return await store.change(room, session, partial(model.typed, digest=digest, texts=texts))
 
 
 async def review(room: Checkout, session: Session, locale: str) -> Session:

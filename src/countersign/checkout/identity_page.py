@@ -46,12 +46,12 @@ RETURN: Final = "return"
 """In the address at which a provider sends the buyer's browser back."""
 _NOTICED: Final = "checked"
 _DEVICE: Final = "device"
+_DOWN: Final = "down"
 _EVENTS: Final[Header] = (b"content-type", b"text/event-stream")
 _UNBUFFERED: Final[Header] = (b"x-accel-buffering", b"no")
 """For nginx, which otherwise collects a response before it passes it on."""
 _GENERAL: Final = frozenset({Reason.IDENTITY_FAILED, Reason.IDENTITY_REQUIRES_INPUT})
 _OTHER: Final = "other"
-_RETRY_SECONDS: Final = 30
 _REVISION_DIGITS_MAX: Final = 9
 _ADDRESS_HELP: Final = {
     "didit": "identity_zip_proof",
@@ -120,12 +120,14 @@ async def up_to_date(visit: Visit) -> Visit:
     return replace(visit, session=found)
 
 
-async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None = None) -> Reply:
-    """The page of the identity step; `is_unavailable`: the provider does not respond.
+async def show(visit: Visit) -> Reply:
+    """The page of the identity step.
 
-    `down` is the one that was chosen; without it, it is that of the newest check, or the first.
+    The address may say that a provider did not respond, and which: without a name, or with one
+    that the account does not use, it is that of the newest check, or the first.
     """
     content, stage = visit.session.asked, stage_of(visit)
+    down, is_unavailable = visit.form.get(_DOWN), _DOWN in visit.form
     try:
         names = await identity.providers(visit.room, visit.session)
     except VerificationNotConfigured:
@@ -161,15 +163,13 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
         qr = await visit.room.qr_codes.of(url, words_of(visit.locale)["identity_qr"])
     return visit.show(
         "identity.html",
-        ProviderUnavailable.status if is_unavailable else 200,
-        headers=((b"retry-after", b"%d" % _RETRY_SECONDS),) if is_unavailable else (),
         stage=stage.value,
         attempts=content.attempts,
         may_begin=content.attempts < ATTEMPTS_MAX,
         of_another=not is_played and content.is_decided_for_another(visit.browser),
         providers={name: _title(name) for name in names},
         provider=_title(provider),
-        down=None if is_played or not names else _title(down or provider),
+        down=None if is_played or not names else _title(down if down in names else provider),
         outcomes=[*identity.OUTCOMES] if is_played else [],
         reasons=_reasons(content) if stage in _REFUSED else (),
         unavailable=is_unavailable,
@@ -196,22 +196,22 @@ async def start(visit: Visit) -> Reply:
     again = form.get("again") == str(content.attempts)
     provider = form.get("provider") or None
     if content.is_waiting and not visit.room.asking.may(visit.session.id):
-        return await show(visit, is_unavailable=True)
+        return visit.go_on(**{_DOWN: "yes"})
     try:
         session = await identity.begin(
             visit.room, visit.session, provider, browser=visit.browser, again=again
         )
     except _NOT_STARTED:
-        return await show(visit, is_unavailable=True, down=provider)
+        return visit.go_on(**{_DOWN: provider or "yes"})
     begun = session.content
     if begun is None:
         return visit.go_on()
     if form.get(_DEVICE) == "yes":
-        return lead(_with(visit, _DEVICE))
+        return visit.go_on(**{_DEVICE: "yes"})
     # With a provider that does not lead back, this page stays open in its own window.
     check = begun.check
     stays = check is None or check.played or not check.leads_back
-    return lead(f"{visit.root}{'' if stays else '/continue'}{visit.lang}")
+    return lead(visit.address("" if stays else "/continue"))
 
 
 async def go_to_provider(visit: Visit) -> Reply:
@@ -239,15 +239,15 @@ async def go_to_provider(visit: Visit) -> Reply:
 async def check_now(visit: Visit) -> Reply:
     """Ask the provider, as the buyer says to be done there."""
     if not visit.room.asking.may(visit.session.id):
-        return await show(await up_to_date(visit), is_unavailable=True)
+        return visit.go_on(**{_DOWN: "yes"})
     try:
         session, is_answered = await identity.look(visit.room, visit.session)
     except (CheckoutSessionClosed, NotFound):
         return visit.go_on()
     if not is_answered and not session.asked.stopped_by:
-        return await show(await up_to_date(replace(visit, session=session)), is_unavailable=True)
+        return visit.go_on(**{_DOWN: "yes"})
     if is_answered and session.content is not None and session.content.is_waiting:
-        return lead(_with(visit, _NOTICED))
+        return visit.go_on(**{_NOTICED: "yes"})
     return visit.go_on()
 
 
@@ -256,7 +256,7 @@ async def play(visit: Visit) -> Reply:
     try:
         await identity.play(visit.room, visit.session, visit.form.get("outcome", ""), visit.browser)
     except ProviderUnavailable:
-        return await show(visit, is_unavailable=True)
+        return visit.go_on(**{_DOWN: "yes"})
     return visit.go_on()
 
 
@@ -316,11 +316,6 @@ async def updates(visit: Visit) -> Reply:
     owner = (session.account_id, session.mode)
     pieces = visit.room.updates.after(session.id, int(shown), owner)
     return Reply(await anext(pieces), headers, 200, pieces)
-
-
-def _with(visit: Visit, said: str) -> str:
-    """The address of the page, which then says something more."""
-    return f"{visit.root}{visit.lang}{'&' if visit.lang else '?'}{said}=yes"
 
 
 def _may_ask(session: Session) -> bool:

@@ -87,6 +87,8 @@ class Reading(Struct, frozen=True, kw_only=True):
     locale: str
     opened_at: datetime
     lines: tuple[LineSeen, ...]
+    typed: tuple[str, ...] | None = None
+    """What was sent last, where something is wrong with it: no initials yet."""
     initials: tuple[str, ...] | None = None
     reviewed_at: datetime | None = None
     script: bool | None = None
@@ -341,6 +343,16 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
     return with_content(session, content, reading=reading)
 
 
+def typed(session: Session, now: datetime, digest: str, texts: Sequence[str]) -> Session:
+    """What was typed is to be corrected; unchanged if it is of another text than the last."""
+    content = require_open(session, now, Collected.ACKNOWLEDGMENT)
+    reading = content.reading
+    if reading is None or reading.notice_digest != digest or reading.typed == tuple(texts):
+        return session
+    kept = msgspec.structs.replace(reading, typed=tuple(texts))
+    return with_content(session, content, reading=kept)
+
+
 def initialed(  # noqa: PLR0917 - what arrives with initials
     session: Session,
     now: datetime,
@@ -364,7 +376,8 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
     before, same = reading.initials, reading.surface is surface
     if rendered_digest is None and same:
         rendered_digest = reading.rendered_digest
-    if (before, same, rendered_digest) == (tuple(initials), True, reading.rendered_digest):
+    known = (reading.initials, True, reading.rendered_digest, None)
+    if (tuple(initials), same, rendered_digest, reading.typed) == known:
         return session
     lines = reading.lines
     if before is None:
@@ -378,6 +391,7 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
         )
     changed = msgspec.structs.replace(
         reading,
+        typed=None,
         initials=tuple(initials),
         lines=lines,
         surface=surface,

@@ -7,6 +7,7 @@ looks uses a link up: the state of a session changes by forms alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from hmac import compare_digest
@@ -60,6 +61,13 @@ from countersign_evidence.record import CBID_FIELD
 
 _FIELD_BYTES_MAX: Final = 512
 """Of the initials of one line, encoded as a browser does it."""
+_STEP: Final = "step"
+_FORM: Final = "form"
+_WRONG: Final = "wrong"
+_STALE: Final = "stale"
+_MISSING: Final = "missing"
+"""What an address says: which step is wanted, and what was wrong with the form that led there."""
+_BOXES: Final = ("agreement", "consent")
 _CERTIFICATE_SECONDS: Final = 5.0
 """How long a certificate waits for the record to be sealed."""
 _SHOWN: Final = DossierQuery(disclose=",".join(f for f in HOSTED_FIELDS if f != CBID_FIELD))
@@ -120,6 +128,8 @@ async def _handled(handlers: Mapping[str, VisitHandler], what: str, visit: Visit
         # It ended, or went on, in another tab: that is what the page of its state shows.
         return visit.go_on()
     except (NoticeNotInForce, NoticeNotReviewed) as refusal:
+        if visit.call.method == "POST":
+            return visit.go_on()
         words = words_of(visit.locale, visit.brand.name)
         return visit.show(
             "failed.html",
@@ -162,45 +172,42 @@ async def _state(visit: Visit) -> Reply:
         reading is None
         or reading.initials is None
         or reading.notice_digest != notice.digest
-        or visit.form.get("step") == "form"
+        or visit.form.get(_STEP) == _FORM
     ):
         return await _notice(visit, notice)
-    reply = _review(visit, notice, reading, {})
+    reply = _review(visit, notice, reading)
     if visit.call.method != "HEAD":
         await buyer.review(visit.room, session, visit.locale)
     return reply
 
 
-async def _notice(
-    visit: Visit,
-    notice: NoticeEdition,
-    typed: Sequence[str] | None = None,
-    errors: Mapping[str, str] | None = None,
-    *,
-    stale: bool = False,
-) -> Reply:
-    """The notice with a field for each line; `stale`: initials came for another text.
+async def _notice(visit: Visit, notice: NoticeEdition) -> Reply:
+    """The notice with a field for each line, and what is to be corrected in them.
 
-    Without `typed` the fields have the initials that are to be corrected, if there are any of this
-    very text. Of another text nothing is kept, and the page says so.
+    Of another text nothing is kept, and the page says so: where the address names that text, or
+    what is kept is of it.
     """
     session, content = visit.session, notice.content
-    reading = session.asked.reading
+    reading, words = session.asked.reading, words_of(visit.locale)
+    stale = visit.form.get(_STALE)
     changed = (reading is not None and reading.notice_digest != notice.digest) or (
-        stale and await _was_in_force(visit, notice)
+        stale is not None and await _was_in_force(visit, notice, stale)
     )
-    kept = None if reading is None or stale or changed else reading.initials
-    status = 422 if errors else 409 if stale else 200
-    is_bare = not (typed or kept or errors)
+    typed: Sequence[str] = ()
+    if reading is not None and stale is None and not changed:
+        typed = reading.typed or reading.initials or ()
+    is_bare = not typed and _WRONG not in visit.form
+    typed = typed or ("",) * len(content.bullets)
+    errors = _wrong_in(typed, words) if _WRONG in visit.form else {}
     reply = visit.show(
         "notice.html",
-        status,
+        200,
         (notice.digest, changed) if is_bare else None,
         here=f"{visit.root}?step=form",
         notice=content,
         digest=notice.digest,
-        typed=typed or kept or ("",) * len(content.bullets),
-        errors=errors or {},
+        typed=typed,
+        errors=errors,
         changed=changed,
         length_max=INITIALS_LENGTH_MAX,
     )
@@ -210,19 +217,17 @@ async def _notice(
     return reply
 
 
-async def _was_in_force(visit: Visit, notice: NoticeEdition) -> bool:
-    """Whether the browser sent the digest of another version of this notice."""
+async def _was_in_force(visit: Visit, notice: NoticeEdition, digest: str) -> bool:
+    """Whether this is the digest of another version of this notice."""
     versions = await visit.room.clearances.registry.versions(notice.content.id)
-    sent = visit.form.get("notice_digest")
-    return sent in {one.digest for one in versions} - {notice.digest}
+    return digest in {one.digest for one in versions} - {notice.digest}
 
 
-def _review(
-    visit: Visit, notice: NoticeEdition, reading: Reading, errors: Mapping[str, str]
-) -> Reply:
+def _review(visit: Visit, notice: NoticeEdition, reading: Reading) -> Reply:
+    words, missing = words_of(visit.locale), visit.form.get(_MISSING, "").split()
+    errors = {name: words[f"{name}_missing"] for name in _BOXES if name in missing}
     return visit.show(
         "review.html",
-        422 if errors else 200,
         notice=notice.content,
         initials=reading.initials,
         reviewed=_shown(visit, reading),
@@ -336,22 +341,31 @@ async def _take_initials(visit: Visit) -> Reply:
     require_open(session, visit.now, Collected.ACKNOWLEDGMENT)
     notice = await buyer.notice_of(room, session)
     if form.get("notice_digest") != notice.digest:
-        return await _notice(visit, notice, stale=True)
-    words = words_of(visit.locale)
+        return _of_another_text(visit)
     numbers = range(1, len(notice.content.bullets) + 1)
     typed = [form.get(f"initials_{number}", "") for number in numbers]
-    errors = {
-        f"initials-{number}": words[wrong].replace("{number}", str(number))
-        for number, text in zip(numbers, typed, strict=True)
-        if (wrong := _wrong_with(text))
-    }
-    if errors:
-        return await _notice(visit, notice, typed, errors)
+    if any(_wrong_with(text) for text in typed):
+        await buyer.correct(room, session, notice.digest, typed)
+        return visit.go_on(**{_STEP: _FORM, _WRONG: "yes"})
     try:
         await buyer.initial(room, session, notice.digest, typed)
     except NoticeVersionMismatch:
-        return await _notice(visit, await buyer.notice_of(room, session), stale=True)
+        return _of_another_text(visit)
     return visit.go_on()
+
+
+def _of_another_text(visit: Visit) -> Reply:
+    """Lead to the text in force, from a form of another one."""
+    return visit.go_on(**{_STEP: _FORM, _STALE: visit.form.get("notice_digest", "")})
+
+
+def _wrong_in(typed: Sequence[str], words: Mapping[str, str]) -> Mapping[str, str]:
+    """What is wrong in the fields, by their names in the page."""
+    return {
+        f"initials-{number}": words[wrong].replace("{number}", str(number))
+        for number, text in enumerate(typed, 1)
+        if (wrong := _wrong_with(text))
+    }
 
 
 def _wrong_with(initials: str) -> str | None:
@@ -375,20 +389,13 @@ async def _accept(visit: Visit) -> Reply:
     [visit] = found
     notice = await buyer.notice_of(room, visit.session)
     if notice.digest != reading.notice_digest:
-        return await _notice(visit, notice, stale=True)
-    words = words_of(visit.locale)
-    errors = {
-        name: words[f"{name}_missing"]
-        for name in ("agreement", "consent")
-        if form.get(name) != "yes"
-    }
-    if errors:
-        return _review(visit, notice, reading, errors)
-    try:
+        return visit.go_on()  # to the new text, which says that it is one
+    missing = [name for name in _BOXES if form.get(name) != "yes"]
+    if missing:
+        return visit.go_on(**{_MISSING: " ".join(missing)})
+    with suppress(NoticeVersionMismatch):
         session = await buyer.review(room, visit.session, visit.locale)
         await buyer.accept(room, session, browser(room, visit.call))
-    except NoticeVersionMismatch:
-        return await _notice(visit, await buyer.notice_of(room, visit.session), stale=True)
     return visit.go_on()
 
 

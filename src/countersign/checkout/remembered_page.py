@@ -49,6 +49,7 @@ _WHY: Final[Mapping[BuyerStatus | None, str]] = {
     BuyerStatus.REVOKED: "revoked",
 }
 _MS_DIGITS_MAX: Final = 14
+_TOO_SOON: Final = "too_soon"
 _NEAR: Final = frozenset({b"same-origin", b"same-site"})
 _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedframe"})
 
@@ -87,7 +88,7 @@ async def consent(visit: Visit) -> Reply:
     if not _is_served(visit, challenge):
         return visit.go_on()
     if how != Kind.PASSKEY and not _was_meant(visit, asked):
-        return _consent(visit, await _by_cookie(visit), too_soon=True)
+        return _lead_on(visit, _TOO_SOON)
     known: KnownBy | NotKnown | None
     if how == Kind.PASSKEY:
         response, asked_at = form.get("credential", ""), from_ms(asked)
@@ -111,14 +112,14 @@ async def arrive(visit: Visit) -> Reply:
     if not _is_served(visit, _arriving(visit, asked)):
         return visit.go_on()
     if not _was_meant(visit, asked):
-        return _first(visit, too_soon=True)
-    return _consent(visit, await _by_cookie(visit))
+        return lead(visit.address("/remembered", first=_TOO_SOON))
+    return _lead_on(visit)
 
 
 def _after(visit: Visit, session: Session, why: str) -> Reply:
     if session.step is Collected.IDENTITY:
         # This browser alone sees why: the vendor learns no more than that there is no buyer yet.
-        return lead(f"{_check_page(visit)}&remembered={why}")
+        return visit.go_on(step=CHECK, remembered=why)
     if session.status is Status.COMPLETED:
         return lead(return_url(session))
     return visit.go_on()
@@ -197,7 +198,7 @@ async def keep(visit: Visit) -> Reply:
         header = cookie_header(room, PASSKEY, mode, "1", PASSKEY_KEPT)
     else:
         return visit.go_on()
-    return lead(f"{visit.root}?remembered=yes{visit.lang.replace('?', '&')}", header)
+    return lead(visit.address(remembered="yes"), header)
 
 
 def is_framed(call: Call) -> bool:
@@ -221,14 +222,23 @@ def _arrived(visit: Visit, known: KnownBy | None) -> Reply:
     this page, and may be in the middle of a press.
     """
     is_ours = visit.call.headers.get(b"sec-fetch-site") in _NEAR
-    return _first(visit) if known and not is_ours else _consent(visit, known)
+    has_pressed = _same(visit.form.get("arrived", ""), _arrived_by(visit))
+    pressed_too_soon = visit.form.get("first") == _TOO_SOON
+    if known and not has_pressed and (pressed_too_soon or not is_ours):
+        return _first(visit, too_soon=pressed_too_soon)
+    return _consent(visit, known, too_soon=visit.form.get("consent") == _TOO_SOON)
+
+
+def _lead_on(visit: Visit, consent: str = "") -> Reply:
+    """Lead to the page that asks a buyer who has pressed "Continue", or a button of that page."""
+    said = {"consent": consent} if consent else {}
+    return lead(visit.address("/remembered", arrived=b64url(_arrived_by(visit)), **said))
 
 
 def _first(visit: Visit, *, too_soon: bool = False) -> Reply:
     asked = _now_ms(visit)
     return visit.show(
         "remembered_first.html",
-        422 if too_soon else 200,
         framed_by="'none'",
         scripts=(SCRIPT,),
         here=f"{visit.root}/remembered",
@@ -245,7 +255,6 @@ def _consent(visit: Visit, known: KnownBy | None, *, too_soon: bool = False) -> 
     back = origin_of(visit.session.asked.return_url)
     return visit.show(
         "remembered_consent.html",
-        422 if too_soon else 200,
         framed_by="'none'",
         scripts=(SCRIPT,),
         # Browsers ask the policy of a form also about where its response leads.
@@ -310,7 +319,11 @@ def _name(visit: Visit) -> str:
 
 def _is_served(visit: Visit, code: bytes) -> bool:
     """Whether the form is of a page that was served with this code."""
-    return compare_digest(visit.form.get("served", "").encode(), b64url(code).encode())
+    return _same(visit.form.get("served", ""), code)
+
+
+def _same(sent: str, code: bytes) -> bool:
+    return compare_digest(sent.encode(), b64url(code).encode())
 
 
 def _asked_ms(form: Mapping[str, str]) -> int:
@@ -333,6 +346,11 @@ def _arriving(visit: Visit, asked_ms: int) -> bytes:
     return _made(visit, f"arrive {asked_ms}")
 
 
+def _arrived_by(visit: Visit) -> bytes:
+    """For the address that "Continue" leads to, which only this browser has."""
+    return _made(visit, "arrived")
+
+
 def _keeping(visit: Visit) -> bytes:
     """For what is kept: of this session in this state and this browser, once."""
     return _made(visit, f"keep {visit.session.consents}")
@@ -345,4 +363,4 @@ def _made(visit: Visit, use: str) -> bytes:
 
 
 def _check_page(visit: Visit) -> str:
-    return f"{visit.root}?step={CHECK}{visit.lang.replace('?', '&')}"
+    return visit.address(step=CHECK)

@@ -39,6 +39,7 @@ _LIGHT_MIN: Final = 0.1791
 With the better of the two there is always a contrast of at least 4.58 to 1.
 """
 
+_OWN_PATH: Final = re.compile(r"(?P<page>/buyer|/c/[\w-]+)(?P<rest>[\w./-]*)", re.ASCII)
 _KEPT_MAX: Final = 256
 
 _kept: dict[Hashable, tuple[bytes, tuple[tuple[int, bytes], ...]]] = {}
@@ -74,6 +75,7 @@ def screen(
             "test_mode": False,
             "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
             "here": "",
+            "again": None,
             "vendor": brand and brand.name,
             "logo": brand and brand.logo,
             "locale": locale,
@@ -105,10 +107,13 @@ def _keep(key: Hashable, body: bytes, own: tuple[str, ...]) -> None:
     _kept[key] = first, tuple((names.index(name), text) for name, text in pairs)
 
 
-def failed(error: Refusal, accepted: bytes, known: str = "") -> Reply:
+def failed(
+    error: Refusal, accepted: bytes, known: str = "", path: str = "", *, is_form: bool = False
+) -> Reply:
     """The page of an error; `accepted` is the header Accept-Language, `known` a better language.
 
-    Whether there is a session that the visitor may not see, it does not say.
+    It leads to the `path` that was asked for again, or to the page that a form is of. Whether there
+    is a session that the visitor may not see, it does not say.
     """
     locale = known or preferred(accepted)
     name = "unknown" if isinstance(error, NotFound) else "failed"
@@ -127,7 +132,14 @@ def failed(error: Refusal, accepted: bytes, known: str = "") -> Reply:
         title=words[f"{name}_title"],
         intro=words[f"{name}_intro"],
         return_url=None,
+        again=None if isinstance(error, NotFound) else _again(path, is_form=is_form),
     )
+
+
+def _again(path: str, *, is_form: bool) -> str | None:
+    """Where to try again what failed at this path; None: it is none of ours."""
+    found = _OWN_PATH.fullmatch(path)
+    return found and found["page"] + ("" if is_form else found["rest"])
 
 
 def preferred(accepted: bytes) -> str:

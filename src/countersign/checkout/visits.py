@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hmac import compare_digest
 from typing import Any, Final, TypeAlias
-from urllib.parse import parse_qs, parse_qsl
+from urllib.parse import parse_qs, parse_qsl, urlencode
 
 from countersign.checkout import buyer, store
 from countersign.checkout.brand import Brand
@@ -81,9 +81,19 @@ class Visit:
             values |= {"alike": (*common.values(), *alike), "own": (root, csrf)}
         return screen(template, self.locale, self.brand, status, **(values | context))
 
-    def go_on(self) -> Reply:
-        """Lead to the page of the state that the session is in now."""
-        return lead(self.root + self.lang)
+    def address(self, path: str = "", **said: str) -> str:
+        """The address of a page of the session, in this language; `said` is what it says more."""
+        own = self.locale == self.session.asked.locale
+        query = urlencode(said if own else {"lang": self.locale, **said})
+        return f"{self.root}{path}{query and '?'}{query}"
+
+    def go_on(self, **said: str) -> Reply:
+        """Lead to the page of the state that the session is in now.
+
+        Each form is answered so, also where something is wrong with it: a browser that goes back
+        to the answer of a form would ask whether to send it again.
+        """
+        return lead(self.address(**said))
 
 
 VisitHandler: TypeAlias = Callable[[Visit], Awaitable[Reply]]

@@ -34,6 +34,7 @@ from countersign.self_service.visits import BuyerVisit, is_partial, visit_of
 _USES_SHOWN: Final = 200
 _SCRIPTS: Final = ("remembered.js",)
 _MS_DIGITS_MAX: Final = 14
+_UNSURE: Final = "unsure"
 
 
 async def get_page(room: SelfService, call: Call) -> Reply:
@@ -63,7 +64,7 @@ async def post_form(room: SelfService, call: Call) -> Reply:
             return _lead(visit)
 
 
-async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
+async def _page(visit: BuyerVisit) -> Reply:
     room, known, party = visit.room.checkout, visit.known, visit.room.checkout.remembered.party
     kept, uses = list[KnownBy](), list[dict[str, Any]]()
     if known is not None:
@@ -78,7 +79,6 @@ async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
         "remembered_buyer.html",
         visit.locale,
         None,
-        422 if unsure else 200,
         headers=() if visit.signed_in_at else (visit.header(),),
         scripts=_SCRIPTS,
         here="/buyer",
@@ -89,7 +89,7 @@ async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
         partial=partial,
         kept=kept,
         uses=uses,
-        unsure=unsure,
+        unsure=visit.said == _UNSURE,
         stale=visit.is_stale,
         signed_in=visit.signed_in_at is not None,
         test_mode=known is not None and known.mode is Mode.TEST,
@@ -161,7 +161,7 @@ async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
     if is_partial(known, kept) or visit.is_stale:
         return _lead(visit)
     if visit.form.get("sure") != "yes":
-        return await _page(visit, unsure=True)
+        return _lead(visit, _UNSURE)
     came_of_it = await request_erasure(room.privacy, known.cbid)
     return _lead(visit, came_of_it.value, visit.header(), *_without(visit, known))
 

@@ -266,7 +266,8 @@ class App:
 
     def _refused(self, refusal: Refusal, call: Call) -> Reply:
         if call.path.startswith("/c/") or call.path == "/buyer":
-            return failed(refusal, call.headers.get(b"accept-language", b""), call.locale)
+            accepted, is_form = call.headers.get(b"accept-language", b""), call.method == "POST"
+            return failed(refusal, accepted, call.locale, call.path, is_form=is_form)
         return error_reply(refusal, self._help)
 
     def _log_refusal(self, code: str, request_id: str, method: str, status: int) -> None:
