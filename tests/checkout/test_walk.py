@@ -32,11 +32,11 @@ from countersign.acknowledgments.find import find_one
 from countersign.checkout import buyer, expiry, identity, sessions, store
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
-    ClaimedEvent,
     Collected,
     Session,
     Status,
 )
+from countersign.checkout.reading import ClaimedEvent
 from countersign.checkout.schemas import CheckoutSessionRequest
 from countersign.db.tables import events, records
 from countersign.errors import (

@@ -17,13 +17,12 @@ from countersign.acknowledgments.write_together import Made
 from countersign.checkout import identity, model, store
 from countersign.checkout.brand import Brand, brands_of
 from countersign.checkout.model import (
-    ClaimedEvent,
     Collected,
-    Reading,
     Session,
     Status,
     require_open,
 )
+from countersign.checkout.reading import ClaimedEvent, Reading
 from countersign.checkout.room import Checkout
 from countersign.checkout.sessions import cleared, order_of, principal_of, with_decision
 from countersign.checkout.words import WORDS

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from countersign.buyers.identity_check import WRONG_SET_UP, IdentityCheck, Trouble
 from countersign.buyers.model import BuyerStatus
+from countersign.checkout.reading import BrowserClaim, ClaimedEvent, LineSeen, Reading
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.mode import Mode
 from countersign.notices.rule import Exemption
@@ -49,51 +50,6 @@ class Collected(StrEnum):
 
     ACKNOWLEDGMENT = "acknowledgment"
     IDENTITY = "identity"
-
-
-class ClaimedEvent(StrEnum):
-    """What a browser says that the buyer did."""
-
-    SHOWN = "shown"
-    INITIALED = "initialed"
-    CHANGED = "changed"
-    REVIEWED = "reviewed"
-
-
-class LineSeen(Struct, frozen=True, kw_only=True):
-    """What this service saw of one line of the notice."""
-
-    shown_at: datetime
-    initialed_at: datetime | None = None
-    changed_at: datetime | None = None
-    changes: int = 0
-
-
-class BrowserClaim(Struct, frozen=True, kw_only=True):
-    """What the browser claims, with the time when the claim was received."""
-
-    line: int | None
-    event: ClaimedEvent
-    at: datetime
-
-
-class Reading(Struct, frozen=True, kw_only=True):
-    """How far the buyer is with one text of the notice."""
-
-    notice_version: str
-    notice_digest: str
-    surface: Surface
-    rendered_digest: str | None
-    locale: str
-    opened_at: datetime
-    lines: tuple[LineSeen, ...]
-    typed: tuple[str, ...] | None = None
-    """What was sent last, where something is wrong with it: no initials yet."""
-    initials: tuple[str, ...] | None = None
-    reviewed_at: datetime | None = None
-    script: bool | None = None
-    viewport: Viewport | None = None
-    claimed: tuple[BrowserClaim, ...] = ()
 
 
 class Content(Struct, frozen=True, kw_only=True):

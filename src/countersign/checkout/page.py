@@ -29,12 +29,11 @@ from countersign.checkout.current_routes import browser
 from countersign.checkout.model import (
     CLAIMS_MAX,
     KEPT,
-    ClaimedEvent,
     Collected,
-    Reading,
     Status,
     require_open,
 )
+from countersign.checkout.reading import ClaimedEvent, Reading
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import PRIVATE, lead, words_of
 from countersign.checkout.sessions import principal_of, return_url, session_of_token

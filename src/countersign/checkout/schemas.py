@@ -14,10 +14,10 @@ from countersign.checkout.model import (
     CLAIMS_MAX,
     LIFETIME,
     LIFETIME_MAX,
-    ClaimedEvent,
     Collected,
     Status,
 )
+from countersign.checkout.reading import ClaimedEvent
 from countersign.http.examples import (
     ACK_ID,
     CBID,
