@@ -10,15 +10,14 @@ import pytest
 from sqlalchemy import Connection, func, insert, select, text
 
 from countersign.db.tables import log_pending
-from countersign.log.head_files import HeadFiles
-from countersign.log.sequencer import BATCH_MAX, BATCH_MIN, SLICE_SECONDS, Sequencer
+from countersign.log import sequencer
+from countersign.log.sequencer import BATCH_MAX, BATCH_MIN, SLICE_SECONDS
 from countersign.mode import Mode
 from tests.http.backstage import another_deployment
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import acknowledge_inside, opened
 from tests.support.postgres import PostgresServer
 from tests.support.service import Deployment
-from tests.unit.support import HandClock
 
 SLICES = 10
 READ = text(
@@ -61,7 +60,7 @@ def test_acts_are_done_between_the_slices_of_catching_up(
             seal, database = service.log.seal, service.database
             await database.write(queue)
             queued = await database.read(waiting)
-            monkeypatch.setattr(seal._sequencer, "_fitting", lambda *_: BATCH_MIN)
+            monkeypatch.setattr(sequencer, "_fitting", lambda *_: BATCH_MIN)
             left: list[int] = []
             shown: list[int] = []
 
@@ -134,8 +133,7 @@ def test_a_slice_reads_what_it_seals_whatever_the_planner_has_learned(
         (SLICE_SECONDS * 1000, BATCH_MIN),
     ],
 )
-def test_a_slice_is_as_large_as_its_time_allows(tmp_path: Path, seconds: float, fit: int) -> None:
+def test_a_slice_is_as_large_as_its_time_allows(seconds: float, fit: int) -> None:
     """A slow machine takes fewer records at a time; from one slice to the next it is twice."""
-    sequencer = Sequencer(HandClock(), HeadFiles(tmp_path))
-    assert sequencer._fitting(1_000, seconds) == fit
-    assert sequencer._fitting(BATCH_MAX, seconds) <= BATCH_MAX
+    assert sequencer._fitting(1_000, seconds, SLICE_SECONDS) == fit
+    assert sequencer._fitting(BATCH_MAX, seconds, SLICE_SECONDS) <= BATCH_MAX

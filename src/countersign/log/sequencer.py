@@ -52,6 +52,8 @@ BATCH_MAX: Final = 10_000
 BATCH_MIN: Final = 64
 SLICE_SECONDS: Final = 0.02
 """How long one transaction of sealing may take, roughly: acts wait for it meanwhile."""
+_APART_SECONDS: Final = 0.1
+"""The same on PostgreSQL: acts do not wait, and a commit may have to reach a standby."""
 _CLOCK_TOLERANCE_MS: Final = 1000
 CHECKPOINT_MS: Final = 1000
 """How old the last checkpoint is before the next one, where no caller waits for one."""
@@ -273,7 +275,8 @@ class Sequencer:
                 suspend_all(connection, mode, reason)
             return 0
         if sealed == self.batch:
-            self.batch = self._fitting(sealed, self._clock.monotonic() - began)
+            slice_seconds = _APART_SECONDS if postgres else SLICE_SECONDS
+            self.batch = _fitting(sealed, self._clock.monotonic() - began, slice_seconds)
         return sealed
 
     def sign_last(self, connection: Connection, mode: Mode) -> None:
@@ -298,11 +301,6 @@ class Sequencer:
         checkpoint = Checkpoint(head.origin, head.size, head.root)
         note = sign_checkpoint(checkpoint, signers, at_ms // 1000)
         _insert_checkpoint(connection, [(head.log_id, head.size, head.root, note, at_ms)])
-
-    def _fitting(self, sealed: int, seconds: float) -> int:
-        """How many fit into a slice, where so many took this long; at most twice as many."""
-        fit = int(sealed * SLICE_SECONDS / max(seconds, SLICE_SECONDS / 2))
-        return min(max(fit, BATCH_MIN), BATCH_MAX)
 
     def _seal(
         self,
@@ -486,3 +484,9 @@ def _tree(connection: Connection, head: _Head) -> GrowingTree:
         "changed or is damaged. `countersign log check` shows where. Recover the database, or "
         "begin a new epoch: `countersign log recover`."
     )
+
+
+def _fitting(sealed: int, seconds: float, slice_seconds: float) -> int:
+    """How many fit into a slice, where so many took this long; at most twice as many."""
+    fit = int(sealed * slice_seconds / max(seconds, slice_seconds / 2))
+    return min(max(fit, BATCH_MIN), BATCH_MAX)
