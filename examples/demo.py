@@ -74,16 +74,18 @@ def main(wanted: Shop) -> int:
     running: list[subprocess.Popen[bytes]] = []
     # Settings of another deployment must not lead the demonstration there.
     clean = {k: v for k, v in os.environ.items() if not k.startswith("COUNTERSIGN_")}
+    # Browsers make passkeys for localhost, and for no address in numbers.
+    base_url = f"http://localhost:{port}"
     service = clean | {
         "COUNTERSIGN_DATA_DIR": str(data),
         "COUNTERSIGN_PORT": port,
+        "COUNTERSIGN_PUBLIC_URL": base_url,
         # The shop's webhooks are on this machine, without https.
         "COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE": "true",
     }
     try:
         _countersign(service, "init")
         key = _key(service)
-        base_url = f"http://127.0.0.1:{port}"
         running.append(_start([*COMMAND, "serve"], service))
         _await(running[0], f"{base_url}/readyz")
         shop = clean | {

@@ -53,6 +53,8 @@ def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path
         (line,) = [line.strip() for line in said.splitlines() if line.strip().startswith("curl ")]
         (key,) = {k for k in re.findall(r"csign_\w+", said) if well_formed(k)}
         assert key.startswith("csign_sk_test_")
+        pasted = [line.strip() for line in said.splitlines() if re.match(r" +[A-Z]+=", line)]
+        assert pasted == [f"BASE=http://127.0.0.1:{port}", f"KEY={key}"]
         notice = run_curl(line)
         assert isinstance(notice, dict)
         assert notice["bullets"]

@@ -18,7 +18,7 @@ import pytest
 from tests.docs.markdown import ROOT
 from tests.support.service import START_SECONDS_MAX, Deployment, free_port
 
-_KEY = re.compile(r"^ +(csign_sk_test_\w+)$", re.MULTILINE)
+_KEY = re.compile(r"^ +KEY=(csign_sk_test_\w+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,8 @@ from tests.support.browsers import running_browser
 from tests.support.service import Server
 
 GUIDES: Final = read_guides()
-PAGES: Final = ["/", "/docs/reference", "/docs/errors", *(guide.path for guide in GUIDES)]
+REFERENCE: Final = ["/docs/reference", "/docs/reference/types", "/docs/reference/acknowledgments"]
+PAGES: Final = ["/", *REFERENCE, "/docs/errors", *(guide.path for guide in GUIDES)]
 one_engine = pytest.mark.parametrize("deployment", ["sqlite"], indirect=True)
 
 

@@ -20,7 +20,10 @@ from tests.support.service import Server
 
 pytestmark = pytest.mark.one_engine
 
-PAGES = ("/", "/docs/reference", "/docs/errors")
+PAGES = (
+    *("/", "/docs/errors"),
+    *("/docs/reference", "/docs/reference/types", "/docs/reference/acknowledgments"),
+)
 SECURITY_TXT = "/.well-known/security.txt"
 LOADING = {"src", "srcset", "data", "poster", "background", "action", "formaction", "manifest"}
 """Attributes that make a browser ask for something, without a click."""
@@ -105,11 +108,13 @@ def test_the_browser_may_load_nothing(visitor: httpx2.Client, path: str) -> None
 
 @pytest.mark.parametrize("path", PAGES)
 def test_every_link_on_a_page_leads_somewhere(visitor: httpx2.Client, path: str) -> None:
-    pages = {p: Page(visitor.get(p).text) for p in PAGES}
-    for link in pages[path].links:
+    pages: dict[str, Page] = {}
+    for link in Page(visitor.get(path).text).links:
         target, _, anchor = link.partition("#")
         if anchor:
-            assert anchor in pages[target or path].ids, link
+            place = target or path
+            pages[place] = pages.get(place) or Page(visitor.get(place).text)
+            assert anchor in pages[place].ids, link
         else:
             assert visitor.get(target).status_code == 200, link
 
@@ -134,13 +139,18 @@ def test_every_error_code_has_an_anchor_with_what_it_means_and_what_to_do(
 
 
 def test_the_reference_describes_every_operation(visitor: httpx2.Client) -> None:
-    text = visitor.get("/docs/reference").text
-    ids = Page(text).ids
+    """On the page of its group, to which the first page leads."""
+    links = [link.partition("#") for link in Page(visitor.get("/docs/reference").text).links]
+    places = {anchor: path for path, _, anchor in links if anchor != "main"}
+    pages = {path: visitor.get(path).text for path in {*places.values()}}
     operations = [route for route in route_table() if route.operation]
-    assert len(operations) >= 10
+    assert {route.operation for route in operations} == {*places} - {""}
     for route in operations:
-        assert route.operation in ids
+        assert route.operation is not None
+        text = pages[places[route.operation]]
+        assert route.operation in Page(text).ids
         assert f"{route.method} {route.path}" in text
+    assert len(pages) > 5
 
 
 def test_the_openapi_document_describes_every_operation(visitor: httpx2.Client) -> None:

@@ -237,8 +237,8 @@ async def _greet(deployment: Deployment) -> None:
         return
     token = (await create_key(deployment.access, account, Mode.TEST)).token
     header = shlex.quote(f"Authorization: Bearer {token}")
-    say("A test key, shown only once:")
-    say(f"\n  {token}\n")
-    say("Try it in another terminal:")
+    say("A test key, shown only once. Paste this in another terminal, for the lines of the guides:")
+    say(f"\n  BASE={base}\n  KEY={token}\n")
+    say("Or try it with one line:")
     say(f"\n  curl -H {header} {base}/v1/notices/{notice_id}\n")
     say(f"Guides and API:  {base}/docs")

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from countersign import __version__
 from countersign.errors import REFUSALS, NotFound
 from countersign.http.reply import JSON, Header, Reply
-from countersign.server.guides import images, packaged, read_guides, search_index
+from countersign.server.guides import grouped, images, packaged, read_guides, search_index
 
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
@@ -26,6 +26,7 @@ _FAVICON: Final = (
     'rx="3" fill="#1b4965"/><path d="M4 8.5l2.7 2.7L12 5.4" fill="none" stroke="#fff" '
     'stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/></svg>'
 )
+_REFERENCE: Final = "/docs/reference"
 _CACHING: Final[Header] = (b"cache-control", b"public, max-age=300")
 _templates: Final = Environment(
     loader=PackageLoader("countersign.server"),
@@ -55,14 +56,18 @@ def _page(path: str) -> Reply:
 def _site() -> dict[str, Reply]:
     """The guides, the pictures in them, and the index of their search."""
     guides = read_guides()
-    site = {
-        guide.path: _html("guide.html", guide=guide, index=guide is guides[0]) for guide in guides
-    }
+    groups = grouped(guides)
+    site = {guide.path: _html("guide.html", guide=guide, groups=groups) for guide in guides}
     found = json.dumps(search_index(guides), ensure_ascii=False).encode()
     site["/docs/search.json"] = _plain(JSON, found)
-    return site | {
-        path: _plain((b"content-type", b"image/png"), picture) for path, picture in images().items()
-    }
+    return (
+        site
+        | _reference()
+        | {
+            path: _plain((b"content-type", b"image/png"), picture)
+            for path, picture in images().items()
+        }
+    )
 
 
 def _openapi() -> dict[str, Any]:
@@ -71,8 +76,8 @@ def _openapi() -> dict[str, Any]:
     return found
 
 
-def _reference() -> Reply:
-    """The document as a page; what its operations share is shown with each of them."""
+def _reference() -> dict[str, Reply]:
+    """The document as pages; what its operations share is shown with each of them."""
     document = _openapi()
     components = document["components"]
 
@@ -80,15 +85,24 @@ def _reference() -> Reply:
         shared = value.get("$ref")
         return components[section][shared.rpartition("/")[2]] if shared else value
 
-    groups: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
+    found: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             operation["parameters"] = [resolved("parameters", p) for p in operation["parameters"]]
             operation["responses"] = {
                 status: resolved("responses", r) for status, r in operation["responses"].items()
             }
-            groups.setdefault(operation["tags"][0], []).append((method.upper(), path, operation))
-    return _html("reference.html", document=document, operations=groups)
+            found.setdefault(operation["tags"][0], []).append((method.upper(), path, operation))
+    groups = {
+        name: (f"{_REFERENCE}/{name.lower().replace(' ', '-')}", group)
+        for name, group in found.items()
+    }
+    pages = {
+        path: _html("operations.html", name=name, operations=group)
+        for name, (path, group) in groups.items()
+    }
+    types = {f"{_REFERENCE}/types": _html("types.html", schemas=components["schemas"])}
+    return {_REFERENCE: _html("reference.html", document=document, groups=groups), **types, **pages}
 
 
 def _errors() -> list[dict[str, Any]]:
@@ -137,7 +151,6 @@ def _code(text: str) -> Markup:
 _PAGES: Final[dict[str, Callable[[], Reply]]] = {
     "/": lambda: _html("home.html"),
     "/openapi.json": lambda: _plain(JSON, json.dumps(_openapi(), ensure_ascii=False).encode()),
-    "/docs/reference": _reference,
     "/docs/errors": lambda: _html("errors.html", errors=_errors()),
     "/docs/search.js": lambda: _plain(
         _SCRIPT, _templates.get_template("search.js").render().encode()

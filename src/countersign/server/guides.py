@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from posixpath import join, normpath
 from typing import Any, Final
@@ -40,6 +41,8 @@ class Guide:
     """One page: `path` is where it is served, `html` its content."""
 
     path: str
+    group: str
+    """The heading in the index that it stands below; of the index itself, nothing."""
     title: str
     html: Markup
     sections: tuple[Section, ...]
@@ -47,9 +50,17 @@ class Guide:
 
 def read_guides() -> tuple[Guide, ...]:
     """The index, and then every guide that it links to, in its order."""
-    sources = [_INDEX, *_linked(_INDEX)]
+    sources = {_INDEX: "", **_linked()}
     served = {source: _served_at(source) for source in sources}
-    return tuple(_render(source, served) for source in sources)
+    return tuple(_render(source, group, served) for source, group in sources.items())
+
+
+def grouped(guides: Sequence[Guide]) -> dict[str, list[Guide]]:
+    """The guides by their group, without the index."""
+    found: dict[str, list[Guide]] = {}
+    for guide in guides[1:]:
+        found.setdefault(guide.group, []).append(guide)
+    return found
 
 
 def images() -> dict[str, bytes]:
@@ -81,12 +92,18 @@ def _served_at(source: str) -> str:
     return "/docs" if source == _INDEX else f"/docs/{source.partition('/')[2].removesuffix('.md')}"
 
 
-def _linked(source: str) -> list[str]:
-    tokens = _MARKDOWN.parse(packaged(source).read_text(encoding="utf-8"))
-    children = (child for token in tokens for child in token.children or ())
-    hrefs = (str(child.attrs["href"]) for child in children if child.type == "link_open")
-    linked = dict.fromkeys(_resolve(source, href) for href in hrefs)
-    return [path for path in linked if _GUIDE.match(path)]
+def _linked() -> dict[str, str]:
+    """The files that the index links to, each with the heading above it."""
+    tokens = _MARKDOWN.parse(packaged(_INDEX).read_text(encoding="utf-8"))
+    linked: dict[str, str] = {}
+    group = ""
+    for before, token in pairwise(tokens):
+        if before.type == "heading_open":
+            group = token.content
+        for child in token.children or ():
+            if child.type == "link_open":
+                linked.setdefault(_resolve(_INDEX, str(child.attrs["href"])), group)
+    return {path: group for path, group in linked.items() if _GUIDE.match(path)}
 
 
 def _resolve(source: str, href: str) -> str:
@@ -96,7 +113,7 @@ def _resolve(source: str, href: str) -> str:
     )
 
 
-def _render(source: str, served: dict[str, str]) -> Guide:
+def _render(source: str, group: str, served: dict[str, str]) -> Guide:
     tokens = _MARKDOWN.parse(packaged(source).read_text(encoding="utf-8"))
     for token in tokens:
         for child in token.children or ():
@@ -106,6 +123,7 @@ def _render(source: str, served: dict[str, str]) -> Guide:
     html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     return Guide(
         path=served[source],
+        group=group,
         title=sections[0].title,
         html=Markup(html),  # noqa: S704 - from our own files, in which HTML is escaped
         sections=sections,

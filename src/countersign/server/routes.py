@@ -55,7 +55,6 @@ PAGES: Final[tuple[Route[object], ...]] = tuple(
         "/",
         "/openapi.json",
         "/docs",
-        "/docs/reference",
         "/docs/errors",
         "/docs/search.js",
         "/docs/{path*}",
