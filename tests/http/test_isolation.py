@@ -754,7 +754,6 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
         ("GET", path): it_is_the_same_for_everyone(path)
         for path in (
             "/",
-            "/docs/reference",
             "/docs/errors",
             "/docs/search.js",
             "/robots.txt",
