@@ -37,7 +37,7 @@ from countersign.config import load_settings
 from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
-from countersign.log.head_files import HeadFiles
+from countersign.log.head_store import open_heads
 from countersign.log.sequencer import Sequencer, Unsealed
 from countersign.log.tree_sql import inclusion
 from countersign.mode import Mode
@@ -96,7 +96,7 @@ def _log(folder: Path, entries: int) -> Iterator[Figure]:
     settings = load_settings(_settings(folder))
     asyncio.run(initialise(settings))
     engine = open_engine(database_url(None, folder), Purpose.WRITE)
-    sequencer = Sequencer(SystemClock(), HeadFiles(settings.log_head_dir))
+    sequencer = Sequencer(SystemClock(), open_heads(settings.log_head_dir))
     with engine.connect() as connection:
         log_id, origin = connection.exec_driver_sql(
             "SELECT id, origin FROM logs WHERE mode = 'live'"

@@ -36,6 +36,7 @@ _DATABASE_SCHEMES: Final = ("postgresql://", "postgres://", "postgresql+psycopg:
 _URL: Final = re.compile(
     r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
 )
+_STORE: Final = re.compile(r"(?:s3|gs|az)://[A-Za-z0-9](?:[A-Za-z0-9._/-]*)\Z")
 _RATE: Final = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})\Z")
 
 _Given: TypeAlias = tuple[str, str | None]
@@ -119,6 +120,12 @@ def _header(text: str) -> str | None:
     return text.lower() if re.fullmatch(r"[A-Za-z0-9-]{1,64}", text) else None
 
 
+def _heads(text: str) -> Path | str | None:
+    if "://" not in text:
+        return Path(text)
+    return text.rstrip("/") if _STORE.match(text) else None
+
+
 def _rate(text: str) -> Rate | None:
     if text == "off":
         return None
@@ -183,7 +190,9 @@ class Settings:
     pkcs11_module: Path | None = _setting(Path, None)
     pkcs11_token: str | None = _setting(str, None)
     pkcs11_pin_file: Path | None = _setting(Path, None)
-    log_head_dir: Path = _setting(Path, None)
+    log_head_dir: Path | str = _setting(
+        _expecting("a directory, or the URL of an object store: s3://BUCKET/PREFIX", _heads), None
+    )
     witness_policy_file: Path | None = _setting(Path, None)
     timestamp_urls: tuple[str, ...] = _setting(
         _expecting("URLs that begin with https://, separated by commas", _urls), ""
@@ -273,6 +282,11 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
                 f"since {PREFIX}HOST is {host}: links, tokens and the names of the logs are made "
                 "from it"
             )
+    if isinstance(values.get("log_head_dir"), str) and values.get("database_url") is None:
+        mistakes.append(
+            f"{PREFIX}LOG_HEAD_DIR: expected a directory, since the embedded database has one "
+            "server, which seals in the transactions of its acts"
+        )
     if mistakes:
         raise InvalidConfiguration("\n".join(mistakes))
     values["secret_key_file"] = values["secret_key_file"] or values["data_dir"] / "secret.key"

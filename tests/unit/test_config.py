@@ -27,7 +27,7 @@ CASES: dict[str, tuple[str, object, str | None]] = {
     "pkcs11_module": ("/usr/lib/p11.so", Path("/usr/lib/p11.so"), None),
     "pkcs11_token": ("countersign", "countersign", None),
     "pkcs11_pin_file": ("/run/pin", Path("/run/pin"), None),
-    "log_head_dir": ("/mnt/heads", Path("/mnt/heads"), None),
+    "log_head_dir": ("/mnt/heads", Path("/mnt/heads"), "s3://key:secret@bucket/heads"),
     "witness_policy_file": ("/etc/w.policy", Path("/etc/w.policy"), None),
     "timestamp_urls": (
         "https://a.example/tsr, https://b.example",

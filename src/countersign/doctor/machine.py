@@ -84,7 +84,10 @@ def file_system(directory: Path) -> tuple[str, str]:
 
 def disk(look: Sight) -> Iterator[Diagnosis]:
     """There is space for data and for the last published checkpoints."""
-    for place in (look.settings.data_dir.resolve(), look.settings.log_head_dir.resolve()):
+    for directory in (look.settings.data_dir, look.settings.log_head_dir):
+        if not isinstance(directory, Path):
+            continue  # an object store has no end
+        place = directory.resolve()
         usage = shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists()))
         share, free = usage.free / max(usage.total, 1), usage.free / 2**20
         code = "full" if free < DISK_FULL_MB else "low" if share < DISK_LOW else "fine"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, text
@@ -22,7 +24,7 @@ from countersign.log.fork_guard import (
     why_not,
     why_suspended,
 )
-from countersign.log.head_files import HeadFiles
+from countersign.log.head_files import Heads, checkpoint_of
 from countersign.log.keys import LogKeys
 from countersign.log.model import Log
 from countersign.log.sequencer import Sequencer
@@ -55,8 +57,7 @@ def log_keys(look: Sight) -> Iterator[Diagnosis]:
     """Each key of the newest logs signs."""
 
     async def sign(connection: Connection) -> list[tuple[Log, str, str | None]]:
-        heads = HeadFiles(look.settings.log_head_dir)
-        own = LogKeys(look.vault(connection), Sequencer(look.clock, heads), look.settings)
+        own = LogKeys(look.vault(connection), Sequencer(look.clock, look.heads), look.settings)
         return [
             (log, key.vkey, await own.why_unusable(log, key))
             for log in newest_logs(connection).values()
@@ -74,7 +75,14 @@ def log_keys(look: Sight) -> Iterator[Diagnosis]:
 
 def logs(look: Sight) -> Iterator[Diagnosis]:
     """The database goes with what was published last, and nothing waits for long."""
-    said, heads = [], HeadFiles(look.settings.log_head_dir)
+    said, heads, place = [], look.heads, look.settings.log_head_dir
+    if isinstance(place, Path):
+        writable = os.access(place, os.W_OK) or not place.exists()
+        refused = None if writable else f"The directory {place} cannot be written by this user."
+    else:
+        refused = _refused(heads)
+    if refused is not None:
+        yield say("logs.head_file", why=refused)
     with look.reading() as connection:
         queues = logs_sql.queues(connection)
         for mode, log in newest_logs(connection).items():
@@ -82,14 +90,14 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
             seconds = 0.0 if oldest is None else (look.now - oldest).total_seconds()
             said.append(f"{mode.value} {log.size} entries, {number} waiting")
             try:
-                kept = heads.read(mode)
+                kept = heads.kept(mode)
             except HeadUnavailable as error:
                 yield say("logs.head_file", why=error.message)
                 continue
             why = (
                 why_suspended(connection, mode)
-                or kept_elsewhere(connection, heads)
-                or why_not(connection, mode, kept)
+                or kept_elsewhere(connection, kept.place)
+                or why_not(connection, mode, kept.note)
                 or lost_tail(connection, mode, heads.accepted(mode))
             )
             if why is not None:
@@ -97,9 +105,23 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
             if seconds > _WAITING_SECONDS:
                 code = "logs.stuck" if seconds > _STUCK_SECONDS else "logs.waiting"
                 yield say(code, number=number, mode=mode.value, seconds=seconds)
+            published = None if kept.note is None else checkpoint_of(kept.note)
+            behind = 0 if published is None else log.size - published.size
+            late = look.now - log.at > timedelta(seconds=_WAITING_SECONDS)
+            if published is not None and published.origin == log.origin and behind > 0 and late:
+                yield say("logs.unpublished", number=behind, log=log.origin, at=rfc3339(log.at))
             if log.at > look.now + timedelta(seconds=5):
                 yield say("logs.future", log=log.origin, at=rfc3339(log.at))
-    yield say("logs.fine", logs="; ".join(said))
+    yield say("logs.fine", logs="; ".join(said), place=place)
+
+
+def _refused(heads: Heads) -> str | None:
+    """Why a checkpoint could not be kept; None: it could. In a directory it would leave files."""
+    try:
+        heads.check()
+    except HeadUnavailable as error:
+        return error.message
+    return None
 
 
 def newest_logs(connection: Connection) -> dict[Mode, Log]:

@@ -24,8 +24,11 @@ from countersign.db import schema
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, database_url, is_embedded
 from countersign.doctor.finding import UnseenError
-from countersign.errors import CountersignError, InvalidConfiguration
+from countersign.errors import CountersignError, HeadUnavailable, InvalidConfiguration
 from countersign.instant import from_ns
+from countersign.log.head_files import Heads
+from countersign.log.head_store import open_heads
+from countersign.mode import Mode
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.room import VaultRoom, open_vault
 
@@ -99,7 +102,15 @@ class Sight:
     @property
     def is_new(self) -> bool:
         """Whether nothing shows that there was a deployment: `init` publishes checkpoints."""
-        return not any(self.settings.log_head_dir.glob("*.checkpoint"))
+        try:
+            return all(self.heads.read(mode) is None for mode in Mode)
+        except HeadUnavailable:
+            return False
+
+    @cached_property
+    def heads(self) -> Heads:
+        """Where the last published checkpoints are kept."""
+        return open_heads(self.settings.log_head_dir)
 
     @contextmanager
     def session(self) -> Iterator[Connection]:

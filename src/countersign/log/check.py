@@ -162,15 +162,15 @@ async def _grow(
 async def _head(room: LogRoom, mode: Mode, log: str) -> LogFinding | None:
     """Compare the last published checkpoint, kept outside, with the database."""
     try:
-        note = room.heads.read(mode)
+        kept = room.heads.kept(mode)
     except HeadUnavailable as error:
         return LogFinding(log, None, error.message)
-    if note is None:
+    if kept.note is None:
         return None  # `log status` says what that means
-    guarded = await room.database.read(guard, mode, note, room.heads)
+    guarded = await room.database.read(guard, mode, kept)
     wrong = guarded.refusal
     if guarded.log_id is None:
-        origin = checkpoint_of(note).origin
+        origin = checkpoint_of(kept.note).origin
         wrong = f"a checkpoint of {origin} was published, but the database has no such log"
     return None if wrong is None else LogFinding(log, None, wrong)
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, bindparam, select
 from countersign.db.bulk import DriverStatement
 from countersign.db.tables import checkpoints, log_heads, log_keys, logs
 from countersign.errors import SealingSuspended
-from countersign.log.head_files import HeadFiles, checkpoint_of
+from countersign.log.head_files import Heads, KeptHead, checkpoint_of
 from countersign.log.model import Guarded
 from countersign.log.tree_sql import tree_at
 from countersign.mode import Mode
@@ -67,7 +67,7 @@ def suspend_all(connection: Connection, mode: Mode, reason: str) -> None:
     _NOTE(connection, f"{SUSPENDED}:{mode.value}", reason.encode())
 
 
-def resume(connection: Connection, mode: Mode, heads: HeadFiles) -> None:
+def resume(connection: Connection, mode: Mode, heads: Heads) -> None:
     """Let sealing go on, guarded by these heads: the operator has decided."""
     _FORGET(connection, f"{SUSPENDED}:{mode.value}")
     if _has_places(connection):
@@ -75,27 +75,28 @@ def resume(connection: Connection, mode: Mode, heads: HeadFiles) -> None:
         take_place(connection, heads)
 
 
-def take_place(connection: Connection, heads: HeadFiles) -> None:
+def take_place(connection: Connection, heads: Heads) -> None:
     """Note where the heads of this deployment are kept, unless that is noted already.
 
     SealingSuspended if they are kept elsewhere.
     """
     if _has_places(connection):
-        _NOTE(connection, _PLACE, heads.named_place().encode())
-        reason = kept_elsewhere(connection, heads)
+        place = heads.named_place()
+        _NOTE(connection, _PLACE, place.encode())
+        reason = kept_elsewhere(connection, place)
         if reason is not None:
             raise SealingSuspended(reason)
 
 
-def kept_elsewhere(connection: Connection, heads: HeadFiles) -> str | None:
-    """Why these heads guard nothing; None: they are those of the deployment, or none are yet."""
+def kept_elsewhere(connection: Connection, place: str | None) -> str | None:
+    """Why heads in this place guard nothing; None: it is the deployment's, or that has none yet."""
     noted = _noted(connection, _PLACE) if _has_places(connection) else None
-    if noted is None or noted == heads.place():
+    if noted is None or noted == place:
         return None
     return (
         "Another server keeps the last published checkpoints, in another place than this one. "
         "More than one server needs one place: set COUNTERSIGN_LOG_HEAD_DIR to a directory "
-        f"that all of them share. {_WAYS_OUT}"
+        f"or an object store that all of them share. {_WAYS_OUT}"
     )
 
 
@@ -108,11 +109,11 @@ def _noted(connection: Connection, name: str) -> str | None:
     return None if noted is None else bytes(noted[0]).decode()
 
 
-def guard(connection: Connection, mode: Mode, kept: bytes | None, heads: HeadFiles) -> Guarded:
+def guard(connection: Connection, mode: Mode, kept: KeptHead) -> Guarded:
     """Compare the newest log of a mode with the checkpoint that is kept outside the database."""
     newest = newest_log(connection, mode)
-    held = why_suspended(connection, mode) or kept_elsewhere(connection, heads)
-    return Guarded(newest and newest.id, why_not(connection, mode, kept), held is not None)
+    held = why_suspended(connection, mode) or kept_elsewhere(connection, kept.place)
+    return Guarded(newest and newest.id, why_not(connection, mode, kept.note), held is not None)
 
 
 def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | None:
@@ -185,9 +186,9 @@ def _missing(newest: Row[int, int, str, int]) -> str | None:
     return (
         f"{newest.origin} has {newest.size} entries, and the file of its last published "
         "checkpoint is missing. Without it, the server cannot detect whether the database was "
-        "restored or lost its latest entries. Put the file back into the directory of "
-        "COUNTERSIGN_LOG_HEAD_DIR, or set that to where the other servers of this database keep "
-        f"it. {_WAYS_OUT}"
+        "restored or lost its latest entries. Put it back where "
+        "COUNTERSIGN_LOG_HEAD_DIR leads, or set that to where the other servers of this database "
+        f"keep it. {_WAYS_OUT}"
     )
 
 

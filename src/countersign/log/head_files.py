@@ -2,6 +2,7 @@
 
 A restored backup or a lost tail shows in the difference between them. The files stand in the
 data directory, or elsewhere, where a restore of the whole data directory does not reach them.
+An object store is the other place for them: `log.head_store`.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from countersign.errors import HeadUnavailable
 from countersign.log.model import PublishedHead
@@ -27,7 +30,71 @@ def checkpoint_of(note: bytes) -> Checkpoint:
     return parse_checkpoint(parse_note(note).text)
 
 
-class HeadFiles:
+class KeptHead(NamedTuple):
+    """What is kept of a mode: the signed note, if there is one, and the name of the place."""
+
+    note: bytes | None
+    place: str | None
+
+
+class Heads(ABC):
+    """Where the last published checkpoints are kept. HeadUnavailable: the place cannot be used."""
+
+    @abstractmethod
+    def read(self, mode: Mode) -> bytes | None:
+        """The signed note; None if none was published from here yet."""
+
+    @abstractmethod
+    def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
+        """Keep this checkpoint in the place of `over`; False if another one is kept by now.
+
+        The caller has compared `over` with the database. If another process has published since,
+        the comparison has to be repeated. HeadUnavailable: the checkpoint must not leave.
+        """
+
+    @abstractmethod
+    def replace(self, mode: Mode, note: bytes) -> None:
+        """Keep this checkpoint, whatever was kept before: the operator has decided."""
+
+    @abstractmethod
+    def place(self) -> str | None:
+        """The name of this place, which servers that share it have in common; None: it has none.
+
+        Not remembered: the place can be another one by now.
+        """
+
+    @abstractmethod
+    def named_place(self) -> str:
+        """The same; a place without a name gets one."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Find out whether a checkpoint could be kept."""
+
+    def kept(self, mode: Mode) -> KeptHead:
+        """What to compare the database with."""
+        return KeptHead(self.read(mode), self.place())
+
+    def published(self, mode: Mode) -> PublishedHead | None:
+        """What was published last, read; None also if it cannot be read."""
+        try:
+            note = self.read(mode)
+        except HeadUnavailable:
+            return None
+        return None if note is None else PublishedHead(checkpoint_of(note), note)
+
+    def accept(self, mode: Mode, log_id: int, size: int) -> None:  # noqa: B027 - see there
+        """Note that the log of this mode has so many entries, which a commit has confirmed.
+
+        Only of the embedded database, which may lose its end, and keeps its heads in files.
+        """
+
+    def accepted(self, mode: Mode) -> tuple[int, int] | None:  # noqa: ARG002 - as above
+        """The id of the log of this mode, and how many entries it has had; None: not known."""
+        return None
+
+
+class HeadFiles(Heads):
     """Two files a mode: `live.checkpoint`, replaced whole, and `live.accepted`, a size."""
 
     def __init__(self, directory: Path) -> None:
@@ -38,7 +105,6 @@ class HeadFiles:
         return self._directory / f"{mode.value}.checkpoint"
 
     def read(self, mode: Mode) -> bytes | None:
-        """The signed note; None if none was published from here yet."""
         path = self.path(mode)
         try:
             note = path.read_bytes()
@@ -51,20 +117,7 @@ class HeadFiles:
             ) from error
         return note
 
-    def published(self, mode: Mode) -> PublishedHead | None:
-        """The same, read; None also if the file cannot be read."""
-        try:
-            note = self.read(mode)
-        except HeadUnavailable:
-            return None
-        return None if note is None else PublishedHead(checkpoint_of(note), note)
-
     def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
-        """Keep this checkpoint in the place of `over`; False if another one is kept by now.
-
-        The caller has compared `over` with the database. If another process has published since,
-        the comparison has to be repeated. HeadUnavailable: the checkpoint must not leave.
-        """
         with self._locked():
             if self.read(mode) != over:
                 return False
@@ -72,16 +125,11 @@ class HeadFiles:
             return True
 
     def replace(self, mode: Mode, note: bytes) -> None:
-        """Keep this checkpoint, whatever was kept before: the operator has decided."""
         with self._locked():
             self._replace(mode, note)
             self._accepted(mode).unlink(missing_ok=True)
 
     def place(self) -> str | None:
-        """The name of this place, which servers that share it have in common; None: it has none.
-
-        Not remembered: another directory can be mounted here.
-        """
         try:
             return (self._directory / "place").read_text("ascii")
         except FileNotFoundError:
@@ -90,14 +138,13 @@ class HeadFiles:
             raise HeadUnavailable(f"{self._directory}/place cannot be read: {error}.") from error
 
     def named_place(self) -> str:
-        """The same; a place without a name gets one."""
         with self._locked():
             if self.place() is None:
                 self._put(self._directory / "place", secrets.token_hex(8).encode())
         return self.place() or ""
 
     def accept(self, mode: Mode, log_id: int, size: int) -> None:
-        """Note that the log of this mode has so many entries, which a commit has confirmed.
+        """Note this size.
 
         It is not waited for until this is on the disk: what a killed process has noted is there.
         """
@@ -108,7 +155,6 @@ class HeadFiles:
             os.pwrite(file, f"{log_id:20} {size:20}\n".encode(), 0)
 
     def accepted(self, mode: Mode) -> tuple[int, int] | None:
-        """The id of the log of this mode, and how many entries it has had; None: not known."""
         try:
             log_id, size = self._accepted(mode).read_bytes().split()
             return int(log_id), int(size)
@@ -119,7 +165,6 @@ class HeadFiles:
         return self._directory / f"{mode.value}.accepted"
 
     def check(self) -> None:
-        """Find out whether a checkpoint could be kept; HeadUnavailable if it could not."""
         probe = self._directory / ".probe"
         try:
             with self._locked():

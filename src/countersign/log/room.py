@@ -14,7 +14,8 @@ from countersign.db.engine import is_embedded
 from countersign.log.anchor import AnchorLog
 from countersign.log.append_record import Recorder
 from countersign.log.clock_guard import ClockGuard, database_time
-from countersign.log.head_files import HeadFiles
+from countersign.log.head_files import Heads
+from countersign.log.head_store import open_heads
 from countersign.log.journal import Journal
 from countersign.log.keys import LogKeys
 from countersign.log.policy import LogPolicy, witnesses_in
@@ -29,7 +30,7 @@ class LogRoom:
 
     access: Access
     vault: VaultRoom
-    heads: HeadFiles
+    heads: Heads
     sequencer: Sequencer
     journal: Journal
     recorder: Recorder
@@ -56,7 +57,7 @@ async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
     """The room, with the signing keys read."""
     access = vault.access
     database, clock = access.database, access.clock
-    heads = HeadFiles(settings.log_head_dir)
+    heads = open_heads(settings.log_head_dir)
     sequencer = Sequencer(clock, heads)
     database.on_end(sequencer.note_accepted, sequencer.forget_unaccepted)
     keys = LogKeys(vault, sequencer, settings)

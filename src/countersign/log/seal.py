@@ -16,7 +16,7 @@ from countersign.db.database import Database
 from countersign.errors import EvidencePending, HeadUnavailable, NotFound, StorageUnavailable
 from countersign.log import logs_sql, tree_sql
 from countersign.log.fork_guard import guard, holds
-from countersign.log.head_files import HeadFiles, checkpoint_of
+from countersign.log.head_files import Heads, checkpoint_of
 from countersign.log.keys import LogKeys
 from countersign.log.model import Anchor, Log, LogState, StoredCheckpoint, cosignatures
 from countersign.log.record import Sealed
@@ -60,7 +60,7 @@ class SealLog:
         self,
         database: Database,
         sequencer: Sequencer,
-        heads: HeadFiles,
+        heads: Heads,
         keys: LogKeys,
         clock: Clock,
     ) -> None:
@@ -183,8 +183,8 @@ class SealLog:
         """
         mode = log.mode
         while True:
-            kept = await asyncio.to_thread(self._heads.read, mode)
-            guarded = await self._database.read(guard, mode, kept, self._heads)
+            found = await asyncio.to_thread(self._heads.kept, mode)
+            guarded = await self._database.read(guard, mode, found)
             if guarded.log_id != log.id:
                 await self.current(refresh=True)
                 return  # a new epoch has begun since
@@ -193,7 +193,7 @@ class SealLog:
                 self._sequencer.check_again(mode)
             if guarded.refusal is not None:
                 self._lost[mode] = log.id
-            if kept is not None and _covers(kept, log, checkpoint):
+            if found.note is not None and _covers(found.note, log, checkpoint):
                 break
             if guarded.refusal or guarded.held or mode in self._sequencer.suspended:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
@@ -201,7 +201,7 @@ class SealLog:
                 # Another process has sealed it, or this one does not know how its commit ended.
                 await self._database.covered()
                 self._covered[log.id] = checkpoint.size
-            if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, kept):
+            if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, found.note):
                 break
         if not self._has_left(log, checkpoint.size):
             self._published[mode] = Released(log.id, checkpoint.size, checkpoint.note)

@@ -37,7 +37,7 @@ from countersign.log.fork_guard import (
     take_place,
     why_not,
 )
-from countersign.log.head_files import HeadFiles
+from countersign.log.head_files import Heads
 from countersign.log.record import NewRecord
 from countersign.log.tree_sql import tree_at
 from countersign.mode import Mode
@@ -148,7 +148,7 @@ class _Edge:
 class Sequencer:
     """Seals the records of both modes; one object a process."""
 
-    def __init__(self, clock: Clock, heads: HeadFiles) -> None:
+    def __init__(self, clock: Clock, heads: Heads) -> None:
         self._clock = clock
         self.batch = BATCH_MIN
         """How many queued records are sealed at a time: as many as fit into a slice."""
@@ -421,7 +421,8 @@ class Sequencer:
 
     def _refuse_fork(self, connection: Connection, mode: Mode, head: _Head) -> None:
         """Compare the database with the last published checkpoint, which is kept elsewhere."""
-        elsewhere, note = kept_elsewhere(connection, self._heads), self._heads.read(mode)
+        note, place = self._heads.kept(mode)
+        elsewhere = kept_elsewhere(connection, place)
         if note is None and head.size == 0 and elsewhere is None:
             # Kept before there is an entry: from then on, it may not be missing.
             note = bytes(_EMPTY(connection, head.log_id).fetchone()[0])

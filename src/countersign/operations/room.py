@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, delete, insert
@@ -18,7 +19,7 @@ from countersign.errors import (
     Overloaded,
     StorageUnavailable,
 )
-from countersign.log.head_files import HeadFiles
+from countersign.log.head_files import Heads
 from countersign.mode import Mode
 from countersign.notices.room import Notices
 from countersign.operations.reserve import Reserve
@@ -37,7 +38,7 @@ _UNWRITABLE: Final = "The database cannot be written."
 class WriteCheck:
     """Tries to write: to the database, and where the last published checkpoints are kept."""
 
-    def __init__(self, database: Database, heads: HeadFiles, clock: Clock) -> None:
+    def __init__(self, database: Database, heads: Heads, clock: Clock) -> None:
         self._database = database
         self._heads = heads
         self._clock = clock
@@ -89,8 +90,9 @@ class WriteCheck:
 
     async def _can_keep_heads(self) -> bool:
         try:
-            await asyncio.to_thread(self._heads.check)
-        except HeadUnavailable:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await asyncio.to_thread(self._heads.check)
+        except (HeadUnavailable, TimeoutError):
             return False
         return True
 
@@ -118,10 +120,12 @@ class Operations:
     """Set when this server is about to stop."""
 
 
-def open_operations(settings: Settings, notices: Notices, heads: HeadFiles) -> Operations:
+def open_operations(settings: Settings, notices: Notices, heads: Heads) -> Operations:
     """The room above open notices."""
     access = notices.log.access
-    places = {"data": settings.data_dir, "heads": settings.log_head_dir}
+    places = {"data": settings.data_dir}
+    if isinstance(settings.log_head_dir, Path):
+        places["heads"] = settings.log_head_dir
     return Operations(
         settings=settings,
         clock=access.clock,

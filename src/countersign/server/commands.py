@@ -129,7 +129,13 @@ def _refuse_production(name: str) -> None:
         )
 
 
-def _warn(settings: Settings) -> None:
+def _warn(settings: Settings, *, embedded: bool) -> None:
+    heads = settings.log_head_dir
+    if not embedded and heads == settings.data_dir / "heads":
+        say(
+            f"note: the last published checkpoints are kept in {heads}. Another server of this "
+            "database needs the same place (COUNTERSIGN_LOG_HEAD_DIR), or it does not seal."
+        )
     for name in unknown_variables():
         say(f"warning: {name} is not a setting of this release and has no effect.")
     for file in (settings.secret_key_file, key_file(settings.key_encryption_key)):
@@ -145,9 +151,9 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     from countersign.server.server import serve as serve_http  # noqa: PLC0415
     from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 
-    _warn(settings)
     url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
     embedded = is_embedded(url)
+    _warn(settings, embedded=embedded)
     if not embedded:
         refuse_unknown_pooler(url)
         serving_role.check_rights(url)

@@ -1,0 +1,217 @@
+"""The last published checkpoint, kept in an object store: a real S3 endpoint on the loopback."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from itertools import count
+from typing import Final
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from countersign.errors import HeadUnavailable, InvalidConfiguration
+from countersign.log.head_files import checkpoint_of
+from countersign.log.head_store import HeadStore
+from countersign.mode import Mode
+from tests.storage.test_heads import note
+from tests.support.depth import drawn
+from tests.support.object_store import BUCKET, ObjectStore, running_store
+
+_PLACES: Final = count(1)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[ObjectStore]:
+    """Give an endpoint for all tests."""
+    with running_store() as store:
+        yield store
+
+
+@pytest.fixture
+def store(running: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    """Give the endpoint, with its variables set."""
+    for name, value in running.environment.items():
+        monkeypatch.setenv(name, value)
+    return running
+
+
+@pytest.fixture
+def url(store: ObjectStore) -> str:
+    """Give an empty place."""
+    return store.url(f"place{next(_PLACES)}")
+
+
+@pytest.mark.parametrize("kept", [None, note(1, 5)])
+def test_who_has_compared_what_is_kept_replaces_it(url: str, kept: bytes | None) -> None:
+    """The first one, too; others see it at once."""
+    heads, other = HeadStore(url), HeadStore(url)
+    if kept is not None:
+        heads.replace(Mode.LIVE, kept)
+    assert other.read(Mode.LIVE) == kept
+    assert heads.advance(Mode.LIVE, note(1, 6), kept)
+    assert heads.read(Mode.LIVE) == other.read(Mode.LIVE) == note(1, 6)
+    assert heads.read(Mode.TEST) is None
+
+
+@pytest.mark.parametrize("kept", [None, note(1, 4), note(1, 7), note(2, 0)])
+def test_what_another_server_has_kept_meanwhile_stays(url: str, kept: bytes | None) -> None:
+    """Also if this one has looked before that: the store itself compares."""
+    heads, other = HeadStore(url), HeadStore(url)
+    heads.replace(Mode.LIVE, note(1, 5))
+    assert heads.read(Mode.LIVE) == note(1, 5)
+    if kept is None:
+        return
+    other.replace(Mode.LIVE, kept)
+    assert not heads.advance(Mode.LIVE, note(1, 6), note(1, 5))
+    assert heads.read(Mode.LIVE) == kept
+    assert not HeadStore(url).advance(Mode.LIVE, note(1, 6), None)
+
+
+def test_of_servers_that_publish_at_once_one_is_first(url: str) -> None:
+    """The others compare again, and none overwrites a later one: no size comes twice."""
+    servers = [HeadStore(url) for _ in range(4)]
+
+    def publish(heads: HeadStore) -> list[int]:
+        done = []
+        for _ in range(8):
+            while True:
+                over = heads.read(Mode.LIVE)
+                size = 1 + (0 if over is None else checkpoint_of(over).size)
+                if heads.advance(Mode.LIVE, note(1, size), over):
+                    done.append(size)
+                    break
+        return done
+
+    with ThreadPoolExecutor(len(servers)) as pool:
+        done = [*pool.map(publish, servers)]
+    assert sorted(size for sizes in done for size in sizes) == [*range(1, 33)]
+    assert servers[0].read(Mode.LIVE) == note(1, 32)
+
+
+def test_servers_that_begin_at_once_name_the_place_once(url: str) -> None:
+    """The database notes one name."""
+    servers = [HeadStore(url) for _ in range(4)]
+    assert servers[0].place() is None
+    with ThreadPoolExecutor(len(servers)) as pool:
+        names = [*pool.map(HeadStore.named_place, servers)]
+    assert len({*names, servers[0].place()}) == 1
+
+
+def test_objects_are_named_as_the_files_are(store: ObjectStore, url: str) -> None:
+    """So a directory is moved into a store by copying it."""
+    heads = HeadStore(url)
+    heads.named_place()
+    for mode in Mode:
+        heads.replace(mode, note(1, 1))
+    named = {"live.checkpoint", "test.checkpoint", "place"}
+    assert store.objects(url.rpartition("/")[2]) == named
+
+
+def test_a_damaged_object_is_not_replaced(store: ObjectStore, url: str) -> None:
+    """Only the operator can tell what it held: and decides."""
+    heads = HeadStore(url)
+    store.put(url.rpartition("/")[2], "live.checkpoint", b"no checkpoint")
+    with pytest.raises(HeadUnavailable, match="cannot be read"):
+        heads.read(Mode.LIVE)
+    assert not heads.advance(Mode.LIVE, note(1, 6), None)
+    heads.replace(Mode.LIVE, note(1, 6))
+    assert heads.read(Mode.LIVE) == note(1, 6)
+
+
+@pytest.mark.parametrize("away", [ObjectStore.down, ObjectStore.frozen])
+def test_a_store_that_is_away_is_waited_for_once(
+    store: ObjectStore, url: str, away: Callable[[ObjectStore], AbstractContextManager[None]]
+) -> None:
+    """Who asks next is refused at once; when it is back, all goes on, and nothing was changed."""
+    heads = HeadStore(url)
+    heads.replace(Mode.LIVE, note(1, 5))
+    with away(store):
+        began = time.monotonic()
+        with pytest.raises(HeadUnavailable, match=r"Connection refused|no response within"):
+            heads.advance(Mode.LIVE, note(1, 6), note(1, 5))
+        assert time.monotonic() - began < 3
+        for ask in (heads.check, heads.place, lambda: heads.read(Mode.LIVE)):
+            began = time.monotonic()
+            with pytest.raises(HeadUnavailable):
+                ask()
+            assert time.monotonic() - began < 0.2
+    heads._away_until = 0.0  # the pause is over
+    heads.check()
+    assert heads.read(Mode.LIVE) in {note(1, 5), note(1, 6)}  # what was asked may have been done
+
+
+def test_a_refusal_says_why_and_no_secret(store: ObjectStore) -> None:
+    """The bucket is missing: that is no place where nothing was published."""
+    with pytest.raises(HeadUnavailable, match="404 Not Found, NoSuchBucket") as caught:
+        HeadStore("s3://elsewhere/x").read(Mode.LIVE)
+    assert store.environment["AWS_SECRET_ACCESS_KEY"] not in caught.value.message
+    assert caught.value.__cause__ is None
+
+
+def test_a_store_that_ignores_conditions_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two servers would overwrite each other's, and what is kept could go backwards."""
+    heads = HeadStore(url)
+    write = heads._write
+    monkeypatch.setattr(heads, "_write", lambda name, data, _: write(name, data, "overwrite"))
+    with pytest.raises(HeadUnavailable, match="ignores the conditions"):
+        heads.advance(Mode.LIVE, note(1, 1), None)
+    assert heads.read(Mode.LIVE) is None
+
+
+def test_a_url_that_its_variables_do_not_fit_is_a_mistake_of_the_settings(url: str) -> None:
+    """Found at start, not when something is to be published."""
+    with pytest.raises(InvalidConfiguration, match="az://account/container"):
+        HeadStore("az://account/container/x")
+
+
+class Walk(RuleBasedStateMachine):
+    """Servers read, compare and keep in any order; a plain dictionary says what must be there."""
+
+    place: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.url = f"{self.place}/{next(_PLACES)}"
+        self.servers = [HeadStore(self.url) for _ in range(3)]
+        self.read: dict[tuple[int, Mode], bytes | None] = {}
+        self.kept: dict[Mode, bytes] = {}
+        self.sizes: dict[Mode, list[int]] = {mode: [0] for mode in Mode}
+
+    @rule(server=st.integers(0, 2), mode=st.sampled_from(Mode))
+    def look(self, server: int, mode: Mode) -> None:
+        self.read[server, mode] = self.servers[server].read(mode)
+        assert self.read[server, mode] == self.kept.get(mode)
+
+    @rule(server=st.integers(0, 2), mode=st.sampled_from(Mode), more=st.integers(1, 3))
+    def publish(self, server: int, mode: Mode, more: int) -> None:
+        over = self.read.get((server, mode))
+        size = more + (0 if over is None else checkpoint_of(over).size)
+        done = self.servers[server].advance(mode, note(1, size), over)
+        assert done is (over == self.kept.get(mode))
+        if done:
+            self.kept[mode] = note(1, size)
+            self.sizes[mode].append(size)
+
+    @rule(server=st.integers(0, 2))
+    def start_again(self, server: int) -> None:
+        self.servers[server] = HeadStore(self.url)
+
+    @invariant()
+    def never_backwards(self) -> None:
+        assert all(sizes == sorted(set(sizes)) for sizes in self.sizes.values())
+
+
+def test_what_is_kept_never_goes_backwards(store: ObjectStore) -> None:
+    class Here(Walk):
+        place = f"s3://{BUCKET}/walk"
+
+    run_state_machine_as_test(
+        Here, settings=settings(max_examples=drawn(10), stateful_step_count=20, deadline=None)
+    )
