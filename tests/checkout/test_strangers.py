@@ -16,7 +16,7 @@ from countersign.config import Rate
 from countersign.http.body import Incoming
 from countersign.http.reply import Call, Reply
 from countersign.server.app import App
-from countersign.server.limits import Visits
+from countersign.server.limits import RateLimiter, Visits
 from tests.checkout.buyer import Shop
 from tests.checkout.test_many_looks import asking, entered
 from tests.http.backstage import Operator
@@ -195,7 +195,7 @@ def test_a_link_is_opened_so_often_and_no_more(
 
     async def look(opened: Deployment) -> tuple[list[Reply], list[Reply], list[Reply]]:
         app = App(opened)
-        app._visits = Visits(Rate(10, 60), HandClock())
+        app._visits = Visits(Rate(10, 60), lambda _, rate: RateLimiter(rate, HandClock()))
         pages = [await asking(app, path, page) for _ in range(SESSION_RATE + 1)]
         component_too = await asking(app, CURRENT, component)
         others = [await asking(app, other, cookie), await asking(app, CURRENT, token)]

@@ -193,6 +193,7 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     changing |= {"blind_recent", "blind_runs"}
     passing = {"idempotency_keys", "pending_sessions", "provider_messages", "events"}
     passing |= {"test_clocks", "test_faults", "checkout_sessions", "started_checks"}
+    passing |= {"rate_shares"}
     passing |= {"remembered", "remembered_uses", "erasure_requests", "waiting_erasures"}
     own = {
         "accounts",

@@ -14,7 +14,7 @@ from countersign.errors import RateLimited
 from countersign.http.reply import Header
 from countersign.server import limits
 from countersign.server.limits import RateLimiter, Visits
-from tests.unit.support import HandClock
+from tests.unit.support import HandClock, run
 
 
 def left(headers: tuple[Header, Header]) -> tuple[int, int]:
@@ -29,6 +29,11 @@ def left(headers: tuple[Header, Header]) -> tuple[int, int]:
 def admitted(limiter: RateLimiter, key: str = "key_1") -> bool:
     wait, _ = limiter.admit(key)
     return wait == 0
+
+
+def visits_at(clock: HandClock, rate: Rate) -> Visits:
+    """Those of a server alone."""
+    return Visits(rate, lambda _, own: RateLimiter(own, clock))
 
 
 @given(st.integers(1, 50), st.integers(1, 100))
@@ -133,27 +138,30 @@ def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_session_has_a_hundredth_of_its_account_and_that_twenty_times_a_key() -> None:
     """What a session is refused is not counted for its account."""
     clock = HandClock()
-    visits = Visits(Rate(6000, 60), clock)
+    visits = visits_at(clock, Rate(6000, 60))
 
-    def passed(session: str) -> int:
+    async def passed(session: str) -> int:
         number = 0
         with suppress(RateLimited):
             while True:
-                visits.count(session, "account")
+                await visits.count(session, "account")
                 number += 1
         return number
 
-    assert [passed(f"session {n}") for n in range(102)] == [1200] * 100 + [0, 0]
-    with pytest.raises(RateLimited) as refused:
-        visits.count("another session", "account")
-    assert refused.value.retry_after == 1
-    visits.count("a session", "another account")
+    async def act() -> None:
+        assert [await passed(f"session {n}") for n in range(102)] == [1200] * 100 + [0, 0]
+        with pytest.raises(RateLimited) as refused:
+            await visits.count("another session", "account")
+        assert refused.value.retry_after == 1
+        await visits.count("a session", "another account")
+
+    run(act())
 
 
 @pytest.mark.parametrize("rate", [Rate(10, 60), Rate(100, 3600), Rate(1, 1)])
 def test_a_session_has_never_less_than_sixty_in_a_minute(rate: Rate) -> None:
     """However little a key may ask: a buyer goes through a few pages."""
-    visits = Visits(rate, HandClock())
+    visits = visits_at(HandClock(), rate)
     passed = [visits._sessions.admit("session")[0] == 0 for _ in range(61)]
     assert passed == [True] * 60 + [False]
 

@@ -171,7 +171,7 @@ async def _session(room: Checkout, call: Call) -> Session:
     if origin is not None and (content is None or origin.decode("latin-1") != content.origin):
         call.also = ()
         raise OriginNotAllowed("The checkout session was not created for this origin.")
-    count(call, session)
+    await count(call, session)
     return session
 
 

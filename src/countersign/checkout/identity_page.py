@@ -275,7 +275,7 @@ async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Re
         if session is not None and session.content is not None:
             attempt = identity.returned_from(room, session, key)
             if attempt:
-                count(call, session)
+                await count(call, session)
             await identity.came_back(room, session, attempt, "")
         locale = preferred(call.headers.get(b"accept-language", b""))
         words = words_of(locale)

@@ -152,7 +152,7 @@ async def _enter(room: Checkout, call: Call, token: str) -> Reply:
         # how it ended, and nothing of the buyer.
         visit = await visit_of(room, call, session.id, code(room, session, COPY))
         return await _ended(visit, with_copy=False)
-    count(call, session)
+    await count(call, session)
     return lead(f"/c/{session.id}", set_cookie(room, session, now, call))
 
 

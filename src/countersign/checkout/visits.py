@@ -112,7 +112,7 @@ async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None 
     if not (browser if key is None else is_code(room, session, COPY, key)):
         raise NotFound
     call.locale = session.content.locale
-    count(call, session)
+    await count(call, session)
     try:
         query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
     except ValueError:
@@ -130,7 +130,7 @@ async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None 
     )
 
 
-def count(call: Call, session: Session) -> None:
+async def count(call: Call, session: Session) -> None:
     """Count a request of one who was given this session's link or token.
 
     Only then: an identifier that anybody can write takes nothing from the buyer.
@@ -138,7 +138,8 @@ def count(call: Call, session: Session) -> None:
     Raises:
         RateLimited: there were too many.
     """
-    call.count_visit(*owners_of(session))
+    if call.count_visit is not None:
+        await call.count_visit(*owners_of(session))
 
 
 def owners_of(session: Session) -> tuple[str, str]:

@@ -283,6 +283,15 @@ zip_attempts: Final = _table(
     Index(None, "at"),
 )
 
+# What servers have leased of each limit, on PostgreSQL alone: unlogged, gone after a failover.
+rate_shares: Final = _table(
+    "rate_shares",
+    Column("name", LargeBinary, primary_key=True),
+    # By the clock of the database, in microseconds.
+    Column("empty_at", BigInteger, nullable=False),
+    Column("granted", Integer, nullable=False),
+)
+
 idempotency_keys: Final = _table(
     "idempotency_keys",
     Column("slot", LargeBinary, primary_key=True),

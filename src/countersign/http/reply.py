@@ -58,7 +58,7 @@ class Call:
     body: bytes = b""
     read_body: ReadBody | None = None
     """Reads a body that is not read before the handler, which first checks whom it is for."""
-    count_visit: Callable[[str, str], None] = field(default=lambda *_: None)
+    count_visit: Callable[[str, str], Awaitable[None]] | None = None
     """Counts a request of one who has no key: for this session, and for all of this account.
 
     Raises RateLimited where there were too many.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -14,9 +14,9 @@ from countersign.buyers.started_sql import delete_old as delete_checks
 from countersign.checkout.model import KEPT as CHECKOUT_KEPT
 from countersign.checkout.store import delete_ended
 from countersign.db.database import Database
-from countersign.db.tables import idempotency_keys, provider_messages, zip_attempts
+from countersign.db.tables import idempotency_keys, provider_messages, rate_shares, zip_attempts
 from countersign.events.model import KEPT as EVENTS_KEPT
-from countersign.instant import from_ns
+from countersign.instant import from_ns, to_ms
 from countersign.log import logs_sql
 from countersign.loops import forever
 from countersign.operations.room import Operations
@@ -29,6 +29,8 @@ from countersign.webhooks.model import LOG_KEPT as DELIVERIES_KEPT
 
 PERIOD_SECONDS: Final = 600.0
 CHUNK: Final = 1000
+_SHARES_KEPT: Final = timedelta(hours=1)
+"""After a bucket was full again; more than clocks differ by."""
 
 _log: Final = structlog.get_logger("countersign.housekeeping")
 
@@ -95,6 +97,7 @@ def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
     for table, key, outdated in (
         (idempotency_keys, ("slot",), idempotency_keys.c.expires_at <= now),
         (zip_attempts, zip_key, zip_attempts.c.at <= now - ZIP_WINDOW),
+        (rate_shares, ("name",), rate_shares.c.empty_at <= to_ms(now - _SHARES_KEPT) * 1000),
         (provider_messages, message_key, provider_messages.c.at <= now - MESSAGES_KEPT),
     ):
         columns = table.c[key]

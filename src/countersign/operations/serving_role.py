@@ -32,7 +32,7 @@ _GRANTED: Final = {
     "acknowledgment_uses",
     "SELECT, INSERT, UPDATE, DELETE": "pending_sessions webhook_endpoints webhook_secrets "
     "webhook_deliveries webhook_attempts checkout_sessions started_checks remembered "
-    "remembered_uses erasure_requests test_clocks test_faults",
+    "remembered_uses erasure_requests test_clocks test_faults rate_shares",
     "INSERT": "verification_evidence",
     "": "audit_log log_rosters log_proposals log_approvals waiting_erasures blind_recent "
     "blind_runs",

@@ -41,9 +41,10 @@ from countersign.mode import Mode
 from countersign.patience import PATIENCE, PATIENCE_SECONDS, TimeLeft
 from countersign.seldom import Seldom
 from countersign.server.extension import Around
-from countersign.server.limits import Arrivals, Held, RateLimiter, Visits
+from countersign.server.limits import Arrivals, Held, Visits
 from countersign.server.metrics import Metrics
 from countersign.server.routes import PAGES, ROUTES
+from countersign.server.shares import Limiters
 from countersign.server.streams import Send, Streams
 
 AsgiScope: TypeAlias = MutableMapping[str, Any]
@@ -99,9 +100,10 @@ class App:
         self._router = Router(routes)
         self._rooms = {route.address: deployment.room(route.room) for route in routes}
         self._access = deployment.access
-        rate = deployment.settings.rate_limit
-        self._limiter = RateLimiter(rate, deployment.clock, arrivals) if rate else None
-        self._visits = Visits(rate, deployment.clock, visits) if rate else None
+        rate, visits = deployment.settings.rate_limit, visits or Arrivals()
+        limiter = Limiters(deployment.settings, deployment.database, deployment.clock)
+        self._limiter = limiter(arrivals, "key", rate) if rate else None
+        self._visits = Visits(rate, partial(limiter, visits)) if rate else None
         self._held = {route.address: _held(route) for route in routes if _is_from_strangers(route)}
         self._help = f"{deployment.settings.public_url}/docs/errors"
         self._request_ids = _request_ids(deployment.entropy)
@@ -113,6 +115,7 @@ class App:
             deployment.operations,
             deployment.webhooks.activity,
             deployment.checkout,
+            limiter.leases,
         )
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -179,7 +182,7 @@ class App:
             if route.scope not in call.principal.scopes:
                 raise Forbidden(scope=route.scope)
             if self._limiter:
-                wait, call.also = self._limiter.admit(call.principal.key_id)
+                wait, call.also = await self._limiter.count(call.principal.key_id)
                 if wait:
                     raise RateLimited(retry_after=wait)
         takes_none = call.query_string and (route.scope is not None or route.client_token)

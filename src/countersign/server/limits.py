@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeAlias
 
 from countersign.clock import Clock
 from countersign.config import Rate
@@ -19,6 +19,9 @@ _SESSIONS: Final = 100
 _SESSION_MIN: Final = Rate(60, 60)
 _ROUNDING: Final = 1e-3
 """Of the time of one request, at most of a second: what sums of its time may be wrong by."""
+
+Admission: TypeAlias = "tuple[int, tuple[Header, Header]]"
+"""The seconds to wait (0: it is let through), and the headers that state what is left."""
 
 
 class Arrivals:
@@ -60,18 +63,21 @@ class RateLimiter:
             f'"default";q={rate.requests};w={rate.seconds}'.encode(),
         )
 
-    def admit(self, key_id: str) -> tuple[int, tuple[Header, Header]]:
-        """Count one request, if there is room for it.
+    async def count(self, key_id: str) -> Admission:
+        """Count one request, if there is room for it, wherever requests of this key are counted."""
+        return self.admit(key_id)
 
-        Returns the seconds to wait (0: it is let through) and the headers that state what is left.
-        """
+    def admit(self, key_id: str) -> Admission:
+        """Count one request at this server, if there is room for it."""
         now = self._clock.monotonic()
         ahead = self._arrivals.add(key_id, now, self._interval, self._most) - now
         wait = max(1, math.ceil(ahead - self._most)) if ahead > self._most else 0
         # As many as would be let through now.
         left = 0 if wait else int((self._most - ahead) / self._interval)
-        state = f'"default";r={left};t={wait or math.ceil(ahead - self._slack)}'
-        return wait, (self._policy, (b"ratelimit", state.encode()))
+        return wait, self._said(left, wait or math.ceil(ahead - self._slack))
+
+    def _said(self, left: int, seconds: int) -> tuple[Header, Header]:
+        return self._policy, (b"ratelimit", f'"default";r={left};t={seconds}'.encode())
 
 
 class Visits:
@@ -81,20 +87,19 @@ class Visits:
     never less than once a second: one link takes no account's pages away.
     """
 
-    def __init__(self, rate: Rate, clock: Clock, arrivals: Arrivals | None = None) -> None:
-        """`rate` is that of a key; `arrivals` are shared as those of RateLimiter."""
-        arrivals = arrivals or Arrivals()
+    def __init__(self, rate: Rate, limiter: Callable[[str, Rate], RateLimiter]) -> None:
+        """`rate` is that of a key; `limiter` makes what counts a kind of names."""
         of_account = Rate(rate.requests * _ACCOUNT_TIMES, rate.seconds)
         of_session = Rate(of_account.requests // _SESSIONS, rate.seconds)
         if of_session.requests < of_session.seconds:
             of_session = _SESSION_MIN
-        self._sessions = RateLimiter(of_session, clock, arrivals)
-        self._accounts = RateLimiter(of_account, clock, arrivals)
+        self._sessions = limiter("session", of_session)
+        self._accounts = limiter("account", of_account)
 
-    def count(self, session: str, account: str) -> None:
+    async def count(self, session: str, account: str) -> None:
         """Count one request; what its session may not ask is not counted for its account."""
         for limiter, name in ((self._sessions, session), (self._accounts, account)):
-            wait, _ = limiter.admit(name)
+            wait, _ = await limiter.count(name)
             if wait:
                 raise RateLimited(retry_after=wait)
 

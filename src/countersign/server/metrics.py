@@ -62,6 +62,7 @@ class Metrics(Collector):
         operations: Operations,
         webhooks: DeliveryActivity,
         checkout: Checkout,
+        leases: Mapping[str, int],
     ) -> None:
         self._responses: Counter[tuple[str, int]] = Counter()
         self._taken = defaultdict[str, list[float]](lambda: [0] * (len(_EDGES) + 1))
@@ -73,6 +74,7 @@ class Metrics(Collector):
         self._process = ProcessCollector(registry=None)
         self._webhooks = webhooks
         self._checkout = checkout
+        self._leases = leases
         self.loops_ended: Counter[str] = Counter()
         """How often each loop of the server has ended and was begun again."""
 
@@ -108,6 +110,8 @@ class Metrics(Collector):
         yield _gauge("oldest_wait_seconds", meaning, _LANE, oldest)
         trouble = int(self._database.has_trouble)
         yield _gauge("database_trouble", "1 while calls fail, or wait too long.", (), {(): trouble})
+        meaning = "Shares of rate limits that were asked of the database."
+        yield _counter("rate_limit_leases", meaning, ("outcome",), self._leases)
         meaning = "Loops that ended and were restarted."
         yield _counter("loops_ended", meaning, ("loop",), self.loops_ended)
         yield from self._machine()

@@ -1,0 +1,266 @@
+"""Limits that several servers have in common: each process leases shares of what is left.
+
+PostgreSQL has a bucket for each name, as `Arrivals` has one in memory. A process takes some
+requests out of it at once, lets them through by itself, and asks for more when few are left. What
+it did not need it returns. One that dies has taken a hundredth at most, which time fills again.
+See docs/decisions/0092.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Final, NamedTuple, TypeAlias
+
+import structlog
+from msgspec import Struct
+from sqlalchemy import Connection
+
+from countersign.clock import Clock
+from countersign.config import Rate, Settings
+from countersign.db.database import Database
+from countersign.db.engine import is_embedded
+from countersign.errors import CountersignError
+from countersign.patience import detached
+from countersign.seldom import Seldom
+from countersign.server.limits import Admission, Arrivals, RateLimiter
+
+LEASE_SECONDS: Final = 5.0
+"""A share lasts about so long; one that was not used for so long is returned."""
+_PARTS: Final = 100
+"""A share is at most this part of what may come at once."""
+_PAUSE: Final = 0.02
+_PAUSE_SECONDS_MAX: Final = 0.25
+"""Where a share was less than was asked for, this part of the window passes before the next."""
+_EARLY: Final = 4
+"""Of a share of at least so many requests, so great a part is left when more is asked for."""
+_WAIT_SECONDS: Final = 1.0
+"""How long a request waits for a share, and a process without the database asks for none."""
+
+_NOW: Final = "(extract(epoch FROM statement_timestamp()) * 1e6)::bigint"
+_LEASE: Final = f"""
+INSERT INTO rate_shares AS kept (name, empty_at, granted)
+SELECT name, {_NOW} + (want * %(interval)s)::bigint, want
+FROM unnest(%(names)s::bytea[], %(wants)s::integer[]) AS asked (name, want) ORDER BY name
+ON CONFLICT (name) DO UPDATE SET (empty_at, granted) = (
+  SELECT {_NOW} + ahead + (given * %(interval)s)::bigint, given
+  FROM (
+    -- At most full, also where another machine with another clock goes on after a failover.
+    SELECT least(greatest(kept.empty_at - {_NOW}, 0), %(most)s::bigint) AS ahead
+  ) AS bucket,
+  -- Of the last ones a part: the other processes ask for them, too.
+  LATERAL (
+    SELECT least(excluded.granted, ceil(floor((%(most)s - ahead) / %(interval)s) / 2)::integer)
+      AS given
+  ) AS share
+)
+RETURNING name, granted, empty_at - {_NOW}
+"""  # noqa: S608 - a constant
+_MICROSECONDS: Final = 1e6
+
+_log: Final = structlog.get_logger("countersign.http")
+
+
+class Ask(NamedTuple):
+    """For so many requests out of the bucket of a name; negative: they are returned."""
+
+    name: bytes
+    want: int
+    interval: float
+    """The seconds of one request."""
+    most: float
+    """The seconds of a full bucket."""
+
+
+class Share(NamedTuple):
+    """What is granted, and in how many seconds the bucket is empty again."""
+
+    granted: int
+    ahead: float
+
+
+Lease: TypeAlias = Callable[[Ask], Awaitable[Share]]
+
+
+def lease_together(connection: Connection, asks: Sequence[Ask]) -> Sequence[Share]:
+    """The shares of these, on PostgreSQL; no two of a name in one statement."""
+    found: dict[int, Share] = {}
+    left = dict(enumerate(asks))
+    while left:
+        rate = next(iter(left.values()))[2:]
+        now = {ask.name: place for place, ask in reversed(left.items()) if ask[2:] == rate}
+        wants = [left.pop(place).want for place in now.values()]
+        interval, most = (seconds * _MICROSECONDS for seconds in rate)
+        given = {"names": [*now], "wants": wants, "interval": interval, "most": most}
+        for name, granted, ahead in connection.exec_driver_sql(_LEASE, given):
+            found[now[bytes(name)]] = Share(granted, ahead / _MICROSECONDS)
+    return [found[place] for place in range(len(asks))]
+
+
+class Limiters:
+    """Makes limiters: shared ones, where servers share a place for heads.
+
+    More than one server needs that; else what this server counts by itself is all there is.
+    """
+
+    def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
+        self._is_alone = (
+            is_embedded(database.url) or settings.log_head_dir == settings.data_dir / "heads"
+        )
+        self._lease = partial(database.read_batched, lease_together)
+        self._clock = clock
+        self.leases: Counter[str] = Counter()
+        """How often the database was asked for a share, by what came of it."""
+
+    def __call__(self, arrivals: Arrivals | None, kind: str, rate: Rate) -> RateLimiter:
+        """That of a kind of names; `arrivals` are those of this server's workers."""
+        if self._is_alone:
+            return RateLimiter(rate, self._clock, arrivals)
+        return SharedLimiter(kind, rate, self._clock, self._lease, arrivals, self.leases)
+
+
+class _Held(Struct, eq=False):
+    """What a process has of one bucket, and knows of it."""
+
+    used_at: float
+    tokens: int = 0
+    size: int = 1
+    """Of the next share."""
+    leased_at: float = -math.inf
+    ahead: float = 0.0
+    """Of the bucket, when the last share was taken."""
+    closed_until: float = -math.inf
+    """Nothing is asked for before."""
+    waiting: int = 0
+    asking: asyncio.Task[None] | None = None
+
+
+class SharedLimiter(RateLimiter):
+    """A limit over all servers of a database; over this one's alone where that is out of reach."""
+
+    def __init__(  # noqa: PLR0917 - that of `RateLimiter`, and where it asks
+        self,
+        kind: str,
+        rate: Rate,
+        clock: Clock,
+        lease: Lease,
+        arrivals: Arrivals | None = None,
+        leases: Counter[str] | None = None,
+    ) -> None:
+        """`kind` is of the names, `lease` asks the database, and `leases` counts that."""
+        super().__init__(rate, clock, arrivals)
+        self._leases = Counter() if leases is None else leases
+        self._kind = kind
+        self._lease = lease
+        self._share_max = max(1, rate.requests // _PARTS)
+        self._pause = min(_PAUSE_SECONDS_MAX, rate.seconds * _PAUSE)
+        self._held: dict[str, _Held] = {}
+        self._alone_until = -math.inf
+        self._returning = set[asyncio.Task[None]]()
+        self._is_looking = False
+        self._seldom = Seldom(clock.monotonic)
+
+    async def count(self, key_id: str) -> Admission:
+        """See `RateLimiter`. Waits for the database only where no share is left."""
+        now = self._clock.monotonic()
+        held = self._held.get(key_id)
+        if held is None:
+            held = self._held[key_id] = _Held(now)
+            self._look_later()
+        while not held.tokens:
+            if now < self._alone_until:
+                return self.admit(key_id)
+            if now < held.closed_until:
+                return self._refused(held, now)
+            held.waiting += 1
+            asking = held.asking or self._ask_for_more(key_id, held)
+            try:
+                await asyncio.wait({asking}, timeout=_WAIT_SECONDS)
+            finally:
+                held.waiting -= 1
+            if not asking.done():
+                self._go_alone("timeout")
+            now = self._clock.monotonic()
+        held.tokens -= 1
+        held.used_at = now
+        is_low = held.size >= _EARLY and held.tokens <= held.size // _EARLY
+        if is_low and held.asking is None and now >= held.closed_until:
+            _ = self._ask_for_more(key_id, held)
+        ahead = max(0.0, held.ahead - (now - held.leased_at))
+        left = held.tokens + max(0, int((self._most - ahead) / self._interval))
+        return 0, self._said(left, math.ceil(ahead - self._slack))
+
+    def return_idle(self) -> None:
+        """Return what was not used for long."""
+        now = self._clock.monotonic()
+        for key_id, held in [*self._held.items()]:
+            is_idle = held.asking is None and not held.waiting
+            if is_idle and now - held.used_at >= LEASE_SECONDS:
+                del self._held[key_id]
+                if held.tokens:
+                    task = detached(self._return(key_id, held.tokens))
+                    self._returning.add(task)
+                    task.add_done_callback(self._returning.discard)
+
+    async def _return(self, key_id: str, tokens: int) -> None:
+        try:
+            await self._lease(self._ask(key_id, -tokens))
+        except CountersignError as error:
+            self._go_alone(error.code)
+
+    def _look_later(self) -> None:
+        if not self._is_looking:
+            self._is_looking = True
+            asyncio.get_running_loop().call_later(LEASE_SECONDS / 2, self._look)
+
+    def _look(self) -> None:
+        self._is_looking = False
+        self.return_idle()
+        if self._held:
+            self._look_later()
+
+    def _refused(self, held: _Held, now: float) -> Admission:
+        ahead = held.ahead - (now - held.leased_at)
+        wait = max(1, math.ceil(ahead + self._interval - self._most))
+        return wait, self._said(0, wait)
+
+    def _ask(self, key_id: str, want: int) -> Ask:
+        name = sha256(f"{self._kind} {key_id}".encode()).digest()[:16]
+        return Ask(name, want, self._interval, self._most)
+
+    def _ask_for_more(self, key_id: str, held: _Held) -> asyncio.Task[None]:
+        """Begin to ask; once at a time for each name."""
+        held.asking = task = detached(self._get(key_id, held))
+        return task
+
+    async def _get(self, key_id: str, held: _Held) -> None:
+        want = min(max(held.size, held.waiting), self._share_max)
+        try:
+            granted, ahead = await self._lease(self._ask(key_id, want))
+        except CountersignError as error:
+            self._go_alone(error.code)
+            return
+        finally:
+            held.asking = None
+        now = self._clock.monotonic()
+        if now - held.leased_at < LEASE_SECONDS:
+            held.size = min(2 * want, self._share_max)
+        elif now - held.leased_at > 2 * LEASE_SECONDS:
+            held.size = max(want // 2, 1)
+        held.tokens += granted
+        held.ahead, held.leased_at = ahead, now
+        self._leases["granted" if granted == want else "less"] += 1
+        if granted < want:
+            held.closed_until = now + max(self._pause, ahead + self._interval - self._most)
+
+    def _go_alone(self, why: str) -> None:
+        """Without the database, this server counts for itself."""
+        self._leases["failed"] += 1
+        self._alone_until = self._clock.monotonic() + _WAIT_SECONDS
+        unsaid = self._seldom(why)
+        if unsaid is not None:
+            _log.warning("rate_limit_alone", reason=why, unsaid=unsaid)

@@ -1,0 +1,107 @@
+"""Shares of a limit, as PostgreSQL gives them out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from sqlalchemy import Connection, text
+
+from countersign.config import Rate
+from countersign.db.database import Database
+from countersign.operations.housekeeping import delete_expired
+from countersign.server.shares import Ask, Share, lease_together
+from tests.storage.conftest import POOLED, Run
+from tests.storage.items import NOON
+from tests.support.engines import POSTGRES
+
+pytestmark = pytest.mark.parametrize("engine_name", [POSTGRES, POOLED], indirect=True)
+
+RATE = Rate(1000, 100_000)
+"""Nothing worth mentioning comes back while a test runs."""
+INTERVAL = RATE.seconds / RATE.requests
+
+
+def about(granted: int, ahead: float) -> Share:
+    """What is granted, and roughly when the bucket is empty again."""
+    return Share(granted, pytest.approx(ahead, abs=1))  # type: ignore[arg-type]
+
+
+def ask(want: int, name: bytes = b"one", rate: Rate = RATE) -> Ask:
+    return Ask(name, want, rate.seconds / rate.requests, float(rate.seconds))
+
+
+async def leased(database: Database, *asks: Ask) -> Sequence[Share]:
+    """What they are granted in one batch."""
+    return await asyncio.gather(*(database.read_batched(lease_together, one) for one in asks))
+
+
+def test_what_is_granted_is_gone_and_what_is_returned_is_there(
+    database: Database, run: Run
+) -> None:
+    async def act() -> None:
+        [first] = await leased(database, ask(100))
+        assert first == about(100, 100 * INTERVAL)
+        [second] = await leased(database, ask(10))
+        assert second == about(10, 110 * INTERVAL)
+        [back] = await leased(database, ask(-60))
+        assert back == about(-60, 50 * INTERVAL)
+
+    run(act())
+
+
+def test_of_the_last_ones_half_are_granted_until_there_are_none(
+    database: Database, run: Run
+) -> None:
+    """Others ask for them, too."""
+
+    async def act() -> None:
+        granted = [(await leased(database, ask(300)))[0].granted for _ in range(12)]
+        assert granted == [300, 300, 200, 100, 50, 25, 13, 6, 3, 2, 1, 0]
+        assert sum(granted) == RATE.requests
+
+    run(act())
+
+
+def test_several_in_one_batch_get_their_own(database: Database, run: Run) -> None:
+    """Of one name, of others, and of another limit."""
+
+    async def act() -> None:
+        other = Rate(50, 100_000)
+        asks = [ask(7), ask(1, b"two"), ask(5), ask(40, b"three", other), ask(-2)]
+        assert [one.granted for one in await leased(database, *asks)] == [7, 1, 5, 40, -2]
+        [rest] = await leased(database, ask(0))
+        assert rest == about(0, 10 * INTERVAL)
+
+    run(act())
+
+
+def test_a_clock_that_is_set_back_costs_no_more_than_a_full_bucket(
+    database: Database, run: Run
+) -> None:
+    """After a failover the time is that of another machine."""
+
+    def ahead(connection: Connection) -> None:
+        connection.execute(text("UPDATE rate_shares SET empty_at = empty_at + 86400000000000"))
+
+    async def act() -> None:
+        await leased(database, ask(1))
+        await database.write(ahead)
+        assert await leased(database, ask(1)) == [about(0, RATE.seconds)]
+
+    run(act())
+
+
+def test_no_commit_waits_for_what_is_leased(database: Database, run: Run) -> None:
+    """The table has no write-ahead log, so that neither a disk nor a standby is waited for."""
+    kind = text("SELECT relpersistence FROM pg_class WHERE relname = 'rate_shares'")
+    assert run(database.read(lambda connection: connection.execute(kind).scalar())) == "u"
+
+
+def test_what_no_one_asks_for_any_more_is_deleted(database: Database, run: Run) -> None:
+    def old(connection: Connection) -> None:
+        connection.execute(text("INSERT INTO rate_shares VALUES ('\\x01', 0, 1)"))
+
+    run(database.write(old))
+    assert run(database.write(delete_expired, NOON, 10)) == 1
