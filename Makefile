@@ -69,7 +69,7 @@ drills: $(VENV)/.dev $(BYTECODE) ## Break real servers on purpose, in every way 
 	$(BIN)/python -m pytest --drills -n 2 --dist loadfile tests/drills $(PYTEST_ARGS)
 
 # One after the other: each has three nodes, and its seconds count.
-test-ha: $(VENV)/.dev $(BYTECODE) ## Kill each part of three nodes: needs root, Patroni, etcd, HAProxy
+test-ha: $(VENV)/.dev $(BYTECODE) ## Kill each part of three nodes: needs root, Patroni, etcd, HAProxy, pgBackRest
 	$(BIN)/python -m pytest --ha tests/ha $(PYTEST_ARGS)
 
 test-all: $(VENV)/.dev $(BYTECODE) $(NODE_STAMPS) ## Run every test

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from tests.drills import disks
-from tests.ha import nodes
+from tests.ha import network, nodes
 from tests.http.backstage import Operator, another_deployment
 from tests.support import depth, engines, nginx, node, pgbouncer, postgres, privacy, softhsm, stages
 from tests.support.second_try import SecondTry, draws_at_random
@@ -112,6 +112,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "browser": _missing_browser,
     "ha": nodes.missing,
     "mounts": disks.missing,
+    "cuts": network.missing,
     "node": _missing_node,
     "nginx": _missing_nginx,
     "npm": _missing_npm,

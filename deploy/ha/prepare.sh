@@ -27,14 +27,14 @@ for node; do
   peers="$peers$name=https://$address:2380$newline"
   clients="$clients\"$address:2379\"$newline"
   databases="$databases    server $name $address:5432\\$newline"
-  services="$services    server $name $address:8443\\$newline"
+  services="$services    server $name $address:8443 tcp-ut 8s\\$newline"
 done
-for name in admin replication rewind rest owner app; do password >"$name"; done
+for name in admin replication rewind rest owner app backup; do password >"$name"; done
 
 for node; do
   name=${node%%=*} address=${node#*=}
   etc=$name/etc
-  mkdir -p "$etc/patroni" "$etc/etcd" "$etc/haproxy" "$etc/default" "$etc/countersign"
+  mkdir -p "$etc/patroni" "$etc/etcd" "$etc/haproxy" "$etc/default" "$etc/countersign" "$etc/pgbackrest" "$etc/cron.d"
   openssl ecparam -genkey -name prime256v1 -noout -out "$etc/etcd/node.key"
   printf 'subjectAltName=DNS:%s,IP:%s,IP:127.0.0.1\n' "$name" "$address" >extensions
   openssl req -new -key "$etc/etcd/node.key" -subj "/CN=$name" \
@@ -51,11 +51,14 @@ for node; do
       -e "s|@POSTGRESQL@|${POSTGRESQL:-/usr/lib/postgresql/15/bin}|" \
       -e "s|@ADMIN_PASSWORD@|$(cat admin)|" -e "s|@REPLICATION_PASSWORD@|$(cat replication)|" \
       -e "s|@REWIND_PASSWORD@|$(cat rewind)|" -e "s|@REST_PASSWORD@|$(cat rest)|" \
+      -e "s|@BACKUP_PASSWORD@|$(cat backup)|" \
       -e "s|@DATABASE_SERVERS@|${databases%??}|" -e "s|@SERVICE_SERVERS@|${services%??}|" "$here/$1"
   }
   filled etcd.env >"$etc/default/etcd"
   filled patroni.yml >"$etc/patroni/config.yml"
   filled haproxy.cfg >"$etc/haproxy/haproxy.cfg"
+  filled pgbackrest.conf >"$etc/pgbackrest/pgbackrest.conf"
+  filled backup.cron >"$etc/cron.d/countersign-backup"
   # The roles are those of compose.yaml.
   sed 's|/run/secrets/|/etc/patroni/|' "$here/../roles.sql" >"$etc/patroni/roles.sql"
   cp owner "$etc/patroni/owner_password"
@@ -66,4 +69,4 @@ for node; do
       "$role" "$(cat "$role")" "$tls" >"$etc/countersign/$role.toml"
   done
 done
-rm extensions admin replication rewind rest owner app
+rm extensions admin replication rewind rest owner app backup

@@ -62,6 +62,7 @@ class Shop:
     key: str
     manners: Manners
     secret: str = ""
+    patience: float = PATIENCE_SECONDS
     orders: int = 0
     errors: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
@@ -84,7 +85,7 @@ class Shop:
     def client(self) -> httpx2.Client:
         headers = {"Authorization": f"Bearer {self.key}"}
         return httpx2.Client(
-            base_url=self.base_url, headers=headers, timeout=PATIENCE_SECONDS, verify=False
+            base_url=self.base_url, headers=headers, timeout=self.patience, verify=False
         )
 
     def order(self, api: httpx2.Client) -> None:

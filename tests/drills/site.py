@@ -235,7 +235,7 @@ class Site:
                 for order in own:
                     answer = await connection.post(order.path, order.body, order.key)
                     assert answer.status == 200, answer.body
-                    assert answer.replayed or not order.answers
+                    assert answer.replayed or not order.answers, (order, answer)
                     order.answers.append(answer.body)
 
         async with asyncio.TaskGroup() as callers:

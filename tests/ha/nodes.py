@@ -15,17 +15,20 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import psycopg
+
+from tests.ha.network import joined
 from tests.support.service import free_port
 
 PREPARE: Final = Path(__file__).parents[2] / "deploy" / "ha" / "prepare.sh"
-PROGRAMS: Final = ("patroni", "patronictl", "etcd", "haproxy", "setpriv", "openssl")
+PROGRAMS: Final = ("patroni", "patronictl", "etcd", "haproxy", "pgbackrest", "setpriv", "openssl")
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _ACCOUNT: Final = "postgres"
 _SECONDS: Final = 90.0
@@ -68,11 +71,24 @@ class Node:
     """Of HAProxy, for callers; 8000."""
     service_port: int = field(default_factory=free_port)
     """Of the service; 8080."""
+    space: str | None = None
+    """Its network namespace, if it has one of its own."""
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def inside(self) -> list[str]:
+        """Words before a command that is to run in this node's network."""
+        return [] if self.space is None else ["nsenter", f"--net=/run/netns/{self.space}"]
+
+    @property
+    def front(self) -> Path:
+        """Where the callers of a node with a network of its own come in, from any other."""
+        return self.root / "run/front"
 
     def move_in(self) -> None:
         """Have the files of this node name its paths and ports."""
         said = {
+            "/var/lib/pgbackrest": f"{self.root.parent}/backups",
             "/etc/": f"{self.root}/etc/",
             "/var/lib/": f"{self.root}/var/lib/",
             "/run/postgresql": f"{self.root}/run",
@@ -80,6 +96,8 @@ class Node:
             "127.0.0.1:8000": f"127.0.0.1:{self.front_port}",
             "127.0.0.1:8080": f"127.0.0.1:{self.service_port}",
         }
+        if self.space is not None:
+            said["127.0.0.1:8000"] = f"unix@{self.front}"
         for file in (self.root / "etc").rglob("*"):
             if file.is_file():
                 text = file.read_text()
@@ -117,7 +135,7 @@ class Node:
         account = [] if as_root else ["--reuid", _ACCOUNT, "--regid", _ACCOUNT, "--clear-groups"]
         with (self.root / f"{part}.log").open("ab") as sink:
             self.running[part] = subprocess.Popen(
-                ["setpriv", *account, "--pdeathsig", last, *map(str, words)],
+                [*self.inside, "setpriv", *account, "--pdeathsig", last, *map(str, words)],
                 env={"PATH": _PATH, "LC_ALL": "C.UTF-8", "HOME": str(self.root)}
                 | (environment or {}),
                 cwd=self.root,
@@ -135,9 +153,71 @@ class Node:
                 return int(answer.status)
         return 0
 
+    def asked_inside(self, path: str) -> int:
+        """The same, as this node itself hears it; 0: nothing."""
+        trusted = ("--cacert", self.root / "etc/patroni/ca.pem")
+        shown = ("--output", "/dev/null", "--write-out", "%{http_code}", "--max-time", "2")
+        words = ("curl", "--silent", *trusted, *shown, f"https://{self.address}:8008{path}")
+        done = subprocess.run(
+            [*self.inside, *map(str, words)], capture_output=True, text=True, check=False
+        )
+        return int(done.stdout)
+
+    def run(self, *words: str | Path, typed: str = "") -> str:
+        """Run this as the database's account, as an operator types it there; gives its words."""
+        done = subprocess.run(
+            [
+                "setpriv",
+                "--reuid",
+                _ACCOUNT,
+                "--regid",
+                _ACCOUNT,
+                "--clear-groups",
+                *map(str, words),
+            ],
+            env={
+                "PATH": f"{_PATH}:{_postgresql()}",
+                "LC_ALL": "C.UTF-8",
+                "PGBACKREST_CONFIG": str(self.root / "etc/pgbackrest/pgbackrest.conf"),
+            },
+            cwd=self.root,
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+    @property
+    def data(self) -> Path:
+        """Of PostgreSQL."""
+        return self.root / "var/lib/postgresql/countersign"
+
+    def stop(self) -> None:
+        """End Patroni as `systemctl stop` does, which stops PostgreSQL first."""
+        self.running["patroni"].terminate()
+        self.running["patroni"].wait(_SECONDS)
+        assert not self._database()
+
+    @contextmanager
+    def administrator(self) -> Iterator[psycopg.Connection]:
+        """A session of the administrator in the service's database."""
+        said = (self.root / "etc/patroni/config.yml").read_text()
+        password = said.split("username: postgres", 1)[1].split("password: ", 1)[1].split()[0]
+        with psycopg.connect(
+            host=self.address,
+            user="postgres",
+            password=password,
+            dbname="countersign",
+            sslmode="require",
+            autocommit=True,
+        ) as connection:
+            yield connection
+
     def _database(self) -> list[int]:
         """The processes of PostgreSQL."""
-        file = self.root / "var/lib/postgresql/countersign/postmaster.pid"
+        file = self.data / "postmaster.pid"
         with suppress(OSError, IndexError):
             main = int(file.read_text().splitlines()[0])
             if str(self.root).encode() in Path(f"/proc/{main}/cmdline").read_bytes():
@@ -228,27 +308,50 @@ class Nodes:
 
 
 @contextmanager
-def three_nodes() -> Iterator[Nodes]:
-    """Three nodes that run."""
+def three_nodes(*, apart: bool = False) -> Iterator[Nodes]:
+    """Three nodes that run; `apart`: each has a network of its own, which can be cut off."""
     # Not in the folder of a test: the path of a Unix socket has room for about 100 characters.
     home = Path(tempfile.mkdtemp(prefix="countersign-ha-", dir="/tmp"))
     home.chmod(0o755)
     # Other runs on this machine have other addresses. Ports are those of an operator.
     system = random.SystemRandom()
-    net = f"127.{system.randrange(2, 250)}.{system.randrange(250)}"
+    net = f"{10 if apart else 127}.{system.randrange(2, 250)}.{system.randrange(250)}"
     each = [
         Node(name=f"db{n}", address=f"{net}.{n}", root=home / "nodes" / f"db{n}") for n in (1, 2, 3)
     ]
+    with joined(each, f"{net}.254") if apart else nullcontext():
+        try:
+            _prepare(home, each)
+            for node in each:
+                node.start()
+            made = Nodes(each=each)
+            made.until_whole()
+            yield made
+        finally:
+            _end(each)
+            shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def ways_in(nodes: Nodes) -> Iterator[None]:
+    """For callers of nodes that are apart: each front has its port on this machine."""
+    home = nodes.each[0].root.parent
+    listens = "".join(
+        f"listen {node.name}\n  bind 127.0.0.1:{node.front_port}\n  server here unix@{node.front}\n"
+        for node in nodes.each
+    )
+    defaults = "defaults\n  mode tcp\n" + "".join(
+        f"  timeout {which} 1h\n" for which in ("connect", "client", "server")
+    )
+    (home / "ways-in.cfg").write_text(defaults + listens)
+    words = ["setpriv", "--pdeathsig", "KILL", "haproxy", "-db", "-f", str(home / "ways-in.cfg")]
+    with (home / "ways-in.log").open("ab") as sink:
+        running = subprocess.Popen(words, env={"PATH": _PATH}, stdout=sink, stderr=sink)
     try:
-        _prepare(home, each)
-        for node in each:
-            node.start()
-        made = Nodes(each=each)
-        made.until_whole()
-        yield made
+        yield
     finally:
-        _end(each)
-        shutil.rmtree(home, ignore_errors=True)
+        running.kill()
+        running.wait(10)
 
 
 def _prepare(home: Path, each: Iterable[Node]) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -16,7 +18,7 @@ from typing import Any, ClassVar, Final
 from tests.cli.serving import wait_until
 from tests.drills.load import Load, of_status
 from tests.drills.site import WAIT_SECONDS_MAX, Site
-from tests.ha.nodes import Node, Nodes, three_nodes, wait
+from tests.ha.nodes import Node, Nodes, three_nodes, wait, ways_in
 from tests.support import forked, privacy
 from tests.support.service import Deployment
 
@@ -34,6 +36,10 @@ class Service(Site):
 
     nodes: Nodes
     hosts: bool
+    given: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By the name of a node: more settings of its server."""
+    release: Path | None = None
+    """The folder with the release to start, if it is not this one."""
 
     def __post_init__(self) -> None:
         """Nothing runs yet."""
@@ -44,11 +50,11 @@ class Service(Site):
         self.deployment.run("init")
         self.deployment.run("database", "grants", "--role", "countersign_app", "--apply")
 
-    def url_of(self, node: Node, role: str) -> str:
-        """The URL that is in the file of this role."""
+    def url_of(self, node: Node, role: str, *, hosts: bool) -> str:
+        """The URL that is in the file of this role; `hosts`: with all of them, not HAProxy."""
         file = node.root / f"etc/countersign/{role}.toml"
         url: str = tomllib.loads(file.read_text())["database_url"]
-        if not self.hosts:
+        if not hosts:
             return url
         # As docs/high-availability.md has it.
         every = ",".join(node.address for node in self.nodes.each)
@@ -60,34 +66,57 @@ class Service(Site):
         self.servers = [self.serve(node) for node in self.nodes.each[:SERVERS]]
         self.process = self.servers[0]
 
-    def serve(self, node: Node) -> forked.Forked:
+    def serve(self, node: Node) -> forked.Forked | subprocess.Popen[bytes]:
         """Start the server of this node."""
         data_dir = self.folder / f"data-{node.name}"
         if not data_dir.exists():
             # A machine of its own has keys of its own; the place for heads is shared.
             shutil.copytree(self.data_dir, data_dir, ignore=shutil.ignore_patterns("heads"))
-        own = dict(self.settings) | {
-            "DATABASE_URL": self.url_of(node, "app"),
-            "DRAIN_SECONDS": str(DRAIN_SECONDS),
-            "PORT": str(node.service_port),
-            "RATE_LIMIT": "off",
-            "WORKERS": "2",
-        }
+        own = (
+            dict(self.settings)
+            | {
+                "DATABASE_URL": self.url_of(node, "app", hosts=self.hosts),
+                "DRAIN_SECONDS": str(DRAIN_SECONDS),
+                "PORT": str(node.service_port),
+                "RATE_LIMIT": "off",
+                "WORKERS": "2",
+            }
+            | self.given.get(node.name, {})
+        )
         environment = Deployment(data_dir=data_dir, settings=own).environment
         privacy.watch_log(self.log)
         with self.log.open("ab") as sink:
             words = ["countersign", "serve"]
-            return forked.start(words, environment, stdout=sink, stderr=sink)
+            if self.release is not None:
+                environment["PYTHONPATH"] = str(self.release)
+            elif not node.inside:
+                return forked.start(words, environment, stdout=sink, stderr=sink)
+            return subprocess.Popen(
+                [*node.inside, "setpriv", "--pdeathsig", "KILL", sys.executable, "-m", *words],
+                env=environment,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+            )
 
     def restart(self, number: int) -> None:
         """Restart a server as an operator does, and wait until HAProxy uses it."""
-        node = self.nodes.each[number]
+        self.stop_server(number)
+        self.servers[number] = self.serve(self.nodes.each[number])
+        wait_until(lambda: self.readiness_of(number)[0] == 200, f"server {number}")
+
+    def stop_server(self, number: int) -> None:
+        """Stop a server as an operator does."""
         self.servers[number].terminate()
         assert self.servers[number].wait(30) == 0
-        self.servers[number] = self.serve(node)
-        own = Site(folder=self.folder, data_dir=self.data_dir, settings={}, port=node.service_port)
+
+    def readiness_of(self, number: int) -> tuple[int, Any]:
+        """What this server says itself."""
+        port = self.nodes.each[number].service_port
+        own = Site(folder=self.folder, data_dir=self.data_dir, settings={}, port=port)
         own.api_key = self.api_key
-        wait_until(lambda: own.readiness()[0] == 200, f"the server of {node.name}")
+        return own.readiness()
 
     def workers_of(self, number: int) -> list[int]:
         """The processes that answer for a server."""
@@ -99,6 +128,15 @@ class Service(Site):
         assert self.monitor is not None
         if self.monitor.poll() is not None:
             self.watch()
+
+    def watch_again(self) -> None:
+        """End the monitor, and have one watch that knows nothing of before."""
+        assert self.monitor is not None
+        self.monitor.kill()
+        self.monitor.wait(10)
+        shutil.rmtree(self.folder / "state")
+        (self.folder / "monitor.log").unlink()
+        self.watch()
 
     def end(self) -> None:
         """Leave nothing running."""
@@ -126,6 +164,13 @@ def until(load: Load, number: int = 200) -> None:
     load.until_ready(200, "ok")
 
 
+def calls_at(broken: Service, node: Node) -> Load:
+    """More callers, for a `with` block, who come in by this node."""
+    name = f"{node.name}n{len(broken.loads)}"
+    broken.loads.append(Load(node.front_port, broken.api_key, broken.notice, name))
+    return broken.loads[-1]
+
+
 def longest_gap(load: Load) -> float:
     """The longest time in seconds in which no act was done."""
     done = sorted(tried.at for tried in of_status(load.tried, 200))
@@ -133,21 +178,30 @@ def longest_gap(load: Load) -> float:
 
 
 @contextmanager
-def service(folder: Path, *, hosts: bool) -> Iterator[Service]:
-    """Three nodes, two servers and a monitor that watches their log through HAProxy."""
-    with three_nodes() as nodes:
-        first = nodes.each[0]
+def service(folder: Path, *, hosts: bool, apart: bool = False) -> Iterator[Service]:
+    """Three nodes, two servers and a monitor that watches their log through HAProxy.
+
+    `apart`: each node is a network of its own. The first leads then, and has a server, and callers
+    come in by the second.
+    """
+    with three_nodes(apart=apart) as nodes, ExitStack() as more:
+        if apart:
+            primary = nodes.primary
+            nodes.each.sort(key=lambda node: node is not primary)
+            more.enter_context(ways_in(nodes))
         made = Service(
             folder=folder,
             data_dir=folder / "data",
             settings={},
-            port=first.front_port,
+            port=nodes.each[int(apart)].front_port,
             nodes=nodes,
             hosts=hosts,
         )
         made.settings = {
-            "DATABASE_URL": made.url_of(first, "owner"),
+            # From outside of the nodes no HAProxy of theirs is in reach.
+            "DATABASE_URL": made.url_of(nodes.each[0], "owner", hosts=hosts or apart),
             "LOG_HEAD_DIR": str(folder / "heads"),
+            "WEBHOOK_ALLOW_PRIVATE": "true",
         }
         try:
             made.prepare()

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+import psycopg
 import pytest
 
 from tests.drills.load import Load, of_status
+from tests.ha.network import cut_off, join
 from tests.ha.nodes import wait
-from tests.ha.service import SERVERS, Service, longest_gap, service, until
+from tests.ha.service import SERVERS, Service, calls_at, longest_gap, service, until
 
 pytestmark = [pytest.mark.ha, pytest.mark.first_try, pytest.mark.timeout(400)]
 
@@ -25,6 +27,8 @@ and what a machine takes for these on which all three nodes, callers and servers
 BRIEF_SECONDS_MAX = 12.0
 """What does not need another primary takes less than a caller waits, and a second or two."""
 ALONE_SECONDS = 60.0
+
+_ACK_IDS = "SELECT id FROM records WHERE id LIKE 'ack\\_%'"
 
 Say: TypeAlias = Callable[[Load], float]
 EACH_WAY = pytest.mark.parametrize("hosts", [False, True], ids=["haproxy", "hosts"])
@@ -145,6 +149,47 @@ def test_no_standby_is_left_for_a_minute(whole: Service, say: Say) -> None:
     assert late == []
 
 
+def test_commits_that_wait_are_cancelled(whole: Service, say: Say) -> None:
+    """What stands in one node alone can be seen there, and no caller was answered with it."""
+    primary = whole.nodes.primary
+    assert primary is not None
+    others = [node for node in whole.nodes.each if node is not primary]
+    with whole.load() as load:
+        until(load)
+        # Had its Patroni noted that no standby is left, none could take over by itself.
+        os.kill(primary.running["patroni"].pid, signal.SIGSTOP)
+        for node in others:
+            node.send(signal.SIGKILL)
+        with primary.administrator() as administrator:
+            for end in ("cancel", "terminate"):
+                _end_waiting(administrator, end, 10)
+            seen = {row[0] for row in administrator.execute(_ACK_IDS)}
+        primary.send(signal.SIGKILL)
+        for node in others:
+            node.start("patroni")
+        until(load)
+        assert whole.nodes.primary is not primary
+        primary.start("patroni")
+        whole.nodes.until_whole()
+        until(load)
+    say(load)
+    whole.judge()
+    assert seen - whole.kept_ids(), "nothing stood in one node alone"
+
+
+def _end_waiting(administrator: psycopg.Connection, end: str, number: int) -> None:
+    """As someone does who wonders about sessions that wait for a standby."""
+    done = 0
+
+    def ended() -> bool:
+        nonlocal done
+        found = f"SELECT pg_{end}_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"  # noqa: S608 - one of two words
+        done += len(administrator.execute(found).fetchall())
+        return done >= number
+
+    wait(ended, f"{number} sessions that wait")
+
+
 @EACH_WAY
 def test_a_primary_is_killed(tmp_path: Path, say: Say, hosts: bool) -> None:
     """With its Patroni, as if the machine had lost its power. It follows when it is back."""
@@ -180,6 +225,32 @@ def test_a_primary_is_stopped(tmp_path: Path, say: Say, hosts: bool) -> None:
             until(load)
         gap = say(load)
         broken.judge()
+        assert gap <= PRIMARY_SECONDS_MAX
+
+
+@pytest.mark.cuts
+@EACH_WAY
+def test_a_primary_is_cut_off(tmp_path: Path, say: Say, hosts: bool) -> None:
+    """Callers reach it, and the other nodes do not: it accepts nothing, and follows when healed."""
+    with service(tmp_path, hosts=hosts, apart=True) as broken:
+        primary = broken.nodes.each[0]
+        with broken.load() as load, calls_at(broken, primary) as inside:
+            until(load)
+            until(inside)
+            cut_off(primary)
+            begun = time.monotonic()
+            until(load)
+            wait(lambda: primary.asked_inside("/primary") == 503, "its Patroni's word")
+            ended = time.monotonic()
+            join(primary)
+            broken.nodes.until_whole()
+            assert broken.nodes.primary is not primary
+            until(load)
+            until(inside)
+        gap = say(load)
+        broken.judge()
+        assert [one for one in of_status(inside.tried, 200) if begun + 5 < one.at < ended] == []
+        assert "running pg_rewind" in (primary.root / "patroni.log").read_text()
         assert gap <= PRIMARY_SECONDS_MAX
 
 
