@@ -285,6 +285,23 @@ def test_a_database_that_lacks_what_was_published_is_said(
     assert "cannot be read" in said(looked(initialised)[1], "logs")[1]
 
 
+@pytest.mark.one_engine
+def test_entries_that_were_not_published_for_long_are_said(initialised: Bench) -> None:
+    """What is kept outside is behind the log, though the last entry is from minutes ago."""
+    head = initialised.data_dir / "heads" / "live.checkpoint"
+    before = head.read_bytes()
+    with running_server(initialised):
+        initialised.run("operator", "describe", "--legal-name", "Someone LLC")
+        wait_until(lambda: head.read_bytes() != before, "published")
+    head.write_bytes(before)
+    assert said(looked(initialised)[1], "logs")[0] == "fine"
+    change(initialised, "UPDATE log_heads SET at = at - 120000")
+    severity, words = said(looked(initialised)[1], "logs")
+    assert severity == "warning"
+    assert "1 entries of" in words
+    assert "are not published" in words
+
+
 @contextmanager
 def elsewhere(ahead: float) -> Iterator[str]:
     """A server on the network whose clock is so many seconds ahead."""

@@ -33,7 +33,8 @@ from countersign.bootstrap import Deployment as Opened
 from countersign.db.tables import log_entries, log_pending, logs
 from countersign.errors import EvidenceRefused, StorageUnavailable
 from countersign.log import operate
-from countersign.log.head_files import HeadFiles, checkpoint_of
+from countersign.log.head_files import Heads, checkpoint_of
+from countersign.log.head_store import open_heads
 from countersign.log.model import PublishedHead
 from countersign.mode import Mode
 from countersign_evidence.entry import entries_of
@@ -42,6 +43,7 @@ from tests.http.backstage import another_deployment
 from tests.sealing.inside import opened
 from tests.support.depth import drawn
 from tests.support.merkle import root_hash
+from tests.support.object_store import ObjectStore, running_store
 from tests.support.postgres import PostgresServer
 from tests.support.service import Deployment
 
@@ -79,6 +81,8 @@ class Walk(RuleBasedStateMachine):
 
     postgres: PostgresServer
     folder: Path
+    store: ObjectStore | None = None
+    """Where the shared heads are; None: in a directory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,6 +92,7 @@ class Walk(RuleBasedStateMachine):
         self.loop = asyncio.Runner()
         self.running: dict[str, tuple[AsyncExitStack, Opened]] = {}
         self.backups: list[str] = []
+        self.opened: dict[str, Heads] = {}
         self.published: dict[str, list[bytes]] = {}
         self.last: bytes | None = None
 
@@ -96,7 +101,7 @@ class Walk(RuleBasedStateMachine):
     @rule(name=names)
     def start(self, name: str) -> None:
         if name not in self.running:
-            own = {"LOG_HEAD_DIR": str(self.place / PLACES[name])}
+            own = {"LOG_HEAD_DIR": str(self._kept_in(name))}
             made = Deployment(
                 data_dir=self.deployment.data_dir, settings=dict(self.deployment.settings) | own
             )
@@ -154,7 +159,7 @@ class Walk(RuleBasedStateMachine):
     @rule(name=names)
     def lose_heads(self, name: str) -> None:
         if self._holds(self._stored()):  # a second loss at the same time is the operator's to see
-            shutil.rmtree(self.place / PLACES[name], ignore_errors=True)
+            self._lose(name)
 
     @rule(name=names)
     def adopt(self, name: str) -> None:
@@ -238,12 +243,28 @@ class Walk(RuleBasedStateMachine):
             self._again(lambda: what(self.running[name][1].log))
         except EvidenceRefused:
             return False
-        for place in set(PLACES.values()) - {PLACES[name]}:
-            shutil.rmtree(self.place / place, ignore_errors=True)
+        for other in set(PLACES) - {name}:
+            if PLACES[other] != PLACES[name]:
+                self._lose(other)
         return True
 
-    def _heads(self, name: str) -> HeadFiles:
-        return HeadFiles(self.place / PLACES[name])
+    def _heads(self, name: str) -> Heads:
+        place = self._kept_in(name)
+        if str(place) not in self.opened:
+            self.opened[str(place)] = open_heads(place)
+        return self.opened[str(place)]
+
+    def _kept_in(self, name: str) -> Path | str:
+        if self.store is not None and PLACES[name] == "shared":
+            return self.store.url(self.place.name)
+        return self.place / PLACES[name]
+
+    def _lose(self, name: str) -> None:
+        place = self._kept_in(name)
+        if self.store is not None and isinstance(place, str):
+            self.store.empty(self.place.name)
+        else:
+            shutil.rmtree(place, ignore_errors=True)
 
     def _copy(self, old: str, new: str) -> None:
         with self.postgres.connect() as connection:
@@ -310,10 +331,31 @@ def test_what_was_published_is_one_chain(postgres_server: PostgresServer, tmp_pa
         postgres = postgres_server
         folder = tmp_path
 
+    walk(Here, drawn(12))
+
+
+@pytest.mark.timeout(300)
+def test_what_was_published_is_one_chain_in_an_object_store(
+    postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shared heads are there; two servers keep theirs in a directory nevertheless."""
+    with running_store() as running:
+        for name, value in running.environment.items():
+            monkeypatch.setenv(name, value)
+
+        class Here(Walk):
+            postgres = postgres_server
+            folder = tmp_path
+            store = running
+
+        walk(Here, drawn(4))
+
+
+def walk(here: type[Walk], examples: int) -> None:
     run_state_machine_as_test(
-        Here,
+        here,
         settings=settings(
-            max_examples=drawn(12),
+            max_examples=examples,
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=[*HealthCheck],

@@ -72,6 +72,7 @@ def test_servers_with_empty_directories_seal_into_one_log(
     assert is_fine(second)
     said = one.log.read_text() + two.log.read_text()
     assert store.environment["AWS_SECRET_ACCESS_KEY"] not in said
+    assert "note: the last published" not in said
 
 
 @pytest.mark.parametrize("away", [ObjectStore.down, ObjectStore.frozen])

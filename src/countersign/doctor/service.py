@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, text
@@ -24,7 +22,7 @@ from countersign.log.fork_guard import (
     why_not,
     why_suspended,
 )
-from countersign.log.head_files import Heads, checkpoint_of
+from countersign.log.head_files import checkpoint_of
 from countersign.log.keys import LogKeys
 from countersign.log.model import Log
 from countersign.log.sequencer import Sequencer
@@ -76,13 +74,11 @@ def log_keys(look: Sight) -> Iterator[Diagnosis]:
 def logs(look: Sight) -> Iterator[Diagnosis]:
     """The database goes with what was published last, and nothing waits for long."""
     said, heads, place = [], look.heads, look.settings.log_head_dir
-    if isinstance(place, Path):
-        writable = os.access(place, os.W_OK) or not place.exists()
-        refused = None if writable else f"The directory {place} cannot be written by this user."
-    else:
-        refused = _refused(heads)
-    if refused is not None:
-        yield say("logs.head_file", why=refused)
+    try:
+        if isinstance(place, str):
+            heads.check()  # in a directory it would leave files of another user
+    except HeadUnavailable as error:
+        yield say("logs.head_file", why=error.message)
     with look.reading() as connection:
         queues = logs_sql.queues(connection)
         for mode, log in newest_logs(connection).items():
@@ -113,15 +109,6 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
             if log.at > look.now + timedelta(seconds=5):
                 yield say("logs.future", log=log.origin, at=rfc3339(log.at))
     yield say("logs.fine", logs="; ".join(said), place=place)
-
-
-def _refused(heads: Heads) -> str | None:
-    """Why a checkpoint could not be kept; None: it could. In a directory it would leave files."""
-    try:
-        heads.check()
-    except HeadUnavailable as error:
-        return error.message
-    return None
 
 
 def newest_logs(connection: Connection) -> dict[Mode, Log]:
