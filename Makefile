@@ -109,6 +109,7 @@ schema: $(VENV)/.dev ## Note what the migrations make, after one was added for a
 	$(BIN)/python -m tests.storage.schema_files
 
 docs: $(VENV)/.dev ## Write again what the pages in docs/ take from the code
+	$(BIN)/python -m tools.design
 	$(BIN)/python -m tools.commands
 	$(BIN)/python -m tests.docs.generated
 	cd packages/evidence/src/countersign_evidence/offline && sha256sum verify.py verify.html > $(CURDIR)/spec/verifiers.sha256

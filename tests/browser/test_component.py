@@ -280,7 +280,7 @@ def test_states_are_announced(windows: Windows, order: Order) -> None:
     expect(live).to_have_text("Review your initials")
     agree(page)
     page.get_by_role("button", name="Agree and send").click()
-    expect(live).to_have_text("Done")
+    expect(live).to_have_text("Almost done")
 
 
 def test_the_order_cannot_be_sent_before_the_notice_is_acknowledged(

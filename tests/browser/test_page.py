@@ -213,7 +213,7 @@ def test_every_state_is_accessible(windows: Windows, branded: Order) -> None:
     check(EN["done_title"])
     page.get_by_role("link", name=EN["copy_link"]).click()
     expect(page).to_have_url(re.compile("/copy/"))
-    check(EN["done_title"])
+    check(EN["copy_title"])
     page.goto(order.begin().url)
     page.get_by_role("link", name=EN["decline"]).click()
     page.get_by_role("button", name=EN["decline_confirm"]).click()

@@ -66,7 +66,7 @@ def test_buying_by_the_link(walk: Walk, windows: Windows) -> None:
     walk.initial()
     arrive(walk, "Review your initials")
     walk.agree()
-    arrive(walk, "Done")
+    arrive(walk, "Almost done")
     page.get_by_role("link", name="Return to").click()
     arrive(walk, "Paid and released")
     expect(page.locator("code")).to_have_text(_ACK)

@@ -76,7 +76,7 @@ def test_an_order_without_a_developer_is_cleared(
     shopper = Shopper("https://www.example.com")
     with shopper.client:
         done = shopper.initial(shopper.identify(shopper.open(link)))
-    assert done.heading == "Done"
+    assert done.heading == "Almost done"
     (line,) = run([show], [key], tmp_path, real | {"chk_01km9x4v8gen3rr1p6q1s2t3v6": number})
     assert shape(line) == shape(shown[1])
     words = line.split()

@@ -19,6 +19,7 @@ FIELDS = [
     "title",
     "heading",
     "bullets",
+    "bullet_ids",
     "attestation_text",
     "source_law",
     "source_bill",
@@ -29,8 +30,11 @@ def test_a_notice_has_exactly_the_fields_of_the_interface(vendor: Vendor) -> Non
     notice = vendor.test.get(f"/v1/notices/{SHIPPED_NOTICE}").json()
     assert list(notice) == FIELDS
     assert notice["notice_id"] == SHIPPED_NOTICE
-    assert all(isinstance(notice[name], str) and notice[name] for name in set(FIELDS) - {"bullets"})
-    assert all(isinstance(line, str) and line for line in notice["bullets"])
+    lists = {"bullets", "bullet_ids"}
+    assert all(isinstance(notice[name], str) and notice[name] for name in set(FIELDS) - lists)
+    for name in lists:
+        assert all(isinstance(line, str) and line for line in notice[name])
+    assert notice["bullet_ids"] == ["A", "B", "C", "D"]
 
 
 def test_retrieving_an_unknown_notice_is_notice_not_found(vendor: Vendor) -> None:

@@ -366,7 +366,11 @@ export class CountersignNotice extends Base {
         h(
           "li",
           { part: "line" },
-          h("p", { id: `text-${at}`, class: "text", part: "line-text", lang: notice.language }, bullet.text),
+          h(
+            "p",
+            { id: `text-${at}`, class: "text", part: "line-text", lang: notice.language, "data-letter": bullet.id },
+            bullet.text,
+          ),
           field(at),
         ),
       ),

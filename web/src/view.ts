@@ -68,9 +68,8 @@ h2:focus { outline: none; }
 .notice { border: 3px solid var(--_text); border-radius: var(--_radius); margin-bottom: 1em; padding: 1em; }
 .heading { font-weight: 700; }
 .notice .heading, .text { font-size: 1.15em; }
-ol { padding: 0; list-style: none; counter-reset: line; }
+ol { padding: 0; list-style: none; }
 ol > li {
-  counter-increment: line;
   display: flex;
   flex-wrap: wrap;
   gap: 0.75em 1.5em;
@@ -79,7 +78,7 @@ ol > li {
   border-top: 1px solid var(--_border);
 }
 .text { flex: 1 1 20em; margin: 0; white-space: pre-line; }
-.text::before { content: counter(line) ". "; font-weight: bold; }
+.text::before { content: "(" attr(data-letter) ") "; font-weight: bold; }
 .field { flex: 0 1 13em; }
 label { display: block; }
 .field label { font-weight: bold; }

@@ -30,6 +30,8 @@ export interface Notice {
   heading: string;
   /** The lines to initial; send one element of initials for each. */
   bullets: string[];
+  /** What the law calls each of the bullets: show it with it, such as (A). */
+  bullet_ids: string[];
   attestation_text: string;
   source_law: string;
   source_bill: string;
@@ -770,6 +772,11 @@ export interface CheckoutSessionRequest {
   shipping_zip?: string | null | undefined;
   /** The class of the product, such as `accessory`. */
   product_class?: string | null | undefined;
+  /**
+   * What the buyer's page shows of the order. It is kept encrypted with the session and deleted
+   * with it: it is returned by nothing, and in no record or event.
+   */
+  order?: Order | null | undefined;
   /** Scheme, host and port of the page that embeds the component. */
   origin?: string | null | undefined;
   /** Language of the page; left out: `en`. */
@@ -783,6 +790,21 @@ export type Collected = Open<
   | "acknowledgment"
   | "identity"
 >;
+
+/** The order, as the buyer's page shows it. It is deleted with the session. */
+export interface Order {
+  lines: OrderLine[];
+  /** ISO 4217. */
+  currency?: string | null | undefined;
+}
+
+/** One line of the order, as the buyer knows it. */
+export interface OrderLine {
+  /** What is bought, in your words; shown as text. */
+  text: string;
+  /** What it costs, a decimal number; needs `currency`. */
+  amount?: string | null | undefined;
+}
 
 /** A checkout session. Decide by `status`, never by where the buyer's browser returns. */
 export interface CheckoutSession {

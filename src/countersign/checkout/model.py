@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from countersign.buyers.identity_check import WRONG_SET_UP, IdentityCheck, Trouble
 from countersign.buyers.model import BuyerStatus
+from countersign.checkout.order import Order
 from countersign.checkout.reading import BrowserClaim, ClaimedEvent, LineSeen, Reading
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.mode import Mode
@@ -64,6 +65,8 @@ class Content(Struct, frozen=True, kw_only=True):
     product_class: str | None
     origin: str | None
     locale: str
+    order: Order | None = None
+    destination: str | None = None
     exemption: Exemption | None = None
     """What the vendor asserted of the cart."""
     reading: Reading | None = None

@@ -246,6 +246,7 @@ async def _ended(visit: Visit, *, with_copy: bool = True) -> Reply:
         title=words[f"{name}_title"],
         intro=words[intro],
         return_url=return_url(session),
+        next=status is Status.COMPLETED,
         **(await remembered_page.offer(visit) if with_copy else remembered_page.NO_OFFER),
         **(await _copied(visit) if with_copy else {"ack": None}),
     )

@@ -17,6 +17,7 @@ from countersign.checkout.model import (
     Collected,
     Status,
 )
+from countersign.checkout.order import Order
 from countersign.checkout.reading import ClaimedEvent
 from countersign.http.examples import (
     ACK_ID,
@@ -110,6 +111,13 @@ class CheckoutSessionRequest(Request, frozen=True, kw_only=True):
     ] = None
     product_class: Annotated[
         ProductClass | None, Meta(description="The class of the product, such as `accessory`.")
+    ] = None
+    order: Annotated[
+        Order | None,
+        Meta(
+            description="What the buyer's page shows of the order. It is kept encrypted with the "
+            "session and deleted with it: it is returned by nothing, and in no record or event."
+        ),
     ] = None
     origin: Annotated[
         Address | None,
@@ -322,6 +330,10 @@ CREATE_ALL: Final[dict[str, Any]] = CREATE | {
     "collect": ["identity", "acknowledgment"],
     "shipping_zip": "94111",
     "product_class": "accessory",
+    "order": {
+        "lines": [{"text": "Free-float handguard, 15 inch", "amount": "189.00"}],
+        "currency": "USD",
+    },
     "origin": "https://shop.example",
     "locale": "es",
 }

@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from countersign.checkout.brand import Brand
+from countersign.checkout.colors import palette
 from countersign.checkout.words import LOCALES, WORDS
 from countersign.errors import NotFound, RateLimited, Refusal, Retryable
 from countersign.http.reply import NO_STORE, Header, Reply
@@ -33,11 +34,6 @@ _ALONE: Final[Header] = (b"cross-origin-opener-policy", b"same-origin")
 Every page has it: where only some do, a shop sees by it which one its visitor has met.
 """
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
-_LIGHT_MIN: Final = 0.1791
-"""From this luminance on, black on a colour has more contrast than white (WCAG 2.2, 1.4.3).
-
-With the better of the two there is always a contrast of at least 4.58 to 1.
-"""
 
 _OWN_PATH: Final = re.compile(r"(?P<page>/buyer|/c/[\w-]+)(?P<rest>[\w./-]*)", re.ASCII)
 _KEPT_MAX: Final = 256
@@ -76,6 +72,8 @@ def screen(
             "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
             "here": "",
             "again": None,
+            "progress": None,
+            "order": "",
             "vendor": brand and brand.name,
             "logo": brand and brand.logo,
             "locale": locale,
@@ -159,16 +157,17 @@ def words_of(locale: str, vendor: str = "") -> Mapping[str, str]:
     return {name: text.replace("{vendor}", vendor) for name, text in WORDS[locale].items()}
 
 
-def on_color(color: str) -> str:
-    """Black or white, whichever is easier to read on this colour."""
-    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return "#000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > _LIGHT_MIN else "#fff"
+def part(template: str, locale: str, brand: Brand, **context: object) -> str:
+    """A part of a page, as markup."""
+    from markupsafe import Markup  # noqa: PLC0415 - see `_templates`
+
+    values = {"words": words_of(locale, brand.name), **context}
+    return Markup(_templates().get_template(template).render(values))  # noqa: S704
 
 
 @lru_cache(maxsize=256)
 def _style(color: str) -> tuple[str, str]:
-    values = {"color": color, "on_color": on_color(color)}
+    values = {"own": palette(color), "font": "sans"}
     return _own(_templates().get_template("style.css").render(values))
 
 

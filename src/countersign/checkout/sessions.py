@@ -34,6 +34,7 @@ from countersign.checkout.model import (
     cancelled,
     decided,
 )
+from countersign.checkout.order import checked_order, destination_of
 from countersign.checkout.room import Checkout
 from countersign.checkout.schemas import CheckoutSession, CheckoutSessionRequest
 from countersign.clearances.clear import Cleared, PreparedOrder, clear_together, prepare_order
@@ -99,6 +100,8 @@ async def create_session(
         product_class=wanted.product_class,
         origin=origin,
         locale=wanted.locale or "en",
+        order=checked_order(wanted.order),
+        destination=destination_of(wanted.cart, wanted.shipping_zip),
         exemption=None if wanted.cart is None else wanted.cart.exemption,
     )
     session, token, drawn = await _new(room, who, content, wanted.expires_in_seconds)

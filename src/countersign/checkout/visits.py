@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hmac import compare_digest
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, parse_qsl, urlencode
 
 from countersign.checkout import buyer, store
 from countersign.checkout.brand import Brand
 from countersign.checkout.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
-from countersign.checkout.model import Session
+from countersign.checkout.model import Collected, Session
 from countersign.checkout.room import Checkout
-from countersign.checkout.screens import lead, screen
+from countersign.checkout.screens import lead, part, screen
 from countersign.checkout.words import LOCALES
 from countersign.errors import InvalidRequest, NotFound, OriginNotAllowed, UnsupportedMediaType
 from countersign.http.reply import Call, Reply
@@ -34,6 +34,21 @@ _NOT_PASSED: Final[Mapping[str, str]] = {
     "revoked": "remembered_revoked",
 }
 """By what the address of the page says, the text for a buyer who is remembered, and not passed."""
+
+
+_IDENTITY_PAGE: Final = "identity.html"
+_STEPS: Final[Mapping[Collected, Sequence[str]]] = {
+    Collected.IDENTITY: (_IDENTITY_PAGE,),
+    Collected.ACKNOWLEDGMENT: ("notice.html", "review.html"),
+}
+_WITH_ORDER: Final = frozenset(page for pages in _STEPS.values() for page in pages)
+
+
+class BuyerStep(NamedTuple):
+    """One of the steps of a session, counted from 1."""
+
+    number: int
+    of: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,18 +83,40 @@ class Visit:
     ) -> Reply:
         """A page about the session; `alike` decides all of it that `context` adds, if there is."""
         root, csrf = self.root, form_code(self.room, self.session, self.browser)
+        order = self._order() if template in _WITH_ORDER else ""
         common = {
             "lang": self.lang,
+            "progress": self.progress_of(template),
             "test_mode": self.session.mode is Mode.TEST,
             "remembered_no": _NOT_PASSED.get(self.form.get("remembered", "")),
             "remembered_link": self.room.remembered.party is not None
             and not self.session.is_of_known_buyer,
         }
-        values: dict[str, Any] = {"here": root, "root": root, "csrf": csrf, **common}
+        values: dict[str, Any] = {"here": root, "root": root, "csrf": csrf, "order": order}
+        values |= common
         values["framed_by"] = self.session.asked.origin or "'none'"
         if alike is not None:
-            values |= {"alike": (*common.values(), *alike), "own": (root, csrf)}
+            own = (root, csrf, order) if order else (root, csrf)
+            values |= {"alike": (*common.values(), *alike), "own": own}
         return screen(template, self.locale, self.brand, status, **(values | context))
+
+    def _order(self) -> str:
+        content = self.session.asked
+        if content.order is None and content.destination is None:
+            return ""
+        shown = {"order": content.order, "destination": content.destination}
+        return part("order.html", self.locale, self.brand, **shown)
+
+    def progress_of(self, template: str) -> BuyerStep | None:
+        """Which of the buyer's steps a page is of; None: of none."""
+        steps = [
+            page
+            for kind in (Collected.IDENTITY, Collected.ACKNOWLEDGMENT)
+            if kind in self.session.asked.collect
+            for page in _STEPS[kind]
+        ]
+        page = _IDENTITY_PAGE if template.startswith(("identity", "remembered_")) else template
+        return BuyerStep(steps.index(page) + 1, len(steps)) if page in steps else None
 
     def address(self, path: str = "", **said: str) -> str:
         """The address of a page of the session, in this language; `said` is what it says more."""

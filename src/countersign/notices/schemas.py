@@ -32,6 +32,13 @@ class Notice(Struct, frozen=True, kw_only=True):
     bullets: Annotated[
         list[str], Meta(description="The lines to initial; send one element of initials for each.")
     ]
+    bullet_ids: Annotated[
+        list[str],
+        Meta(
+            description="What the law calls each of the bullets: show it with it, such as (A).",
+            examples=[["A", "B"]],
+        ),
+    ]
     attestation_text: str
     source_law: str
     source_bill: str
@@ -81,6 +88,7 @@ def notice_of(content: NoticeContent) -> Notice:
         title=content.title,
         heading=content.heading,
         bullets=[bullet.text for bullet in content.bullets],
+        bullet_ids=[bullet.id for bullet in content.bullets],
         attestation_text=content.attestation_text,
         source_law=content.source_law,
         source_bill=content.source_bill,

@@ -456,6 +456,7 @@ class CheckoutSessions(Resource[S]):
         cbid: str | None = None,
         shipping_zip: str | None = None,
         product_class: str | None = None,
+        order: types.OrderInput | None = None,
         origin: str | None = None,
         locale: Literal["en", "es"] | None = None,
         expires_in_seconds: int | None = None,
@@ -478,6 +479,8 @@ class CheckoutSessions(Resource[S]):
           for a new check.
         - `shipping_zip`: The order's destination. With it, and a buyer, a clearance is decided.
         - `product_class`: The class of the product, such as `accessory`.
+        - `order`: What the buyer's page shows of the order. It is kept encrypted with the session
+          and deleted with it: it is returned by nothing, and in no record or event.
         - `origin`: Scheme, host and port of the page that embeds the component.
         - `locale`: Language of the page; left out: `en`.
         - `expires_in_seconds`: How long the link works, 24 hours at most; left out: 30 minutes.
@@ -495,6 +498,7 @@ class CheckoutSessions(Resource[S]):
                 "cbid": cbid,
                 "shipping_zip": shipping_zip,
                 "product_class": product_class,
+                "order": order,
                 "origin": origin,
                 "locale": locale,
                 "expires_in_seconds": expires_in_seconds,

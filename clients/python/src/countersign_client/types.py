@@ -214,6 +214,25 @@ class ShippingAddressInput(TypedDict):
     country: NotRequired[str | None]
 
 
+class OrderInput(TypedDict):
+    """The order, as the buyer's page shows it. It is deleted with the session."""
+
+    lines: Sequence[OrderLineInput]
+
+    currency: NotRequired[str | None]
+    """ISO 4217."""
+
+
+class OrderLineInput(TypedDict):
+    """One line of the order, as the buyer knows it."""
+
+    text: str
+    """What is bought, in your words; shown as text."""
+
+    amount: NotRequired[str | None]
+    """What it costs, a decimal number; needs `currency`."""
+
+
 class ClaimedInput(TypedDict):
     """What the browser says that the buyer did."""
 
@@ -254,6 +273,9 @@ class Notice(Result, frozen=True, kw_only=True):
 
     bullets: tuple[str, ...]
     """The lines to initial; send one element of initials for each."""
+
+    bullet_ids: tuple[str, ...]
+    """What the law calls each of the bullets: show it with it, such as (A)."""
 
     attestation_text: str
 
