@@ -11,7 +11,7 @@ from typing import Final
 import httpx2
 import pytest
 
-from countersign.config import SETTINGS
+from countersign.config import SETTINGS, load_settings
 from countersign.server.manager import ALIVE, READY, STOPPING
 from tests.deploy.conftest import Installed
 from tests.http.calls import acknowledge
@@ -75,6 +75,17 @@ def test_the_units_name_settings_and_units_that_exist() -> None:
         for key in ("Requires", "OnFailure"):
             for other in " ".join(lines_of(name, key)).split():
                 assert other.replace("@%n", "@") in NAMES, other
+
+
+def test_the_file_of_the_shared_heads_is_read_by_all_who_look_at_them() -> None:
+    """Server, doctor and daily work; and what it sets is a setting that is accepted."""
+    for name in ("countersign.service", "countersign-doctor.service", "countersign-daily.service"):
+        assert lines_of(name, "EnvironmentFile") == ["-/etc/countersign/heads.env"]
+    lines = (UNITS.parent / "heads.env").read_text(encoding="utf-8").splitlines()
+    set_by_it = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    environment = {"COUNTERSIGN_DATABASE_URL": "postgresql://db/countersign"} | set_by_it
+    assert load_settings(environment).log_head_dir == set_by_it["COUNTERSIGN_LOG_HEAD_DIR"]
+    assert all(set_by_it.values())
 
 
 @pytest.mark.crash
