@@ -91,12 +91,13 @@ def schema_statements(dialect_name: str) -> list[str]:
             made.append(_tidy(CreateIndex(index).compile(dialect=dialect)))
     for name in PROTECTED:
         made += _append_only(dialect_name, metadata.tables[name])
-    # The one exception, and what keeps blind indexes: written once, where they were made.
+    # The two exceptions, and what keeps blind indexes: written once, where they were made.
     checkpoints = import_module("countersign.db.migrations.versions.0006_checkpoints_go")
+    ends = import_module("countersign.db.migrations.versions.0010_evidence_ends")
     if dialect_name == "sqlite":
         runs = import_module("countersign.db.migrations.versions.0008_blind_runs")
-        return [*made, *checkpoints.SQLITE, *runs.TRIGGERS]
-    return [*made, *_SHRED_KEYS, *checkpoints.POSTGRESQL]
+        return [*made, *checkpoints.SQLITE, *runs.TRIGGERS, *ends.SQLITE]
+    return [*made, *_SHRED_KEYS, *checkpoints.POSTGRESQL, *ends.POSTGRESQL]
 
 
 def _append_only(dialect_name: str, table: Table) -> Iterable[str]:

@@ -38,6 +38,8 @@ class Account:
     created_at: datetime
     disabled_at: datetime | None = None
     closed_at: datetime | None = None
+    evidence_years: int | None = None
+    """After how many years the evidence of its orders ends; None: never."""
 
     @property
     def status(self) -> str:

@@ -57,6 +57,8 @@ class AuditAction(StrEnum):
     BUNDLE_WRITTEN = "bundle_written"
     DOSSIER_WRITTEN = "dossier_written"
     ERASED = "erased"
+    EVIDENCE_END_SET = "evidence_end_set"
+    EVIDENCE_ENDED = "evidence_ended"
     HOLD_PLACED = "hold_placed"
     HOLD_RELEASED = "hold_released"
     NOTICE_PUBLISHED = "notice_published"

@@ -26,13 +26,14 @@ from countersign.db.tables import (
     records,
     shred_keys,
 )
-from countersign.errors import DamagedValue, EvidenceDamaged, NotFound
+from countersign.errors import DamagedValue, EvidenceDamaged
 from countersign.http.schemas import Evidence
 from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import earliest_id, is_id
 from countersign.instant import to_ms
 from countersign.log.append_record import open_disclosures
 from countersign.log.blind_runs import found_by
+from countersign.log.ended import missing
 from countersign.log.record import RecordType, Sealed
 from countersign.mode import Mode
 from countersign_evidence.disclosure import read_disclosure
@@ -147,7 +148,7 @@ async def stored(room: Acknowledgments, who: Principal, ack_id: str) -> StoredAc
     if is_id(ID_PREFIX, ack_id):
         found = await room.log.database.read(get, who, ack_id)
     if found is None:
-        raise NotFound("The acknowledgment was not found.")
+        raise await missing(room.log.database, who, ack_id, "acknowledgment")
     return found
 
 

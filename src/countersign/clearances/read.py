@@ -18,12 +18,12 @@ from countersign.clearances.room import Clearances
 from countersign.clearances.token import order_digest, token_claims
 from countersign.db.rows import rows as of_all
 from countersign.db.tables import clearances, disclosures, fulfilments, records
-from countersign.errors import NotFound
 from countersign.http.paging import Page, page_of
 from countersign.ids import CLEARANCE, is_id
 from countersign.instant import from_ns, to_the_second
 from countersign.log.append_record import open_disclosures
 from countersign.log.blind_runs import found_by
+from countersign.log.ended import missing
 from countersign.log.record import RecordType, Sealed
 from countersign.mode import Mode
 from countersign_evidence.disclosure import read_disclosure
@@ -108,7 +108,7 @@ async def stored_clearance(room: Clearances, who: Principal, clearance_id: str) 
     if is_id(CLEARANCE, clearance_id):
         stored = await room.access.database.read(_get, who, clearance_id)
     if stored is None:
-        raise NotFound("The clearance was not found.")
+        raise await missing(room.access.database, who, clearance_id, "clearance")
     return stored
 
 

@@ -47,6 +47,7 @@ PROTECTED: Final = (
     "erasures",
     "audit_log",
     "parties",
+    "ended_records",
 )
 
 EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
@@ -112,6 +113,8 @@ accounts: Final = _table(
     Column("created_at", Instant, nullable=False),
     Column("disabled_at", Instant),
     Column("closed_at", Instant),
+    # After how many years the evidence of its orders ends; NULL: never.
+    Column("evidence_years", Integer),
 )
 
 # The pages that may embed the component or be returned to, with live keys.
@@ -358,6 +361,17 @@ erasures: Final = _table(
     Column("at", Instant, nullable=False),
     # The erasure's own record.
     Column("erasure_id", String(40), nullable=False),
+)
+
+# Records that are here no more, since the evidence of their account has ended. Their entries in the
+# log stay.
+ended_records: Final = _table(
+    "ended_records",
+    Column("record_id", String(40), primary_key=True),
+    # Rows are written by the thousand: nothing is looked up for them.
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("at", Instant, nullable=False),
 )
 
 # What `audit_log` and `legal_holds` name a buyer by: random identifiers, whose meaning goes with

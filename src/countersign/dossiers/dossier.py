@@ -24,6 +24,7 @@ from countersign.dossiers.schemas import FIELDS, DossierQuery
 from countersign.errors import InvalidRequest, NotFound
 from countersign.log import logs_sql
 from countersign.log.append_record import open_disclosures
+from countersign.log.ended import missing
 from countersign.log.model import Log, StoredCheckpoint, cosignatures, time_stamps
 from countersign.log.seal import with_cosignatures
 from countersign.notices.registry import published_versions
@@ -131,7 +132,7 @@ async def _log(room: Acknowledgments, who: Principal, id_: str, seconds: float) 
     """The log that holds the record; waits for its sealing."""
     database = room.log.database
     if await database.read(orders_sql.find_record, who, id_) is None:
-        raise NotFound("The record was not found.")
+        raise await missing(database, who, id_, "record")
     log_id, _ = await room.log.seal.sealed(id_, seconds)
     return next(log for log in await database.read(logs_sql.all_logs) if log.id == log_id)
 

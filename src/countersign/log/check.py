@@ -15,6 +15,7 @@ from countersign.db.engine import is_damage
 from countersign.errors import HeadUnavailable, InternalError, StorageUnavailable
 from countersign.log import logs_sql, tree_sql
 from countersign.log.check_records import check_records
+from countersign.log.ended import ended
 from countersign.log.fork_guard import guard
 from countersign.log.head_files import checkpoint_of
 from countersign.log.model import Log, StoredCheckpoint
@@ -141,9 +142,13 @@ async def _grow(
             yield _finding(log, "the entry is missing", tree.size)
             return
         bodies = await scan(tree_sql.record_bodies, [record_id for record_id, _ in rows])
+        missing = [record_id for record_id, _ in rows if record_id not in bodies]
+        gone = await scan(ended, missing)
         for record_id, digest in rows:
             body = bodies.get(record_id)
-            if body is None:
+            if record_id in gone:
+                pass  # its evidence has ended, and the entry stays
+            elif body is None:
                 yield _finding(log, f"the record {record_id} is missing", tree.size)
             elif sha256(body).digest() != digest:
                 changed = f"the record {record_id} is not the one that was sealed"

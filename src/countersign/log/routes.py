@@ -79,7 +79,7 @@ async def _beginning(room: LogRoom, log: Log) -> Reply:
     if await room.seal.tiles_up_to(log):
         ((record_id, _),) = await scan(tree_sql.entries, log.id, 0, 1)
         body = (await scan(tree_sql.record_bodies, [record_id])).get(record_id, b"")
-        if msgspec.json.decode(body, type=_Typed).type == RecordType.EPOCH:
+        if body and msgspec.json.decode(body, type=_Typed).type == RecordType.EPOCH:
             return Reply(body, (JSON, _IMMUTABLE, _OPEN))
     raise NotFound
 

@@ -74,7 +74,7 @@ def find_held(
         return {}, []
     on = [subject for subject in active if _is_record(subject)]
     checks_matter = any(is_id(VERIFICATION, id_) for id_ in (*record_ids, *on))
-    orders = _orders(connection, [*record_ids, *on, *_near(connection, on)])
+    orders = orders_of(connection, [*record_ids, *on, *_near(connection, on)])
     sealed = list[UnreadRecord]()
     if checks_matter:
         for members in orders.values():
@@ -109,7 +109,7 @@ def _named_by(connection: Connection, record_ids: Iterable[str]) -> ColumnElemen
     return found_by(connection, d.cbid_index, *set(connection.execute(indexes).scalars()))
 
 
-def _orders(connection: Connection, ids: Iterable[str]) -> dict[str, set[str]]:
+def orders_of(connection: Connection, ids: Iterable[str]) -> dict[str, set[str]]:
     """The orders of these records, each with the records of it: by the acknowledgment if any.
 
     A clearance that names no acknowledgment of its own account and mode is an order of its own.
