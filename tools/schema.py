@@ -95,7 +95,7 @@ def schema_statements(dialect_name: str) -> list[str]:
     checkpoints = import_module("countersign.db.migrations.versions.0006_checkpoints_go")
     ends = import_module("countersign.db.migrations.versions.0010_evidence_ends")
     if dialect_name == "sqlite":
-        runs = import_module("countersign.db.migrations.versions.0008_blind_runs")
+        runs = import_module("countersign.db.migrations.versions.0011_order_references")
         return [*made, *checkpoints.SQLITE, *runs.TRIGGERS, *ends.SQLITE]
     return [*made, *_SHRED_KEYS, *checkpoints.POSTGRESQL, *ends.POSTGRESQL]
 

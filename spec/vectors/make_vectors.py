@@ -72,9 +72,9 @@ class _Room:
         """No key, so no receipt, which is no part of a record."""
         return ()
 
-    async def read(self, _act: object, account: str, mode: Mode) -> Bound:
-        """What is in force for an account, which is all that is read."""
-        return self.bound[account, mode]
+    async def read(self, _act: object, account: Any, mode: Any) -> object:  # noqa: ANN401
+        """What is in force for an account; of checkout sessions there are none."""
+        return self.bound.get((account, mode))
 
     async def data_key(self, *_: object) -> DataKey:
         return _KEY
@@ -143,6 +143,7 @@ def make(given: dict[str, Any]) -> Made:
         cbid=given["cbid"],
         notice_version=given["notice_version"],
         origin=Origin(**origin),
+        order_reference=given.get("order_reference"),
     )
     room: Any = world  # all that is asked of a room here, not all that it is
     if "process" in given:

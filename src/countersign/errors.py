@@ -141,6 +141,10 @@ class NoticeVersionMismatch(Refusal, code="notice_version_mismatch", status=409)
     """The notice_version sent is not the version in force."""
 
 
+class OrderReferenceMismatch(Refusal, code="order_reference_mismatch", status=409):
+    """The order_reference sent is not that of the session or of the acknowledgment."""
+
+
 class InitialsCountMismatch(Refusal, code="initials_count_mismatch", status=422):
     """The number of initials differs from the number of lines of the notice."""
 

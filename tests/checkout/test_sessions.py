@@ -13,7 +13,8 @@ from tests.http.backstage import make_client
 from tests.http.calls import refusal, verify
 
 FIELDS = [
-    *("checkout_session_id", "livemode", "status", "session_id", "collect", "notice_id", "cbid"),
+    *("checkout_session_id", "livemode", "status", "session_id"),
+    *("order_reference", "collect", "notice_id", "cbid"),
     *(
         "provider_identity_session_id",
         "identity_status",

@@ -387,6 +387,16 @@ def _clearances(caller: Caller) -> Iterator[Failure]:
     refused = clear(caller, "ack_unknown", "cbid_unknown")
     answer = caller.post(f"/v1/clearances/{refused}/fulfilment", shipped)
     yield caller.failure("not cleared", "clearance_not_granted", answer, b"POST")
+    asked = {"return_url": "https://shop.example/", "session_id": "cs_named", "notice_id": "ab1263"}
+    session = json.dumps(asked | {"order_reference": "1"}).encode()
+    assert caller.post("/v1/checkout_sessions", session).status == 200
+    other = b',"session_id":"cs_named","order_reference":"2"}'
+    for target, body in (
+        (ACKNOWLEDGE, INITIALED[:-1] + other),
+        ("/v1/clearances", b'{"ack_id":"a","cbid":"c","shipping_zip":"94110"' + other),
+    ):
+        answer = caller.post(target, body)
+        yield caller.failure(f"other order: {target}", "order_reference_mismatch", answer, b"POST")
     cleared = clear(caller, acknowledged(caller), verified(caller))
     order = f"/v1/clearances/{cleared}/fulfilment"
     answer = caller.post(order, b"{}")

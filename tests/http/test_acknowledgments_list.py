@@ -24,6 +24,7 @@ FIELDS = [
     "initials_per_line",
     "session_id",
     "cbid",
+    "order_reference",
     "ip",
     "ip_source",
     "peer_ip",
@@ -58,6 +59,7 @@ def test_an_acknowledgment_is_read_back_with_exactly_these_fields(client: httpx2
         "initials_per_line": ["A", "B", "C", "D"],
         "session_id": "cs_77",
         "cbid": "cbid_test_77",
+        "order_reference": "100042",
         "ip": "203.0.113.7",
         "user_agent": "Browser/1.0",
     }

@@ -254,6 +254,8 @@ def walk_clearances(walk: Walk, deployment: Deployment, key: str, cbid: str) -> 
     for sent in (SHIPPED, SHIPPED, {"carrier": "USPS"}):
         walk(key, "POST", fulfilment, json=sent, headers={"Idempotency-Key": "closing"})
         walk(key, "POST", CLEARANCES, json=order | sent, headers={"Idempotency-Key": "asking"})
+    named = walk(key, "POST", ACKNOWLEDGE, json=initials | {"order_reference": "1"}).json()
+    walk(key, "POST", CLEARANCES, json=order | {"ack_id": named["ack_id"], "order_reference": "2"})
     for goods in ("barrel", "toy"):
         sent = order | {"product_class": goods}
         walk(key, "POST", CLEARANCES, json=sent, headers={"Idempotency-Key": "classes"})

@@ -56,6 +56,7 @@ from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.mode import Mode
 from countersign.notices.model import LifecycleEvent, NoticeEvent
 from countersign.parties.model import Bound
+from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -137,6 +138,7 @@ def acknowledgment(
     notice_id: str = "a-notice",
     session_index: bytes | None = None,
     cbid_index: bytes | None = None,
+    reference_index: bytes | None = None,
     keep: IdempotencyEntry | None = None,
 ) -> NewAcknowledgment:
     """Make an acknowledgment to write."""
@@ -156,6 +158,7 @@ def acknowledgment(
                 shred_key=some_bytes(),
                 session_index=session_index,
                 cbid_index=cbid_index,
+                reference_index=reference_index,
             ),
         ),
         keep,
@@ -215,12 +218,15 @@ async def found(
     *,
     session_index: bytes | None = None,
     cbid_index: bytes | None = None,
+    reference_index: bytes | None = None,
     **narrowed: Any,  # noqa: ANN401 - the fields of a search
 ) -> Sequence[StoredAcknowledgment]:
     """Ask for all acknowledgments of an account and mode, unless narrowed down."""
     search = AcknowledgmentsQuery(**{"limit": 100} | narrowed)
     who = principal(owner, mode)
-    return await database.scan(find.find, who, search, session_index, cbid_index)
+    given = {SESSION_FIELD: session_index, CBID_FIELD: cbid_index, REFERENCE_FIELD: reference_index}
+    indexes = {field: index for field, index in given.items() if index is not None}
+    return await database.scan(find.find, who, search, indexes)
 
 
 async def kept(database: Database, slot: bytes) -> IdempotencyEntry | None:

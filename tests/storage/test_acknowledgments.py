@@ -98,17 +98,23 @@ def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database,
     assert rest == newest_first[2:]
 
 
-def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database, run: Run) -> None:
+def test_a_list_is_narrowed_by_session_buyer_order_notice_and_time(
+    database: Database, run: Run
+) -> None:
     owner = items.account()
     run(database.write(add_account, owner))
-    session, cbid = items.some_bytes(16), items.some_bytes(16)
+    session, cbid, order = (items.some_bytes(16) for _ in range(3))
     made = [
-        items.acknowledgment(owner, at=items.NOON),
+        items.acknowledgment(owner, at=items.NOON, reference_index=order),
         items.acknowledgment(owner, at=items.NOON + items.SECOND, session_index=session),
         items.acknowledgment(owner, at=items.NOON + 2 * items.SECOND, cbid_index=cbid),
         items.acknowledgment(owner, at=items.NOON + 3 * items.SECOND, notice_id="another"),
         items.acknowledgment(
-            owner, at=items.NOON + 4 * items.SECOND, session_index=session, cbid_index=cbid
+            owner,
+            at=items.NOON + 4 * items.SECOND,
+            session_index=session,
+            cbid_index=cbid,
+            reference_index=order,
         ),
     ]
     for new in made:
@@ -123,6 +129,8 @@ def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database,
     assert found(session_index=session) == [4, 1]
     assert found(cbid_index=cbid) == [4, 2]
     assert found(session_index=session, cbid_index=cbid) == [4]
+    assert found(reference_index=order) == [4, 0]
+    assert found(reference_index=order, cbid_index=cbid) == [4]
     assert found(session_index=items.some_bytes(16)) == []
     assert found(notice_id="another") == [3]
     # From is inclusive, until is exclusive: neighbouring ranges neither overlap nor leave a gap.

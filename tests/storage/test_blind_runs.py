@@ -27,7 +27,8 @@ from tests.storage.conftest import Run, on_sqlite
 from tests.support.depth import drawn
 from tests.support.service import running_server
 
-Keys = tuple[bytes | None, bytes | None]
+Keys = tuple[bytes | None, bytes | None, bytes | None]
+"""Of session, buyer and order."""
 
 
 def key(field: str, number: int | None) -> bytes | None:
@@ -42,6 +43,7 @@ def row(record_id: str, keys: Keys) -> dict[str, Any]:
         "mode": "test",
         "session_index": keys[0],
         "cbid_index": keys[1],
+        "reference_index": keys[2],
         "payload": b"sealed",
     }
 
@@ -49,7 +51,7 @@ def row(record_id: str, keys: Keys) -> dict[str, Any]:
 def rows(number: int, start: int = 0) -> list[dict[str, Any]]:
     """Disclosures of sessions and buyers of their own."""
     own = range(start, start + number)
-    return [row(f"ack_{n:08}", (key("session", n), key("cbid", n))) for n in own]
+    return [row(f"ack_{n:08}", (key("session", n), key("cbid", n), None)) for n in own]
 
 
 def found(connection: Connection, column: str, index: bytes) -> list[str]:
@@ -69,7 +71,8 @@ def kept(connection: Connection) -> list[tuple[bytes, str]]:
 def stored(connection: Connection) -> list[tuple[bytes, str]]:
     """Every key of the disclosures themselves."""
     c = disclosures.c
-    all_ = connection.execute(select(c.record_id, c.session_index, c.cbid_index)).all()
+    indexes = c.session_index, c.cbid_index, c.reference_index
+    all_ = connection.execute(select(c.record_id, *indexes)).all()
     return sorted((one, r.record_id) for r in all_ for one in r[1:] if one is not None)
 
 
@@ -91,15 +94,16 @@ class Merging(RuleBasedStateMachine):
 
     numbers = st.lists(st.one_of(st.none(), st.integers(0, 9)), min_size=1, max_size=12)
 
-    @rule(numbers=numbers, backwards=st.booleans())
-    def add(self, numbers: Sequence[int | None], *, backwards: bool) -> None:
-        """Some have a session or a buyer in common, or none; identifiers need not grow."""
+    @rule(numbers=numbers, backwards=st.booleans(), orders=st.booleans())
+    def add(self, numbers: Sequence[int | None], *, backwards: bool, orders: bool = False) -> None:
+        """Some have a session, buyer or order in common, or none; identifiers need not grow."""
         new: dict[str, Keys] = {}
         for number in numbers:
             self.number += 1
             at = 10**6 - self.number if backwards else 10**6 + self.number
             other = None if number is None else number // 2
-            new[f"ack_{at}"] = key("session", number), key("cbid", other)
+            order = key("order", 9 - number) if orders and number is not None else None
+            new[f"ack_{at}"] = key("session", number), key("cbid", other), order
         with self.engine.begin() as connection:
             connection.execute(insert(disclosures), [row(*item) for item in new.items()])
         self.there |= new
@@ -158,7 +162,11 @@ class Merging(RuleBasedStateMachine):
         """And nothing else is."""
         with self.engine.connect() as connection:
             for place, (column, field) in enumerate(
-                (("session_index", "session"), ("cbid_index", "cbid"))
+                (
+                    ("session_index", "session"),
+                    ("cbid_index", "cbid"),
+                    ("reference_index", "order"),
+                )
             ):
                 for number in range(10):
                     index = key(field, number)
@@ -257,7 +265,8 @@ def test_a_migration_sorts_all_that_is_stored_into_a_run_for_each_65_536(empty_u
     number = 65_536 + 100
     with schema.connected(empty_url, Purpose.WRITE) as connection, connection.begin():
         schema.migrate(connection, "0007_accounts_end")
-        connection.execute(insert(disclosures), rows(number))
+        of_then = [{n: v for n, v in one.items() if n != "reference_index"} for one in rows(number)]
+        connection.execute(insert(disclosures), of_then)
     schema.upgrade(empty_url)
     engine = open_engine(empty_url, Purpose.WRITE)
     with engine.begin() as connection:

@@ -45,7 +45,7 @@ def explained(connection: Connection, who: Principal) -> str:
     event.listen(
         connection, "before_cursor_execute", lambda *args: asked.append((args[2], args[3]))
     )
-    found = find(connection, who, AcknowledgmentsQuery(notice_id="rare"))
+    found = find(connection, who, AcknowledgmentsQuery(notice_id="rare"), {})
     assert [item.ack_id for item in found] == [f"ack_{n:08d}" for n in (2, 1, 0)]
     [(statement, values)] = asked
     explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"

@@ -24,7 +24,7 @@ from tests.storage import items
 from tests.storage.test_holds import SECRET, entry
 
 
-@pytest.mark.parametrize("given", ["session_index", "cbid_index"])
+@pytest.mark.parametrize("given", ["session_id", "cbid", "order_reference"])
 def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: str) -> None:
     """The planner has no statistics in a young database, and still no other way to go."""
     url = database_url(None, tmp_path)
@@ -34,7 +34,7 @@ def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: str) -> None:
     engine = open_engine(url, Purpose.READ)
     event.listen(engine, "before_cursor_execute", lambda *args: asked.append((args[2], args[3])))
     with engine.connect() as connection:
-        find(connection, items.principal(items.account()), AcknowledgmentsQuery(), **index)
+        find(connection, items.principal(items.account()), AcknowledgmentsQuery(), index)
         [(statement, values)] = asked
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
     engine.dispose()

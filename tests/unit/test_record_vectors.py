@@ -63,6 +63,7 @@ def test_there_are_vectors_of_both_kinds() -> None:
         *("full", "least", "another-notice"),
         *("hosted", "hosted-component"),
         *("parties", "parties-none", "parties-hosted"),
+        "order-reference",
     }
     assert len(BROKEN) >= 12
 
@@ -143,6 +144,8 @@ def test_a_second_writer_makes_the_same_bytes(folder: Path) -> None:
     hosted = "process" in given
     if hosted:
         personal.append(("process", given["process"]))
+    if "order_reference" in given:
+        personal.append(("order_reference", given["order_reference"]))
     salts = [unpadded(entropy[at : at + 16]) for at in range(24, len(entropy), 16)]
     disclosures = [
         unpadded(

@@ -77,6 +77,9 @@ export class NoticeNotReviewed extends CountersignError {}
 /** The notice_version sent is not the version in force. */
 export class NoticeVersionMismatch extends CountersignError {}
 
+/** The order_reference sent is not that of the session or of the acknowledgment. */
+export class OrderReferenceMismatch extends CountersignError {}
+
 /** The page that sent this request is not one that may. */
 export class OriginNotAllowed extends CountersignError {}
 
@@ -155,6 +158,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   notice_not_in_force: NoticeNotInForce,
   notice_not_reviewed: NoticeNotReviewed,
   notice_version_mismatch: NoticeVersionMismatch,
+  order_reference_mismatch: OrderReferenceMismatch,
   origin_not_allowed: OriginNotAllowed,
   origin_not_registered: OriginNotRegistered,
   outcome_unknown: OutcomeUnknown,

@@ -144,6 +144,8 @@ export class Acknowledgments extends Resource {
       session_id?: string | undefined;
       /** Only items with this buyer identifier. */
       cbid?: string | undefined;
+      /** Only items with this order reference. */
+      order_reference?: string | undefined;
       /** Only acknowledgments of this notice. */
       notice_id?: string | undefined;
       /** Only acknowledgments accepted at or after this time. */
@@ -219,9 +221,9 @@ export class Acknowledgments extends Resource {
     query: {
       /**
        * The personal fields to show, over all records, separated by commas: `initials_per_line`,
-       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`, `verification`, `carrier`,
-       * `tracking_number`, `provider_identity_session_id`, `result`, `evidence_sha256`, `override`,
-       * or `none`. Left out: all of them.
+       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `order_reference`, `shipping`,
+       * `verification`, `carrier`, `tracking_number`, `provider_identity_session_id`, `result`,
+       * `evidence_sha256`, `override`, or `none`. Left out: all of them.
        */
       disclose?: string | undefined;
       /**
@@ -255,9 +257,9 @@ export class Acknowledgments extends Resource {
     query: {
       /**
        * The personal fields to show, over all records, separated by commas: `initials_per_line`,
-       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`, `verification`, `carrier`,
-       * `tracking_number`, `provider_identity_session_id`, `result`, `evidence_sha256`, `override`,
-       * or `none`. Left out: all of them.
+       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `order_reference`, `shipping`,
+       * `verification`, `carrier`, `tracking_number`, `provider_identity_session_id`, `result`,
+       * `evidence_sha256`, `override`, or `none`. Left out: all of them.
        */
       disclose?: string | undefined;
       /**
@@ -409,6 +411,8 @@ export class CheckoutSessions extends Resource {
       after?: string | undefined;
       /** Only items with this checkout session of yours. */
       session_id?: string | undefined;
+      /** Only items with this order reference. */
+      order_reference?: string | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.CheckoutSession> {
@@ -569,6 +573,8 @@ export class Clearances extends Resource {
       session_id?: string | undefined;
       /** Only items with this buyer identifier. */
       cbid?: string | undefined;
+      /** Only items with this order reference. */
+      order_reference?: string | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.Clearance> {
@@ -647,9 +653,9 @@ export class Clearances extends Resource {
     query: {
       /**
        * The personal fields to show, over all records, separated by commas: `initials_per_line`,
-       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`, `verification`, `carrier`,
-       * `tracking_number`, `provider_identity_session_id`, `result`, `evidence_sha256`, `override`,
-       * or `none`. Left out: all of them.
+       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `order_reference`, `shipping`,
+       * `verification`, `carrier`, `tracking_number`, `provider_identity_session_id`, `result`,
+       * `evidence_sha256`, `override`, or `none`. Left out: all of them.
        */
       disclose?: string | undefined;
       /**

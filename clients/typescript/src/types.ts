@@ -196,6 +196,11 @@ export interface AcknowledgmentRequest {
   session_id?: string | null | undefined;
   /** The buyer identifier. */
   cbid?: string | null | undefined;
+  /**
+   * What you call the order, such as its number: no name and no e-mail address. At most 64
+   * characters, which are composed (Unicode NFC).
+   */
+  order_reference?: string | null | undefined;
   /** The buyer's IPv4 or IPv6 address. Left out: taken from the request. */
   ip?: string | null | undefined;
   /** The buyer's browser. Left out: the `User-Agent` of the request. */
@@ -228,6 +233,7 @@ export interface Acknowledgment {
   initials_per_line: string[] | null;
   session_id: string | null;
   cbid: string | null;
+  order_reference: string | null;
   ip: string | null;
   ip_source: Source | null;
   /** The IP address of the connection. */
@@ -657,6 +663,11 @@ export interface ClearanceRequest {
   /** Your checkout session, the same as in the acknowledgment. */
   session_id: string;
   /**
+   * What you call the order, such as its number: no name and no e-mail address. At most 64
+   * characters, which are composed (Unicode NFC). Left out: the acknowledgment's.
+   */
+  order_reference?: string | null | undefined;
+  /**
    * The class of the product: `accessory`, `manufacturing_machine`, `barrel`, or another class that
    * a notice names. The account may require it for live orders.
    */
@@ -696,6 +707,7 @@ export interface Clearance {
   ack_id: string | null;
   cbid: string | null;
   session_id: string | null;
+  order_reference: string | null;
   shipping_zip: string | null;
   shipping_address: Record<string, string> | null;
   product_class: string | null;
@@ -754,6 +766,11 @@ export interface CheckoutSessionRequest {
   return_url: string;
   /** Your checkout session: random, not an order number. */
   session_id: string;
+  /**
+   * What you call the order, such as its number: no name and no e-mail address. At most 64
+   * characters, which are composed (Unicode NFC).
+   */
+  order_reference?: string | null | undefined;
   /** What is collected; left out: the acknowledgment. The identity comes first. */
   collect?: Collected[] | null | undefined;
   /** The notice to acknowledge. Required if an acknowledgment is collected. */
@@ -812,6 +829,7 @@ export interface CheckoutSession {
   livemode: boolean;
   status: Status;
   session_id: string | null;
+  order_reference: string | null;
   collect: Collected[];
   notice_id: string | null;
   /** The buyer: as the identity check found, else as given. */

@@ -23,6 +23,7 @@ from countersign.acknowledgments.model import (
     Submission,
     VersionSource,
 )
+from countersign.acknowledgments.order_reference import reference_index, require_same_reference
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.write_together import Made, bound_as_now, leave, write_together
 from countersign.db.bulk import do_late
@@ -47,6 +48,7 @@ from countersign_evidence.process import PROCESS, Process
 from countersign_evidence.receipt import make_receipts
 from countersign_evidence.record import (
     CBID_FIELD,
+    REFERENCE_FIELD,
     SESSION_FIELD,
     Draft,
     SealedRecord,
@@ -98,6 +100,9 @@ async def acknowledge(
     `entry` makes what is kept of the response for a repeated request.
     """
     order = await _order(room, who, notice, submission, clock=clock, entry=entry)
+    await require_same_reference(
+        room.log.access, who, submission.session_id, submission.order_reference
+    )
     return await room.log.access.database.write_batched(write_together, order, _make)
 
 
@@ -190,7 +195,11 @@ def _make(orders: Sequence[_Order]) -> list[Made]:
     Their records are made together: one by one, each between two requests, they take half as long
     again.
     """
-    needed = [_ENTROPY if o.process is None else _ENTROPY + SALT_BYTES for o in orders]
+    needed = [
+        _ENTROPY
+        + SALT_BYTES * ((o.process is not None) + (o.submission.order_reference is not None))
+        for o in orders
+    ]
     # Asking the system for a few bytes releases the interpreter each time.
     drawn = BytesIO(orders[0].room.log.access.entropy(sum(needed) + NONCE_BYTES * len(orders)))
     for order, size in zip(orders, needed, strict=True):
@@ -297,6 +306,8 @@ def _draft(order: _Order) -> Draft:
     personal: tuple[tuple[str, object], ...] = tuple(zip(PERSONAL_FIELDS, values, strict=True))
     if order.process is not None:
         personal = (*personal, (PROCESS, order.process))
+    if submission.order_reference is not None:
+        personal = (*personal, (REFERENCE_FIELD, submission.order_reference))
     return Draft(subject, personal, order.entropy[:-SEAL_ENTROPY])
 
 
@@ -308,8 +319,8 @@ def _bullets(order: _Order) -> msgspec.Raw:
 
 
 def _hidden(order: _Order, record: SealedRecord) -> SealedDisclosures:
-    account_id, index = order.who.account_id, order.room.log.access.secret.blind_index
-    session, cbid = order.submission.session_id, order.submission.cbid
+    account_id, secret = order.who.account_id, order.room.log.access.secret
+    session, cbid, index = order.submission.session_id, order.submission.cbid, secret.blind_index
     return seal_disclosures(
         order.key,
         order.ack_id,
@@ -318,4 +329,5 @@ def _hidden(order: _Order, record: SealedRecord) -> SealedDisclosures:
         account_id=account_id,
         session_index=None if session is None else index(account_id, SESSION_FIELD, session),
         cbid_index=None if cbid is None else index(account_id, CBID_FIELD, cbid),
+        reference_index=reference_index(secret, account_id, order.submission.order_reference),
     )

@@ -36,6 +36,7 @@ COLUMNS: Final = (
     *("notice_version_source", "notice_digest", "initials_per_line", "session_id", "cbid"),
     *("ip", "ip_source", "peer_ip", "user_agent", "user_agent_source", "capture"),
     *("evidence_status", "evidence_log", "evidence_index", "erased_at", "unreadable"),
+    "order_reference",
 )
 _FORMULA: Final = (
     *("=", "+", "-", "@", "\t", "\r", "\n", "|", "%"),

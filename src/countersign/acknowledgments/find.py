@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -38,7 +38,7 @@ from countersign.log.record import RecordType, Sealed
 from countersign.mode import Mode
 from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.process import PROCESS
-from countersign_evidence.record import CBID_FIELD, SESSION_FIELD
+from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 read_record: Final = msgspec.json.Decoder(RecordView).decode
 _log: Final = structlog.get_logger("countersign.evidence")
@@ -65,6 +65,12 @@ SELECT_RECORDS: Final = select(
 )
 """Records of any type as they are stored; without payload and shred key, they are erased."""
 _SELECT: Final = SELECT_RECORDS.where(records.c.type == RecordType.ACKNOWLEDGMENT)
+_INDEXES: Final = {
+    SESSION_FIELD: disclosures.c.session_index,
+    CBID_FIELD: disclosures.c.cbid_index,
+    REFERENCE_FIELD: disclosures.c.reference_index,
+}
+"""Where the blind index of a field is, by whose value acknowledgments are found."""
 _SELECT_ONE: Final = _SELECT.where(
     records.c.id == bindparam("id"),
     records.c.account_id == bindparam("account_id"),
@@ -82,24 +88,19 @@ def find(
     connection: Connection,
     who: Principal,
     search: AcknowledgmentsQuery,
-    session_index: bytes | None = None,
-    cbid_index: bytes | None = None,
+    indexes: Mapping[str, bytes],
 ) -> Sequence[StoredAcknowledgment]:
     """What is found for the account and mode of this key, newest first.
 
-    The blind indexes are those of `session_id` and `cbid` of the search.
+    The blind indexes are those of `session_id`, `cbid` and `order_reference`, by field.
     """
     # By a blind index, a few disclosures lead to their records; else the account's own records are
     # walked. The conditions stand on the table to begin with, which leaves a planner no choice.
-    start = records if session_index is None and cbid_index is None else disclosures
+    start = disclosures if indexes else records
     id_ = records.c.id if start is records else disclosures.c.record_id
     statement = _SELECT.where(start.c.account_id == who.account_id, start.c.mode == who.mode)
-    for column, index in (
-        (disclosures.c.session_index, session_index),
-        (disclosures.c.cbid_index, cbid_index),
-    ):
-        if index is not None:
-            statement = statement.where(found_by(connection, column, index))
+    for field, index in indexes.items():
+        statement = statement.where(found_by(connection, _INDEXES[field], index))
     if search.notice_id is not None:
         statement = statement.where(records.c.notice_id == search.notice_id)
     # Identifiers begin with the millisecond of acceptance, so a range of times is one of ids.
@@ -135,9 +136,9 @@ async def find_many(
     """A page, newest first, and the cursor of the next one (None on the last page)."""
     one_more = replace(search, limit=search.limit + 1)
     index = partial(room.log.access.secret.blind_index, who.account_id)
-    sought = ((SESSION_FIELD, search.session_id), (CBID_FIELD, search.cbid))
-    indexes = [None if value is None else index(field, value) for field, value in sought]
-    found = await room.log.database.scan(find, who, one_more, *indexes)
+    sought = {field: getattr(search, field) for field in _INDEXES}
+    indexes = {field: index(field, value) for field, value in sought.items() if value is not None}
+    found = await room.log.database.scan(find, who, one_more, indexes)
     page = [await _listed(room, item) for item in found[: search.limit]]
     return page, page[-1].ack_id if len(found) > len(page) else None
 
@@ -196,6 +197,7 @@ def _shown(found: StoredAcknowledgment, opened_ones: Sequence[str]) -> Acknowled
             ack_id=found.ack_id,
             livemode=found.mode is Mode.LIVE,
             **submitted,
+            order_reference=shown.get(REFERENCE_FIELD),
             ip=ip.get("ip"),
             ip_source=ip.get("source"),
             peer_ip=ip.get("peer_ip"),

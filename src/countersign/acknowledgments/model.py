@@ -12,6 +12,7 @@ from countersign.acknowledgments.origin import Origin
 from countersign.log.record import Sealed
 from countersign.mode import Mode
 from countersign_evidence.process import PROCESS
+from countersign_evidence.record import REFERENCE_FIELD
 
 INITIALS_LENGTH_MAX: Final = 32
 """Characters (Unicode code points) in the initials of one line."""
@@ -47,16 +48,22 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     cbid: str | None
     notice_version: str | None
     origin: Origin
+    order_reference: str | None = None
 
 
 AS_SUBMITTED: Final = tuple(
-    name for name in Submission.__struct_fields__ if name not in {"notice_version", "origin"}
+    name
+    for name in Submission.__struct_fields__
+    if name not in {"notice_version", "origin", REFERENCE_FIELD}
 )
-"""The personal members, each of which is a disclosure of its own and can be erased."""
+"""The personal members, each of which is a disclosure of its own and can be erased.
+
+The order's reference is another, but only where there is one.
+"""
 PERSONAL_FIELDS: Final = (*AS_SUBMITTED, "ip", "user_agent")
 """The names of the disclosures of an acknowledgment's record, in the order they are kept in."""
-HOSTED_FIELDS: Final = (*PERSONAL_FIELDS, PROCESS)
-"""The same of a hosted acknowledgment: the names of all fields that any record has."""
+ALL_FIELDS: Final = (*PERSONAL_FIELDS, PROCESS, REFERENCE_FIELD)
+"""With those that only some records have: a hosted one, and one whose order has a reference."""
 
 
 class Receipt(NamedTuple):

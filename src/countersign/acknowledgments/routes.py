@@ -32,6 +32,7 @@ from countersign.errors import (
     NoticeNotInForce,
     NoticeNotReviewed,
     NoticeVersionMismatch,
+    OrderReferenceMismatch,
 )
 from countersign.http.body import parse_body
 from countersign.http.paging import Page
@@ -129,6 +130,7 @@ ROUTES: Final = grouped(
             NoticeVersionMismatch,
             InitialsCountMismatch,
             EmptyInitials,
+            OrderReferenceMismatch,
         ),
         links={"getAcknowledgment": {"ack_id": "/ack_id"}},
     ),

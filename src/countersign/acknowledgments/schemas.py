@@ -8,6 +8,8 @@ from countersign.acknowledgments.model import INITIALS_LENGTH_MAX, Capture, Vers
 from countersign.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
 from countersign.http.examples import (
     ACK_ID,
+    ORDER,
+    YOUR_REFERENCE,
     AckId,
     BuyerId,
     ClearanceId,
@@ -15,11 +17,12 @@ from countersign.http.examples import (
     GivenNotice,
     GivenSession,
     NoticeId,
+    OrderReference,
     Receipt,
     SessionId,
 )
 from countersign.http.paging import Listing, cursor
-from countersign.http.schemas import STORABLE, Evidence, Opaque, Request, Timestamp
+from countersign.http.schemas import STORABLE, Evidence, NamesOrder, Opaque, Timestamp
 from countersign.ids import OPAQUE_LENGTH_MAX
 from countersign.notices.schemas import CONTENT, DIGEST
 from countersign_evidence.process import Process
@@ -40,7 +43,7 @@ InitialsPerLine = Annotated[
 ]
 
 
-class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
+class AcknowledgmentRequest(NamesOrder, frozen=True, kw_only=True):
     """The buyer's initials on every line of a notice."""
 
     initials_per_line: InitialsPerLine
@@ -48,6 +51,7 @@ class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
         GivenSession | None, Meta(description="Your checkout session: random, not an order number.")
     ] = None
     cbid: Annotated[GivenBuyer | None, Meta(description="The buyer identifier.")] = None
+    order_reference: Annotated[OrderReference | None, Meta(description=YOUR_REFERENCE)] = None
     ip: (
         Annotated[
             str,
@@ -109,6 +113,7 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     initials_per_line: Annotated[list[str] | None, Meta(examples=[_INITIALS])]
     session_id: SessionId | None
     cbid: BuyerId | None
+    order_reference: Annotated[str | None, Meta(examples=[ORDER])]
     ip: Annotated[str | None, Meta(examples=["203.0.113.7"])]
     ip_source: Annotated[Source | None, Meta(examples=["body"])]
     peer_ip: Annotated[
@@ -154,6 +159,7 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
 
 class AcknowledgmentsQuery(
     Listing[Annotated[str, cursor("the id of that page's last acknowledgment", ACK_ID)]],
+    NamesOrder,
     frozen=True,
     kw_only=True,
 ):
@@ -167,6 +173,9 @@ class AcknowledgmentsQuery(
     ] = None
     cbid: Annotated[
         GivenBuyer | None, Meta(description="Only items with this buyer identifier.")
+    ] = None
+    order_reference: Annotated[
+        OrderReference | None, Meta(description="Only items with this order reference.")
     ] = None
     notice_id: Annotated[
         GivenNotice | None, Meta(description="Only acknowledgments of this notice.")

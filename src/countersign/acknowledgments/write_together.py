@@ -56,7 +56,7 @@ _TYPES: Final = {
     **dict.fromkeys(("id", "account_id", "mode", "notice_id"), "text"),
     "at": "bigint",
     **dict.fromkeys(("digest", "body", "payload", "session_index", "cbid_index"), "bytea"),
-    **dict.fromkeys(("shred_key", "slot", "fingerprint", "response"), "bytea"),
+    **dict.fromkeys(("reference_index", "shred_key", "slot", "fingerprint", "response"), "bytea"),
     **dict.fromkeys(("kept_at", "expires_at", "log_id", "leaf_index"), "bigint"),
 }
 """The columns of what is written together, with their types on PostgreSQL."""
@@ -77,7 +77,11 @@ def _insert(table: Table, same: str, where: str = "", **others: str) -> str:
 
 _WRITTEN: Final = (
     _insert(records, "id account_id mode notice_id at digest body", type="'acknowledgment'"),
-    _insert(disclosures, "account_id mode session_index cbid_index payload", record_id="new.id"),
+    _insert(
+        disclosures,
+        "account_id mode session_index cbid_index payload reference_index",
+        record_id="new.id",
+    ),
     _insert(shred_keys, "", record_id="new.id", key="new.shred_key"),
     _insert(log_pending, "mode digest", "log_id IS NULL", record_id="new.id"),
     _insert(
@@ -172,6 +176,7 @@ def leave(connection: Connection, new: Sequence[Made]) -> None:
                 hidden.payload,
                 hidden.session_index,
                 hidden.cbid_index,
+                hidden.reference_index,
                 hidden.shred_key,
                 slot,
                 fingerprint,

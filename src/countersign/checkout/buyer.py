@@ -180,6 +180,7 @@ async def accept(
             cbid=session.cbid,
             notice_version=reading.notice_version,
             origin=origin,
+            order_reference=session.asked.order_reference,
         )
         clock = await room.access.test_clocks.of(session.account_id, session.mode)
         process = _process(session, reading, notice, page_origin)

@@ -69,6 +69,7 @@ class Content(Struct, frozen=True, kw_only=True):
     destination: str | None = None
     exemption: Exemption | None = None
     """What the vendor asserted of the cart."""
+    order_reference: str | None = None
     reading: Reading | None = None
     checks: tuple[IdentityCheck, ...] = ()
     """In the order of their numbers, which begin at 1."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from countersign.access.key import CLIENT_TOKEN
 from countersign.acknowledgments.find import find_one
-from countersign.acknowledgments.model import HOSTED_FIELDS, INITIALS_LENGTH_MAX
+from countersign.acknowledgments.model import ALL_FIELDS, INITIALS_LENGTH_MAX
 from countersign.acknowledgments.schemas import Acknowledgment
 from countersign.checkout import buyer, identity_page, remembered_page, store
 from countersign.checkout.brand import kind_of_logo, read_logo
@@ -69,7 +69,7 @@ _MISSING: Final = "missing"
 _BOXES: Final = ("agreement", "consent")
 _CERTIFICATE_SECONDS: Final = 5.0
 """How long a certificate waits for the record to be sealed."""
-_SHOWN: Final = DossierQuery(disclose=",".join(f for f in HOSTED_FIELDS if f != CBID_FIELD))
+_SHOWN: Final = DossierQuery(disclose=",".join(f for f in ALL_FIELDS if f != CBID_FIELD))
 """In the buyer's certificate. The buyer identifier can be used by anyone who knows it."""
 
 

@@ -40,7 +40,12 @@ async def list_sessions(room: Checkout, call: Call) -> Reply:
     """The checkout sessions of this account and mode, newest first."""
     query: schemas.CheckoutSessionsQuery = call.query
     found = await sessions.list_sessions(
-        room, call.principal, session_id=query.session_id, after=query.after, limit=query.limit
+        room,
+        call.principal,
+        session_id=query.session_id,
+        order_reference=query.order_reference,
+        after=query.after,
+        limit=query.limit,
     )
     now = [await store.clock_of(room, session) for session in found]
     views = [sessions.view(room, *pair) for pair in zip(found, now, strict=True)]

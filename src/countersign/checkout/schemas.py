@@ -24,17 +24,21 @@ from countersign.http.examples import (
     CBID,
     CHECKOUT_SESSION_ID,
     CLEARANCE_ID,
+    ORDER,
     RECEIPT,
     SESSION,
+    YOUR_REFERENCE,
     AckId,
     CheckoutSessionId,
     GivenSession,
     NoticeId,
+    OrderReference,
     SessionId,
 )
 from countersign.http.paging import Listing, cursor
 from countersign.http.schemas import (
     STORABLE,
+    NamesOrder,
     Reference,
     Request,
     Timestamp,
@@ -62,7 +66,7 @@ Lifetime = Annotated[
 Address = Annotated[str, Meta(max_length=URL_LENGTH_MAX, min_length=1, extra_json_schema=STORABLE)]
 
 
-class CheckoutSessionRequest(Request, frozen=True, kw_only=True):
+class CheckoutSessionRequest(NamesOrder, frozen=True, kw_only=True):
     """A link for one buyer and one order."""
 
     return_url: Annotated[
@@ -75,6 +79,7 @@ class CheckoutSessionRequest(Request, frozen=True, kw_only=True):
     session_id: Annotated[
         Reference, Meta(description="Your checkout session: random, not an order number.")
     ]
+    order_reference: Annotated[OrderReference | None, Meta(description=YOUR_REFERENCE)] = None
     collect: (
         Annotated[
             list[Collected],
@@ -136,6 +141,7 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
     livemode: bool
     status: Annotated[Status, Meta(examples=[Status.OPEN])]
     session_id: SessionId | None
+    order_reference: Annotated[str | None, Meta(examples=[ORDER])]
     collect: Annotated[list[Collected], Meta(examples=[["acknowledgment"]])]
     notice_id: NoticeId | None
     cbid: Annotated[
@@ -197,11 +203,15 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
 
 class CheckoutSessionsQuery(
     Listing[Annotated[str, cursor("the id of that page's last session", CHECKOUT_SESSION_ID)]],
+    NamesOrder,
     frozen=True,
     kw_only=True,
 ):
     session_id: Annotated[
         GivenSession | None, Meta(description="Only items with this checkout session of yours.")
+    ] = None
+    order_reference: Annotated[
+        OrderReference | None, Meta(description="Only items with this order reference.")
     ] = None
 
 
@@ -327,6 +337,7 @@ CREATE: Final[dict[str, Any]] = {
     "notice_id": "ab1263",
 }
 CREATE_ALL: Final[dict[str, Any]] = CREATE | {
+    "order_reference": ORDER,
     "collect": ["identity", "acknowledgment"],
     "shipping_zip": "94111",
     "product_class": "accessory",

@@ -23,6 +23,7 @@ from countersign.access.key import (
 )
 from countersign.access.origins import origin_of, origins_of, parse_origin
 from countersign.access.test_clocks import AccountClock
+from countersign.acknowledgments.order_reference import CHECKOUT_FIELD, reference_index
 from countersign.buyers.started import providers_for
 from countersign.checkout import identity, store
 from countersign.checkout.model import (
@@ -53,7 +54,6 @@ from countersign.mode import Mode
 from countersign.notices.requirements import requirements_of
 from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES
 
-SESSION_FIELD: Final = "checkout_session.session_id"
 _ID_ENTROPY: Final = 8
 _ENTROPY: Final = _ID_ENTROPY + ENTROPY_BYTES + SHRED_KEY_BYTES + NONCE_BYTES
 _ADDRESS: Final = "Expected an http or https address without user info - at `$.{}`."
@@ -103,6 +103,7 @@ async def create_session(
         order=checked_order(wanted.order),
         destination=destination_of(wanted.cart, wanted.shipping_zip),
         exemption=None if wanted.cart is None else wanted.cart.exemption,
+        order_reference=wanted.order_reference,
     )
     session, token, drawn = await _new(room, who, content, wanted.expires_in_seconds)
     body = encode(view(room, session, session.created_at, token))
@@ -113,6 +114,7 @@ async def create_session(
         shred_key=shred_key,
         session_index=_session_index(room, session.account_id, content.session_id),
         cbid_index=store.cbid_index(room, session),
+        reference_index=_reference_index(room, session.account_id, content.order_reference),
         content=store.seal(key, session, shred_key, nonce),
         kept=None if entry is None else entry(body),
     )
@@ -180,6 +182,7 @@ async def list_sessions(
     who: Principal,
     *,
     session_id: str | None = None,
+    order_reference: str | None = None,
     after: str | None = None,
     limit: int,
 ) -> list[Session]:
@@ -190,6 +193,7 @@ async def list_sessions(
         who.account_id,
         who.mode,
         session_index=index,
+        reference_index=_reference_index(room, who.account_id, order_reference),
         after=after,
         limit=limit + 1,
     )
@@ -233,6 +237,7 @@ async def order_of(room: Checkout, session: Session) -> PreparedOrder | None:
         shipping_zip=content.shipping_zip or "",
         session_id=content.session_id,
         product_class=content.product_class,
+        order_reference=content.order_reference,
     )
     with suppress(Refusal):  # whatever is wrong with the order, the session is completed
         return await prepare_order(room.clearances, principal_of(session), order)
@@ -293,6 +298,7 @@ def view(
         livemode=session.mode is Mode.LIVE,
         status=status,
         session_id=content.session_id if content else None,
+        order_reference=content.order_reference if content else None,
         collect=list(content.collect) if content else [],
         notice_id=content.notice_id if content else None,
         cbid=session.cbid,
@@ -376,4 +382,8 @@ async def _check(room: Checkout, who: Principal, wanted: CheckoutSessionRequest)
 
 
 def _session_index(room: Checkout, account_id: str, session_id: str) -> bytes:
-    return room.access.secret.blind_index(account_id, SESSION_FIELD, session_id)
+    return room.access.secret.blind_index(account_id, CHECKOUT_FIELD, session_id)
+
+
+def _reference_index(room: Checkout, account_id: str, reference: str | None) -> bytes | None:
+    return reference_index(room.access.secret, account_id, reference)

@@ -76,6 +76,7 @@ _COLUMNS: Final = (
         "content",
         "check_revision",
         "consents",
+        "reference_index",
     ),
 )
 _insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
@@ -131,6 +132,7 @@ class NewSession(NamedTuple):
     shred_key: bytes
     session_index: bytes
     cbid_index: bytes | None
+    reference_index: bytes | None
     content: bytes
     kept: IdempotencyEntry | None
 
@@ -138,13 +140,14 @@ class NewSession(NamedTuple):
 def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[None]:
     """An act for `write_batched`: write these sessions."""
     rows = []
-    for session, _, session_index, cbid_index, content, _ in new:
+    for session, _, session_index, cbid_index, reference_index, content, _ in new:
         expires_at = to_ms(session.expires_at)
         rows.append(
             (
                 *(session.id, session.account_id, session.mode.value, session.revision),
                 *(session.token_digest, session_index, cbid_index, session.status.value),
                 *(to_ms(session.created_at), expires_at, expires_at, content, 0, 0),
+                reference_index,
             )
         )
     _insert(connection, rows)
@@ -210,6 +213,7 @@ async def find_many(
     mode: Mode,
     *,
     session_index: bytes | None,
+    reference_index: bytes | None,
     after: str | None,
     limit: int,
 ) -> list[Session]:
@@ -219,6 +223,8 @@ async def find_many(
     wanted = wanted.where(_c.id.startswith(CHECKOUT_SESSION))
     if session_index is not None:
         wanted = wanted.where(_c.session_index == session_index)
+    if reference_index is not None:
+        wanted = wanted.where(_c.reference_index == reference_index)
     if after is not None:
         wanted = wanted.where(_c.id < after)
     rows = await room.access.database.scan(_rows, wanted.order_by(_c.id.desc()).limit(limit))
@@ -360,6 +366,7 @@ def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
     for id_ in ids:
         bare = {"content": None, "cbid_index": None, "session_index": os.urandom(INDEX_BYTES)}
+        bare["reference_index"] = None
         changed = update(checkout_sessions).where(_c.id == id_)
         connection.execute(changed.values(bare | {"revision": _c.revision + 1}))
 

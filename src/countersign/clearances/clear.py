@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from countersign.access.idempotency import NONCE_BYTES, Keep, leave_answers, taken
 from countersign.access.key import Principal
+from countersign.acknowledgments.order_reference import reference_index, require_same_reference
 from countersign.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.buyers.rules import VerificationRules, zip5
 from countersign.buyers.zips import proves_zip
@@ -29,13 +30,14 @@ from countersign.clearances.model import (
     live_would_refuse,
     reasons_of,
     relied_on,
+    with_reference,
 )
 from countersign.clearances.room import Clearances
 from countersign.clearances.schemas import ClearanceDecision, ClearanceRequest
 from countersign.clearances.token import order_digest, token_claims
 from countersign.db.bulk import BulkInsert, late_statements
 from countersign.db.tables import clearances
-from countersign.errors import CountersignError, InvalidRequest
+from countersign.errors import CountersignError, InvalidRequest, OrderReferenceMismatch
 from countersign.http.reply import encode
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
 from countersign.instant import from_ns, rfc3339, rfc3339_ms, to_ms
@@ -45,8 +47,10 @@ from countersign.notices.obligations import COMPARED_ZIP, NOTHING
 from countersign.notices.registry import KnownNotices
 from countersign.parties.model import Bound
 from countersign_evidence.canonical import canonical_json
+from countersign_evidence.disclosure import SALT_BYTES
 from countersign_evidence.record import (
     CBID_FIELD,
+    REFERENCE_FIELD,
     SESSION_FIELD,
     Draft,
     SealedRecord,
@@ -57,7 +61,10 @@ from countersign_evidence.record import (
 SHIPPING_FIELD: Final = "shipping"
 VERIFICATION_FIELD: Final = "verification"
 RECORD_ENTROPY: Final = entropy_needed(4) + SEAL_ENTROPY
-"""Random bytes that the record of one decision takes: it has four personal fields."""
+"""Random bytes that the record of one decision takes: it has four personal fields.
+
+An order with a reference takes a salt more.
+"""
 _ID_ENTROPY: Final = 8
 _insert_clearances: Final = BulkInsert(
     clearances, "id", "account_id", "mode", "ack_id", "kid", "expires_at", "at"
@@ -118,6 +125,7 @@ async def prepare_order(
 
     Raises:
         InvalidRequest: no notice is about such a class of products.
+        OrderReferenceMismatch: the checkout session is of an order with another reference.
     """
     access, vault, class_ = room.access, room.log.vault.vault, order.product_class
     notices, fresh = await room.registry.notices(), False
@@ -127,10 +135,13 @@ async def prepare_order(
         if class_ not in notices.classes:
             known = ", ".join(sorted(notices.classes))
             raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
+    reference = order.order_reference
+    await require_same_reference(access, who, order.session_id, reference)
     test_clock = await access.test_clocks.of(who.account_id, who.mode)
     time_ns = access.clock.time_ns()
     at = from_ns(time_ns)
-    entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY)
+    more = 0 if reference is None else SALT_BYTES
+    entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY + more)
     index, account_id, zip_ = access.secret.blind_index, who.account_id, zip5(order.shipping_zip)
     # All that makes two orders the same, as one text.
     whole = [order.ack_id, order.session_id, zip_, class_, order.shipping_address]
@@ -143,6 +154,7 @@ async def prepare_order(
         cbid_index=index(account_id, CBID_FIELD, order.cbid),
         order_index=index(account_id, "order", canonical_json(whole).decode()),
         zip_index=index(account_id, "zip", zip_),
+        reference_index=reference_index(access.secret, account_id, reference),
         at=at,
         clock_at=test_clock.at(at),
         key=await vault.data_key(account_id, time_ns),
@@ -169,10 +181,16 @@ def clear_together(
     ]
     facts = BatchFacts(connection, room.access.secret, [item.new for item in items])
     decided: list[tuple[int, PreparedOrder, ClearanceResult]] = []
-    for place, item in enumerate(items):
+    for place, given in enumerate(items):
         if outcomes[place] is not None:
             continue
-        result = _decide(item, facts.of(item.new))
+        of_order = facts.of(given.new)
+        new = with_reference(given.new, of_order)
+        if new is None:
+            outcomes[place] = OrderReferenceMismatch()
+            continue
+        item = given if new is given.new else given._replace(new=new)
+        result = _decide(item, of_order)
         if result is None:
             continue
         refusal = facts.count_zip(item.new) if result.zip_compared else None
@@ -219,6 +237,8 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
     failed = failed_checks(case)
     reasons = reasons_of(case, failed)
     granted = None if reasons else facts.earlier
+    if granted is not None and granted.reference_index is None and new.reference_index is not None:
+        granted = None  # a record is to say what the order is called
     if not reasons and (granted is None or new.clock_at >= granted.expires_at):
         granted = GrantedClearance(
             clearance_id=new.clearance_id,
@@ -226,6 +246,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
             at=new.at,
             clock_at=new.clock_at,
             expires_at=expiry(case),
+            reference_index=new.reference_index,
         )
     return ClearanceResult(
         reasons=reasons,
@@ -339,6 +360,7 @@ def _record(new: NewClearance, result: ClearanceResult, written: SealedRecord) -
             # What is cleared is found by its acknowledgment, which is of the same session.
             session_index=None if result.granted else new.session_index,
             cbid_index=new.cbid_index,
+            reference_index=new.reference_index,
         ),
     )
 
@@ -371,5 +393,6 @@ def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
         (SESSION_FIELD, order.session_id),
         (SHIPPING_FIELD, shipping),
         (VERIFICATION_FIELD, result.verification),
+        *([(REFERENCE_FIELD, order.order_reference)] if order.order_reference else []),
     )
     return Draft(members, personal, new.entropy[:-SEAL_ENTROPY])

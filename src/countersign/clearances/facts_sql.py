@@ -51,7 +51,7 @@ _read_record: Final = msgspec.json.Decoder(_Record).decode
 
 _select_acknowledgments: Final = SelectAmong(
     "SELECT r.id, r.account_id, r.mode, r.at, r.notice_id, r.body, d.record_id, d.session_index,"  # noqa: S608 - our own names
-    " d.cbid_index FROM records r LEFT JOIN disclosures d ON d.record_id = r.id"
+    " d.cbid_index, d.reference_index FROM records r LEFT JOIN disclosures d ON d.record_id = r.id"
     f" WHERE r.type = '{RecordType.ACKNOWLEDGMENT.value}' AND r.id {{}}"
 )
 # Two servers that clear with one acknowledgment take turns (PostgreSQL; the embedded database has
@@ -62,8 +62,8 @@ _select_uses: Final = SelectAmong(
     for_update=True,
 )
 _select_earlier: Final = SelectAmong(
-    "SELECT c.id, c.kid, c.at, c.expires_at, r.body FROM clearances c"
-    " JOIN records r ON r.id = c.id WHERE c.id {}"
+    "SELECT c.id, c.kid, c.at, c.expires_at, r.body, d.reference_index FROM clearances c"
+    " JOIN records r ON r.id = c.id LEFT JOIN disclosures d ON d.record_id = c.id WHERE c.id {}"
 )
 _select_verifications: Final = SelectAmong(
     "SELECT id, account_id, mode, cbid, status, session_index, subject_index, zip_index"
@@ -203,7 +203,8 @@ def _acknowledgments(
     """Those that there are of these acknowledgments, by account, mode and identifier."""
     found = {}
     for row in _select_acknowledgments(connection, ack_ids):
-        id_, account_id, mode, at, notice_id, body, kept, session_index, cbid_index = row
+        id_, account_id, mode, at, notice_id, body, kept, *indexes = row
+        session_index, cbid_index, reference_index = indexes
         record = _read_record(body)
         found[account_id, _MODES[mode], id_] = AcknowledgmentFacts(
             # By the clock that its age goes by.
@@ -212,6 +213,7 @@ def _acknowledgments(
             notice_version=record.notice_version,
             session_index=session_index,
             cbid_index=cbid_index,
+            reference_index=reference_index,
             erased=kept is None,
         )
     return found
@@ -229,8 +231,11 @@ def _earlier(
             at=from_ms(at),
             clock_at=_read_record(body).test_clock or from_ms(at),
             expires_at=from_ms(expires_at),
+            reference_index=reference,
         )
-        for id_, kid, at, expires_at, body in (_select_earlier(connection, ids) if ids else ())
+        for id_, kid, at, expires_at, body, reference in (
+            _select_earlier(connection, ids) if ids else ()
+        )
     }
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from countersign.buyers.model import Buyer, BuyerStatus, BuyerStatusView, ProvedSession
 from countersign.buyers.rules import VerificationRules, zip5
@@ -63,6 +64,8 @@ class NewClearance(Struct, frozen=True, kw_only=True):
     order_index: bytes
     """Of the order: two requests with the same one, about one buyer, are about the same order."""
     zip_index: bytes
+    reference_index: bytes | None
+    """Of the vendor's reference of the order: as given, else that of the acknowledgment."""
     at: datetime
     """The real time, which is that of the record."""
     clock_at: datetime
@@ -80,6 +83,7 @@ class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):
     notice_version: str
     session_index: bytes | None
     cbid_index: bytes | None
+    reference_index: bytes | None
     erased: bool
 
 
@@ -106,6 +110,8 @@ class GrantedClearance(Struct, frozen=True, kw_only=True):
     clock_at: datetime
     expires_at: datetime
     """To the second."""
+    reference_index: bytes | None = None
+    """See `NewClearance`; nothing in a token is about it."""
 
 
 class StoredVerification(NamedTuple):
@@ -185,6 +191,18 @@ _REFUSES_BINDING: Final = frozenset(
         ClearanceReason.BUYER_MISMATCH,
     }
 )
+
+
+def with_reference(new: NewClearance, facts: OrderFacts) -> NewClearance | None:
+    """The order with the reference of its acknowledgment, if it comes without one.
+
+    None: it comes with another than the acknowledgment, or than its clearance of before, has.
+    """
+    known = {one.reference_index for one in (facts.acknowledgment, facts.earlier) if one} - {None}
+    if new.reference_index is None:
+        acknowledged = facts.acknowledgment and facts.acknowledgment.reference_index
+        return replace(new, reference_index=acknowledged) if acknowledged else new
+    return new if known <= {new.reference_index} else None
 
 
 def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:

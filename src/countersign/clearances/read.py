@@ -27,14 +27,16 @@ from countersign.log.ended import missing
 from countersign.log.record import RecordType, Sealed
 from countersign.mode import Mode
 from countersign_evidence.disclosure import read_disclosure
-from countersign_evidence.record import CBID_FIELD, SESSION_FIELD
+from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 CARRIER_FIELD: Final = "carrier"
 TRACKING_FIELD: Final = "tracking_number"
 
-_SELECT_RECORDS: Final = SELECT_RECORDS.where(
-    records.c.id.in_(bindparam("ids", expanding=True))
-).order_by(records.c.id)
+_SELECT_RECORDS: Final = (
+    SELECT_RECORDS.add_columns(disclosures.c.reference_index)
+    .where(records.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(records.c.id)
+)
 
 
 class ReadDecision(msgspec.Struct):
@@ -68,6 +70,7 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
     origin: str | None
     leaf_index: int | None
     """Where the log contains it, once it does."""
+    reference_index: bytes | None
     erased_at: datetime | None
 
 
@@ -92,7 +95,11 @@ async def list_clearances(
     room: Clearances, who: Principal, query: schemas.ClearancesQuery
 ) -> Page[schemas.Clearance]:
     """A page of the account's clearances, newest first."""
-    sought = {SESSION_FIELD: query.session_id, CBID_FIELD: query.cbid}
+    sought = {
+        SESSION_FIELD: query.session_id,
+        CBID_FIELD: query.cbid,
+        REFERENCE_FIELD: query.order_reference,
+    }
     index = room.access.secret.blind_index
     indexes = {
         f: index(who.account_id, f, value) for f, value in sought.items() if value is not None
@@ -157,11 +164,11 @@ def _find(
         )
         refused = select(disclosures.c.record_id).where(*of_session)
         statement = statement.where(clearances.c.id.in_(union(refused, granted)))
-    if CBID_FIELD in indexes:
-        statement = statement.join(disclosures, disclosures.c.record_id == clearances.c.id).where(
-            *_own(disclosures, who),
-            found_by(connection, disclosures.c.cbid_index, indexes[CBID_FIELD]),
-        )
+    own = {CBID_FIELD: disclosures.c.cbid_index, REFERENCE_FIELD: disclosures.c.reference_index}
+    found = [found_by(connection, own[f], indexes[f]) for f in own.keys() & indexes.keys()]
+    if found:
+        statement = statement.join(disclosures, disclosures.c.record_id == clearances.c.id)
+        statement = statement.where(*_own(disclosures, who), *found)
         id_ = disclosures.c.record_id
     if query.ack_id is None and not indexes:
         id_ = records.c.id
@@ -211,6 +218,7 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         ack_id=stored.ack_id,
         cbid=personal.get(CBID_FIELD),
         session_id=personal.get(SESSION_FIELD),
+        order_reference=await _reference(room, who, stored, personal),
         shipping_zip=shipping.get("zip"),
         shipping_address=shipping.get("address"),
         product_class=shipping.get("product_class"),
@@ -226,6 +234,18 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         evidence=evidence_of(sealed),
         erased_at=to_the_second(record.erased_at),
     )
+
+
+async def _reference(
+    room: Clearances, who: Principal, stored: StoredClearance, personal: Mapping[str, Any]
+) -> str | None:
+    """What the order is called: as given with it, else with its acknowledgment."""
+    if REFERENCE_FIELD in personal or stored.record.reference_index is None:
+        return personal.get(REFERENCE_FIELD)
+    ids = {"ids": [stored.ack_id]}
+    of_order = await room.access.database.read(of_all, _SELECT_RECORDS, StoredRecord, ids)
+    opened = [await _opened(room, who, one) for one in of_order]
+    return next((one.get(REFERENCE_FIELD) for one in opened), None)
 
 
 async def _token(

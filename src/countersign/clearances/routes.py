@@ -17,6 +17,7 @@ from countersign.errors import (
     FulfilmentContradicted,
     InvalidRequest,
     NotFound,
+    OrderReferenceMismatch,
 )
 from countersign.http.body import parse_body
 from countersign.http.paging import Page
@@ -116,6 +117,7 @@ ROUTES: Final = grouped(
         scope=Scope.CLEARANCES_CREATE,
         request=schemas.ClearanceRequest,
         response=schemas.ClearanceDecision,
+        refusals=(OrderReferenceMismatch,),
         response_examples={
             "cleared": {},
             "not cleared": {

@@ -8,6 +8,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.http.examples import (
     CLEARANCE_ID,
+    ORDER,
+    YOUR_REFERENCE,
     AckId,
     AckReference,
     BuyerId,
@@ -16,11 +18,20 @@ from countersign.http.examples import (
     GivenAck,
     GivenBuyer,
     GivenSession,
+    OrderReference,
     SessionId,
     SessionReference,
 )
 from countersign.http.paging import Listing, cursor
-from countersign.http.schemas import Evidence, Opaque, Reference, Request, Timestamp, ZipCode
+from countersign.http.schemas import (
+    Evidence,
+    NamesOrder,
+    Opaque,
+    Reference,
+    Request,
+    Timestamp,
+    ZipCode,
+)
 from countersign.notices.obligations import ProductClass
 from countersign.reason import Reason
 
@@ -64,7 +75,7 @@ class ShippingAddress(Request, frozen=True, kw_only=True, omit_defaults=True):
     country: Opaque | None = None
 
 
-class ClearanceRequest(Request, frozen=True, kw_only=True):
+class ClearanceRequest(NamesOrder, frozen=True, kw_only=True):
     """An order to decide about."""
 
     ack_id: Annotated[AckReference, Meta(description="The acknowledgment of the notice.")]
@@ -74,6 +85,10 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
         SessionReference,
         Meta(description="Your checkout session, the same as in the acknowledgment."),
     ]
+    order_reference: Annotated[
+        OrderReference | None,
+        Meta(description=f"{YOUR_REFERENCE} Left out: the acknowledgment's."),
+    ] = None
     product_class: (
         Annotated[
             ProductClass,
@@ -126,6 +141,7 @@ class FulfilmentRequest(Request, frozen=True, kw_only=True):
 
 class ClearancesQuery(
     Listing[Annotated[str, cursor("the id of that page's last clearance", CLEARANCE_ID)]],
+    NamesOrder,
     frozen=True,
     kw_only=True,
 ):
@@ -137,6 +153,9 @@ class ClearancesQuery(
     ] = None
     cbid: Annotated[
         GivenBuyer | None, Meta(description="Only items with this buyer identifier.")
+    ] = None
+    order_reference: Annotated[
+        OrderReference | None, Meta(description="Only items with this order reference.")
     ] = None
 
 
@@ -190,6 +209,7 @@ class Clearance(Struct, frozen=True, kw_only=True):
     ]
     cbid: BuyerId | None
     session_id: SessionId | None
+    order_reference: Annotated[str | None, Meta(examples=[ORDER])]
     shipping_zip: Annotated[str | None, Meta(examples=["94105"])]
     shipping_address: Annotated[Mapping[str, str] | None, Meta(examples=[_ADDRESS])]
     product_class: Annotated[str | None, Meta(examples=["accessory"])]

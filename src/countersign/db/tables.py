@@ -201,10 +201,17 @@ disclosures: Final = _table(
     Column("session_index", LargeBinary),
     Column("cbid_index", LargeBinary),
     Column("payload", LargeBinary, nullable=False),
+    # Of the vendor's reference of the order; most have none.
+    Column("reference_index", LargeBinary),
     # Blind indexes are made per account already. They are random: see `log/blind_runs.py` for how
     # the embedded database looks them up.
     Index(None, "session_index", info={ONLY_ON: "postgresql"}),
     Index(None, "cbid_index", info={ONLY_ON: "postgresql"}),
+    Index(
+        None,
+        "reference_index",
+        info={ONLY_ON: "postgresql", WHERE: "reference_index IS NOT NULL"},
+    ),
 )
 
 # Of new disclosures, on the embedded database: a trigger writes them, another deletes them.
@@ -213,6 +220,7 @@ blind_recent: Final = _table(
     Column("record_id", String(40), primary_key=True),
     Column("session_index", LargeBinary),
     Column("cbid_index", LargeBinary),
+    Column("reference_index", LargeBinary),
     sqlite_with_rowid=False,
 )
 
@@ -842,8 +850,10 @@ checkout_sessions: Final = _table(
     Column("consents", Integer, nullable=False),
     # What was asked and how far the buyer is, sealed by the vault; NULL once it is erased.
     Column("content", LargeBinary),
+    Column("reference_index", LargeBinary),
     Index(None, "account_id", "mode", "id"),
     Index(None, "session_index"),
+    Index(None, "reference_index", info={WHERE: "reference_index IS NOT NULL"}),
     Index(None, "cbid_index"),
     Index(None, "ack_id"),
     Index(None, "expiry_due_at"),

@@ -6,13 +6,13 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from countersign.acknowledgments.model import HOSTED_FIELDS, NO_FIELD
+from countersign.acknowledgments.model import ALL_FIELDS, NO_FIELD
 from countersign.clearances.clear import SHIPPING_FIELD, VERIFICATION_FIELD
 from countersign.clearances.read import CARRIER_FIELD, TRACKING_FIELD
 from countersign.http.schemas import Request
 
 FIELDS: Final = (
-    *HOSTED_FIELDS,
+    *ALL_FIELDS,
     *(SHIPPING_FIELD, VERIFICATION_FIELD, CARRIER_FIELD, TRACKING_FIELD),
     *("provider_identity_session_id", "result", "evidence_sha256", "override"),
 )

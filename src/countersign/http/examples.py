@@ -4,12 +4,13 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from countersign.http.schemas import Opaque, Reference
+from countersign.http.schemas import ORDER_REFERENCE_MAX, STORABLE, Opaque, Reference
 
 CLEARANCE_ID: Final = "clr_01km9x4zq2e6t9m0r5c7v3w8xa"
 ACK_ID: Final = "ack_01km9x4v8gen3rr1p6q1s2t3v4"
 CBID: Final = "cbid_test_5d0kz9mq3v7w1xj2r8t4y6n0pa"
 SESSION: Final = "cs_8f14e45f"
+ORDER: Final = "100042"
 EVENT_ID: Final = "evt_01km9x4vab7wqrr1p6q1s2t3v5"
 ENDPOINT_ID: Final = "whe_01km9wzt3hfs8v8j2c7n5k9m0d"
 CHECKOUT_SESSION_ID: Final = "chk_01km9x4v8gen3rr1p6q1s2t3v6"
@@ -46,3 +47,16 @@ GivenSession = Annotated[Opaque, Meta(examples=[SESSION])]
 AckReference = Annotated[Reference, Meta(examples=[ACK_ID])]
 BuyerReference = Annotated[Reference, Meta(examples=[CBID])]
 SessionReference = Annotated[Reference, Meta(examples=[SESSION])]
+OrderReference = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        # Counted by `NamesOrder`, when they are composed.
+        extra_json_schema={**STORABLE, "maxLength": ORDER_REFERENCE_MAX},
+        examples=[ORDER],
+    ),
+]
+YOUR_REFERENCE: Final = (
+    "What you call the order, such as its number: no name and no e-mail address. At most "
+    f"{ORDER_REFERENCE_MAX} characters, which are composed (Unicode NFC)."
+)

@@ -1,11 +1,18 @@
 """Schemas that several nouns share: the types that validate are the types that are documented."""
 
+import unicodedata
 from datetime import datetime
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
+from countersign.errors import InvalidRequest
 from countersign.ids import OPAQUE_LENGTH_MAX
+from countersign_evidence.record import REFERENCE_FIELD
+
+ORDER_REFERENCE_MAX: Final = 64
+"""Characters (Unicode code points) of the vendor's reference of an order, in NFC."""
 
 NO_NUL: Final = r"^[^\u0000]*$"
 """Any text but U+0000, as a JSON Schema (ECMA 262) pattern."""
@@ -34,6 +41,28 @@ Timestamp = Annotated[
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of request bodies and queries: unknown fields and parameters are refused."""
+
+
+class NamesOrder(Request, frozen=True, kw_only=True):
+    """The base of those with an `order_reference`: the same text is the same characters."""
+
+    def __post_init__(self) -> None:
+        """Compose its characters (NFC).
+
+        Raises:
+            InvalidRequest: it has too many.
+        """
+        given: str | None = getattr(self, REFERENCE_FIELD)
+        if given is None or (given.isascii() and len(given) <= ORDER_REFERENCE_MAX):
+            return
+        # A composed character comes of four at most; what is longer takes long to compose.
+        short = len(given) <= 4 * ORDER_REFERENCE_MAX
+        composed = unicodedata.normalize("NFC", given) if short else given
+        if len(composed) > ORDER_REFERENCE_MAX:
+            raise InvalidRequest(
+                f"Expected at most {ORDER_REFERENCE_MAX} characters - at `$.{REFERENCE_FIELD}`."
+            )
+        force_setattr(self, REFERENCE_FIELD, composed)
 
 
 class Evidence(Struct, frozen=True, kw_only=True):

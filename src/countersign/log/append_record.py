@@ -127,6 +127,7 @@ def seal_disclosures(
     account_id: str,
     session_index: bytes | None = None,
     cbid_index: bytes | None = None,
+    reference_index: bytes | None = None,
 ) -> SealedDisclosures:
     """Encrypt a record's encoded disclosures, with the blind indexes by which it is found.
 
@@ -145,6 +146,7 @@ def seal_disclosures(
         shred_key=entropy[:SHRED_KEY_BYTES],
         session_index=session_index,
         cbid_index=cbid_index,
+        reference_index=reference_index,
     )
 
 

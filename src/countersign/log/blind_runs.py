@@ -1,4 +1,4 @@
-"""Blind indexes: records are found by keyed hashes of what a buyer or a session is called.
+"""Blind indexes: records are found by keyed hashes of what a buyer, session or order is called.
 
 Keys are random. On the embedded database an index of them would dirty a page for each, and more the
 more is stored. So the keys of new disclosures wait in `blind_recent`, in the order of records, and
@@ -36,6 +36,7 @@ _RUNS: Final = (
 """From each run to the next, which is one look into the primary key."""
 _FOUND: Final = text(
     "SELECT record_id FROM blind_recent WHERE session_index IN :keys OR cbid_index IN :keys"  # noqa: S608 - our own names
+    " OR reference_index IN :keys"
     f" UNION ALL SELECT record_id FROM blind_runs WHERE run IN ({_RUNS}) AND key IN :keys"
 )
 _LAST: Final = DriverStatement(
@@ -50,7 +51,8 @@ _FIRST_KEYS: Final = DriverStatement(
 _MOVE: Final = DriverStatement(
     "INSERT OR IGNORE INTO blind_runs SELECT ?, key, record_id FROM ("
     " SELECT session_index AS key, record_id FROM blind_recent WHERE record_id <= ? UNION ALL"
-    " SELECT cbid_index, record_id FROM blind_recent WHERE record_id <= ?"
+    " SELECT cbid_index, record_id FROM blind_recent WHERE record_id <= ? UNION ALL"
+    " SELECT reference_index, record_id FROM blind_recent WHERE record_id <= ?"
     ") WHERE key IS NOT NULL ORDER BY key, record_id"
 )
 _MOVED: Final = DriverStatement("DELETE FROM blind_recent WHERE record_id <= ?")
@@ -116,7 +118,7 @@ def do_step(connection: Connection, step: Step) -> None:
     if late is None:
         raise ValueError("nothing would do what is left on this connection")
     if isinstance(step, NewRun):
-        _MOVE.leave(connection, late, step.run, step.last, step.last)
+        _MOVE.leave(connection, late, step.run, step.last, step.last, step.last)
         _MOVED.leave(connection, late, step.last)
         return
     others = (*range(step.first + 1, step.first + GROUP), step.end)

@@ -28,7 +28,9 @@ _COLUMNS: Final = ("id", "mode", "type", "at", "digest", "body")
 _insert_own_records: Final = BulkInsert(deployment_records, *_COLUMNS)
 _insert_records: Final = BulkInsert(records, *_COLUMNS, "account_id", "notice_id")
 _insert_disclosures: Final = BulkInsert(
-    disclosures, "record_id", "account_id", "mode", "session_index", "cbid_index", "payload"
+    disclosures,
+    *("record_id", "account_id", "mode", "session_index", "cbid_index", "payload"),
+    "reference_index",
 )
 _insert_shred_keys: Final = BulkInsert(shred_keys, "record_id", "key")
 _insert_pending: Final = BulkInsert(log_pending, "record_id", "mode", "digest")
@@ -111,7 +113,10 @@ def _inserts(new: Sequence[NewRecord]) -> Iterator[tuple[BulkInsert, _Rows]]:
         yield (
             _insert_disclosures,
             [
-                (r.id, r.account_id, r.mode.value, d.session_index, d.cbid_index, d.payload)
+                (
+                    *(r.id, r.account_id, r.mode.value, d.session_index, d.cbid_index, d.payload),
+                    d.reference_index,
+                )
                 for r, d in personal
             ],
         )

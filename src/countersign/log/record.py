@@ -37,6 +37,8 @@ class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):
     shred_key: bytes
     session_index: bytes | None
     cbid_index: bytes | None
+    reference_index: bytes | None = None
+    """Of the vendor's reference of the order."""
 
 
 class NewRecord(msgspec.Struct, frozen=True, kw_only=True):

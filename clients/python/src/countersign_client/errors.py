@@ -160,6 +160,12 @@ class NoticeVersionMismatch(CountersignError):
     default_code = "notice_version_mismatch"
 
 
+class OrderReferenceMismatch(CountersignError):
+    """The order_reference sent is not that of the session or of the acknowledgment."""
+
+    default_code = "order_reference_mismatch"
+
+
 class OriginNotAllowed(CountersignError):
     """The page that sent this request is not one that may."""
 
@@ -288,6 +294,7 @@ _ALL: Final = (
     NoticeNotInForce,
     NoticeNotReviewed,
     NoticeVersionMismatch,
+    OrderReferenceMismatch,
     OriginNotAllowed,
     OriginNotRegistered,
     OutcomeUnknown,

@@ -97,6 +97,7 @@ class Notices(Resource[S]):
         initials_per_line: Sequence[str],
         session_id: str | None = None,
         cbid: str | None = None,
+        order_reference: str | None = None,
         ip: str | None = None,
         user_agent: str | None = None,
         notice_version: str | None = None,
@@ -111,6 +112,8 @@ class Notices(Resource[S]):
         - `initials_per_line`: One element per bullet of the notice, in order; none may be blank.
         - `session_id`: Your checkout session: random, not an order number.
         - `cbid`: The buyer identifier.
+        - `order_reference`: What you call the order, such as its number: no name and no e-mail
+          address. At most 64 characters, which are composed (Unicode NFC).
         - `ip`: The buyer's IPv4 or IPv6 address. Left out: taken from the request.
         - `user_agent`: The buyer's browser. Left out: the `User-Agent` of the request.
         - `notice_version`: The version that was shown; refused unless it is in force now.
@@ -123,6 +126,7 @@ class Notices(Resource[S]):
                 "initials_per_line": initials_per_line,
                 "session_id": session_id,
                 "cbid": cbid,
+                "order_reference": order_reference,
                 "ip": ip,
                 "user_agent": user_agent,
                 "notice_version": notice_version,
@@ -181,6 +185,7 @@ class Acknowledgments(Resource[S]):
         after: str | None = None,
         session_id: str | None = None,
         cbid: str | None = None,
+        order_reference: str | None = None,
         notice_id: str | None = None,
         accepted_after: Time | None = None,
         accepted_before: Time | None = None,
@@ -196,6 +201,7 @@ class Acknowledgments(Resource[S]):
           acknowledgment.
         - `session_id`: Only items with this checkout session.
         - `cbid`: Only items with this buyer identifier.
+        - `order_reference`: Only items with this order reference.
         - `notice_id`: Only acknowledgments of this notice.
         - `accepted_after`: Only acknowledgments accepted at or after this time.
         - `accepted_before`: Only acknowledgments accepted before this time.
@@ -209,6 +215,7 @@ class Acknowledgments(Resource[S]):
                 "after": after,
                 "session_id": session_id,
                 "cbid": cbid,
+                "order_reference": order_reference,
                 "notice_id": notice_id,
                 "accepted_after": accepted_after,
                 "accepted_before": accepted_before,
@@ -275,9 +282,10 @@ class Acknowledgments(Resource[S]):
         Needs the scope `evidence:read`.
 
         - `disclose`: The personal fields to show, over all records, separated by commas:
-          `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`,
-          `verification`, `carrier`, `tracking_number`, `provider_identity_session_id`, `result`,
-          `evidence_sha256`, `override`, or `none`. Left out: all of them.
+          `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`,
+          `order_reference`, `shipping`, `verification`, `carrier`, `tracking_number`,
+          `provider_identity_session_id`, `result`, `evidence_sha256`, `override`, or `none`. Left
+          out: all of them.
         - `size`: The size of the checkpoint of the log to prove it by. Records that it does not
           hold are left out.
         - `wait_seconds`: How long to wait for sealing, at most 10.
@@ -306,9 +314,10 @@ class Acknowledgments(Resource[S]):
         Needs the scope `evidence:read`.
 
         - `disclose`: The personal fields to show, over all records, separated by commas:
-          `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`,
-          `verification`, `carrier`, `tracking_number`, `provider_identity_session_id`, `result`,
-          `evidence_sha256`, `override`, or `none`. Left out: all of them.
+          `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`,
+          `order_reference`, `shipping`, `verification`, `carrier`, `tracking_number`,
+          `provider_identity_session_id`, `result`, `evidence_sha256`, `override`, or `none`. Left
+          out: all of them.
         - `size`: The size of the checkpoint of the log to prove it by. Records that it does not
           hold are left out.
         - `wait_seconds`: How long to wait for sealing, at most 10.
@@ -450,6 +459,7 @@ class CheckoutSessions(Resource[S]):
         *,
         return_url: str,
         session_id: str,
+        order_reference: str | None = None,
         collect: Sequence[types.Collected] | None = None,
         notice_id: str | None = None,
         cart: types.CartInput | None = None,
@@ -471,6 +481,8 @@ class CheckoutSessions(Resource[S]):
         - `return_url`: Where the buyer goes afterwards: http or https, with only identifiers added
           to its query. With live keys its origin must be registered.
         - `session_id`: Your checkout session: random, not an order number.
+        - `order_reference`: What you call the order, such as its number: no name and no e-mail
+          address. At most 64 characters, which are composed (Unicode NFC).
         - `collect`: What is collected; left out: the acknowledgment. The identity comes first.
         - `notice_id`: The notice to acknowledge. Required if an acknowledgment is collected.
         - `cart`: What is ordered, in the place of `collect` and `notice_id`: what the requirements
@@ -492,6 +504,7 @@ class CheckoutSessions(Resource[S]):
             body={
                 "return_url": return_url,
                 "session_id": session_id,
+                "order_reference": order_reference,
                 "collect": collect,
                 "notice_id": notice_id,
                 "cart": cart,
@@ -513,6 +526,7 @@ class CheckoutSessions(Resource[S]):
         limit: int | None = None,
         after: str | None = None,
         session_id: str | None = None,
+        order_reference: str | None = None,
     ) -> Call[Page[types.CheckoutSession]]:
         """List checkout sessions, newest first.
 
@@ -523,12 +537,18 @@ class CheckoutSessions(Resource[S]):
         - `limit`: The maximum number of items.
         - `after`: The `next_cursor` of the previous page: the id of that page's last session.
         - `session_id`: Only items with this checkout session of yours.
+        - `order_reference`: Only items with this order reference.
         """
         return Call(
             method="GET",
             path="/v1/checkout_sessions",
             returns=Page[types.CheckoutSession],
-            query={"limit": limit, "after": after, "session_id": session_id},
+            query={
+                "limit": limit,
+                "after": after,
+                "session_id": session_id,
+                "order_reference": order_reference,
+            },
         )
 
     @operation
@@ -673,6 +693,7 @@ class Clearances(Resource[S]):
         cbid: str,
         shipping_zip: str,
         session_id: str,
+        order_reference: str | None = None,
         product_class: str | None = None,
         shipping_address: types.ShippingAddressInput | None = None,
         idempotency_key: str | None = None,
@@ -687,6 +708,9 @@ class Clearances(Resource[S]):
         - `cbid`: The buyer identifier.
         - `shipping_zip`: The order's destination: ZIP or ZIP+4.
         - `session_id`: Your checkout session, the same as in the acknowledgment.
+        - `order_reference`: What you call the order, such as its number: no name and no e-mail
+          address. At most 64 characters, which are composed (Unicode NFC). Left out: the
+          acknowledgment's.
         - `product_class`: The class of the product: `accessory`, `manufacturing_machine`, `barrel`,
           or another class that a notice names. The account may require it for live orders.
         - `shipping_address`: Must contain the ZIP code; the rest is not compared.
@@ -700,6 +724,7 @@ class Clearances(Resource[S]):
                 "cbid": cbid,
                 "shipping_zip": shipping_zip,
                 "session_id": session_id,
+                "order_reference": order_reference,
                 "product_class": product_class,
                 "shipping_address": shipping_address,
             },
@@ -715,6 +740,7 @@ class Clearances(Resource[S]):
         ack_id: str | None = None,
         session_id: str | None = None,
         cbid: str | None = None,
+        order_reference: str | None = None,
     ) -> Call[Page[types.Clearance]]:
         """Find clearances, newest first.
 
@@ -727,6 +753,7 @@ class Clearances(Resource[S]):
         - `ack_id`: Only clearances requested with this acknowledgment.
         - `session_id`: Only items with this checkout session.
         - `cbid`: Only items with this buyer identifier.
+        - `order_reference`: Only items with this order reference.
         """
         return Call(
             method="GET",
@@ -738,6 +765,7 @@ class Clearances(Resource[S]):
                 "ack_id": ack_id,
                 "session_id": session_id,
                 "cbid": cbid,
+                "order_reference": order_reference,
             },
         )
 
@@ -821,9 +849,10 @@ class Clearances(Resource[S]):
         Needs the scope `evidence:read`.
 
         - `disclose`: The personal fields to show, over all records, separated by commas:
-          `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`, `shipping`,
-          `verification`, `carrier`, `tracking_number`, `provider_identity_session_id`, `result`,
-          `evidence_sha256`, `override`, or `none`. Left out: all of them.
+          `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`,
+          `order_reference`, `shipping`, `verification`, `carrier`, `tracking_number`,
+          `provider_identity_session_id`, `result`, `evidence_sha256`, `override`, or `none`. Left
+          out: all of them.
         - `size`: The size of the checkpoint of the log to prove it by. Records that it does not
           hold are left out.
         - `wait_seconds`: How long to wait for sealing, at most 10.

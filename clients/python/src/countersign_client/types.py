@@ -448,6 +448,8 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
 
     cbid: str | None
 
+    order_reference: str | None
+
     ip: str | None
 
     ip_source: str | None
@@ -824,6 +826,8 @@ class Clearance(Result, frozen=True, kw_only=True):
 
     session_id: str | None
 
+    order_reference: str | None
+
     shipping_zip: str | None
 
     shipping_address: dict[str, str] | None
@@ -913,6 +917,8 @@ class CheckoutSession(Result, frozen=True, kw_only=True):
     """See `Status`."""
 
     session_id: str | None
+
+    order_reference: str | None
 
     collect: tuple[str, ...]
     """See `Collected`."""

@@ -20,6 +20,7 @@ ACKNOWLEDGMENT: Final = "acknowledgment"
 VERIFICATION: Final = "verification"
 SESSION_FIELD: Final = "session_id"
 CBID_FIELD: Final = "cbid"
+REFERENCE_FIELD: Final = "order_reference"
 """The names of personal fields by whose values records are found, too."""
 _ALGORITHM: Final = "sha-256"
 

@@ -1558,6 +1558,7 @@ FIELDS: dict[str, Mapping[str, Check]] = {
             user_agent=or_null(is_text), source=or_null(is_text), truncated=is_true_or_false
         ),
         PROCESS: is_process,
+        "order_reference": is_text,
     },
     "verification": {
         "cbid": or_null(is_text),
@@ -1573,6 +1574,7 @@ FIELDS: dict[str, Mapping[str, Check]] = {
         "session_id": is_text,
         "shipping": having(zip=is_text, address=or_null(having()), product_class=or_null(is_text)),
         "verification": or_null(is_text),
+        "order_reference": is_text,
     },
     "fulfilment": {"carrier": or_null(is_text), "tracking_number": or_null(is_text)},
 }
@@ -1965,13 +1967,13 @@ class Order:
                 yield f"{one.id} ({one.type}) {self._by(one)}"
 
     def _same(self, ack: Placed, clearance: Placed) -> Iterator[str]:
-        for name in ("cbid", "session_id"):
+        for name in ("cbid", "session_id", "order_reference"):
             given, decided = ack.field(name), clearance.field(name)
             if given is None or decided is None:
                 continue
             if given == decided:
                 yield f"{ack.id} and {clearance.id} have the same {name}"
-            elif name == "session_id" and clearance.record["cleared"]:
+            elif name != "cbid" and clearance.record["cleared"]:
                 raise Bad(f"{clearance.id} is cleared for another {name}")
             else:  # a buyer can have several identifiers, and an order can be refused for it
                 yield f"{ack.id} and {clearance.id} have a DIFFERENT {name}"

@@ -1,0 +1,56 @@
+"""The vendor's reference of an order: what the order is called at the vendor's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from countersign.access.key import Principal
+from countersign.access.room import Access
+from countersign.access.secrets import DeploymentSecret
+from countersign.db.tables import checkout_sessions
+from countersign.errors import OrderReferenceMismatch
+from countersign_evidence.record import REFERENCE_FIELD
+
+CHECKOUT_FIELD: Final = "checkout_session.session_id"
+"""What the blind indexes of checkout sessions are of."""
+
+
+def reference_index(
+    secret: DeploymentSecret, account_id: str, reference: str | None
+) -> bytes | None:
+    """The blind index by which what has this reference is found; None without one."""
+    if reference is None:
+        return None
+    return secret.blind_index(account_id, REFERENCE_FIELD, reference)
+
+
+async def require_same_reference(
+    access: Access, who: Principal, session_id: str | None, reference: str | None
+) -> None:
+    """See that what is given for a vendor's session is not of another order than the session.
+
+    Without a reference nothing is looked up.
+
+    Raises:
+        OrderReferenceMismatch: checkout sessions were made for it, all with another reference.
+    """
+    if session_id is None or reference is None:
+        return
+    own = reference_index(access.secret, who.account_id, reference)
+    session = access.secret.blind_index(who.account_id, CHECKOUT_FIELD, session_id)
+    known = await access.database.read(_references_of, who, session)
+    if known and own not in known:
+        raise OrderReferenceMismatch("The checkout session has another order_reference.")
+
+
+def _references_of(connection: Connection, who: Principal, session_index: bytes) -> set[bytes]:
+    c = checkout_sessions.c
+    wanted = select(c.reference_index).where(
+        c.session_index == session_index,
+        c.account_id == who.account_id,
+        c.mode == who.mode,
+        c.reference_index.is_not(None),
+    )
+    return {*connection.execute(wanted).scalars()}

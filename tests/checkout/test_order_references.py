@@ -1,0 +1,354 @@
+"""An order's reference is kept with session, acknowledgment and clearance, and finds them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import httpx2
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from countersign.access.key import Principal
+from countersign.access.origins import add_origin
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.find import find_many
+from countersign.acknowledgments.model import Submission
+from countersign.acknowledgments.schemas import AcknowledgmentRequest, AcknowledgmentsQuery
+from countersign.checkout import sessions
+from countersign.checkout.schemas import CheckoutSessionRequest
+from countersign.clearances.read import list_clearances
+from countersign.clearances.schemas import ClearancesQuery
+from countersign.errors import InvalidRequest
+from countersign.http.body import parse_body, read_query
+from countersign.http.reply import encode
+from countersign.mode import Mode
+from tests.checkout.buyer import Shop
+from tests.clearances.desk import NO_ONE, Desk, order
+from tests.http.backstage import notice_file
+from tests.http.calls import acknowledge as send
+from tests.http.calls import message, read_back, refusal, verify
+from tests.sealing.test_erasing import files, hidden_forms
+from tests.support.depth import drawn
+
+pytestmark = [pytest.mark.both_engines, pytest.mark.long]
+
+ORDER: Final = "N\u00ba 100042 / Quillfeather"
+ZIP: Final = "94111"
+LISTS: Final = ("acknowledgments", "checkout_sessions", "clearances")
+
+
+def found(client: httpx2.Client, kind: str, **query: str) -> list[dict[str, Any]]:
+    """All of a list, page by page of two."""
+    rows: list[dict[str, Any]] = []
+    query["limit"] = "2"
+    while True:
+        answer = client.get(f"/v1/{kind}", params=query)
+        assert answer.status_code == 200, answer.text
+        rows += answer.json()["data"]
+        if answer.json()["next_cursor"] is None:
+            return rows
+        query["after"] = answer.json()["next_cursor"]
+
+
+def bought(shop: Shop, reference: str | None = ORDER, **more: object) -> dict[str, Any]:
+    """A session in which a known buyer has initialed, and that is cleared."""
+    cbid = verify(shop.client, shipping_zip=ZIP).json()["cbid"]
+    buyer = shop.buyer(cbid=cbid, shipping_zip=ZIP, order_reference=reference, **more)
+    assert buyer.acknowledge().status_code == 200
+    session = shop.read(buyer)
+    assert session["cleared"] is True
+    return session
+
+
+def test_a_session_gives_its_reference_to_acknowledgment_and_clearance(shop: Shop) -> None:
+    """All three return it, and are found by it."""
+    session = bought(shop)
+    bought(shop, "another")
+    bought(shop, None)
+    ids = {"acknowledgments": "ack_id", "checkout_sessions": "checkout_session_id"}
+    for kind in LISTS:
+        [row] = found(shop.client, kind, order_reference=ORDER)
+        id_ = ids.get(kind, "clearance_id")
+        assert (row["order_reference"], row[id_]) == (ORDER, session[id_])
+        alone = shop.client.get(f"/v1/{kind}/{row[id_]}").json()
+        assert alone["order_reference"] == ORDER
+        assert found(shop.client, kind, order_reference="a third") == []
+
+
+def test_without_a_reference_none_is_returned(shop: Shop) -> None:
+    session = bought(shop, None)
+    rows = [row for kind in LISTS for row in found(shop.client, kind)]
+    assert [row["order_reference"] for row in rows] == [None] * 3
+    assert session["order_reference"] is None
+
+
+def test_what_is_found_by_reference_is_of_one_account(shop: Shop, other_shop: Shop) -> None:
+    bought(shop)
+    for kind in LISTS:
+        assert found(other_shop.client, kind, order_reference=ORDER) == []
+
+
+def test_an_acknowledgment_with_another_reference_than_its_session_is_refused(
+    shop: Shop, other_shop: Shop
+) -> None:
+    """Nothing is written. The same one, none, or one of another account's session is taken."""
+    session = shop.buyer(order_reference="A-1", session_id="cart-8").session["session_id"]
+    other_shop.buyer(order_reference="B-1", session_id="cart-9")
+    refused = send(shop.client, session_id=session, order_reference="A-2")
+    assert refusal(refused) == (409, "order_reference_mismatch")
+    assert found(shop.client, "acknowledgments") == []
+    for reference in ("A-1", None):
+        taken = send(shop.client, session_id=session, order_reference=reference)
+        assert taken.status_code == 200, taken.text
+        assert read_back(shop.client, taken.json()["ack_id"])["order_reference"] == reference
+    assert send(shop.client, session_id="cart-9", order_reference="A-2").status_code == 200
+    assert send(shop.client, order_reference="A-2").status_code == 200
+
+
+def test_one_session_id_may_have_sessions_of_several_orders(shop: Shop) -> None:
+    """A vendor may give up a link and make another one: either reference is the session's."""
+    for reference in ("A-1", "A-2", None):
+        shop.buyer(order_reference=reference)
+    for reference, status in (("A-1", 200), ("A-2", 200), ("A-3", 409)):
+        sent = send(shop.client, session_id="cart-7", order_reference=reference)
+        assert sent.status_code == status
+
+
+class Asking:
+    """A vendor who asks for clearances of one acknowledgment."""
+
+    def __init__(self, client: httpx2.Client, acknowledged: str | None) -> None:
+        self.client = client
+        sent = send(client, session_id="cs_1", order_reference=acknowledged)
+        cbid = verify(client, shipping_zip=ZIP).json()["cbid"]
+        self.order = {"ack_id": sent.json()["ack_id"], "cbid": cbid, "shipping_zip": ZIP}
+
+    def ask(self, reference: str | None, **more: object) -> httpx2.Response:
+        body = self.order | {"session_id": "cs_1"} | more
+        body |= {} if reference is None else {"order_reference": reference}
+        return self.client.post("/v1/clearances", json=body)
+
+    def decided(self, reference: str | None, **more: object) -> str:
+        answer = self.ask(reference, **more)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["clearance_id"])
+
+    def shown(self, clearance_id: str) -> str | None:
+        answer = self.client.get(f"/v1/clearances/{clearance_id}").json()
+        reference: str | None = answer["order_reference"]
+        return reference
+
+
+def test_a_clearance_with_another_reference_than_its_acknowledgment_is_refused(
+    shop: Shop,
+) -> None:
+    """No decision is made."""
+    vendor = Asking(shop.client, "A-1")
+    assert refusal(vendor.ask("A-2")) == (409, "order_reference_mismatch")
+    assert found(shop.client, "clearances") == []
+
+
+def test_a_clearance_without_a_reference_has_that_of_its_acknowledgment(shop: Shop) -> None:
+    """Whether it is granted or not; and it is the same clearance with the reference and without."""
+    vendor = Asking(shop.client, "A-1")
+    refused = vendor.decided(None, product_class="barrel")
+    granted = vendor.decided(None)
+    assert vendor.decided("A-1") == granted
+    assert [vendor.shown(one) for one in (refused, granted)] == ["A-1", "A-1"]
+    rows = found(shop.client, "clearances", order_reference="A-1")
+    assert [row["clearance_id"] for row in rows] == [granted, refused]
+
+
+def test_a_reference_that_comes_with_the_clearance_is_kept_there(shop: Shop) -> None:
+    """A clearance of before that has none is decided again; one that has another refuses."""
+    vendor = Asking(shop.client, None)
+    first = vendor.decided(None)
+    named = vendor.decided("A-1")
+    assert named != first
+    assert [vendor.decided(reference) for reference in ("A-1", None)] == [named, named]
+    assert refusal(vendor.ask("A-2")) == (409, "order_reference_mismatch")
+    assert [vendor.shown(one) for one in (first, named)] == [None, "A-1"]
+    rows = found(shop.client, "clearances", order_reference="A-1")
+    assert [row["clearance_id"] for row in rows] == [named]
+    assert found(shop.client, "acknowledgments", order_reference="A-1") == []
+
+
+def test_a_clearance_with_another_reference_than_its_checkout_session_is_refused(
+    shop: Shop,
+) -> None:
+    """Also where the acknowledgment came without one."""
+    vendor = Asking(shop.client, None)
+    shop.buyer(session_id="cs_1", order_reference="A-1", collect=["acknowledgment"])
+    assert refusal(vendor.ask("A-2")) == (409, "order_reference_mismatch")
+    assert vendor.shown(vendor.decided("A-1")) == "A-1"
+
+
+@pytest.mark.parametrize("way", ["body", "query"])
+@pytest.mark.parametrize("reference", ["", "x" * 65, "\u0958" * 33, "e\u0301" * 65, "\u0301" * 300])
+def test_a_reference_that_is_empty_or_too_long_is_refused(
+    shop: Shop, way: str, reference: str
+) -> None:
+    """By its characters as they are composed; the field is named."""
+    for kind in LISTS:
+        if way == "query":
+            answer = shop.client.get(f"/v1/{kind}", params={"order_reference": reference})
+        elif kind == "acknowledgments":
+            answer = send(shop.client, order_reference=reference)
+        elif kind == "checkout_sessions":
+            answer = shop.create(order_reference=reference)
+        else:
+            answer = Asking(shop.client, None).ask(reference)
+        assert refusal(answer) == (400, "invalid_request")
+        assert "order_reference" in message(answer)
+
+
+TEXTS = st.text(min_size=1, max_size=80) | st.text("e\u0301\u0958\u1100\u1161\u11a8x", min_size=1)
+
+
+@pytest.mark.one_engine
+@settings(max_examples=drawn(300), deadline=None)
+@given(TEXTS)
+@example("e\u0301" * 64)
+@example("\u03b1\u0313\u0300\u0345" * 64)
+@example("\u0958" * 32)
+@example("x" * 64)
+@example("x" * 65)
+def test_a_reference_is_its_composed_characters_if_these_are_64_at_most(given_: str) -> None:
+    """In bodies and in queries; what is composed once stays as it is."""
+    composed = unicodedata.normalize("NFC", given_)
+    fits = len(composed) <= 64 and "\x00" not in given_ and len(given_) <= 256
+    body = encode({"initials_per_line": [], "order_reference": given_})
+    query = str(httpx2.QueryParams({"order_reference": given_})).encode()
+
+    def read() -> list[str | None]:
+        asked = read_query(query, AcknowledgmentsQuery)
+        assert asked is not None
+        return [parse_body(body, AcknowledgmentRequest).order_reference, asked.order_reference]
+
+    if fits:
+        assert read() == [composed, composed]
+        return
+    with pytest.raises(InvalidRequest, match="order_reference"):
+        parse_body(body, AcknowledgmentRequest)
+    with pytest.raises(InvalidRequest, match="order_reference"):
+        read_query(query, AcknowledgmentsQuery)
+
+
+def test_the_same_order_is_found_however_its_characters_were_composed(shop: Shop) -> None:
+    sent = send(shop.client, order_reference="Cafe\u0301 7")
+    [row] = found(shop.client, "acknowledgments", order_reference="Caf\u00e9 7")
+    assert (row["ack_id"], row["order_reference"]) == (sent.json()["ack_id"], "Caf\u00e9 7")
+    assert found(shop.client, "acknowledgments", order_reference="Cafe\u0301 7") == [row]
+
+
+Line = tuple[int, Mode, int | None, bool]
+"""An order: of which account and mode, with which reference, and whether its clearance names it."""
+NOTICE = "of-order-references"
+
+
+@settings(max_examples=drawn(6), deadline=None)
+@given(
+    lines=st.lists(
+        st.tuples(
+            st.integers(0, 1), st.sampled_from(Mode), st.none() | st.integers(0, 2), st.booleans()
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_lists_by_reference_are_those_of_a_plain_list(desk: Desk, lines: Sequence[Line]) -> None:
+    """For each account, mode and reference, page by page; the oracle is a list comprehension."""
+    desk.publish(notice_file(f"{NOTICE}-{id(lines)}", "1"))
+    notice_id = f"{NOTICE}-{id(lines)}"
+    parties = [desk.account() for _ in range(2)]
+    for party in parties:
+        desk.do(add_origin(desk.deployment.access, party.account_id, "https://shop.example"))
+    made: list[tuple[Principal, int | None, str, str, str]] = []
+    for account, mode, number, names_it in lines:
+        who = replace(parties[account], mode=mode)
+        made.append((who, number, *placed(desk, who, notice_id, number, names_it=names_it)))
+    for who in {one[0] for one in made}:
+        for number in range(3):
+            own = [one for one in made if one[:2] == (who, number)]
+            assert listed(desk, who, f"order {number}") == tuple(
+                sorted([str(one[place]) for one in own], reverse=True) for place in (2, 3, 4)
+            )
+
+
+def placed(
+    desk: Desk, who: Principal, notice_id: str, number: int | None, *, names_it: bool
+) -> tuple[str, str, str]:
+    """A session, an acknowledgment and a decision of one order."""
+    reference = None if number is None else f"order {number}"
+    session_id = f"cs_{id(who)}_{number}"
+    wanted = CheckoutSessionRequest(
+        return_url="https://shop.example/",
+        session_id=session_id,
+        notice_id=notice_id,
+        order_reference=reference,
+    )
+    session = desk.do(sessions.create_session(desk.deployment.checkout, who, wanted)).session
+    notice = desk.do(desk.deployment.notices.registry.in_force(notice_id, who.mode))
+    submission = Submission(
+        initials_per_line=["JD"] * len(notice.content.bullets),
+        session_id=session_id,
+        cbid=None,
+        notice_version=None,
+        origin=NO_ONE,
+        order_reference=reference,
+    )
+    ack = desk.do(acknowledge(desk.deployment.acknowledgments, who, notice, submission))
+    asked = order(ack.ack_id, "cbid_nobody", session_id, ZIP)
+    if names_it and reference is not None:
+        asked = order(ack.ack_id, "cbid_nobody", session_id, ZIP, order_reference=reference)
+    return session.id, ack.ack_id, desk.clear(who, asked).clearance_id
+
+
+def listed(desk: Desk, who: Principal, reference: str) -> tuple[list[str], list[str], list[str]]:
+    """The identifiers of what is found by a reference, two to a page."""
+    rooms = desk.deployment
+    found_: tuple[list[str], list[str], list[str]] = [], [], []
+    after = None
+    while True:
+        page = desk.do(
+            sessions.list_sessions(
+                rooms.checkout, who, order_reference=reference, after=after, limit=2
+            )
+        )
+        found_[0].extend(one.id for one in page[:2])
+        if len(page) < 3:
+            break
+        after = page[1].id
+    after = None
+    while True:
+        query = AcknowledgmentsQuery(order_reference=reference, after=after, limit=2)
+        acks, after = desk.do(find_many(rooms.acknowledgments, who, query))
+        found_[1].extend(one.ack_id for one in acks)
+        if after is None:
+            break
+    while True:
+        asked = ClearancesQuery(order_reference=reference, after=after, limit=2)
+        decided = desk.do(list_clearances(rooms.clearances, who, asked))
+        found_[2].extend(one.clearance_id for one in decided.data)
+        if (after := decided.next_cursor) is None:
+            return found_
+
+
+def test_an_erased_reference_is_found_no_more_in_any_file(own_shop: Shop) -> None:
+    """Of session, acknowledgment and clearance, with the keyed hash; the kept proof stays valid."""
+    session = bought(own_shop)
+    kept = bought(own_shop, "another order")
+    own_shop.server.deployment.run("erase", session["ack_id"], "--yes")
+    for kind in LISTS:
+        assert found(own_shop.client, kind, order_reference=ORDER) == []
+        assert len(found(own_shop.client, kind, order_reference="another order")) == 1
+    for kind, id_ in zip(LISTS, ("ack_id", "checkout_session_id", "clearance_id"), strict=True):
+        alone = own_shop.client.get(f"/v1/{kind}/{session[id_]}").json()
+        assert alone["order_reference"] is None
+    assert read_back(own_shop.client, kept["ack_id"])["order_reference"] == "another order"
+    data = files(own_shop.server.deployment.data_dir)
+    assert not [form for form in hidden_forms(ORDER) if form in data]
