@@ -27,6 +27,8 @@ class TimeLeft(Struct, eq=False):
     """What is left of a wait; each call on the database takes off how long it took."""
 
     left: float
+    has_written: bool = False
+    """Whether a write was accepted for it: from then on nothing of it is refused for overload."""
 
 
 PATIENCE: Final[ContextVar[TimeLeft | None]] = ContextVar("patience", default=None)

@@ -8,6 +8,7 @@ three kinds, and which engine uses which, is in docs/decisions/0011.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -50,7 +51,11 @@ Outcomes: TypeAlias = Sequence[object]
 
 _BATCH_MAX: Final = 512
 LINGER_MAX: Final = 64
-_PENDING_MAX: Final = 10_000
+_WAITING_PART: Final = 0.4
+"""Of its time, so much a request may wait until its batch begins. Less than half: a call that has
+waited for so long says that the database does not respond."""
+_NEWEST: Final = 0.2
+"""The part that the last batch has in how long one takes, where that was less than before."""
 _LOOKS: Final = 40
 """How often waiting calls are looked at while one of them may wait."""
 
@@ -96,6 +101,8 @@ class Batcher(ABC):
 
     lane = ""
     """Its name, in log lines and metrics."""
+    writes = False
+    """Whether what requests have it do has an effect."""
 
     def __init__(self) -> None:
         self._seconds = self._background = float("inf")
@@ -118,6 +125,8 @@ class Batcher(ABC):
         """What goes on then."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = False
+        self._took = 0.0
+        """The seconds that a batch takes at the moment."""
         self.batches = 0
         self.calls = 0
 
@@ -156,16 +165,22 @@ class Batcher(ABC):
         of the item, together with others, while the batch before this one is being worked on.
 
         Raises:
-            Overloaded: too many calls are waiting, or the batcher is closing.
+            Overloaded: so many calls are waiting that its batch would begin too late for a request
+                that has written nothing yet, or the batcher is closing.
             StorageUnavailable: the calls before this one have got no answer.
         """
         loop = self._loop
-        if loop is None or self._closing or len(self._queue) >= _PENDING_MAX:
+        if loop is None or self._closing:
             raise Overloaded
         if self._stuck:
             raise StorageUnavailable(retry_after=RETRY_SECONDS)
+        patience = PATIENCE.get()
+        if patience is None:
+            patience = TimeLeft(self._background)
+        elif not patience.has_written:
+            self._refuse_late(patience.left * _WAITING_PART)
+            patience.has_written = self.writes
         future: asyncio.Future[R] = loop.create_future()
-        patience = PATIENCE.get() or TimeLeft(self._background)
         call: QueuedCall = (act, item, future, time.monotonic(), patience)
         if not self._looking:
             self._look_later(loop)
@@ -180,6 +195,17 @@ class Batcher(ABC):
         if self._held and self.pending >= self._goal:
             self._go_on(loop)
         return future
+
+    def _refuse_late(self, seconds: float) -> None:
+        """Raise Overloaded if a batch of calls that come now would begin later than that."""
+        running = self._running
+        if running is None:
+            return  # who comes when nothing is done finds out how long it takes
+        age = time.monotonic() - running.since
+        took = max(self._took, age)
+        wait = took - age + self.pending // _BATCH_MAX * took
+        if wait > seconds:
+            raise Overloaded(retry_after=math.ceil(wait))
 
     def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for no more calls."""
@@ -259,6 +285,9 @@ class Batcher(ABC):
         """Whatever became of the batch, the next one can be taken."""
         with self._gate:
             running, self._running, self._stuck = self._running, None, False
+        if running is not None:
+            took = time.monotonic() - running.since
+            self._took = max(took, self._took + _NEWEST * (took - self._took))
         if running is not None and running.is_said:
             seconds = round(time.monotonic() - running.since, 1)
             _log.warning("database_responds", lane=self.lane, seconds=seconds)

@@ -7,8 +7,8 @@ types, and the statement is text made once from the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
@@ -55,7 +55,7 @@ def do_late(connection: Connection, *, commit: bool = False) -> None:
     driver: Any = connection.connection.driver_connection
     pipelined = connection.dialect.name == "postgresql"
     try:
-        with driver.pipeline() if pipelined else nullcontext():
+        with _sent_whole(driver) if pipelined else nullcontext():
             cursor = driver.cursor()
             for text, values in late.statements:
                 cursor.execute(text, values)
@@ -65,6 +65,22 @@ def do_late(connection: Connection, *, commit: bool = False) -> None:
         raise _wrapped(connection, error) from error
     finally:
         late.statements.clear()
+
+
+@contextmanager
+def _sent_whole(driver: Any) -> Iterator[None]:  # noqa: ANN401 - a connection of psycopg
+    """A pipeline that sends all of what is put into it before anything of it is waited for.
+
+    Psycopg (3.3.9) flushes once after the last statement. What the buffer of the socket does not
+    take stays behind, and server and client wait for each other: with some hundred acknowledgments.
+    """
+    driver.pgconn.nonblocking = 0
+    try:
+        with driver.pipeline():
+            yield
+    finally:
+        if not driver.closed:
+            driver.pgconn.nonblocking = 1
 
 
 class DriverStatement:

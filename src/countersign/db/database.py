@@ -74,6 +74,7 @@ class Database:
         self._batchers = {"write": self._write, "read": self._read, "scan": self._scan}
         if self._sequence is not self._write:
             self._batchers["seal"] = self._sequence
+        self._write.writes = True
         for name, batcher in self._batchers.items():
             batcher.lane, batcher.on_abandoned = name, self._renew
 

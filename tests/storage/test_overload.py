@@ -1,0 +1,124 @@
+"""More is asked than can be done: what is refused has not begun, and what is done is done once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+
+import pytest
+from sqlalchemy import Connection, text
+
+from countersign.access.account import Account, add_account, all_accounts
+from countersign.db import batching
+from countersign.db.bulk import late_statements
+from countersign.db.database import Database
+from countersign.errors import Overloaded
+from countersign.patience import PATIENCE, TimeLeft
+from tests.storage import items
+from tests.storage.conftest import POOLED, Run
+from tests.support.engines import POSTGRES
+
+BATCH_SECONDS = 0.02
+AT_ONCE = 4
+"""Calls in a batch: so, two hundred a second are done at most."""
+PATIENCE_SECONDS = 1.0
+CALLS = 400
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let batches be small and their work be long."""
+    monkeypatch.setattr(batching, "_BATCH_MAX", AT_ONCE)
+
+
+def slowly(connection: Connection, account: Account) -> None:
+    """Add an account, in a part of the time of a batch."""
+    add_account(connection, account)
+    time.sleep(BATCH_SECONDS / AT_ONCE)  # the disk
+
+
+async def request(database: Database, account: Account) -> tuple[str, float]:
+    """What a request was answered, and after how long."""
+    PATIENCE.set(TimeLeft(PATIENCE_SECONDS))
+    begun = time.monotonic()
+    try:
+        await database.write(slowly, account)
+    except Overloaded:
+        return "refused", time.monotonic() - begun
+    return "done", time.monotonic() - begun
+
+
+# On the embedded database acts keep the loop from which the calls come, so that fewer come.
+@pytest.mark.parametrize("engine_name", [POSTGRES, POOLED], indirect=True)
+@pytest.mark.usefixtures("slow")
+def test_what_is_refused_was_not_written_and_what_is_done_was_written_once(
+    database: Database, run: Run
+) -> None:
+    """Three times as much as can be done comes, and no one waits for an answer that comes late."""
+    accounts = [items.account() for _ in range(CALLS)]
+    database.limit_waiting(PATIENCE_SECONDS)
+
+    async def act() -> tuple[list[tuple[str, float]], list[Account]]:
+        calls = []
+        for account in accounts:
+            calls.append(asyncio.create_task(request(database, account)))
+            await asyncio.sleep(BATCH_SECONDS / AT_ONCE / 3)
+        answers = await asyncio.gather(*calls)
+        return answers, list(await database.scan(all_accounts))
+
+    answers, stored = run(act())
+    kinds = Counter(kind for kind, _ in answers)
+    assert set(kinds) == {"done", "refused"}
+    done = [
+        account.id for account, (kind, _) in zip(accounts, answers, strict=True) if kind == "done"
+    ]
+    assert sorted(done) == sorted(account.id for account in stored)
+    assert max(seconds for kind, seconds in answers if kind == "done") < PATIENCE_SECONDS
+    assert max(seconds for kind, seconds in answers if kind == "refused") < PATIENCE_SECONDS / 4
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_request_that_has_written_is_not_refused_on_its_way(database: Database, run: Run) -> None:
+    """Nor is what no request waits for, such as sealing."""
+    database.limit_waiting(PATIENCE_SECONDS)
+    first, second, third = items.account(), items.account(), items.account()
+
+    async def act() -> None:
+        begun = TimeLeft(PATIENCE_SECONDS, has_written=True)
+        many = [asyncio.create_task(request(database, items.account())) for _ in range(120)]
+        await asyncio.sleep(3 * BATCH_SECONDS)
+        assert (await request(database, first))[0] == "refused"
+        PATIENCE.set(begun)
+        later = asyncio.create_task(database.write(add_account, second))
+        PATIENCE.set(None)
+        await database.write(add_account, third)
+        await later
+        for one in many:
+            one.cancel()
+
+    run(act())
+    stored = {account.id for account in run(database.scan(all_accounts))}
+    assert first.id not in stored
+    assert {second.id, third.id} <= stored
+
+
+@pytest.mark.parametrize("engine_name", [POSTGRES, POOLED], indirect=True)
+@pytest.mark.timeout(60)
+def test_a_batch_larger_than_the_buffers_of_a_socket_is_committed(
+    database: Database, run: Run
+) -> None:
+    """Else client and server would wait for each other, and nothing would be done any more."""
+    database.limit_waiting(10.0)
+    large = "x" * 4_000_000
+
+    def act(connection: Connection, account: Account) -> None:
+        late = late_statements(connection)
+        assert late is not None
+        late.statements += [("SELECT length(%s::text)", (large,))] * 3
+        connection.execute(text("SELECT 1"))
+        add_account(connection, account)
+
+    for _ in range(3):
+        run(database.write(act, items.account()))
+    assert len(run(database.scan(all_accounts))) == 3
