@@ -22,6 +22,7 @@ TABLE: Final = Path(__file__).with_name("commands.json")
 PLACES: Final = {
     "accounts": "access.commands:accounts",
     "accounts brand": "checkout.commands:brand_command",
+    "accounts preview": "checkout.commands:preview_command",
     "accounts capture-process": "parties.commands:capture_process_command",
     "accounts clearance": "clearances.commands:clearance",
     "accounts close": "privacy.commands:close_account_command",

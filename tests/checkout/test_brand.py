@@ -11,6 +11,9 @@ import pytest
 
 from countersign.checkout.brand import LOGO_BYTES_MAX
 from countersign.checkout.screens import COLOR
+from countersign.checkout.words import WORDS
+from countersign.parties.describe import describe
+from countersign.parties.model import Particulars
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer
 from tests.http.backstage import Operator, make_client
@@ -19,6 +22,7 @@ from tests.support.service import Deployment
 pytestmark = pytest.mark.one_engine
 
 Surf = Callable[..., Surfer]
+EN = WORDS["en"]
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 PICTURES = {
     "image/png": PNG,
@@ -94,9 +98,9 @@ def test_what_could_mislead_or_harm_is_refused(
         value = str(file)
     refused = deployment.run("accounts", "brand", account, option, value, check=False)
     assert refused.returncode == 1, refused.stdout
-    name, color, logo = deployment.read("accounts", "brand", account).values()
-    assert (color, logo) == (None, None)
-    assert name != value
+    shown = deployment.read("accounts", "brand", account)
+    assert (shown["color"], shown["logo"]) == (None, None)
+    assert shown["name"] != value
 
 
 def test_each_change_is_audited(deployment: Deployment, operator: Operator) -> None:
@@ -105,3 +109,59 @@ def test_each_change_is_audited(deployment: Deployment, operator: Operator) -> N
     deployment.run("accounts", "brand", account)
     entries = operator.rows("SELECT action FROM audit_log WHERE subject = :id", id=account)
     assert [row["action"] for row in entries].count("brand_changed") == 1
+
+
+WAYS = {
+    "contact_url": "https://shop.example/contact?a=1&b=2",
+    "privacy_url": "https://shop.example/privacy",
+    "support_email": "help@shop.example",
+}
+
+
+def test_a_page_leads_to_the_shop_and_says_who_operates_it(
+    shop: Shop, surf: Surf, operator: Operator
+) -> None:
+    assert not [tag for tag, _ in surf().open().elements if tag == "footer"]
+    shop.brand(operator, font="serif", **WAYS)
+    operator.act(lambda opened: describe(opened.log, None, Particulars(legal_name="Keeper, Inc.")))
+    page = surf().open()
+    assert {WAYS["contact_url"], WAYS["privacy_url"]} <= set(page.links.values())
+    assert "mailto:help@shop.example" in page.links.values()
+    assert EN["operated_by"].replace("{operator}", "Keeper, Inc.") in page.text
+    assert "--font: var(--serif);" in page.response.text
+    shop.brand(operator, font="", **dict.fromkeys(WAYS, ""))
+    assert "--font: var(--sans);" in surf().open().response.text
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--contact-url", "javascript:alert(1)"),
+        ("--privacy-url", "shop.example"),
+        ("--privacy-url", "https://a:b@shop.example/"),
+        ("--support-email", "help"),
+        ("--support-email", "a@b.example?cc=c@d.example"),
+        ("--font", "comic"),
+    ],
+)
+def test_a_way_that_leads_elsewhere_is_refused(
+    deployment: Deployment, operator: Operator, option: str, value: str
+) -> None:
+    account = operator.account()
+    before = deployment.read("accounts", "brand", account)
+    assert deployment.run("accounts", "brand", account, option, value, check=False).returncode == 1
+    assert deployment.read("accounts", "brand", account) == before
+
+
+def test_the_pages_of_an_account_can_be_looked_at_without_a_session(
+    deployment: Deployment, operator: Operator, tmp_path: Path
+) -> None:
+    account, logo, out = operator.account(), tmp_path / "logo.png", tmp_path / "pages" / "of acme"
+    logo.write_bytes(PNG)
+    deployment.run("accounts", "brand", account, "--name", "Acme & Co", "--logo", str(logo))
+    names = deployment.read("accounts", "preview", account, "--out", str(out))["pages"]
+    assert len(names) == 6
+    for name in names:
+        text = (out / name).read_text(encoding="utf-8")
+        assert ("Acme &amp; Co" in text, 'src="logo"' in text) == (True, True)
+    assert (out / "logo").read_bytes() == PNG

@@ -15,7 +15,7 @@ from countersign.reason import Reason
 _ROOM = Path(room.__file__).parent
 _COMPONENT = Path(__file__).parents[2] / "web" / "src"
 _PLACES = re.compile(r"\{[^}]*\}")
-_KNOWN = {"{vendor}", "{number}", "{total}", "{provider}", "{time}", "{operator}"}
+_KNOWN = {"{vendor}", "{number}", "{total}", "{provider}", "{time}", "{operator}", "{language}"}
 
 
 def test_every_locale_has_the_same_texts_with_the_same_places() -> None:
@@ -36,7 +36,7 @@ def test_no_text_is_blank_or_has_other_places() -> None:
 @pytest.mark.skipif(not _COMPONENT.exists(), reason="the component's source is not in this copy")
 def test_every_text_is_used_by_the_page_or_the_component() -> None:
     sources = "\n".join(_sources())
-    begin = ("outcome_", "reason_", "remembered_kind_", "remembered_says_")
+    begin = ("language_", "outcome_", "reason_", "remembered_kind_", "remembered_says_")
     end = ("_title", "_intro", "_missing", "_identity")
     unused = [
         name

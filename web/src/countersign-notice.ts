@@ -419,7 +419,12 @@ export class CountersignNotice extends Base {
           { part: "notice", class: "notice" },
           h("h3", { part: "notice-title", lang: language }, notice.title),
           h("p", { part: "notice-heading", class: "heading", lang: language }, notice.heading),
-          language !== this.#current?.locale && h("p", { class: "hint small" }, this.#word("legal_language")),
+          language !== this.#current?.locale &&
+            h(
+              "p",
+              { class: "hint small" },
+              `${this.#word("legal_language")} ${this.#current?.words["legal_help"] ?? ""}`,
+            ),
           h("h3", {}, this.#word("lines_heading")),
           h("p", { id: "hint", class: "hint" }, this.#word("initials_hint")),
           lines,

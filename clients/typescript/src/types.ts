@@ -796,7 +796,7 @@ export interface CheckoutSessionRequest {
   order?: Order | null | undefined;
   /** Scheme, host and port of the page that embeds the component. */
   origin?: string | null | undefined;
-  /** Language of the page; left out: `en`. */
+  /** Language of the page; left out: the browser's. */
   locale?: Open<"en" | "es"> | null | undefined;
   /** How long the link works, 24 hours at most; left out: 30 minutes. */
   expires_in_seconds?: number | null | undefined;
@@ -855,6 +855,7 @@ export interface CheckoutSession {
   exemption: Exemption | null;
   return_url: string | null;
   origin: string | null;
+  /** As you gave it; null: the browser's. */
   locale: string | null;
   /** The link for the buyer. Only in the response that created it. */
   url: string | null;

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -13,12 +15,20 @@ from sqlalchemy import Connection, insert, select, update
 
 from countersign.access.account import checked_account_name, find_account
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.origins import URL_LENGTH_MAX, origin_of
 from countersign.access.room import Access
 from countersign.db.bulk import SelectAmong
 from countersign.db.tables import account_brands
 from countersign.errors import InvalidArgument
+from countersign.mode import Mode
+from countersign.parties.model import DEPLOYMENT, PartyType
+from countersign.parties.sql import record_in_force
 
-LOGO_BYTES_MAX: Final = 64 * 1024
+LOGO_BYTES_MAX: Final = 6 * 1024
+"""A page and its logo are small together: phones load them before a purchase."""
+FONTS: Final = ("sans", "serif", "rounded")
+"""The stacks of `web/design/tokens.css`: what systems have already."""
+_ADDRESS: Final = re.compile(r"[^\s@<>\"?&]{1,64}@[^\s@<>\"?&]{1,180}")
 _COLOR: Final = re.compile(r"#[0-9a-f]{6}")
 _KINDS: Final = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), b"image/png"),
@@ -26,8 +36,10 @@ _KINDS: Final = (
     (re.compile(rb"RIFF....WEBP", re.DOTALL), b"image/webp"),
 )
 """By the first bytes of a file. An SVG could contain scripts."""
+_PARTS: Final = (*("color", "logo", "contact_url", "privacy_url", "support_email", "font"),)
 _select: Final = SelectAmong(
-    "SELECT a.id, a.name, b.name, b.color, b.logo_digest FROM accounts a"
+    "SELECT a.id, a.name, b.name, b.color, b.logo_digest, b.contact_url, b.privacy_url,"
+    " b.support_email, b.font FROM accounts a"
     " LEFT JOIN account_brands b ON b.account_id = a.id WHERE a.id {}"
 )
 
@@ -37,8 +49,14 @@ class Brand:
     """What buyers see of an account; `logo` is the SHA-256 of the picture, hexadecimal."""
 
     name: str
-    color: str | None
-    logo: str | None
+    color: str | None = None
+    logo: str | None = None
+    contact_url: str | None = None
+    privacy_url: str | None = None
+    support_email: str | None = None
+    font: str | None = None
+    operator: str | None = None
+    """Who operates the service, as its record in the log says."""
 
 
 def brand_of(connection: Connection, account_id: str) -> Brand:
@@ -49,11 +67,19 @@ def brand_of(connection: Connection, account_id: str) -> Brand:
 
 def brands_of(connection: Connection, account_ids: Sequence[str]) -> list[Brand]:
     """An act for `read_batched`: how each of these accounts is shown."""
+    record = record_in_force(connection, DEPLOYMENT, Mode.LIVE, PartyType.OPERATOR)
+    operator = None if record is None else _legal_name(record.body)
     found = {
-        id_: Brand(name=shown or name, color=color, logo=logo)
-        for id_, name, shown, color, logo in _select(connection, set(account_ids))
+        id_: Brand(name=shown or name, operator=operator, **dict(zip(_PARTS, parts, strict=True)))
+        for id_, name, shown, *parts in _select(connection, set(account_ids))
     }
     return [found[id_] for id_ in account_ids]
+
+
+@lru_cache(maxsize=8)
+def _legal_name(record: bytes) -> str | None:
+    found = json.loads(record).get("legal_name")
+    return found if isinstance(found, str) else None
 
 
 def read_logo(connection: Connection, digest: str) -> bytes | None:
@@ -68,11 +94,17 @@ def kind_of_logo(picture: bytes) -> bytes | None:
 
 
 async def change_brand(
-    access: Access, id_or_name: str, *, name: str | None, color: str | None, logo: str | None
+    access: Access,
+    id_or_name: str,
+    *,
+    name: str | None,
+    color: str | None,
+    logo: str | None,
+    **ways: str | None,
 ) -> Brand:
     """Change how an account is shown; None leaves a part as it is, and "" removes it.
 
-    `logo` is the path of a file.
+    `logo` is the path of a file; `ways` are `contact_url`, `privacy_url`, `support_email`, `font`.
 
     Raises:
         InvalidArgument: a part is not usable.
@@ -90,9 +122,14 @@ async def change_brand(
         picture = _picture(logo) if logo else None
         digest = None if picture is None else sha256(picture).hexdigest()
         changes |= {"logo": picture, "logo_digest": digest}
+    for part, text in ways.items():
+        if text:
+            _check_way(part, text)
+        if text is not None:
+            changes[part] = text or None
     if not changes:
         return await access.database.read(brand_of, account.id)
-    changed = [part for part in ("name", "color", "logo") if part in changes]
+    changed = [part for part in changes if part != "logo_digest"]
     audit = access.audit.entry(AuditAction.BRAND_CHANGED, account.id, changed=changed)
     return await access.database.write(_change, account.id, changes, audit)
 
@@ -108,6 +145,18 @@ def _change(
         connection.execute(insert(account_brands), {"account_id": account_id, **changes})
     write_audit(connection, audit)
     return brand_of(connection, account_id)
+
+
+def _check_way(part: str, text: str) -> None:
+    if part == "font":
+        is_usable = text in FONTS
+    elif part == "support_email":
+        is_usable = _ADDRESS.fullmatch(text) is not None
+    else:
+        is_usable = origin_of(text) is not None and len(text) <= URL_LENGTH_MAX
+    if not is_usable:
+        wanted = {"font": f"one of {', '.join(FONTS)}", "support_email": "an e-mail address"}
+        raise InvalidArgument(f"{text!r} is not {wanted.get(part, 'an http or https address')}.")
 
 
 def _picture(path: str) -> bytes:

@@ -16,7 +16,7 @@ from countersign.checkout.cookies import copy_address
 from countersign.checkout.model import Collected, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import words_of
-from countersign.checkout.visits import count, owners_of
+from countersign.checkout.visits import count, locale_of, owners_of
 from countersign.errors import (
     CheckoutSessionClosed,
     EmptyInitials,
@@ -78,14 +78,14 @@ async def get_current(room: Checkout, call: Call) -> Reply:
     """The session of this client token, with the notice to show."""
     session = await _session(room, call)
     if session.status_at(await store.clock_of(room, session)) is not Status.OPEN:
-        return await _reply(room, session)
+        return await _reply(room, call, session)
     if session.step is not Collected.ACKNOWLEDGMENT:
-        return await _reply(room, session)
+        return await _reply(room, call, session)
     notice = await buyer.notice_of(room, session)
-    locale = session.asked.locale
+    locale = locale_of(session.asked, call)
     if call.method != "HEAD":
         session = await buyer.show(room, session, notice, Surface.COMPONENT, None, locale)
-    return await _reply(room, session, notice)
+    return await _reply(room, call, session, notice)
 
 
 async def claim_events(room: Checkout, call: Call) -> Reply:
@@ -114,7 +114,7 @@ async def acknowledge_current(room: Checkout, call: Call) -> Reply:
         ended = await sessions.session_of_token(room, bearer(call))
         if not await buyer.repeated(room, ended, body.initials_per_line):
             raise
-    return await _reply(room, ended, copy_url=copy_address(room, ended))
+    return await _reply(room, call, ended, copy_url=copy_address(room, ended))
 
 
 async def _acknowledged(
@@ -137,7 +137,7 @@ async def decline_current(room: Checkout, call: Call) -> Reply:
     """End the session because the buyer declines."""
     session = await _session(room, call)
     await _body(call, session, schemas.Cancellation)
-    return await _reply(room, await buyer.decline(room, session))
+    return await _reply(room, call, await buyer.decline(room, session))
 
 
 def browser(room: Checkout, call: Call) -> Origin:
@@ -186,13 +186,14 @@ async def _body(call: Call, session: Session, schema: type[T]) -> T:
 
 async def _reply(
     room: Checkout,
+    call: Call,
     session: Session,
     notice: NoticeEdition | None = None,
     *,
     copy_url: str | None = None,
 ) -> Reply:
     content, now = session.content, await store.clock_of(room, session)
-    status, locale = session.status_at(now), content.locale if content else "en"
+    status, locale = session.status_at(now), locale_of(content, call) if content else "en"
     is_open, vendor = status is Status.OPEN, (await buyer.brand(room, session)).name
     return Reply(
         encode(

@@ -65,6 +65,8 @@ class Content(Struct, frozen=True, kw_only=True):
     product_class: str | None
     origin: str | None
     locale: str
+    by_browser: bool = False
+    """Whether the vendor gave no language, so that each browser has its own."""
     order: Order | None = None
     destination: str | None = None
     exemption: Exemption | None = None

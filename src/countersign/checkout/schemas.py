@@ -129,7 +129,8 @@ class CheckoutSessionRequest(NamesOrder, frozen=True, kw_only=True):
         Meta(description="Scheme, host and port of the page that embeds the component."),
     ] = None
     locale: Annotated[
-        Literal["en", "es"] | None, Meta(description="Language of the page; left out: `en`.")
+        Literal["en", "es"] | None,
+        Meta(description="Language of the page; left out: the browser's."),
     ] = None
     expires_in_seconds: Lifetime | None = None
 
@@ -177,7 +178,9 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
     ]
     return_url: Annotated[str | None, Meta(examples=[_RETURN_URL])]
     origin: str | None
-    locale: Annotated[str | None, Meta(examples=["en"])]
+    locale: Annotated[
+        str | None, Meta(description="As you gave it; null: the browser's.", examples=["en"])
+    ]
     url: Annotated[
         str | None,
         Meta(description="The link for the buyer. Only in the response that created it."),

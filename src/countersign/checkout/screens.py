@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from countersign.checkout.brand import Brand
+from countersign.checkout.brand import FONTS, Brand
 from countersign.checkout.colors import palette
 from countersign.checkout.words import LOCALES, WORDS
 from countersign.errors import NotFound, RateLimited, Refusal, Retryable
@@ -35,7 +35,10 @@ Every page has it: where only some do, a shop sees by it which one its visitor h
 """
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 
+_LANGUAGES_MAX: Final = 20
+_WEIGHT: Final = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.ASCII)
 _OWN_PATH: Final = re.compile(r"(?P<page>/buyer|/c/[\w-]+)(?P<rest>[\w./-]*)", re.ASCII)
+_NO_BRAND: Final = Brand(name="")
 _KEPT_MAX: Final = 256
 
 _kept: dict[Hashable, tuple[bytes, tuple[tuple[int, bytes], ...]]] = {}
@@ -62,7 +65,8 @@ def screen(
     lead, also by the responses to them. With `alike`, the page is rendered once for all that have
     it, and differ in nothing else but the texts of `own`, which are unmistakable.
     """
-    style, style_digest = _style(brand.color if brand and brand.color else COLOR)
+    shown = brand or _NO_BRAND
+    style, style_digest = _style(shown.color or COLOR, shown.font or FONTS[0])
     script, script_digest = _script(scripts)
     key = (template, locale, brand, scripts, len(own), alike)
     kept = None if alike is None else _kept.get(key)
@@ -75,7 +79,7 @@ def screen(
             "progress": None,
             "order": "",
             "vendor": brand and brand.name,
-            "logo": brand and brand.logo,
+            "brand": shown,
             "locale": locale,
             "words": words_of(locale, brand.name if brand else ""),
             "style": style,
@@ -141,9 +145,15 @@ def _again(path: str, *, is_form: bool) -> str | None:
 
 
 def preferred(accepted: bytes) -> str:
-    """The locale for a header Accept-Language."""
-    first = accepted.decode("latin-1").strip()[:2].lower()
-    return first if first in WORDS else LOCALES[0]
+    """The locale for a header Accept-Language: of those that there are, the one liked best."""
+    liked: list[tuple[float, str]] = []
+    for one in accepted.decode("latin-1").lower().split(",")[:_LANGUAGES_MAX]:
+        name, _, weight = one.strip().partition(";")
+        found = _WEIGHT.fullmatch(weight.strip())
+        liking = float(found[1]) if found else 1.0
+        if liking and name[:2] in WORDS and name[2:3] in {"", "-"}:
+            liked.append((liking, name[:2]))
+    return max(liked, key=lambda pair: pair[0], default=(0.0, LOCALES[0]))[1]
 
 
 def lead(address: str, *headers: tuple[bytes, bytes]) -> Reply:
@@ -166,8 +176,8 @@ def part(template: str, locale: str, brand: Brand, **context: object) -> str:
 
 
 @lru_cache(maxsize=256)
-def _style(color: str) -> tuple[str, str]:
-    values = {"own": palette(color), "font": "sans"}
+def _style(color: str, font: str) -> tuple[str, str]:
+    values = {"own": palette(color), "font": font}
     return _own(_templates().get_template("style.css").render(values))
 
 

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, parse_qsl, urlencode
 from countersign.checkout import buyer, store
 from countersign.checkout.brand import Brand
 from countersign.checkout.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
-from countersign.checkout.model import Collected, Session
+from countersign.checkout.model import Collected, Content, Session
 from countersign.checkout.room import Checkout
-from countersign.checkout.screens import lead, part, screen
+from countersign.checkout.screens import lead, part, preferred, screen
 from countersign.checkout.words import LOCALES
 from countersign.errors import InvalidRequest, NotFound, OriginNotAllowed, UnsupportedMediaType
 from countersign.http.reply import Call, Reply
@@ -62,6 +62,8 @@ class Visit:
     """Which of those with the link; "" for one that has only the link of the copy."""
     now: datetime
     brand: Brand
+    own_locale: str
+    """The language without another choice."""
     locale: str
     form: Mapping[str, str]
 
@@ -72,7 +74,7 @@ class Visit:
     @property
     def lang(self) -> str:
         """What an address says of the language: nothing, if it is the session's own."""
-        return "" if self.locale == self.session.asked.locale else f"?lang={self.locale}"
+        return "" if self.locale == self.own_locale else f"?lang={self.locale}"
 
     def show(
         self,
@@ -120,7 +122,7 @@ class Visit:
 
     def address(self, path: str = "", **said: str) -> str:
         """The address of a page of the session, in this language; `said` is what it says more."""
-        own = self.locale == self.session.asked.locale
+        own = self.locale == self.own_locale
         query = urlencode(said if own else {"lang": self.locale, **said})
         return f"{self.root}{path}{query and '?'}{query}"
 
@@ -148,7 +150,7 @@ async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None 
     browser = browser_of(room, session, call) if key is None else ""
     if not (browser if key is None else is_code(room, session, COPY, key)):
         raise NotFound
-    call.locale = session.content.locale
+    call.locale = own_locale = locale_of(session.content, call)
     await count(call, session)
     try:
         query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
@@ -162,7 +164,8 @@ async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None 
         browser=browser,
         now=await store.clock_of(room, session),
         brand=await buyer.brand(room, session),
-        locale=_locale(session.content.locale, form),
+        own_locale=own_locale,
+        locale=_locale(own_locale, form),
         form=form,
     )
 
@@ -182,6 +185,13 @@ async def count(call: Call, session: Session) -> None:
 def owners_of(session: Session) -> tuple[str, str]:
     """Who a request about a session is counted for: the session, and its account and mode."""
     return (session.id, f"{session.account_id} {session.mode}")
+
+
+def locale_of(content: Content, call: Call) -> str:
+    """The language that the vendor has given, or else the browser's."""
+    if not content.by_browser:
+        return content.locale
+    return preferred(call.headers.get(b"accept-language", b""))
 
 
 def _locale(known: str, values: Mapping[str, str]) -> str:

@@ -134,6 +134,10 @@ account_brands: Final = _table(
     Column("color", String(7)),
     Column("logo", LargeBinary),
     Column("logo_digest", String(64)),
+    Column("contact_url", String(2048)),
+    Column("privacy_url", String(2048)),
+    Column("support_email", String(254)),
+    Column("font", String(8)),
 )
 
 api_keys: Final = _table(

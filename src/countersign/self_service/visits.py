@@ -14,8 +14,9 @@ from countersign.checkout.remembered_cookies import (
     cookie,
     cookie_header,
 )
+from countersign.checkout.screens import preferred
 from countersign.checkout.visits import FIELDS_MAX
-from countersign.checkout.words import LOCALES, WORDS
+from countersign.checkout.words import LOCALES
 from countersign.errors import InvalidRequest
 from countersign.http.reply import Call, Header
 from countersign.instant import from_ms, from_ns, to_ms
@@ -160,5 +161,4 @@ def _locale(call: Call, form: Mapping[str, str]) -> str:
     wanted = form.get("lang", "")
     if wanted in LOCALES:
         return wanted
-    first = call.headers.get(b"accept-language", b"").decode("latin-1").strip()[:2].lower()
-    return first if first in WORDS else LOCALES[0]
+    return preferred(call.headers.get(b"accept-language", b""))

@@ -494,7 +494,7 @@ class CheckoutSessions(Resource[S]):
         - `order`: What the buyer's page shows of the order. It is kept encrypted with the session
           and deleted with it: it is returned by nothing, and in no record or event.
         - `origin`: Scheme, host and port of the page that embeds the component.
-        - `locale`: Language of the page; left out: `en`.
+        - `locale`: Language of the page; left out: the browser's.
         - `expires_in_seconds`: How long the link works, 24 hours at most; left out: 30 minutes.
         """
         return Call(

@@ -959,6 +959,7 @@ class CheckoutSession(Result, frozen=True, kw_only=True):
     origin: str | None
 
     locale: str | None
+    """As you gave it; null: the browser's."""
 
     url: str | None
     """The link for the buyer. Only in the response that created it."""
