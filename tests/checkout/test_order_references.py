@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import httpx2
@@ -26,6 +28,7 @@ from countersign.errors import InvalidRequest
 from countersign.http.body import parse_body, read_query
 from countersign.http.reply import encode
 from countersign.mode import Mode
+from tests.certificate.reader import pages_of
 from tests.checkout.buyer import Shop
 from tests.clearances.desk import NO_ONE, Desk, order
 from tests.http.backstage import notice_file
@@ -33,6 +36,7 @@ from tests.http.calls import acknowledge as send
 from tests.http.calls import message, read_back, refusal, verify
 from tests.sealing.test_erasing import files, hidden_forms
 from tests.support.depth import drawn
+from tests.support.service import Deployment
 
 pytestmark = [pytest.mark.both_engines, pytest.mark.long]
 
@@ -352,3 +356,45 @@ def test_an_erased_reference_is_found_no_more_in_any_file(own_shop: Shop) -> Non
     assert read_back(own_shop.client, kept["ack_id"])["order_reference"] == "another order"
     data = files(own_shop.server.deployment.data_dir)
     assert not [form for form in hidden_forms(ORDER) if form in data]
+
+
+@pytest.mark.shows_personal_data
+def test_an_operator_finds_an_order_and_prints_its_certificate(
+    own_shop: Shop, tmp_path: Path
+) -> None:
+    """By the reference alone, at any account; each look is in the audit, which names no order."""
+    session, deployment = bought(own_shop), own_shop.server.deployment
+    bought(own_shop, "another order")
+    ack_id = session["ack_id"]
+    [row] = json.loads(run(deployment, "list", "--order-reference", ORDER, "--json"))
+    assert (row["ack_id"], row["order_reference"]) == (ack_id, ORDER)
+    assert row["clearance_id"] == session["clearance_id"]
+    mine = ("list", "--session", "cart-7", "--account", own_shop.vendor.account_id)
+    assert [line.split("  ")[4] for line in run(deployment, *mine).splitlines()] == [
+        "another order",
+        ORDER,
+    ]
+    assert run(deployment, *mine, "--mode", "live") == ""
+    found_ = json.loads(run(deployment, "show", ack_id, "--json"))
+    api = read_back(own_shop.client, ack_id)
+    for name in ("order_reference", "initials_per_line", "session_id", "ip"):
+        assert found_[name] == api[name]
+    target = tmp_path / "certificate.pdf"
+    run(deployment, "certificate", ack_id, "--output", str(target))
+    page = " ".join(pages_of(target.read_bytes())[0].split())
+    assert f"Which order {ORDER}; checkout session cart-7 as the vendor names it" in page
+    audit = json.loads(deployment.run("audit", "--json").stdout)
+    did = [(entry["action"], entry["subject"]) for entry in audit[-5:]]
+    assert did == [
+        ("acknowledgments_listed", "acknowledgments"),
+        ("acknowledgments_listed", own_shop.vendor.account_id),
+        ("acknowledgments_listed", own_shop.vendor.account_id),
+        ("acknowledgment_shown", ack_id),
+        ("certificate_written", ack_id),
+    ]
+    assert "100042" not in json.dumps(audit)
+
+
+def run(deployment: Deployment, *words: str) -> str:
+    """The standard output of a command of this group."""
+    return deployment.run("acknowledgments", *words).stdout

@@ -74,6 +74,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "keys list": (),
     "keys rotate": ("{key_id}",),
     "keys revoke": ("{key_id}", "--yes"),
+    "acknowledgments list": ("--session", "cs_unknown"),
+    "acknowledgments show": ("{ack_id}",),
+    "acknowledgments certificate": ("{ack_id}", "--output", "{dossier}.pdf"),
     "acknowledgments export": ("--account", "vendor", "--mode", "test"),
     "dossier": ("{ack_id}", "--output", "{dossier}"),
     "verify": ("{proof}", "--policy", "{policy}"),
@@ -158,7 +161,7 @@ SERVERS: dict[str, tuple[str, ...]] = {
     "webhooks listen": ("--forward-to", "http://127.0.0.1:1/", "--key", "csign_sk_test_none"),
 }
 # Where there is nothing to tell: nothing was sent yet, and the sandbox has no evidence.
-EMPTY = {"buyers evidence", "webhooks deliveries"}
+EMPTY = {"buyers evidence", "webhooks deliveries", "acknowledgments list"}
 # These need no configuration; their arguments are right or not.
 BARE = {"verify", "simulate-provider", "database grants"}
 BARE |= {"log approver-key", "log sign-approval"}

@@ -27,7 +27,7 @@ from countersign.mode import Mode
 from countersign_evidence.cli.files import written
 from countersign_evidence.cli.support import command, json_text, printable, say, show
 
-_MODES = click.Choice([mode.value for mode in Mode])
+MODES = click.Choice([mode.value for mode in Mode])
 _PROGRESS_EVERY = 5000
 SEALING_SECONDS = 5.0
 _PAGE = 500
@@ -50,12 +50,12 @@ The last four are the full-width forms of the first: with some languages they co
 
 @click.group()
 def acknowledgments() -> None:
-    """Export acknowledgments."""
+    """Find, show and export acknowledgments, and write their certificates."""
 
 
 @acknowledgments.command("export")
 @click.option("--account", required=True, help="Id or name.")
-@click.option("--mode", type=_MODES, default=Mode.LIVE.value, show_default=True)
+@click.option("--mode", type=MODES, default=Mode.LIVE.value, show_default=True)
 @click.option("--after", help="Accepted at or after this time, such as 2026-11-01T00:00:00Z.")
 @click.option("--before", help="Accepted before this time.")
 @click.option(

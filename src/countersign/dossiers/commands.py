@@ -1,26 +1,33 @@
-"""`countersign dossier`: write the evidence of one order."""
+"""`countersign dossier`, `acknowledgments certificate`: write the evidence of one order."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import click
 
 from countersign.access.audit import AuditAction
 from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of, say_how_to_check
+from countersign.acknowledgments.find import find_order_owner
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.cli.deployment import with_room
 from countersign.dossiers.dossier import dossier as make_dossier
-from countersign.dossiers.orders_sql import find_order_owner
+from countersign.dossiers.dossier import pdf_of
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import UnknownSubject
+from countersign.mode import Mode
 from countersign_evidence.cli.files import written
 from countersign_evidence.cli.support import command, show
+
+_DISCLOSE: Final = click.option(
+    "--disclose", help="Personal fields to show, separated by commas, or `none`."
+)
 
 
 @click.command()
 @click.argument("order_id", metavar="ID")
-@click.option("--disclose", help="Personal fields to show, separated by commas, or `none`.")
+@_DISCLOSE
 @click.option("--size", type=click.IntRange(min=1), help="Size of the checkpoint to prove it by.")
 @click.option(
     "--output",
@@ -42,20 +49,52 @@ async def dossier(
 
     ID is an acknowledgment or a clearance, of any account.
     """
+    query = DossierQuery(disclose=disclose, size=size)
+    data, mode = await _made(room, order_id, query, AuditAction.DOSSIER_WRITTEN)
+    target = output or Path(f"{order_id}-dossier.zip")
+    _write(order_id, data, target, as_json=as_json)
+    say_how_to_check(target, mode)
+
+
+@click.command("certificate")
+@click.argument("ack_id", metavar="ACK_ID")
+@_DISCLOSE
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write. Left out: ACK_ID.pdf.",
+)
+@command
+@with_room(Acknowledgments)
+async def certificate(
+    room: Acknowledgments, ack_id: str, disclose: str | None, output: Path | None, *, as_json: bool
+) -> None:
+    """Write the certificate of an acknowledgment: a PDF to read, print and sign.
+
+    It is the one in the dossier, which has all that is checked, too.
+    """
+    query = DossierQuery(disclose=disclose)
+    made, _ = await _made(room, ack_id, query, AuditAction.CERTIFICATE_WRITTEN)
+    _write(ack_id, pdf_of(made), output or Path(f"{ack_id}.pdf"), as_json=as_json)
+
+
+async def _made(
+    room: Acknowledgments, order_id: str, query: DossierQuery, action: AuditAction
+) -> tuple[bytes, Mode]:
+    """The dossier of an order of any account, and its mode; the audit says that it was made."""
     await room.log.seal.settle()
     found = await room.log.database.read(find_order_owner, order_id)
     if found is None:
         raise UnknownSubject(f"The acknowledgment or clearance {order_id!r} does not exist.")
     account_id, mode = found
     await room.log.access.audit.note(
-        AuditAction.DOSSIER_WRITTEN, order_id, account_id=account_id, disclose=disclose
+        action, order_id, account_id=account_id, disclose=query.disclose
     )
     who = operator_of(account_id, mode)
-    data = await make_dossier(
-        room, who, order_id, DossierQuery(disclose=disclose, size=size), SEALING_SECONDS
-    )
-    target = output or Path(f"{order_id}-dossier.zip")
+    return await make_dossier(room, who, order_id, query, SEALING_SECONDS), mode
+
+
+def _write(order_id: str, data: bytes, target: Path, *, as_json: bool) -> None:
     with written(target) as file:
         file.write(data)
-    say_how_to_check(target, mode)
     show({"id": order_id, "output": str(target), "bytes": len(data)}, str(target), as_json=as_json)

@@ -5,7 +5,7 @@ from typing import Any
 
 from countersign.paper.text import row, time_text
 from countersign_evidence.dossier import CLEARANCE, ERASURE, Dossier, DossierRecord
-from countersign_evidence.record import ACKNOWLEDGMENT, VERIFICATION
+from countersign_evidence.record import ACKNOWLEDGMENT, REFERENCE_FIELD, VERIFICATION
 
 
 def first_rows(
@@ -18,11 +18,15 @@ def first_rows(
     first = next(iter(dossier.of(ACKNOWLEDGMENT) or dossier.of(CLEARANCE)))
     sessions = [one.shown["session_id"] for one in dossier.records if "session_id" in one.shown]
     session = next((text for text in sessions if text), None)
+    references = (one.shown.get(REFERENCE_FIELD) for one in dossier.records)
+    order = reference = next(filter(None, references), session)
+    if session and reference != session:
+        order = words["order_as"].format(reference=reference, session=session)
     unnamed = "not given" if sessions else absent(dossier, first)
     buyer = words["buyer_as"].format(identifiers=", ".join(buyers)) if buyers else words["buyer"]
     who = [f"{one['label'].lower()} {one['value']}" for one in parties]
     return [
-        row(words["order"], session or unnamed, words["named"] if session else None),
+        row(words["order"], order or unnamed, words["named"] if order else None),
         row(words["who"], "; ".join([*who, buyer])),
         row(words["what"], "; ".join(_what(dossier, words))),
         row(words["when"], time_text(_at(first)), words["clock"]),

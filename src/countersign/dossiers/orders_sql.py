@@ -30,7 +30,6 @@ from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.log import tree_sql
 from countersign.log.blind_runs import found_by
 from countersign.log.record import RecordType
-from countersign.mode import Mode
 from countersign_evidence.verification import party_digests
 
 _REPORTS_MAX: Final = 8
@@ -79,17 +78,6 @@ class _Erasure(msgspec.Struct):
 _read_event: Final = msgspec.json.Decoder(_NoticeEvent).decode
 _read_erasure: Final = msgspec.json.Decoder(_Erasure).decode
 _members: Final = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-def find_order_owner(connection: Connection, id_: str) -> tuple[str, Mode] | None:
-    """The account and mode of an acknowledgment or clearance of any account."""
-    kinds = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
-    row = connection.execute(
-        select(records.c.account_id, records.c.mode).where(
-            records.c.id == id_, records.c.type.in_(kinds)
-        )
-    ).one_or_none()
-    return None if row is None else (row.account_id, Mode(row.mode))
 
 
 def find_record(connection: Connection, who: Principal, id_: str) -> Stored | None:

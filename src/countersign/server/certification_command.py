@@ -10,12 +10,11 @@ import click
 from countersign.access.audit import AuditAction
 from countersign.access.key import Principal
 from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of
-from countersign.acknowledgments.find import stored
+from countersign.acknowledgments.find import find_order_owner, stored
 from countersign.acknowledgments.model import NO_FIELD
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.cli.deployment import with_room
 from countersign.dossiers.dossier import dossier
-from countersign.dossiers.orders_sql import find_order_owner
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.ids import ACKNOWLEDGMENT, is_id
