@@ -68,6 +68,7 @@ export async function place(wanted) {
     order.needs = found.decision;
   }
   if (orders.has(order.id)) return true; // the form was sent twice
+  order.number = String(1001 + orders.size);
   orders.set(order.id, order);
   pay(order, "authorised");
   // Only this word means that nothing is needed: what is unknown is required.
@@ -87,6 +88,7 @@ export async function begin(order, return_url) {
     const made = await client.checkoutSessions.create(
       {
         session_id: order.id,
+        order_reference: order.number,
         return_url,
         cart: cartOf(order),
         shipping_zip: order.to.zip,

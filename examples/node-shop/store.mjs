@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 /**
  * @typedef {object} Order
  * @property {string} id Random, since it is the `session_id` of the service too.
+ * @property {string} [number] What the people who pack call it.
  * @property {string} visitor The cookie of the browser that ordered.
  * @property {string} product
  * @property {{ state: string, zip: string, residence: string }} to

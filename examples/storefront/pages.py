@@ -78,6 +78,8 @@ class Order:
     url: str = ""
     client_token: str = ""
     paid: bool = False
+    number: str = ""
+    """What the people who pack call it."""
 
     @property
     def state(self) -> str:

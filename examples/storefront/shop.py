@@ -53,6 +53,7 @@ class Shop:
         self._receipts = receipts
         self._visits: dict[str, Visit] = {}
         self._orders: dict[str, Order] = {}
+        self._placed = 0
         self._lock = Lock()
 
     def visit(self, cookie: str) -> Visit:
@@ -73,6 +74,9 @@ class Shop:
     def place(self, visit: Visit, address: Mapping[str, str]) -> Order | str:
         """An order for what is in the cart, or why this shop cannot take it."""
         order = Order(secrets.token_urlsafe(24), visit.id, dict(visit.cart), dict(address))
+        with self._lock:
+            self._placed += 1
+            order.number = str(1000 + self._placed)
         classes = sorted({kind for name in order.lines if (kind := PRODUCTS[name].product_class)})
         if classes:
             ship_to = {"state": address["state"], "zip": address["zip"]}
@@ -99,6 +103,7 @@ class Shop:
         """Create the checkout session: on this server, with the key that browsers never see."""
         wanted: dict[str, Any] = {
             "session_id": order.id,
+            "order_reference": order.number,
             "return_url": f"{self.url}/orders/{order.id}",
             "origin": self.url,
             "collect": ["acknowledgment"],

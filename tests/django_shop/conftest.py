@@ -44,10 +44,15 @@ class Shop:
     secret: str
 
     def order(
-        self, *classes: str, zip_code: str = "94105", cbid: str = "", origin: str = ""
+        self,
+        *classes: str,
+        zip_code: str = "94105",
+        cbid: str = "",
+        origin: str = "",
+        number: str = "",
     ) -> Order:
         """An order that waits for its buyer."""
-        order = Order.objects.create()
+        order = Order.objects.create(number=number)
         needed = orders.needs(
             classes or ["accessory"], state="CA", zip_code=zip_code, residence_state="CA"
         )

@@ -17,6 +17,8 @@ class Order(CountersignOrder):
     # One that fails, as a gateway does.
     gateway_works = models.BooleanField(default=True)
 
+    number = models.CharField(max_length=20, default="")
+
     class Meta:
         app_label = "django_shop"
 
@@ -24,3 +26,7 @@ class Order(CountersignOrder):
         """Remember how it was, as orders of many shops do."""
         super().__init__(*args, **kwargs)
         self.was = (self.captured, self.voided)
+
+    def order_reference(self) -> str:
+        """Its number, if it has one."""
+        return str(self.number)

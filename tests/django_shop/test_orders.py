@@ -52,6 +52,15 @@ def test_a_buyer_who_comes_back_is_thanked(shop: Shop) -> None:
     assert not order.client_token
 
 
+def test_the_evidence_of_an_order_is_found_by_its_number(shop: Shop) -> None:
+    """As the model calls it; the order's random name stays what tokens are about."""
+    order = shop.bought(number="100042")
+    [found] = shop.client.acknowledgments.list(order_reference="100042")
+    assert (found.ack_id, found.order_reference) == (order.ack_id, "100042")
+    assert found.session_id == order.reference
+    assert shop.client.clearances.retrieve(order.clearance_id).order_reference == "100042"
+
+
 def test_a_buyer_who_comes_back_early_is_led_to_the_notice(shop: Shop) -> None:
     order = shop.order()
     back = httpx2.get(f"{shop.url}/back/{order.pk}/?ack_id=ack_typed", verify=False)

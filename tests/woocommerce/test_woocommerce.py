@@ -51,6 +51,8 @@ def test_a_buyer_goes_through_the_notice_before_paying(shop: Shop, browser: Brow
     assert order.see("status", "captured") == ("processing", 1)
     assert order.data["cleared"] is True
     assert order.data["obligations"] == [{"type": "compared", "what": "zip"}]
+    [found] = shop.client.acknowledgments.list(order_reference=str(order.id))
+    assert found.ack_id == order.data["ack"]
 
 
 def test_a_webhook_is_enough_if_the_buyer_never_comes_back(shop: Shop, browser: Browser) -> None:

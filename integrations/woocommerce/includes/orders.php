@@ -275,13 +275,14 @@ final class Orders {
 			throw new Cannot_Sell( esc_html__( 'This product cannot be sold to this address at the moment.', 'countersign-woocommerce' ) );
 		}
 		$body = array(
-			'session_id'    => $reference,
-			'notice_id'     => $notices[0],
-			'collect'       => 'not_required' === ( $needed['identity']['required'] ?? '' ) ? array( 'acknowledgment' ) : array( 'identity', 'acknowledgment' ),
-			'return_url'    => $order->get_checkout_payment_url(),
-			'shipping_zip'  => $zip,
-			'product_class' => $classes[0],
-			'locale'        => 0 === strpos( determine_locale(), 'es' ) ? 'es' : '',
+			'session_id'      => $reference,
+			'order_reference' => mb_substr( (string) $order->get_order_number(), 0, 64 ),
+			'notice_id'       => $notices[0],
+			'collect'         => 'not_required' === ( $needed['identity']['required'] ?? '' ) ? array( 'acknowledgment' ) : array( 'identity', 'acknowledgment' ),
+			'return_url'      => $order->get_checkout_payment_url(),
+			'shipping_zip'    => $zip,
+			'product_class'   => $classes[0],
+			'locale'          => 0 === strpos( determine_locale(), 'es' ) ? 'es' : '',
 		);
 		// The same order with the same content has the same session until that ends: so the link need not be stored.
 		$key  = "{$reference}-{$round}-" . substr( hash( 'sha256', (string) wp_json_encode( $body ) ), 0, 32 );

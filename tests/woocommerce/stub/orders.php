@@ -230,6 +230,10 @@ class WC_Order extends WC_Data {
 		return $this->id ? wp_insert_comment( array( 'comment_post_ID' => $this->id, 'comment_content' => wp_slash( $note ), 'comment_type' => 'order_note', 'comment_approved' => 1 ) ) : 0;
 	}
 
+	public function get_order_number() {
+		return (string) apply_filters( 'woocommerce_order_number', $this->get_id(), $this );
+	}
+
 	/** Without permalinks, as wc_get_endpoint_url() makes it. */
 	public function get_checkout_payment_url( $on_checkout = false ) {
 		return add_query_arg( array( 'order-pay' => $this->id, 'pay_for_order' => 'true', 'key' => $this->get_order_key() ), wc_get_checkout_url() );

@@ -13,6 +13,10 @@ class Purchase(CountersignOrder):
 
     order = models.OneToOneField("order.Order", models.CASCADE, related_name="purchase")
 
+    def order_reference(self) -> str:
+        """The number that staff and buyer see."""
+        return str(self.order.number)
+
     def __str__(self) -> str:
         return f"{self.order.number}: {self.state}"
 

@@ -144,9 +144,11 @@ def begin(
     before = (order.state, order.checkout_session_id)
     # The same call again returns the same session, and there is another after its end, or for
     # another address or language.
-    asked = repr((needed, return_url, cbid, origin, locale, before)).encode()
+    called = order.order_reference()
+    asked = repr((needed, return_url, cbid, origin, locale, before, *filter(None, [called])))
     made = client().checkout_sessions.create(
         session_id=order.reference,
+        order_reference=called or None,
         return_url=return_url,
         collect=kinds,  # type: ignore[arg-type]  # words of the API
         notice_id=needed.notice_id,
@@ -155,7 +157,7 @@ def begin(
         product_class=needed.product_class,
         origin=origin or None,
         locale="es" if locale.startswith("es") else None,
-        idempotency_key=f"{order.reference}-{hashlib.sha256(asked).hexdigest()}",
+        idempotency_key=f"{order.reference}-{hashlib.sha256(asked.encode()).hexdigest()}",
     )
     _store(
         order,
