@@ -236,7 +236,7 @@ async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpo
     suspended = await room.database.read(fork_guard.why_suspended, mode)
     if kept is not None or suspended or newest is None:
         raise EvidenceRefused(
-            "--database-head works only if no published checkpoint is kept and the database "
+            "--adopt-database-head works only if no published checkpoint is kept and the database "
             "was not restored from a backup, since checkpoints may have been published "
             "after the backup. Give the last published checkpoint with --published-head, or "
             "begin a new epoch."
