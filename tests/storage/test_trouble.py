@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -259,8 +260,38 @@ def test_what_does_not_end_is_believed_to_pass_by_itself_once(
                 assert await trouble(check, clock) is None
                 with pytest.raises(StorageUnavailable, match="does not respond"):
                     await check()  # it is asked again at once
+                for _ in range(2):
+                    assert await trouble(check, clock) is not None
             for _ in range(2):
                 assert await trouble(check, clock) is None
+
+    run(ask())
+
+
+def test_a_place_for_heads_that_hangs_holds_one_thread(
+    url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often readiness is asked, others find a thread; it is looked at again afterwards."""
+    monkeypatch.setattr(room, "_PATIENCE_SECONDS", 0.05)
+    hung, looks = threading.Event(), list[int]()
+
+    class Hung(Heads):
+        def check(self) -> None:
+            looks.append(1)
+            hung.wait(30)
+
+    async def ask() -> None:
+        async with Database(url) as database:
+            clock = HandClock()
+            check = WriteCheck(database, Hung(), clock)  # type: ignore[arg-type]
+            for _ in range(5):
+                clock.advance(2)
+                assert not await check()
+            assert len(looks) == 1
+            hung.set()
+            while not await check():
+                clock.advance(2)
+            assert len(looks) <= 2
 
     run(ask())
 

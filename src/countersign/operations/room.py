@@ -47,7 +47,9 @@ class WriteCheck:
         self._trouble: StorageUnavailable | None = None
         self._keeps_heads = True
         self._waited = False
-        """Whether the last try had no end in time."""
+        """Whether the last try had no end in time, which is believed once to pass by itself."""
+        self._looking: asyncio.Task[None] | None = None
+        """At the place for heads: a hung mount holds one thread, and not one for each look."""
 
     async def __call__(self) -> bool:
         """Return if writing works, or did a second ago, and say whether checkpoints can be kept.
@@ -56,7 +58,8 @@ class WriteCheck:
         """
         async with self._one_at_a_time:
             age = self._clock.monotonic() - self._looked_at
-            if self._waited or age >= _FRESH_SECONDS:
+            is_believed = self._waited and self._trouble is None
+            if is_believed or age >= _FRESH_SECONDS:
                 self._trouble = await self._find_trouble()
                 self._keeps_heads = await self._can_keep_heads()
                 self._looked_at = self._clock.monotonic()
@@ -67,7 +70,7 @@ class WriteCheck:
     async def _find_trouble(self) -> StorageUnavailable | None:
         if self._database.damage is not None:
             return self._database.damage
-        failure = self._database.failure
+        failure, waited, self._waited = self._database.failure, self._waited, False
         if self._database.is_stuck:
             return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS)
         try:
@@ -77,22 +80,25 @@ class WriteCheck:
         except (Overloaded, TimeoutError) as error:
             # Much to do, or a command holds the lock: that passes by itself. But where nothing was
             # done in the time of two tries, callers are better off elsewhere.
-            waited_before = self._waited
             self._waited = isinstance(error, TimeoutError)
-            stuck = failure or (self._waited and waited_before)
-            return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS) if stuck else None
+            if failure or (waited and self._waited):
+                return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS)
         except StorageUnavailable as error:
             return error
         except CountersignError:
             return StorageUnavailable(_UNWRITABLE, retry_after=_RETRY_SECONDS)
-        self._waited = False
         return None
 
     async def _can_keep_heads(self) -> bool:
+        if self._looking is None:
+            self._looking = asyncio.create_task(asyncio.to_thread(self._heads.check))
+        done, _ = await asyncio.wait([self._looking], timeout=_PATIENCE_SECONDS)
+        if not done:
+            return False
+        looked, self._looking = self._looking, None
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                await asyncio.to_thread(self._heads.check)
-        except (HeadUnavailable, TimeoutError):
+            looked.result()
+        except HeadUnavailable:
             return False
         return True
 
