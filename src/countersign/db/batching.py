@@ -178,7 +178,8 @@ class Batcher(ABC):
         if patience is None:
             patience = TimeLeft(self._background)
         elif not patience.has_written:
-            self._refuse_late(patience.left * _WAITING_PART)
+            if self._running is not None:  # else it finds out how long it takes
+                self._refuse_late(self._running, patience.left * _WAITING_PART)
             patience.has_written = self.writes
         future: asyncio.Future[R] = loop.create_future()
         call: QueuedCall = (act, item, future, time.monotonic(), patience)
@@ -196,11 +197,8 @@ class Batcher(ABC):
             self._go_on(loop)
         return future
 
-    def _refuse_late(self, seconds: float) -> None:
+    def _refuse_late(self, running: Running, seconds: float) -> None:
         """Raise Overloaded if a batch of calls that come now would begin later than that."""
-        running = self._running
-        if running is None:
-            return  # who comes when nothing is done finds out how long it takes
         age = time.monotonic() - running.since
         took = max(self._took, age)
         wait = took - age + self.pending // _BATCH_MAX * took
