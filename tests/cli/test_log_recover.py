@@ -82,3 +82,19 @@ def test_a_head_of_another_log_is_not_cited(restored: Bench, tmp_path: Path) -> 
     restored.run(*options, str(old))
     assert "invalid_argument" in restored.refused(*options, str(old))
     assert state(restored)["epoch"] == 2
+
+
+@pytest.mark.parametrize("way", ["--new-epoch", "--published-head"])
+def test_nothing_is_decided_while_the_kept_head_cannot_be_read(
+    restored: Bench, tmp_path: Path, way: str
+) -> None:
+    """A disk that fails is no place where nothing was published."""
+    known = tmp_path / "known.checkpoint"
+    head(restored).rename(known)
+    head(restored).mkdir()
+    words = (way, str(known)) if way == "--published-head" else (way,)
+    refused = restored.refused("log", "recover", "--mode", "test", "--yes", *words)
+    assert "head_unavailable" in refused
+    with closing(sqlite3.connect(restored.data_dir / "countersign.db")) as connection:
+        decided = "SELECT * FROM deployment_records WHERE type IN ('epoch', 'recovery')"
+        assert connection.execute(decided).fetchall() == []

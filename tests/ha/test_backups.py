@@ -68,7 +68,7 @@ def test_the_database_is_restored_to_a_moment(tmp_path: Path) -> None:
         broken.start()
         with broken.load() as again:
             until_waiting(broken)
-            recover(broken, "--adopt-database-head")
+            recover(broken, "--adopt-database-head", "--move-heads")
             until(again)
         load.orders[:] = kept
         broken.loads[:] = [load, waiting, after, again]
@@ -82,16 +82,16 @@ def stop(broken: Service) -> None:
         broken.stop_server(number)
 
 
-def recover(broken: Service, how: str) -> None:
+def recover(broken: Service, *how: str) -> None:
     """Decide for both logs."""
     for mode in MODES:
-        broken.deployment.run("log", "recover", "--mode", mode, how, "--yes")
+        broken.deployment.run("log", "recover", "--mode", mode, *how, "--yes")
 
 
 def refuse_to_forget(broken: Service) -> None:
     """From the empty place the database's head is not to be had: another server saw the fork."""
     own = dict(broken.settings) | broken.given["db2"]
-    words = ("log", "recover", "--mode", "test", "--adopt-database-head", "--yes")
+    words = ("log", "recover", "--mode", "test", "--adopt-database-head", "--move-heads", "--yes")
     done = replace(broken.deployment, settings=own).run(*words, check=False)
     assert (done.returncode, "was not restored" in done.stderr) == (1, True), done.stderr
 

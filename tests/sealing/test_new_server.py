@@ -72,6 +72,22 @@ def test_a_server_that_shares_the_heads_of_the_others_seals_at_once(first: Deplo
     assert first.read("log", "check")["findings"] == []
 
 
+@pytest.mark.parametrize("way", ["--new-epoch", "--adopt-database-head", "--published-head"])
+def test_a_shell_without_the_servers_place_decides_nothing(
+    first: Deployment, tmp_path: Path, way: str
+) -> None:
+    """It would cite no published head, and may begin an epoch whose number is taken."""
+    known = first.data_dir / "heads" / "test.checkpoint"
+    words = (way, str(known)) if way == "--published-head" else (way,)
+    refused = next_to(first).run(*RECOVER, "test", *words, check=False)
+    assert refused.returncode == 1
+    assert "/etc/countersign/heads.env" in refused.stderr
+    assert "--move-heads" in refused.stderr
+    assert {state["epoch"] for state in first.read("log", "status")} == {1}
+    with running_server(first) as server, server.client(key_of(first, "another")) as client:
+        assert verify_file(get(client, acknowledge(client), "proof"), policy_of(first)).ok
+
+
 def test_the_operator_can_move_the_heads_to_another_place(first: Deployment) -> None:
     """The one that was left stops then, even while it runs, and the log records the decision."""
     key, second = key_of(first, "another"), next_to(first)
@@ -83,7 +99,7 @@ def test_the_operator_can_move_the_heads_to_another_place(first: Deployment) -> 
     ):
         get(left, acknowledge(left), "proof")
         for mode in ("test", "live"):
-            second.run(*RECOVER, mode, "--adopt-database-head")
+            second.run(*RECOVER, mode, "--adopt-database-head", "--move-heads")
         wait_for(lambda: sealing(client) == "ok")
         assert verify_file(get(client, acknowledge(client), "proof"), policy_of(second)).ok
         wait_for(lambda: sealing(left) == "suspended")

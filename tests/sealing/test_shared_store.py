@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 
 from countersign_evidence.verification import verify_file
 from tests.sealing.acts import acknowledge, get, policy_of
-from tests.sealing.test_new_server import key_of, next_to, sealing
+from tests.sealing.test_new_server import RECOVER, key_of, next_to, sealing
 from tests.sealing.witness import wait_for
 from tests.support.object_store import ObjectStore, running_store
 from tests.support.postgres import PostgresServer
@@ -165,7 +165,7 @@ def test_lost_heads_are_the_operators_to_decide(
         ack_id = acknowledge(client)
         wait_for(lambda: sealing(client) == "suspended")
         for mode in ("test", "live"):
-            first.run("log", "recover", "--yes", "--mode", mode, "--adopt-database-head")
+            first.run(*RECOVER, mode, "--adopt-database-head", "--move-heads")
         wait_for(lambda: sealing(client) == "ok")
         assert verify_file(get(client, ack_id, "proof"), policy_of(first)).ok
     assert first.read("log", "check")["findings"] == []

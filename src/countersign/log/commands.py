@@ -144,6 +144,12 @@ async def policy(room: LogRoom, mode: str, *, as_json: bool) -> None:
     help="If no checkpoint is kept: declare that the database has lost nothing, and that its own "
     "head was published last.",
 )
+@click.option(
+    "--move-heads",
+    is_flag=True,
+    help="Although the servers keep `heads` in another place: that one is lost, or this one, where "
+    "COUNTERSIGN_LOG_HEAD_DIR leads, takes over from it.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 @with_room(LogRoom)
@@ -157,6 +163,7 @@ async def recover(
     published_head: Path | None,
     overrule_kept_head: bool,
     adopt_database_head: bool,
+    move_heads: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -165,6 +172,8 @@ async def recover(
         raise InvalidArgument(
             "--adopt-database-head cannot be used together with --new-epoch or --published-head."
         )
+    if (new_epoch or published_head or adopt_database_head) and not move_heads:
+        await operate.refuse_elsewhere(room)
     log_mode, published = Mode(mode), None
     if published_head is not None:
         published = await _published(room, log_mode, _read(published_head))

@@ -76,11 +76,16 @@ class Heads(ABC):
         return KeptHead(self.read(mode), self.place())
 
     def published(self, mode: Mode) -> PublishedHead | None:
-        """What was published last, read; None also if it cannot be read."""
+        """What was published last; None also if it is not a checkpoint, but damaged.
+
+        HeadUnavailable: it could not be read, and may be there.
+        """
         try:
             note = self.read(mode)
-        except HeadUnavailable:
-            return None
+        except HeadUnavailable as error:
+            if isinstance(error.__cause__, EvidenceError):
+                return None
+            raise
         return None if note is None else PublishedHead(checkpoint_of(note), note)
 
     def accept(self, mode: Mode, log_id: int, size: int) -> None:  # noqa: B027 - see there

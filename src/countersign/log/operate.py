@@ -190,6 +190,20 @@ async def log_in_use(room: LogRoom, mode: Mode) -> Log:
     return found[-1]
 
 
+async def refuse_elsewhere(room: LogRoom) -> None:
+    """Refuse to decide by these heads if the deployment keeps its own in another place.
+
+    EvidenceRefused: they do not say what was published last.
+    """
+    reason = await room.database.read(fork_guard.kept_elsewhere, room.heads.place())
+    if reason is not None:
+        raise EvidenceRefused(
+            f"{reason} In a shell that lacks the servers' variables: "
+            "`set -a; . /etc/countersign/heads.env; set +a`. Only if that place is lost, or this "
+            "one is to take over from it: --move-heads."
+        )
+
+
 async def accept_head(
     room: LogRoom, mode: Mode, published: PublishedHead, reason: str, *, overrule: bool = False
 ) -> None:
