@@ -2,15 +2,22 @@
 # Make the files of three nodes, once: settings, certificates and passwords, as docs/high-availability.md says.
 # Needs openssl. Nothing is printed, and nothing that exists is changed.
 #
-#   ./prepare.sh FOLDER NAME=ADDRESS NAME=ADDRESS NAME=ADDRESS
+#   PUBLIC_URL=https://countersign.example.com ./prepare.sh FOLDER NAME=ADDRESS NAME=ADDRESS NAME=ADDRESS
 #
 # FOLDER/NAME/etc goes to that node; FOLDER/ca.key makes certificates of this cluster: keep it elsewhere.
+# PUBLIC_URL is where callers reach the service: it names the logs, which cannot be renamed.
 set -eu
 umask 077
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
 shift
 [ $# -eq 3 ] || { echo 'prepare.sh FOLDER NAME=ADDRESS NAME=ADDRESS NAME=ADDRESS' >&2; exit 2; }
+case ${PUBLIC_URL:-} in
+  *[!A-Za-z0-9.:/_-]*) url='' ;;
+  http://?* | https://?*) url=$PUBLIC_URL ;;
+  *) url='' ;;
+esac
+[ -n "$url" ] || { echo 'PUBLIC_URL: expected where callers reach the service, such as https://countersign.example.com' >&2; exit 2; }
 mkdir "$folder"
 cd "$folder"
 
@@ -65,8 +72,11 @@ for node; do
   cp app "$etc/patroni/app_password"
   tls='sslmode=verify-full&sslrootcert=/etc/countersign/database-ca.pem'
   for role in owner app; do
-    printf 'database_url = "postgresql://countersign_%s:%s@127.0.0.1:5000/countersign?%s"\n' \
-      "$role" "$(cat "$role")" "$tls" >"$etc/countersign/$role.toml"
+    {
+      printf 'data_dir = "/var/lib/countersign"\npublic_url = "%s"\n' "$url"
+      printf 'database_url = "postgresql://countersign_%s:%s@127.0.0.1:5000/countersign?%s"\n' \
+        "$role" "$(cat "$role")" "$tls"
+    } >"$etc/countersign/$role.toml"
   done
 done
 rm extensions admin replication rewind rest owner app backup

@@ -357,6 +357,7 @@ def ways_in(nodes: Nodes) -> Iterator[None]:
 def _prepare(home: Path, each: Iterable[Node]) -> None:
     words = [f"{node.name}={node.address}" for node in each]
     environment = {"PATH": _PATH, "POSTGRESQL": str(_postgresql())}
+    environment["PUBLIC_URL"] = "https://countersign.example.com"
     done = subprocess.run(
         [PREPARE, home / "nodes", *words],
         env=environment,
