@@ -36,13 +36,20 @@ async def require_same_reference(
     Raises:
         OrderReferenceMismatch: checkout sessions were made for it, all with another reference.
     """
+    if await of_another_order(access, who, session_id, reference):
+        raise OrderReferenceMismatch("The checkout session has another order_reference.")
+
+
+async def of_another_order(
+    access: Access, who: Principal, session_id: str | None, reference: str | None
+) -> bool:
+    """Whether checkout sessions were made for it, all with another reference."""
     if session_id is None or reference is None:
-        return
+        return False
     own = reference_index(access.secret, who.account_id, reference)
     session = access.secret.blind_index(who.account_id, CHECKOUT_FIELD, session_id)
     known = await access.database.read(_references_of, who, session)
-    if known and own not in known:
-        raise OrderReferenceMismatch("The checkout session has another order_reference.")
+    return bool(known) and own not in known
 
 
 def _references_of(connection: Connection, who: Principal, session_index: bytes) -> set[bytes]:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from countersign.access.idempotency import NONCE_BYTES, Keep, leave_answers, taken
 from countersign.access.key import Principal
-from countersign.acknowledgments.order_reference import reference_index, require_same_reference
+from countersign.acknowledgments.order_reference import of_another_order, reference_index
 from countersign.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.buyers.rules import VerificationRules, zip5
 from countersign.buyers.zips import proves_zip
@@ -30,6 +30,7 @@ from countersign.clearances.model import (
     live_would_refuse,
     reasons_of,
     relied_on,
+    valid_earlier,
     with_reference,
 )
 from countersign.clearances.room import Clearances
@@ -125,7 +126,6 @@ async def prepare_order(
 
     Raises:
         InvalidRequest: no notice is about such a class of products.
-        OrderReferenceMismatch: the checkout session is of an order with another reference.
     """
     access, vault, class_ = room.access, room.log.vault.vault, order.product_class
     notices, fresh = await room.registry.notices(), False
@@ -136,7 +136,7 @@ async def prepare_order(
             known = ", ".join(sorted(notices.classes))
             raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
     reference = order.order_reference
-    await require_same_reference(access, who, order.session_id, reference)
+    another = await of_another_order(access, who, order.session_id, reference)
     test_clock = await access.test_clocks.of(who.account_id, who.mode)
     time_ns = access.clock.time_ns()
     at = from_ns(time_ns)
@@ -155,6 +155,7 @@ async def prepare_order(
         order_index=index(account_id, "order", canonical_json(whole).decode()),
         zip_index=index(account_id, "zip", zip_),
         reference_index=reference_index(access.secret, account_id, reference),
+        session_of_another=another,
         at=at,
         clock_at=test_clock.at(at),
         key=await vault.data_key(account_id, time_ns),
@@ -236,16 +237,18 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
         return None
     failed = failed_checks(case)
     reasons = reasons_of(case, failed)
-    granted = None if reasons else facts.earlier
-    if granted is not None and granted.reference_index is None and new.reference_index is not None:
-        granted = None  # a record is to say what the order is called
-    if not reasons and (granted is None or new.clock_at >= granted.expires_at):
+    earlier = None if reasons else valid_earlier(new, facts)
+    granted, ends = earlier, expiry(case)
+    if earlier is not None and earlier.reference_index is None and new.reference_index is not None:
+        # A record is to say what the order is called; that does not prolong what was granted.
+        granted, ends = None, min(ends, earlier.expires_at)
+    if not reasons and granted is None:
         granted = GrantedClearance(
             clearance_id=new.clearance_id,
             kid=item.signers.at(new.at).kid,
             at=new.at,
             clock_at=new.clock_at,
-            expires_at=expiry(case),
+            expires_at=ends,
             reference_index=new.reference_index,
         )
     return ClearanceResult(

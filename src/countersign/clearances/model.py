@@ -66,6 +66,8 @@ class NewClearance(Struct, frozen=True, kw_only=True):
     zip_index: bytes
     reference_index: bytes | None
     """Of the vendor's reference of the order: as given, else that of the acknowledgment."""
+    session_of_another: bool
+    """Whether its checkout sessions all have another reference than it was given."""
     at: datetime
     """The real time, which is that of the record."""
     clock_at: datetime
@@ -193,12 +195,24 @@ _REFUSES_BINDING: Final = frozenset(
 )
 
 
+def valid_earlier(new: NewClearance, facts: OrderFacts) -> GrantedClearance | None:
+    """The clearance of this same order that is still valid."""
+    use, earlier = facts.use, facts.earlier
+    if use is None or earlier is None or use.order_index != new.order_index:
+        return None
+    return earlier if new.clock_at < earlier.expires_at else None
+
+
 def with_reference(new: NewClearance, facts: OrderFacts) -> NewClearance | None:
     """The order with the reference of its acknowledgment, if it comes without one.
 
-    None: it comes with another than the acknowledgment, or than its clearance of before, has.
+    None: it comes with another than the acknowledgment, or than its valid clearance, has; or than
+    its checkout sessions, unless one of the two has this one.
     """
-    known = {one.reference_index for one in (facts.acknowledgment, facts.earlier) if one} - {None}
+    earlier = valid_earlier(new, facts)
+    known = {one.reference_index for one in (facts.acknowledgment, earlier) if one} - {None}
+    if new.session_of_another and not known:
+        return None
     if new.reference_index is None:
         acknowledged = facts.acknowledgment and facts.acknowledgment.reference_index
         return replace(new, reference_index=acknowledged) if acknowledged else new
