@@ -66,3 +66,11 @@ def test_each_sandbox_session_answers_as_the_table_says(client: httpx2.Client) -
             assert (found["status"], found.get("reasons", [])) == (answer, reasons.split()), row
         else:
             assert found["error"]["code"] == answer, row
+
+
+def test_the_guide_says_of_each_step_whether_servers_may_run() -> None:
+    """An operator does not have to read migrations."""
+    versions = ROOT / "src" / "countersign" / "db" / "migrations" / "versions"
+    steps = sorted(file.stem for file in versions.glob("[0-9]*_*.py"))[1:]
+    rows = OPERATE.rows("### Servers of two releases side by side")
+    assert [step.strip("`") for step, _ in rows] == steps

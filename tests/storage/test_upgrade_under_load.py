@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from pathlib import Path
@@ -25,8 +24,6 @@ from tests.support.service import Deployment, free_port, running_server
 
 pytestmark = [pytest.mark.both_engines, pytest.mark.long]
 
-GUIDE = Path(__file__).parents[2] / "docs" / "operate.md"
-VERSIONS = Path(schema.__file__).parent / "migrations" / "versions"
 KEPT = (
     "INSERT INTO idempotency_keys"
     " (slot, account_id, mode, fingerprint, response, created_at, expires_at)"
@@ -141,12 +138,3 @@ def test_no_upgrade_under_a_running_server(filled: Deployment, empty_url: URL) -
         done = filled.run("init", check=False)
     assert (done.returncode, "data_directory_locked" in done.stderr) == (1, True)
     filled.run("init")
-
-
-@pytest.mark.one_engine
-def test_the_guide_says_of_each_step_whether_servers_may_run() -> None:
-    """An operator does not have to read migrations."""
-    text_ = GUIDE.read_text(encoding="utf-8")
-    steps = sorted(file.stem for file in VERSIONS.glob("[0-9]*_*.py"))[1:]
-    listed = [line.split("`")[1] for line in text_.splitlines() if re.match(r"\| `[0-9]{4}_", line)]
-    assert listed == steps
