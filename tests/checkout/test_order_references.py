@@ -6,6 +6,7 @@ import json
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +24,8 @@ from countersign.acknowledgments.schemas import AcknowledgmentRequest, Acknowled
 from countersign.checkout import sessions
 from countersign.checkout.schemas import CheckoutSessionRequest
 from countersign.clearances.read import list_clearances
-from countersign.clearances.schemas import ClearancesQuery
-from countersign.errors import InvalidRequest
+from countersign.clearances.schemas import ClearanceDecision, ClearancesQuery
+from countersign.errors import InvalidRequest, OrderReferenceMismatch
 from countersign.http.body import parse_body, read_query
 from countersign.http.reply import encode
 from countersign.mode import Mode
@@ -125,14 +126,16 @@ def test_one_session_id_may_have_sessions_of_several_orders(shop: Shop) -> None:
 class Asking:
     """A vendor who asks for clearances of one acknowledgment."""
 
-    def __init__(self, client: httpx2.Client, acknowledged: str | None) -> None:
-        self.client = client
-        sent = send(client, session_id="cs_1", order_reference=acknowledged)
+    def __init__(
+        self, client: httpx2.Client, acknowledged: str | None, session_id: str = "cs_1"
+    ) -> None:
+        self.client, self.session_id = client, session_id
+        sent = send(client, session_id=session_id, order_reference=acknowledged)
         cbid = verify(client, shipping_zip=ZIP).json()["cbid"]
         self.order = {"ack_id": sent.json()["ack_id"], "cbid": cbid, "shipping_zip": ZIP}
 
     def ask(self, reference: str | None, **more: object) -> httpx2.Response:
-        body = self.order | {"session_id": "cs_1"} | more
+        body = self.order | {"session_id": self.session_id} | more
         body |= {} if reference is None else {"order_reference": reference}
         return self.client.post("/v1/clearances", json=body)
 
@@ -189,6 +192,68 @@ def test_a_clearance_with_another_reference_than_its_checkout_session_is_refused
     shop.buyer(session_id="cs_1", order_reference="A-1", collect=["acknowledgment"])
     assert refusal(vendor.ask("A-2")) == (409, "order_reference_mismatch")
     assert vendor.shown(vendor.decided("A-1")) == "A-1"
+
+
+def test_a_session_made_later_does_not_refuse_the_repeat_of_a_clearance(shop: Shop) -> None:
+    """Whether it is the acknowledgment's reference or the clearance's; other orders are refused."""
+    for acknowledged in ("A-1", None):
+        vendor = Asking(shop.client, acknowledged, f"cs_{acknowledged}")
+        granted = vendor.decided("A-1")
+        shop.buyer(session_id=vendor.session_id, order_reference="A-2", collect=["acknowledgment"])
+        assert vendor.decided("A-1") == granted
+        assert refusal(vendor.ask("A-3")) == (409, "order_reference_mismatch")
+        if acknowledged is None:
+            other = vendor.ask("A-1", product_class="accessory")
+            assert refusal(other) == (409, "order_reference_mismatch")
+
+
+class Ordering:
+    """A vendor's order on the desk: of an acknowledgment without a reference, cleared at will."""
+
+    def __init__(self, desk: Desk, notice_id: str) -> None:
+        desk.publish(notice_file(notice_id, "1"))
+        self.desk, self.who = desk, desk.account()
+        self.ack_id = desk.acknowledge(self.who, notice_id, "cs_1")
+        self.cbid = desk.sandbox_buyer(self.who, "vs_1", ZIP)
+
+    def clear(self, reference: str | None, **more: object) -> ClearanceDecision:
+        asked = order(self.ack_id, self.cbid, "cs_1", ZIP, order_reference=reference, **more)
+        return self.desk.clear(self.who, asked)
+
+
+def test_an_expired_clearance_does_not_say_what_the_order_is_called(desk: Desk) -> None:
+    """Until the second in which it expires, it does."""
+    vendor = Ordering(desk, "of-expired-references")
+    first = vendor.clear("A-1")
+    assert first.expires_at is not None
+    desk.clock.advance(first.expires_at - desk.clock.now - timedelta(milliseconds=1))
+    with pytest.raises(OrderReferenceMismatch):
+        vendor.clear("A-2")
+    desk.clock.advance(timedelta(milliseconds=1))
+    again = vendor.clear("A-2")
+    assert (again.cleared, again.clearance_id != first.clearance_id) == (True, True)
+
+
+def test_the_clearance_of_another_order_does_not_say_what_this_one_is_called(desk: Desk) -> None:
+    """The decision is about what is wrong: the acknowledgment is used."""
+    vendor = Ordering(desk, "of-other-references")
+    assert vendor.clear("A-1").cleared
+    address = {"line1": "1 Main St", "city": "San Francisco", "state": "CA", "postal_code": ZIP}
+    other = vendor.clear("A-2", shipping_address=address)
+    assert other.reasons == ("acknowledgment_already_used",)
+
+
+def test_naming_a_cleared_order_does_not_prolong_its_clearance(desk: Desk) -> None:
+    vendor = Ordering(desk, "of-named-later")
+    first = vendor.clear(None)
+    desk.clock.advance(timedelta(hours=5))
+    named = vendor.clear("A-1")
+    assert named.clearance_id != first.clearance_id
+    assert named.expires_at == first.expires_at
+    assert vendor.clear("A-1") == named
+    assert first.expires_at is not None
+    desk.clock.advance(first.expires_at - desk.clock.now)
+    assert vendor.clear("A-1").expires_at == desk.clock.now + timedelta(hours=24)
 
 
 @pytest.mark.parametrize("way", ["body", "query"])
@@ -393,6 +458,21 @@ def test_an_operator_finds_an_order_and_prints_its_certificate(
         ("certificate_written", ack_id),
     ]
     assert "100042" not in json.dumps(audit)
+
+
+def test_a_look_that_cannot_be_made_is_not_in_the_audit(own_shop: Shop) -> None:
+    """The text that is looked for is refused before, and a clearance is no acknowledgment."""
+    session, deployment = bought(own_shop), own_shop.server.deployment
+    before = deployment.read("audit")
+    for option in ("--order-reference", "--session"):
+        for text in ("", "\udcff"):
+            refused = deployment.run("acknowledgments", "list", option, text, check=False)
+            assert (refused.returncode, refused.stdout) == (1, "")
+            assert f"{option} must be UTF-8" in refused.stderr
+    refused = deployment.run("acknowledgments", "show", session["clearance_id"], check=False)
+    assert "does not exist" in refused.stderr
+    assert refused.returncode != 0
+    assert deployment.read("audit") == before
 
 
 def run(deployment: Deployment, *words: str) -> str:

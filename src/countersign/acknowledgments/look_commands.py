@@ -14,6 +14,7 @@ from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import rfc3339
 from countersign.mode import Mode
 from countersign_evidence.cli.support import command, field_lines, show, show_all
@@ -42,6 +43,10 @@ async def list_command(
     """Find the acknowledgments of an order, newest first: of each account at most 100."""
     if order_reference is None and session is None:
         raise InvalidArgument("Give --order-reference or --session.")
+    for option, text in (("--order-reference", order_reference), ("--session", session)):
+        # What is not UTF-8 comes with surrogates.
+        if text is not None and (not text or any("\ud800" <= c <= "\udfff" for c in text)):
+            raise InvalidArgument(f"{option} must be UTF-8 text that is not empty.")
     search = AcknowledgmentsQuery(order_reference=order_reference, session_id=session, limit=_LIMIT)
     access = room.log.access
     if account is None:
@@ -78,7 +83,8 @@ def _accounts(connection: Connection) -> list[Account]:
 @with_room(Acknowledgments)
 async def show_command(room: Acknowledgments, ack_id: str, *, as_json: bool) -> None:
     """Show an acknowledgment of any account, with its personal fields."""
-    found = await room.log.database.read(find_order_owner, ack_id)
+    is_one = is_id(ACKNOWLEDGMENT, ack_id)  # a clearance has an owner, too
+    found = await room.log.database.read(find_order_owner, ack_id) if is_one else None
     if found is None:
         raise UnknownSubject(f"The acknowledgment {ack_id!r} does not exist.")
     account_id, mode = found
