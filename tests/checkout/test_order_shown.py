@@ -45,6 +45,13 @@ def test_two_orders_are_not_mixed_up(surf: Surf) -> None:
         assert ("First thing" in page.text) != ("Second thing" in page.text)
 
 
+def test_the_direction_of_a_line_s_text_is_its_own(surf: Surf) -> None:
+    """What turns a text around does not turn its amount around."""
+    lines = [{"text": "\u202egrip", "amount": "189.00"}]
+    page = surf(order={"lines": lines, "currency": "USD"}).open().response.text
+    assert "<bdi>\u202egrip</bdi> <b>$189.00</b>" in page
+
+
 def test_many_lines_leave_the_notice_in_sight(surf: Surf) -> None:
     lines = [{"text": f"thing {number}"} for number in range(20)]
     page = surf(order={"lines": lines}, cart=None).open()
@@ -88,6 +95,8 @@ def test_the_order_is_in_nothing_that_is_kept_or_returned(
         {"lines": [{"text": "x", "amount": "1.50"}]},
         {"lines": [{"text": "x"}], "currency": "usd"},
         {"lines": [{"text": "x\u0000"}]},
+        {"lines": [{"text": "x"}, {"text": "  "}]},
+        {"lines": [{"text": "\u00a0\u200b\ufeff\u2060\u202e"}]},
         {"lines": [{"text": "x"}], "total": "1"},
     ],
     ids=str,

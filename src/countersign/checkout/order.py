@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Final
+from unicodedata import category
 
 from msgspec import Meta
 
@@ -63,8 +64,11 @@ def checked_order(order: Order | None) -> Order | None:
     """The order.
 
     Raises:
-        InvalidRequest: it has amounts of no currency.
+        InvalidRequest: it has amounts of no currency, or a line of which nothing is seen.
     """
+    for number, line in enumerate(order.lines if order else ()):
+        if all(category(char)[0] in "CZ" for char in line.text):  # spaces, and of no width
+            raise InvalidRequest(f"Expected text - at `$.order.lines[{number}].text`.")
     if order and order.currency is None and any(line.amount for line in order.lines):
         raise InvalidRequest("An amount needs a currency - at `$.order.currency`.")
     return order
