@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any, Final
 
+import psycopg
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -16,16 +18,22 @@ from sqlalchemy import Connection, text, update
 
 from countersign.access.account import find_account
 from countersign.access.key import Principal
+from countersign.clearances import fulfil
+from countersign.clearances.read import StoredClearance, stored_clearance
+from countersign.clearances.room import Clearances
 from countersign.db.tables import accounts
-from countersign.errors import InternalError, InvalidArgument, OnHold
+from countersign.errors import InternalError, InvalidArgument, NotFound, OnHold
 from countersign.mode import Mode
+from countersign.privacy import ending
 from countersign.privacy.ending import EndingOrder, end_evidence, list_ending, set_evidence_end
+from countersign.privacy.held import KeptRecords, kept_of
 from countersign.privacy.holds import place_hold, release_hold
 from countersign.privacy.model import years_after
+from countersign.privacy.room import Privacy
 from tests.clearances.desk import Desk, MovingClock, open_desk, order
 from tests.cli.notice_files import write_notice
 from tests.support.depth import drawn
-from tests.support.engines import ENGINES, engine_server
+from tests.support.engines import ENGINES, POSTGRES, engine_server
 
 pytestmark = [pytest.mark.both_engines, pytest.mark.long]
 
@@ -325,3 +333,107 @@ def test_many_orders_end_in_several_transactions(desk: Desk) -> None:
     assert sorted(word.split("}")[0] for word in details) == sorted(
         ['{"records":50'] * 4 + ['{"records":30']
     )
+
+
+def over(world: World) -> Order:
+    """An order that is cleared, whose evidence has reached its end."""
+    one = world.buy(0, "short")
+    world.keep(0, 2)
+    world.desk.clock.advance(timedelta(days=731))
+    return one
+
+
+def test_a_hold_on_the_buyer_that_is_placed_while_evidence_ends_keeps_the_order(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever it is placed: nothing is erased that is not deleted with it, and so found by it."""
+    world = World(desk)
+    one = over(world)
+    found, holds = world.ending(), list[str]()
+
+    async def placing(privacy: Privacy, ids: list[str]) -> KeptRecords:
+        if set(one.made) <= {*ids} and not holds:
+            holds.append((await place_hold(privacy, one.cbid, "case 8")).id)
+        return await kept_of(privacy, ids)
+
+    monkeypatch.setattr(ending, "kept_of", placing)
+    assert not desk.do(end_evidence(world.privacy, found))
+    assert holds
+    shown = world.rows("SELECT record_id FROM disclosures WHERE account_id IN (:a0, :a1)")
+    assert {*one.made} <= shown
+    desk.do(release_hold(world.privacy, holds[0]))
+    assert {*desk.do(end_evidence(world.privacy, world.ending()))} == {*one.made}
+    world.keep(0, None)
+
+
+def test_what_is_reported_of_an_order_that_has_just_ended_is_not_written(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing would ever end or erase such a report."""
+    world = World(desk)
+    one = over(world)
+    found, gone = world.ending(), list[str]()
+
+    async def ending_then(room: Clearances, who: Principal, id_: str) -> StoredClearance:
+        stored = await stored_clearance(room, who, id_)
+        gone.extend(await end_evidence(world.privacy, found))
+        return stored
+
+    monkeypatch.setattr(fulfil, "stored_clearance", ending_then)
+    with pytest.raises(NotFound):
+        world.fulfil(one)
+    assert {*gone} == {*one.made}
+    assert not world.rows("SELECT id FROM fulfilments WHERE account_id IN (:a0, :a1)")
+    world.keep(0, None)
+
+
+ROW = {
+    "fulfilments": "INSERT INTO fulfilments VALUES"
+    " (%(id)s, %(account)s, 'test', %(clearance)s, %(ack)s, false, true, 0)",
+    "clearances": "INSERT INTO clearances VALUES"
+    " (%(id)s, %(account)s, 'test', %(ack)s, NULL, NULL, 0)",
+}
+USES: Final = "SELECT closed_at FROM acknowledgment_uses WHERE ack_id = %(ack)s FOR UPDATE"
+WAITS: Final = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+
+
+@pytest.mark.parametrize("desk", [POSTGRES], indirect=True)
+@pytest.mark.parametrize(
+    ("table", "used"), [("fulfilments", 1), ("clearances", 1), ("clearances", 0)]
+)
+def test_an_order_to_which_another_server_adds_a_record_does_not_end(
+    desk: Desk, table: str, used: int
+) -> None:
+    """Who ends it waits for who has begun to clear or fulfil it, and then sees what that wrote."""
+    world = World(desk)
+    if used:
+        one = over(world)
+        desk.erase(one.key)  # or erasing it would wait before anything is deleted
+    else:
+        ack_id = desk.acknowledge(world.shops[0], "short", "never-cleared")
+        one = Order(0, "short", "", {ack_id: desk.clock.now})
+        world.keep(0, 2)
+        desk.clock.advance(timedelta(days=731))
+    values = {
+        "id": f"{table[:3]}_{next(_numbers)}",
+        "account": world.shops[0].account_id,
+        "ack": one.key,
+        "clearance": next((id_ for id_ in one.made if id_.startswith("clr_")), None),
+    }
+    url = desk.deployment.database.url.set(drivername="postgresql")
+    address = url.render_as_string(hide_password=False)
+    found = world.ending()
+
+    async def interleaved() -> list[str]:
+        with psycopg.connect(address) as other:
+            other.execute(USES, values)
+            task = asyncio.create_task(end_evidence(world.privacy, found))
+            while not task.done() and other.execute(WAITS).fetchone() == (0,):  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            other.execute(ROW[table], values)
+        return await task
+
+    assert not desk.do(interleaved())
+    left = world.rows("SELECT id FROM records WHERE account_id IN (:a0, :a1)")
+    assert {*one.made} <= left
+    world.keep(0, None)

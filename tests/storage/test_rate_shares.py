@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 
+import psycopg
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import URL, Connection, text
 
 from countersign.config import Rate
 from countersign.db.database import Database
+from countersign.db.pooler import of_driver
+from countersign.errors import Overloaded
 from countersign.operations.housekeeping import delete_expired
 from countersign.server.shares import Ask, Share, lease_together
 from tests.storage.conftest import POOLED, Run
@@ -105,3 +109,59 @@ def test_what_no_one_asks_for_any_more_is_deleted(database: Database, run: Run) 
 
     run(database.write(old))
     assert run(database.write(delete_expired, NOON, 10)) == 1
+
+
+def test_servers_that_lease_in_opposite_order_do_not_wait_for_each_other(
+    database: Database, run: Run
+) -> None:
+    """Of several limits and names; neither ends in a deadlock, and none takes a second."""
+    rates = Rate(1000, 100_000), Rate(2000, 100_000)
+    asks = [ask(1, bytes([n]), rates[n % 2]) for n in range(40)]
+
+    async def act() -> float:
+        async with Database(database.url) as other:
+            longest = 0.0
+            for _ in range(15):
+                begun = time.monotonic()
+                both = leased(database, *asks), leased(other, *reversed(asks))
+                for shares in await asyncio.gather(*both):
+                    assert {share.granted for share in shares} == {1}
+                longest = max(longest, time.monotonic() - begun)
+            return longest
+
+    assert run(act()) < 1
+
+
+def test_a_look_that_comes_with_a_lease_locks_nothing_and_is_answered_without_it(
+    database: Database, url: URL, run: Run
+) -> None:
+    """A name that another keeps locked is refused after half a second, and nothing else is."""
+
+    def one(connection: Connection) -> int:
+        return int(connection.execute(text("SELECT 1")).scalar_one())
+
+    def locks(connection: Connection) -> int:
+        own = "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode LIKE 'Row%'"
+        return int(connection.execute(text(own)).scalar_one())
+
+    async def act() -> None:
+        asked = await asyncio.gather(
+            database.read_batched(lease_together, ask(1)), database.read(locks)
+        )
+        assert asked[1] == 0
+        address = of_driver(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(address) as holder:
+            holder.execute("SELECT FROM rate_shares FOR UPDATE")
+            begun = time.monotonic()
+            refused, looked = await asyncio.gather(
+                database.read_batched(lease_together, ask(1)),
+                database.read(one),
+                return_exceptions=True,
+            )
+            assert isinstance(refused, Overloaded)
+            assert looked == 1
+            assert time.monotonic() - begun < 1
+        [again] = await leased(database, ask(1))
+        assert again.granted == 1
+
+    run(act())

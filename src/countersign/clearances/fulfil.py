@@ -26,6 +26,7 @@ from countersign.errors import (
     ClearanceNotGranted,
     Erased,
     FulfilmentContradicted,
+    NotFound,
 )
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
@@ -111,10 +112,13 @@ async def _write(
     obtained = any(said.get(_SIGNATURE) for said in (facts, *(one.facts for one in earlier)))
     at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
 
-    def fulfil(connection: Connection) -> FulfilmentReceipt | None:
+    def fulfil(connection: Connection) -> FulfilmentReceipt | NotFound | None:
         # Two reports at once take turns.
         lock = select(acknowledgment_uses.c.closed_at).where(of_order).with_for_update()
-        closed_at = connection.execute(lock).scalar_one_or_none()
+        use = connection.execute(lock).one_or_none()
+        if use is None:  # the evidence of the order has ended since it was read
+            return NotFound("The clearance was not found.")
+        closed_at = use.closed_at
         known = [row.id for row in fulfilments_of(connection, [str(stored.ack_id)])]
         if known != [one.fulfilment_id for one in earlier]:
             return None

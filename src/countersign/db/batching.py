@@ -41,6 +41,23 @@ An outcome that is a CountersignError refuses that item alone. An act that raise
 for any of them.
 """
 
+_apart: Final = set[BatchAct[Any, Any]]()
+
+
+def apart(act: BatchAct[T, R]) -> BatchAct[T, R]:
+    """Behind a pooler, have it done after the look-ups, in a transaction of its own.
+
+    For a query that locks rows: they are not to be locked while others look something up.
+    """
+    _apart.add(act)
+    return act
+
+
+def is_apart(call: QueuedCall) -> bool:
+    """Whether the act of this call is done apart."""
+    return call[0] in _apart
+
+
 Make: TypeAlias = Callable[[Sequence[T]], Sequence[R]]
 """Makes items ready for their act on the event loop, before there is a transaction for them."""
 

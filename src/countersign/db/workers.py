@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import URL, Connection, RootTransaction, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from countersign.db.batching import BatchAct, GivenUp, Outcomes, QueuedCall, Running
+from countersign.db.batching import BatchAct, GivenUp, Outcomes, QueuedCall, Running, is_apart
 from countersign.db.bulk import allow_late, do_late, late_statements
 from countersign.db.engine import (
     BUSY_TIMEOUT_SECONDS,
@@ -134,8 +134,16 @@ class ReadingWorker(HoldingWorker):
     def _in_transaction(self, calls: Sequence[QueuedCall]) -> Outcomes:
         """With its limits, and at its end the session goes back to the pooler."""
         connection = self._connection or self._connect()
-        with connection.begin():
-            return _run(connection, calls)
+        outcomes: list[object] = [None] * len(calls)
+        for apart in (False, True):
+            places = [place for place, call in enumerate(calls) if is_apart(call) is apart]
+            if not places:
+                continue
+            with connection.begin():
+                found = _run(connection, [calls[place] for place in places])
+            for place, outcome in zip(places, found, strict=True):
+                outcomes[place] = outcome
+        return outcomes
 
     def _alone(self, call: QueuedCall) -> object:
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, text
 
 from countersign.access.account import (
     Account,
@@ -30,16 +30,16 @@ from countersign.db.tables import (
     fulfilments,
     records,
 )
-from countersign.errors import InvalidArgument, OnHold
+from countersign.errors import InvalidArgument
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, earliest_id
 from countersign.instant import from_ns, to_ms
 from countersign.log import tree_sql
 from countersign.mode import Mode
 from countersign.privacy import erase_sql as sql
-from countersign.privacy.erase import erase_planned
-from countersign.privacy.held import find_held, kept_of, orders_of
+from countersign.privacy.erase import carry_out, make_erasure
+from countersign.privacy.held import KeptRecords, Rests, find_held, kept_of, orders_of
 from countersign.privacy.holds import take_turn
-from countersign.privacy.model import Erasable, ErasureReason, Plan, years_after
+from countersign.privacy.model import Erasable, ErasureReason, RecordErasure, years_after
 from countersign.privacy.room import Privacy
 
 YEARS_MAX: Final = 100
@@ -59,7 +59,7 @@ class EndingOrder:
     ended_at: datetime
     """When the last period of its records ended."""
     disclosed: bool
-    """Whether personal data of it is left, which is erased first."""
+    """Whether personal data of it is left, which is erased with it."""
     hold: str | None = None
 
 
@@ -114,25 +114,25 @@ async def end_evidence(
     gone: list[str] = []
     for start in range(0, len(orders), _TOGETHER):
         some = orders[start : start + _TOGETHER]
-        for order in some:
-            if order.disclosed:
-                await _erase(privacy, order)
+        erasures = {order.key: await _erasures(privacy, order) for order in some if order.disclosed}
         ids = [record.record_id for order in some for record in order.records]
         rests = (await kept_of(privacy, ids)).rests
         for account_id in dict.fromkeys(order.account_id for order in some):
             keys = [order.key for order in some if order.account_id == account_id]
-            gone += await privacy.access.database.write(_end, privacy, account_id, keys, rests)
+            gone += await privacy.access.database.write(
+                _end, privacy, account_id, keys, rests, erasures
+            )
         report(start + len(some))
     return gone
 
 
-async def _erase(privacy: Privacy, order: EndingOrder) -> None:
-    left = tuple(record for record in order.records if record.erased_at is None)
-    plan = Plan(subject=order.key, buyer=None, records=left, kept_until=None)
-    try:
-        await erase_planned(privacy, plan, ErasureReason.RETENTION)
-    except OnHold:
-        return  # placed while this was running: nothing of it ends
+async def _erasures(privacy: Privacy, order: EndingOrder) -> list[RecordErasure]:
+    """One for each record, in random order: as in `erase_planned`."""
+    left = [record for record in order.records if record.erased_at is None]
+    return [
+        await make_erasure(privacy, r.account_id, r.mode, [r.record_id], ErasureReason.RETENTION)
+        for r in sorted(left, key=lambda _: privacy.access.entropy(8))
+    ]
 
 
 def _page(
@@ -188,15 +188,23 @@ def reached(
     return made
 
 
-def _end(
+def _end(  # noqa: PLR0917 - of one transaction
     connection: Connection,
     privacy: Privacy,
     account_id: str,
     keys: Sequence[str],
-    rests: Mapping[str, str | None],
+    rests: Rests,
+    erasures: Mapping[str, Sequence[RecordErasure]],
 ) -> list[str]:
-    """Delete what of these orders may go now, whatever was planned."""
+    """Erase and delete what of these orders may go now, whatever was planned.
+
+    Both in one transaction: of what is erased, nothing leads from a buyer to the order any more,
+    and a hold that is placed in between would not keep it.
+    """
     take_turn(connection)
+    if connection.dialect.name == "postgresql":
+        # Who clears or fulfils an order has locked rows of it, or would have if there were any.
+        connection.execute(text("LOCK TABLE acknowledgment_uses IN EXCLUSIVE MODE"))
     account = read_account(connection, account_id)
     at = from_ns(privacy.access.clock.time_ns())
     orders = reached(connection, account, keys, at) if account else []
@@ -206,7 +214,8 @@ def _end(
     going = [
         record
         for order in orders
-        if not order.disclosed and kept.isdisjoint(r.record_id for r in order.records)
+        if kept.isdisjoint(r.record_id for r in order.records)
+        and (not order.disclosed or _erase(connection, privacy, order, rests, erasures))
         for record in order.records
     ]
     if not going:
@@ -224,3 +233,25 @@ def _end(
     audit = privacy.access.audit.entry(AuditAction.EVIDENCE_ENDED, account_id, records=len(gone))
     write_audit(connection, audit)
     return gone
+
+
+def _erase(
+    connection: Connection,
+    privacy: Privacy,
+    order: EndingOrder,
+    rests: Rests,
+    erasures: Mapping[str, Sequence[RecordErasure]],
+) -> bool:
+    """Erase what is left of an order; False: not all of it was planned, or a hold keeps it."""
+    left = {record.record_id for record in order.records if record.erased_at is None}
+    parts = [p for p in erasures.get(order.key, ()) if not left.isdisjoint(p.record_ids)]
+    if not parts or len(parts) != len(left):
+        return False
+    access, reason = privacy.access, ErasureReason.RETENTION
+    details = {"reason": reason.value, "records": len(parts)}
+    audit = access.audit.entry(AuditAction.ERASED, order.key, **details)
+    journal, kept = privacy.log.journal, KeptRecords({}, rests)
+    refusal = carry_out(
+        connection, access.secret, journal, parts, audit=audit, kept=kept, reason=reason
+    )
+    return refusal is None

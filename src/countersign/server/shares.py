@@ -19,12 +19,14 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 from msgspec import Struct
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from countersign.clock import Clock
 from countersign.config import Rate, Settings
+from countersign.db.batching import apart
 from countersign.db.database import Database
-from countersign.db.engine import is_embedded
-from countersign.errors import CountersignError
+from countersign.db.engine import is_deadlock, is_embedded, translate
+from countersign.errors import CountersignError, Overloaded
 from countersign.patience import detached
 from countersign.seldom import Seldom
 from countersign.server.limits import Admission, Arrivals, RateLimiter
@@ -45,7 +47,8 @@ _NOW: Final = "(extract(epoch FROM statement_timestamp()) * 1e6)::bigint"
 _LEASE: Final = f"""
 INSERT INTO rate_shares AS kept (name, empty_at, granted)
 SELECT name, {_NOW} + (want * %(interval)s)::bigint, want
-FROM unnest(%(names)s::bytea[], %(wants)s::integer[]) AS asked (name, want) ORDER BY name
+FROM (SELECT set_config('lock_timeout', '500ms', true) OFFSET 0) AS patience,
+  unnest(%(names)s::bytea[], %(wants)s::integer[]) AS asked (name, want) ORDER BY name
 ON CONFLICT (name) DO UPDATE SET (empty_at, granted) = (
   SELECT {_NOW} + ahead + (given * %(interval)s)::bigint, given
   FROM (
@@ -86,17 +89,31 @@ class Share(NamedTuple):
 Lease: TypeAlias = Callable[[Ask], Awaitable[Share]]
 
 
-def lease_together(connection: Connection, asks: Sequence[Ask]) -> Sequence[Share]:
-    """The shares of these, on PostgreSQL; no two of a name in one statement."""
+@apart
+def lease_together(
+    connection: Connection, asks: Sequence[Ask]
+) -> Sequence[Share | CountersignError]:
+    """The shares of these, on PostgreSQL; no two of a name in one statement.
+
+    By rate and name: in one transaction, all servers lock in the same order. Overloaded if another
+    keeps one of them locked for half a second: the look-ups of the batch have their answers.
+    """
     found: dict[int, Share] = {}
     left = dict(enumerate(asks))
     while left:
-        rate = next(iter(left.values()))[2:]
+        rate = min(ask[2:] for ask in left.values())
         now = {ask.name: place for place, ask in reversed(left.items()) if ask[2:] == rate}
         wants = [left.pop(place).want for place in now.values()]
         interval, most = (seconds * _MICROSECONDS for seconds in rate)
         given = {"names": [*now], "wants": wants, "interval": interval, "most": most}
-        for name, granted, ahead in connection.exec_driver_sql(_LEASE, given):
+        try:
+            rows = connection.exec_driver_sql(_LEASE, given).all()
+        except OperationalError as error:
+            refusal = translate(error)
+            if isinstance(refusal, Overloaded) and not is_deadlock(error):
+                return [refusal] * len(asks)  # a transaction is rolled back when it ends
+            raise
+        for name, granted, ahead in rows:
             found[now[bytes(name)]] = Share(granted, ahead / _MICROSECONDS)
     return [found[place] for place in range(len(asks))]
 
