@@ -11,7 +11,7 @@ from tests.support import forked
 
 pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 
-MOST = {"acknowledge": 150, "status": 44, "accept": 620}
+MOST = {"acknowledge": 151, "status": 44, "accept": 622}
 """Of functions of our own, for one request alone: an acknowledgment with an Idempotency-Key, the
 status of a buyer, and the end of a checkout on the hosted page."""
 
