@@ -10,6 +10,7 @@ import pytest
 from countersign_evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note
 from countersign_evidence.proof import parse_proof
 from countersign_evidence.verification import verify_file
+from tests.cli.serving import wait_until
 from tests.sealing.acts import check, get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.support.engines import ENGINES, engine_settings
@@ -93,7 +94,7 @@ def test_with_the_token_out_of_reach_acts_go_on_and_their_records_wait(
         ack_id = acknowledge_live(client)
         evidence = client.get(f"/v1/acknowledgments/{ack_id}").json()["evidence"]
         assert evidence["status"] == "pending"
-        assert "sealing_suspended" in server.log.read_text()
+        wait_until(lambda: "sealing_suspended" in server.log.read_text(), "said")
     (state,) = [s for s in there.read("log", "status") if s["mode"] == "live"]
     assert state["suspended"].startswith(f"The token {there.settings['PKCS11_TOKEN']} cannot be ")
     assert state["waiting"] >= 1

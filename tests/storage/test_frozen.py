@@ -66,6 +66,7 @@ def without_its_standby(server: postgres.PostgresServer) -> Iterator[psycopg.Con
     """Every commit waits for a standby that is not there."""
     with server.connect() as operator:
         wait_for_standby(operator, NO_STANDBY)
+        until_commits_wait(server, operator)
         try:
             yield operator
         finally:
@@ -77,6 +78,23 @@ def wait_for_standby(operator: psycopg.Connection, name: str) -> None:
     operator.execute("SELECT pg_reload_conf()")
     while operator.execute("SHOW synchronous_standby_names").fetchone() != (name,):
         pass
+
+
+def until_commits_wait(server: postgres.PostgresServer, operator: psycopg.Connection) -> None:
+    """What the checkpointer has noted of the setting decides: that comes after it is shown."""
+    with server.connect() as probe:
+        number = probe.info.backend_pid
+        message = b"SELECT pg_logical_emit_message(true, 'probe', '')"
+        waits = False
+        while not waits:
+            committing = threading.Thread(target=probe.execute, args=(message,))
+            committing.start()
+            while committing.is_alive() and not waits:
+                waits = number in waiting_commits(operator)
+                committing.join(0.01)
+            if waits:
+                operator.execute("SELECT pg_cancel_backend(%s)", (number,))
+            committing.join()
 
 
 def waiting_commits(operator: psycopg.Connection) -> list[int]:
