@@ -39,8 +39,6 @@ class Site:
 
     learns_within: ClassVar = _TRUTH_SECONDS
     """For so many seconds its readiness may say *not ready* of what is well again."""
-    leads_by: ClassVar = 1.0
-    """For so many seconds it may say *ready* before acts are accepted."""
 
     folder: Path
     data_dir: Path
@@ -213,7 +211,7 @@ class Site:
         assert slowest <= WAIT_SECONDS_MAX, slowest
         assert {one.code for one in tried} <= EXPECTED, Counter(one.code for one in tried)
         for load in self.loads:
-            found = lies(load.looked, load.tried, self.learns_within, self.leads_by)
+            found = lies(load.looked, load.tried, self.learns_within)
             assert not found, found
 
     def judge_chain(self) -> None:
@@ -271,19 +269,15 @@ _REFUSED: Final = {"storage_unavailable", "outcome_unknown"}
 
 
 def lies(
-    looked: Sequence[Looked],
-    tried: Sequence[Tried],
-    learns_within: float = _TRUTH_SECONDS,
-    leads_by: float = 1.0,
+    looked: Sequence[Looked], tried: Sequence[Tried], learns_within: float = _TRUTH_SECONDS
 ) -> list[str]:
     """Where `/readyz` said ready while every act was refused, or not ready while none was.
 
-    `learns_within`: for so many seconds it may say *not ready* of what is well again; `leads_by`:
-    and *ready* of what others than the process that says it accept only then.
+    `learns_within`: for so many seconds it may say *not ready* of what is well again.
     """
     found = []
     for look in looked:
-        near = [t for t in tried if -_TRUTH_SECONDS <= t.at - look.at <= leads_by and t.status]
+        near = [t for t in tried if -_TRUTH_SECONDS <= t.at - look.at <= 1.0 and t.status]
         accepted = any(one.status == 200 for one in near)
         refused = sum(one.code in _REFUSED for one in near)
         if look.status == 200 and refused >= CLIENTS and not accepted:

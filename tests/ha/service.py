@@ -33,9 +33,6 @@ class Service(Site):
     # Readiness is that of one of four processes. One that has no callers finds out by a try of its
     # own, and the one before may wait for as long as a caller's act.
     learns_within: ClassVar = WAIT_SECONDS_MAX
-    # The process that finds the new primary first may have no callers; one that is at a host that
-    # does not respond tries it for five seconds before it goes on to the next.
-    leads_by: ClassVar = 5.0
 
     nodes: Nodes
     hosts: bool

@@ -43,8 +43,9 @@ async def readiness(room: Operations, _call: Call) -> Reply:
         raise Draining
     try:
         async with asyncio.timeout(_READY_DEADLINE_SECONDS):
-            await room.notices.registry.notice_ids()
+            # Writing first: where reading fails, too, it must not be known only from before.
             keeps_heads = await room.check_writing()
+            await room.notices.registry.notice_ids()
     except StorageUnavailable:
         raise
     except (CountersignError, TimeoutError):
