@@ -46,7 +46,7 @@ help: ## List what can be made
 setup: $(VENV)/.runtime ## Create .venv with the countersign command in it
 
 run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8080 with a database under ./var and a test key
-	$(BIN)/countersign dev
+	COUNTERSIGN_CONSOLE="$${COUNTERSIGN_CONSOLE:-true}" $(BIN)/countersign dev
 
 demo: $(VENV)/.runtime ## Serve with a small shop, to buy something with a notice in a browser
 	$(BIN)/python examples/demo.py

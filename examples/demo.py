@@ -78,6 +78,7 @@ def main(wanted: Shop) -> int:
     base_url = f"http://localhost:{port}"
     service = clean | {
         "COUNTERSIGN_DATA_DIR": str(data),
+        "COUNTERSIGN_CONSOLE": "true",
         "COUNTERSIGN_PORT": port,
         "COUNTERSIGN_PUBLIC_URL": base_url,
         # The shop's webhooks are on this machine, without https.

@@ -26,6 +26,7 @@ from countersign.errors import (
     OriginNotAllowed,
     OutcomeUnknown,
     Overloaded,
+    PasskeyRequired,
     PayloadTooLarge,
     RateLimited,
     Refusal,
@@ -219,6 +220,8 @@ def refusals_of(route: Route[Any]) -> Iterable[type[Refusal]]:
     found: list[type[Refusal]] = [MethodNotAllowed]
     if route.scope is not None:
         found += _WITH_A_KEY
+    if route.fresh:
+        found.append(PasskeyRequired)
     if route.client_token:
         found += _WITH_A_TOKEN
     if route.method != "GET" and (route.scope is not None or route.client_token):

@@ -249,6 +249,10 @@ class Settings:
         None,
     )
     drain_seconds: int = _setting(_number(0, _DRAIN_SECONDS_MAX), "0")
+    console: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
+    console_url: str | None = _setting(
+        _expecting("a URL that staff can reach, such as https://console.example.com", _url), None
+    )
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {f.name: f.metadata["setting"] for f in fields(Settings)}

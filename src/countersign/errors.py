@@ -88,6 +88,10 @@ class Forbidden(Refusal, code="forbidden", status=403):
         self.scope = scope
 
 
+class PasskeyRequired(Refusal, code="passkey_required", status=403):
+    """A passkey must have been used in the last five minutes for this operation."""
+
+
 class AccountDisabled(Refusal, code="account_disabled", status=403):
     """The operator of this service has disabled the account of this key."""
 
@@ -213,6 +217,13 @@ class CheckoutSessionClosed(Refusal, code="checkout_session_closed", status=409)
 
 class OriginNotRegistered(Refusal, code="origin_not_registered", status=409):
     """The origin is not registered for this account."""
+
+
+# --- people ------------------------------------------------------------------------------------
+
+
+class PeopleRefused(Refusal, code="people_refused", status=409):
+    """This change of the people who may use the console is not allowed."""
 
 
 # --- events and webhooks ------------------------------------------------------------------------

@@ -197,7 +197,7 @@ def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
 
 
 # The codes at addresses that the document does not describe: providers send their messages there.
-NEXT_TO_THE_API = {("invalid_webhook", 400)}
+NEXT_TO_THE_API = {("invalid_webhook", 400), ("people_refused", 409)}
 # The codes of what an operation itself does.
 _NOTICE_SHOWN = {"notice_not_reviewed", "notice_not_in_force"}
 OWN_CODES = {
@@ -268,7 +268,7 @@ OWN_CODES = {
     "createWebhookEndpoint": {"too_many_webhook_endpoints"},
     "getWebhookEndpoint": {"not_found"},
     "changeWebhookEndpoint": {"not_found"},
-    "deleteWebhookEndpoint": {"not_found"},
+    "deleteWebhookEndpoint": {"not_found", "passkey_required"},
     "rotateWebhookSecret": {"not_found"},
     "listWebhookDeliveries": {"not_found"},
     "resendEvent": {"not_found", "webhook_endpoint_disabled"},

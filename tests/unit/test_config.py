@@ -66,6 +66,8 @@ CASES: dict[str, tuple[str, object, str | None]] = {
     "workers": ("2", 2, "65"),
     "traces_url": ("http://127.0.0.1:4318", "http://127.0.0.1:4318", "127.0.0.1:4318"),
     "drain_seconds": ("5", 5, "301"),
+    "console": ("true", True, "on"),
+    "console_url": ("https://console.example/", "https://console.example", "console.example"),
 }
 REFUSED = [name for name, (_, _, wrong) in CASES.items() if wrong is not None]
 
@@ -125,6 +127,8 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
         workers=1,
         traces_url=None,
         drain_seconds=0,
+        console=False,
+        console_url=None,
     )
 
 

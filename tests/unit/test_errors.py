@@ -198,7 +198,10 @@ def test_every_refusal_can_be_met_on_some_route() -> None:
     The address for identity providers' messages is theirs, and no operation of the interface.
     """
     documented = {kind for route in ROUTES for kind in refusals_of(route)}
-    assert {kind for kind in REFUSALS if kind not in documented} == {errors.WebhookRefused}
+    assert {kind for kind in REFUSALS if kind not in documented} == {
+        errors.WebhookRefused,
+        errors.PeopleRefused,
+    }
 
 
 def test_the_default_message_is_the_first_line_of_what_the_class_says() -> None:

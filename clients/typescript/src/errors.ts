@@ -92,6 +92,9 @@ export class OutcomeUnknown extends CountersignError {}
 /** The service is overloaded at the moment. */
 export class Overloaded extends CountersignError {}
 
+/** A passkey must have been used in the last five minutes for this operation. */
+export class PasskeyRequired extends CountersignError {}
+
 /** The request body is larger than this path accepts. */
 export class PayloadTooLarge extends CountersignError {}
 
@@ -163,6 +166,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   origin_not_registered: OriginNotRegistered,
   outcome_unknown: OutcomeUnknown,
   overloaded: Overloaded,
+  passkey_required: PasskeyRequired,
   payload_too_large: PayloadTooLarge,
   provider_session_not_bound: ProviderSessionNotBound,
   provider_session_not_found: ProviderSessionNotFound,

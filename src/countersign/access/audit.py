@@ -80,6 +80,14 @@ class AuditAction(StrEnum):
     WEBHOOK_ENDPOINT_CHANGED = "webhook_endpoint_changed"
     WEBHOOK_ENDPOINT_DELETED = "webhook_endpoint_deleted"
     WEBHOOK_SECRET_ROTATED = "webhook_secret_rotated"  # noqa: S105 - the name of an act
+    PERSON_INVITED = "person_invited"
+    PERSON_REMOVED = "person_removed"
+    PERSON_LINK_MADE = "person_link_made"
+    PERSON_CAME_IN = "person_came_in"
+    PERSON_SIGNED_IN = "person_signed_in"
+    PERSON_SIGNED_OUT = "person_signed_out"
+    PERSONAL_DATA_SHOWN = "personal_data_shown"
+    CALLED = "called"
     VAULT_REWRAPPED = "vault_rewrapped"
     VAULT_ROTATED = "vault_rotated"
 
@@ -90,7 +98,9 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
     id: str
     at: datetime
     actor: str
-    """Who, as far as is known: the user of the operating system, or the API key (`key_…`)."""
+    """Who, as far as is known: the user of the operating system, the person (`per_…`), or the API
+    key (`key_…`).
+    """
     action: AuditAction
     subject: str
     """The account, buyer, record, notice or webhook endpoint; or `log`, `vault`."""
@@ -132,6 +142,10 @@ class Audit:
         self._clock = clock
         self._entropy = entropy
         self._actor = actor
+
+    def of(self, actor: str) -> Audit:
+        """The same, of a person (`per_…`)."""
+        return Audit(self._database, self._clock, self._entropy, actor)
 
     async def note(self, action: AuditAction, subject: str, **details: object) -> None:
         """Note what is only looked at, or an act of several transactions: before it begins.

@@ -16,7 +16,13 @@ from countersign.access.account import (
     find_account,
     rename_account,
 )
-from countersign.access.key import RESERVED_SCOPES, ApiKey, Scope, parse_scopes
+from countersign.access.key import (
+    PEOPLE_SCOPES,
+    RESERVED_SCOPES,
+    ApiKey,
+    Scope,
+    parse_scopes,
+)
 from countersign.access.keys import (
     REVOCATION_LAG_SECONDS,
     NewKey,
@@ -33,6 +39,9 @@ from countersign.cli.deployment import say_if_local, with_room
 from countersign.instant import from_ns, rfc3339
 from countersign.mode import Mode
 from countersign_evidence.cli.support import Duration, asking, command, say, show, show_all
+
+_RESERVED = RESERVED_SCOPES - PEOPLE_SCOPES
+_NEVER = RESERVED_SCOPES | PEOPLE_SCOPES
 
 
 @click.group()
@@ -166,8 +175,8 @@ def keys() -> None:
     multiple=True,
     metavar="SCOPE",
     help="Restrict the key to this scope; may be repeated. Left out: all scopes that a vendor's "
-    f"server needs. Scopes: {', '.join(s for s in Scope if s not in RESERVED_SCOPES)}. "
-    f"Reserved, since no operation needs them yet: {', '.join(sorted(RESERVED_SCOPES))}.",
+    f"server needs. Scopes: {', '.join(s for s in Scope if s not in _NEVER)}. "
+    f"Reserved, since no operation needs them yet: {', '.join(sorted(_RESERVED))}.",
 )
 @click.option("--expires-in", type=Duration(), help="Lifetime, such as 24h or 365d.")
 @command

@@ -4,6 +4,8 @@ The prefix lets secret scanners find a leaked key, and the checksum lets a typo 
 a look into the database. Only a keyed hash of a key is kept.
 """
 
+from __future__ import annotations
+
 import re
 from binascii import crc32
 from collections.abc import Iterable
@@ -18,13 +20,20 @@ from countersign.mode import Mode
 BRAND: Final = "csign"
 CLIENT_TOKEN: Final = "cst"  # noqa: S105 - a mark, not a token
 """What the token of a checkout session begins with: made like a key, and no key."""
+PERSON_SESSION: Final = f"{BRAND}_ps"
+"""What the token of a person's session begins with."""
+PERSON_LINK: Final = f"{BRAND}_pl"
+"""What the token of a link begins with by which a person comes in."""
 RANDOM_LENGTH: Final = 32
 ENTROPY_BYTES: Final = 24
+PERSON_ENTROPY_BYTES: Final = 32
 HINT_LENGTH: Final = 4
 _CHECKSUM_LENGTH: Final = 6
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PERSON_LENGTH: Final = 43
 _FORM: Final = re.compile(
-    rf"({BRAND}_[sr]k|{CLIENT_TOKEN})_(test|live)_([0-9A-Za-z]{{32}})([0-9A-Za-z]{{6}})\Z"
+    rf"(({BRAND}_[sr]k|{CLIENT_TOKEN})_(test|live)_[0-9A-Za-z]{{{RANDOM_LENGTH}}}"
+    rf"|({PERSON_SESSION}|{PERSON_LINK})_[0-9A-Za-z]{{{_PERSON_LENGTH}}})[0-9A-Za-z]{{6}}\Z"
 )
 
 
@@ -45,13 +54,37 @@ class Scope(StrEnum):
     WEBHOOKS_MANAGE = "webhooks:manage"
     SANDBOX_MANAGE = "sandbox:manage"
     KEYS_MANAGE = "keys:manage"
+    SEARCH_READ = "search:read"
+    HOLDS_MANAGE = "holds:manage"
     ERASURE_WRITE = "erasure:write"
+    RETENTION_READ = "retention:read"
+    AUDIT_READ = "audit:read"
+    ACCOUNTS_MANAGE = "accounts:manage"
+    NOTICES_MANAGE = "notices:manage"
+    PEOPLE_MANAGE = "people:manage"
+    DEPLOYMENT_READ = "deployment:read"
 
 
-RESERVED_SCOPES: Final = frozenset({Scope.KEYS_MANAGE, Scope.ERASURE_WRITE})
+PEOPLE_SCOPES: Final = frozenset(
+    {Scope.ACCOUNTS_MANAGE, Scope.NOTICES_MANAGE, Scope.PEOPLE_MANAGE, Scope.DEPLOYMENT_READ}
+)
+"""What no key has: the audit names the person who does it."""
+
+STAFF_SCOPES: Final = PEOPLE_SCOPES | {
+    Scope.BUYERS_REVIEW,
+    Scope.KEYS_MANAGE,
+    Scope.SEARCH_READ,
+    Scope.HOLDS_MANAGE,
+    Scope.ERASURE_WRITE,
+    Scope.RETENTION_READ,
+    Scope.AUDIT_READ,
+}
+"""For what staff do: a vendor's server needs none of them."""
+
+RESERVED_SCOPES: Final = STAFF_SCOPES - {Scope.BUYERS_REVIEW}
 """For operations of releases to come: no operation needs one of them yet."""
 
-VENDOR_SCOPES: Final = frozenset(Scope) - RESERVED_SCOPES - {Scope.BUYERS_REVIEW}
+VENDOR_SCOPES: Final = frozenset(Scope) - STAFF_SCOPES
 """All that a vendor's server needs: what a key made without `--scope` may do."""
 
 
@@ -92,15 +125,26 @@ class ApiKey:
 
 def compose_key(kind: KeyKind, mode: Mode, entropy: bytes) -> str:
     """A new key from 24 random bytes (190 bits of them are used)."""
-    return compose_token(f"{BRAND}_{kind}", mode, entropy)
+    return compose_token(f"{BRAND}_{kind}_{mode}", entropy)
 
 
-def compose_token(mark: str, mode: Mode, entropy: bytes) -> str:
+def compose_token(mark: str, entropy: bytes) -> str:
     """A token that begins with this mark; `entropy` as for a key."""
     if len(entropy) != ENTROPY_BYTES:
         raise ValueError(f"{ENTROPY_BYTES} random bytes are needed")
-    random = _base62(int.from_bytes(entropy, "big") % 62**RANDOM_LENGTH, RANDOM_LENGTH)
-    stem = f"{mark}_{mode}_{random}"
+    return _compose(mark, entropy, RANDOM_LENGTH)
+
+
+def compose_person_token(mark: str, entropy: bytes) -> str:
+    """A token of a person from 32 random bytes, all of which are used."""
+    if len(entropy) != PERSON_ENTROPY_BYTES:
+        raise ValueError(f"{PERSON_ENTROPY_BYTES} random bytes are needed")
+    return _compose(mark, entropy, _PERSON_LENGTH)
+
+
+def _compose(mark: str, entropy: bytes, length: int) -> str:
+    random = _base62(int.from_bytes(entropy, "big") % 62**length, length)
+    stem = f"{mark}_{random}"
     return stem + _checksum(stem)
 
 
@@ -147,11 +191,37 @@ def _base62(value: int, length: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PersonAsking:
+    """What the session of a person allows beyond its scopes, for one account or for none."""
+
+    id: str
+    role: str
+    looks: frozenset[Scope]
+    """Scopes with which the person may look, and change nothing."""
+    sees_personal_data: bool
+    is_fresh: bool
+    """Whether the person has used a passkey in the last minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who is asking: what a working key says about its bearer."""
+    """Who is asking: what a working key, or the session of a person, says about its bearer."""
 
     key_id: str
+    """Of the key, or of the session."""
     account_id: str
+    """"" for a call of a person that is about no account."""
     mode: Mode
     scopes: frozenset[Scope]
     credential: str
+    person: PersonAsking | None = None
+    """None: a key asks."""
+
+    @property
+    def person_id(self) -> str:
+        return "" if self.person is None else self.person.id
+
+    @property
+    def actor(self) -> str:
+        """Whom the audit names: the person, or the key."""
+        return self.person_id or self.key_id

@@ -15,6 +15,7 @@ from countersign.access.audit import AuditAction, write_audit
 from countersign.access.authenticate import stored_key
 from countersign.access.key import (
     ENTROPY_BYTES,
+    PEOPLE_SCOPES,
     VENDOR_SCOPES,
     ApiKey,
     KeyKind,
@@ -24,7 +25,7 @@ from countersign.access.key import (
 )
 from countersign.access.room import Access
 from countersign.db.tables import api_keys, logs, parties
-from countersign.errors import KeyNotUsable, UnknownKey
+from countersign.errors import InvalidArgument, KeyNotUsable, UnknownKey
 from countersign.ids import timed_id
 from countersign.instant import from_ns, rfc3339
 from countersign.mode import Mode
@@ -53,8 +54,12 @@ async def create_key(
 ) -> NewKey:
     """A new key; it works at once. Without scopes: all that a vendor's server needs.
 
-    Raises AccountClosed.
+    Raises AccountClosed, or InvalidArgument for a scope that only people have.
     """
+    if refused := sorted((scopes or frozenset()) & PEOPLE_SCOPES):
+        raise InvalidArgument(
+            f"No key may have the scope {refused[0]}: only people do, so that the audit has a name."
+        )
     new = _compose(access, account.id, mode, scopes, lifetime=lifetime)
     details = {
         "key_id": new.key.id,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import TypeVar
 
 from countersign.access.audit import Audit
 from countersign.access.authenticate import Authenticate, keys_by_digest, touch_key
 from countersign.access.idempotency import Idempotency, kept_entries
 from countersign.access.secrets import DeploymentSecret
+from countersign.access.sessions import Sessions
 from countersign.access.test_clocks import TestClocks
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,7 @@ class Access:
     clock: Clock
     entropy: Entropy
     authenticate: Authenticate
+    sessions: Sessions
     idempotency: Idempotency
     audit: Audit
     test_clocks: TestClocks
@@ -50,7 +55,20 @@ def open_access(
         clock=clock,
         entropy=entropy,
         authenticate=Authenticate(find_key, note_use, secret, clock, entropy),
+        sessions=Sessions(database, secret, clock),
         idempotency=Idempotency(find_entry, database.covered, secret, clock, entropy),
         audit=Audit(database, clock, entropy, operator),
         test_clocks=TestClocks(database, clock),
     )
+
+
+def acting(room: R, audit: Audit) -> R:
+    """The same room, whose acts note themselves with this audit: of a person, over the API."""
+    if isinstance(room, Access):
+        return replace(room, audit=audit)
+    if not is_dataclass(room) or isinstance(room, type):
+        return room
+    parts = {one.name: getattr(room, one.name) for one in fields(room) if one.init}
+    changed = {name: acting(part, audit) for name, part in parts.items()}
+    own = {name: part for name, part in changed.items() if part is not parts[name]}
+    return replace(room, **own) if own else room

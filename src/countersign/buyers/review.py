@@ -186,7 +186,7 @@ def _signed(
 ) -> AuditEntry:
     """The entry, by the key that asked; the operator's own is by the user at the command line."""
     made = room.access.audit.entry(action, waiting.cbid, **details)
-    return made if principal is None else replace(made, actor=principal.key_id)
+    return made if principal is None else replace(made, actor=principal.actor)
 
 
 def _waiting(

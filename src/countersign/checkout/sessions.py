@@ -146,7 +146,7 @@ async def _new(
     """A session that is not written yet, its token, and what was drawn for its content."""
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
     time_ns, entropy = room.access.clock.time_ns(), room.access.entropy(_ENTROPY)
-    token = compose_token(CLIENT_TOKEN, who.mode, entropy[_ID_ENTROPY:][:ENTROPY_BYTES])
+    token = compose_token(f"{CLIENT_TOKEN}_{who.mode}", entropy[_ID_ENTROPY:][:ENTROPY_BYTES])
     drawn = entropy[_ID_ENTROPY + ENTROPY_BYTES :]
     now = clock.at(from_ns(time_ns))
     session = Session(

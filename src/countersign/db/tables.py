@@ -48,6 +48,7 @@ PROTECTED: Final = (
     "audit_log",
     "parties",
     "ended_records",
+    "audit_chain",
 )
 
 EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
@@ -666,6 +667,17 @@ audit_log: Final = _table(
     Index(None, "subject"),
 )
 
+# The entries of `audit_log` in the order in which they are chained: each digest is of a random
+# salt, of the digest before it and of the entry.
+audit_chain: Final = _table(
+    "audit_chain",
+    # Counted from 1.
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("entry_id", String(40), nullable=False, unique=True),
+    Column("salt", LargeBinary, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+)
+
 # What a transaction writes for an account and a mode. Acknowledgments that are written together
 # share a row: see `events/sql.py`.
 events: Final = _table(
@@ -925,4 +937,66 @@ test_faults: Final = _table(
     Column("calls_left", Integer),
     Column("delay_ms", Integer, nullable=False),
     Column("planned_at", Instant, nullable=False),
+)
+
+# People who may use the console: staff of the deployment, and members of accounts.
+people: Final = _table(
+    "people",
+    Column("id", String(40), primary_key=True),
+    Column("name", String(100), nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+person_grants: Final = _table(
+    "person_grants",
+    Column("id", String(40), primary_key=True),
+    Column("person_id", ForeignKey("people.id"), nullable=False),
+    # NULL: for the whole deployment.
+    Column("account_id", ForeignKey("accounts.id")),
+    Column("role", String(12), nullable=False),
+    Column("granted_at", Instant, nullable=False),
+    # The person, or the user of the operating system.
+    Column("granted_by", String(100), nullable=False),
+    UniqueConstraint("person_id", "account_id"),
+    Index(None, "person_id", unique=True, info={WHERE: "account_id IS NULL"}),
+    Index(None, "account_id"),
+)
+
+# Apart from those of buyers, who are remembered at the same address.
+person_passkeys: Final = _table(
+    "person_passkeys",
+    Column("id", String(40), primary_key=True),
+    Column("person_id", ForeignKey("people.id"), nullable=False),
+    # The digest of the credential's identifier.
+    Column("lookup", LargeBinary, nullable=False, unique=True),
+    Column("public_key", LargeBinary, nullable=False),
+    Column("sign_count", BigInteger, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant, nullable=False),
+    Index(None, "person_id"),
+)
+
+# By which a person comes in, the first time or again: the newest of each person, until it is used.
+person_links: Final = _table(
+    "person_links",
+    Column("id", String(40), primary_key=True),
+    Column("person_id", ForeignKey("people.id"), nullable=False, unique=True),
+    # `invitation` or `way_back`.
+    Column("kind", String(10), nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+)
+
+# Of people who are signed in. The token is kept as a keyed hash.
+person_sessions: Final = _table(
+    "person_sessions",
+    Column("id", String(40), primary_key=True),
+    Column("person_id", ForeignKey("people.id"), nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant, nullable=False),
+    # When the passkey was used last.
+    Column("passkey_at", Instant, nullable=False),
+    Index(None, "person_id"),
 )

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 from countersign.access.idempotency import KEY_LENGTH_MAX
 from countersign.access.key import BRAND
 from countersign.errors import InvalidRequest, Unauthorized
 from countersign.http.reply import Call
+from countersign.mode import Mode
 
 _KEY: Final = re.compile(rb"[!-~]{1,%d}" % KEY_LENGTH_MAX)
-_ONCE: Final = (b"authorization", b"content-type", b"idempotency-key")
+ACCOUNT: Final = b"countersign-account"
+MODE: Final = b"countersign-mode"
+REASON: Final = b"countersign-reason"
+"""What a person says with a call, where a key says it by itself or need not."""
+REASON_LENGTH_MIN: Final = 3
+REASON_LENGTH_MAX: Final = 200
+_ONCE: Final = (b"authorization", b"content-type", b"idempotency-key", ACCOUNT, MODE, REASON)
 
 
 def refuse_repeated(call: Call) -> None:
@@ -70,3 +78,35 @@ def idempotency_key(call: Call) -> str | None:
             f"An Idempotency-Key must have 1 to {KEY_LENGTH_MAX} visible ASCII characters."
         )
     return key.decode("ascii")
+
+
+def place(call: Call) -> tuple[str, Mode]:
+    """The account and the mode that a person's call is about; no account: it is about none.
+
+    Raises:
+        InvalidRequest: the mode is missing although an account is named, or is no mode.
+    """
+    account = call.headers.get(ACCOUNT, b"").decode("latin-1").strip()
+    said = call.headers.get(MODE, b"" if account else Mode.LIVE.value.encode())
+    try:
+        return account, Mode(said.decode("latin-1").strip())
+    except ValueError:
+        raise InvalidRequest("The header Countersign-Mode must be test or live.") from None
+
+
+def reason(call: Call) -> str:
+    """Why a person looks at personal data, in UTF-8.
+
+    Raises:
+        InvalidRequest: none is given, or it is too short, too long or not printable.
+    """
+    try:
+        text = unicodedata.normalize("NFC", call.headers.get(REASON, b"").decode()).strip()
+    except UnicodeDecodeError:
+        text = ""
+    if REASON_LENGTH_MIN <= len(text) <= REASON_LENGTH_MAX and text.isprintable():
+        return text
+    raise InvalidRequest(
+        f"Personal data is shown for a reason: send {REASON_LENGTH_MIN} to {REASON_LENGTH_MAX} "
+        "printable characters in the header Countersign-Reason."
+    )

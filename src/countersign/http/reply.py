@@ -50,6 +50,8 @@ class Call:
     headers: dict[bytes, bytes]
     raw_headers: Sequence[Header]
     peer: str | None
+    is_within: bool = False
+    """Whether it comes from this process itself: of the console's pages."""
     parameter: str = ""
     principal: Principal = field(init=False)
     """Who is asking; only on a route that needs a key."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from countersign.access.key import Scope
 from countersign.errors import MethodNotAllowed, NotFound, Refusal
@@ -12,6 +12,7 @@ from countersign.http.reply import Call, Reply
 from countersign.http.schemas import Request
 from countersign.mode import Mode
 
+UNKNOWN_PATH: Final = "The path was not found."
 R_contra = TypeVar("R_contra", contravariant=True)
 """What a handler works with."""
 
@@ -70,6 +71,14 @@ class Route(Generic[R_contra]):
     tag: str = ""
     scope: Scope | None = None
     """The scope that the key must have; None: no key is needed."""
+    console: bool = False
+    """Whether it answers only where the console is on, and at the host of the console if it has one
+    of its own; elsewhere it is an unknown path."""
+    fresh: bool = False
+    """Whether a person needs to have used a passkey in the last minutes: it destroys something."""
+    personal: bool = False
+    """Whether it discloses personal data: of people only to the roles that may see them, for a
+    reason that the audit keeps."""
     client_token: bool = False
     """Whether it takes, in the place of a key, the token of one checkout session."""
     query: type[Request] | None = None
@@ -172,5 +181,4 @@ class Router(Generic[R_contra]):
         for before, found in self._below.items():
             if path.startswith(before):
                 return found, path[len(before) :]
-        msg = "The path was not found."
-        raise NotFound(msg)
+        raise NotFound(UNKNOWN_PATH)

@@ -23,7 +23,7 @@ _GRANTED: Final = {
     "SELECT, UPDATE (last_used_at)": "api_keys",
     "SELECT, UPDATE": "log_heads",
     "INSERT, SELECT": "records disclosures deployment_records data_keys log_entries log_tiles "
-    "anchors clearances fulfilments",
+    "anchors clearances fulfilments audit_log audit_chain",
     # Of the shred keys it deletes those of pending sessions; a trigger keeps those of records.
     # Of the checkpoints it deletes those whose end the trigger allows.
     "SELECT, INSERT, DELETE": "checkpoints zip_attempts idempotency_keys shred_keys log_pending "
@@ -32,10 +32,10 @@ _GRANTED: Final = {
     "acknowledgment_uses",
     "SELECT, INSERT, UPDATE, DELETE": "pending_sessions webhook_endpoints webhook_secrets "
     "webhook_deliveries webhook_attempts checkout_sessions started_checks remembered "
-    "remembered_uses erasure_requests test_clocks test_faults rate_shares",
+    "remembered_uses erasure_requests test_clocks test_faults rate_shares people person_grants "
+    "person_passkeys person_links person_sessions",
     "INSERT": "verification_evidence",
-    "": "audit_log log_rosters log_proposals log_approvals waiting_erasures blind_recent "
-    "blind_runs",
+    "": "log_rosters log_proposals log_approvals waiting_erasures blind_recent blind_runs",
 }
 RIGHTS: Final[Mapping[str, str]] = {
     table: rights for rights, tables in _GRANTED.items() for table in tables.split()

@@ -11,19 +11,22 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
 
 import structlog
 
 from countersign.access.idempotency import Keep
+from countersign.access.key import PERSON_SESSION, Principal
 from countersign.bootstrap import Deployment
 from countersign.checkout.screens import failed
 from countersign.clock import Entropy
+from countersign.console_host import ConsoleHost
 from countersign.errors import (
     CountersignError,
     DatabasePermissionDenied,
-    Forbidden,
     InternalError,
     MethodNotAllowed,
+    NotFound,
     OutcomeUnknown,
     RateLimited,
     Refusal,
@@ -34,7 +37,7 @@ from countersign.http import headers
 from countersign.http.body import BODY_BYTES_MAX, Incoming, Receive, read_query
 from countersign.http.errors import error_reply
 from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply
-from countersign.http.route import Route, Router
+from countersign.http.route import UNKNOWN_PATH, Route, Router
 from countersign.ids import ALPHABET, LENGTH
 from countersign.loops import without_values
 from countersign.mode import Mode
@@ -43,6 +46,7 @@ from countersign.seldom import Seldom
 from countersign.server.extension import Around
 from countersign.server.limits import Arrivals, Held, Visits
 from countersign.server.metrics import Metrics
+from countersign.server.persons import by_person, judge, lacks
 from countersign.server.routes import PAGES, ROUTES
 from countersign.server.shares import Limiters
 from countersign.server.streams import Send, Streams
@@ -59,6 +63,7 @@ _STRANGERS_SECONDS_MAX: Final = 10
 """A slow sender gives its place back then."""
 _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
+_OF_A_PERSON: Final = f"{PERSON_SESSION}_".encode()
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 _CLOSE: Final[Header] = (b"connection", b"close")
@@ -96,9 +101,18 @@ class App:
         self._patience_seconds = patience_seconds
         deployment.database.limit_waiting(patience_seconds)
         self._around_test_mode = around_test_mode
-        routes = route_table()
+        settings = deployment.settings
+        self._has_console = settings.console
+        self._console_host = urlsplit(settings.console_url or "").netloc.lower()
+        routes = [route for route in route_table() if settings.console or not route.console]
         self._router = Router(routes)
-        self._rooms = {route.address: deployment.room(route.room) for route in routes}
+        self._console = ConsoleHost(deployment, self.handle)
+        self._rooms = {
+            route.address: self._console
+            if route.room is ConsoleHost
+            else deployment.room(route.room)
+            for route in routes
+        }
         self._access = deployment.access
         rate, visits = deployment.settings.rate_limit, visits or Arrivals()
         limiter = Limiters(deployment.settings, deployment.database, deployment.clock)
@@ -146,12 +160,12 @@ class App:
         PATIENCE.set(TimeLeft(self._patience_seconds))
         operation, begun = "", self._monotonic()
         try:
-            route, call.parameter = self._router.match(call.method, call.path)
+            route, call.parameter = self._find(call)
             operation = route.operation
             if len(call.headers) != len(call.raw_headers):
                 headers.refuse_repeated(call)
             if route.scope is not None:
-                call.principal = await self._access.authenticate(headers.bearer(call))
+                call.principal = await self._who(headers.bearer(call), call)
             around = self._around_test_mode
             if around is None or route.scope is None or call.principal.mode is Mode.LIVE:
                 reply = await self._admit(call, incoming, route)
@@ -175,12 +189,33 @@ class App:
             complete.append((b"content-length", b"%d" % len(body)))
         return Reply(b"" if call.method == "HEAD" else body, complete, status)
 
+    def _find(self, call: Call) -> tuple[Route[Any], str]:
+        """The route, and its parameter; those of the console only at its own host, if it has one.
+
+        Raises NotFound or MethodNotAllowed.
+        """
+        route, parameter = self._router.match(call.method, call.path)
+        if route.console and self._console_host and not call.is_within:
+            host = call.headers.get(b"host", b"").decode("latin-1").lower()
+            if host != self._console_host:
+                raise NotFound(UNKNOWN_PATH)
+        return route, parameter
+
+    async def _who(self, token: bytes, call: Call) -> Principal:
+        if not (self._has_console and token.startswith(_OF_A_PERSON)):
+            return await self._access.authenticate(token)
+        who = await self._access.sessions(token, *headers.place(call))
+        call.audit = self._access.audit.of(who.person_id)
+        return who
+
     async def _admit(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Pass the gates behind authentication, and the handler."""
         room = self._rooms[route.address]
         if route.scope is not None:
             if route.scope not in call.principal.scopes:
-                raise Forbidden(scope=route.scope)
+                raise lacks(call.principal, route.scope)
+            if call.principal.person is not None:
+                judge(route, route.scope, call)
             if self._limiter:
                 wait, call.also = await self._limiter.count(call.principal.key_id)
                 if wait:
@@ -190,6 +225,20 @@ class App:
             call.query = read_query(call.query_string, route.query)
         if route.scope is None:
             return await self._admit_stranger(call, incoming, route)
+        if call.principal.person is not None:
+            return await by_person(
+                call, route, partial(self._carry_out, call, incoming, route), room
+            )
+        return await self._carry_out(call, incoming, route, room)
+
+    async def _carry_out(
+        self,
+        call: Call,
+        incoming: Incoming,
+        route: Route[Any],
+        room: Any,  # noqa: ANN401 - that of the route
+    ) -> Reply:
+        """Read the body, and have the handler called at most once for an Idempotency-Key."""
         if route.request is None:
             return await route.handler(room, call)
         call.body = await incoming.read(call.headers.get(b"content-length", b""))

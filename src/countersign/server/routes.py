@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, Final
 
+from countersign import console_host as console
 from countersign.acknowledgments import evidence_routes as evidence
 from countersign.acknowledgments import routes as acknowledgments
 from countersign.buyers import review_routes as reviews
@@ -39,6 +40,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *self_service.ROUTES,
     *test_helpers.ROUTES,
     *operations.ROUTES,
+    *console.ROUTES,
 )
 
 

@@ -220,6 +220,7 @@ ROUTES: Final = grouped(
     ),
     _route(
         address="DELETE /v1/webhook_endpoints/{endpoint_id}",
+        fresh=True,
         handler=delete,
         operation="deleteWebhookEndpoint",
         summary="Delete a webhook endpoint",

@@ -190,6 +190,12 @@ class Overloaded(CountersignError):
     default_code = "overloaded"
 
 
+class PasskeyRequired(CountersignError):
+    """A passkey must have been used in the last five minutes for this operation."""
+
+    default_code = "passkey_required"
+
+
 class PayloadTooLarge(CountersignError):
     """The request body is larger than this path accepts."""
 
@@ -299,6 +305,7 @@ _ALL: Final = (
     OriginNotRegistered,
     OutcomeUnknown,
     Overloaded,
+    PasskeyRequired,
     PayloadTooLarge,
     ProviderSessionNotBound,
     ProviderSessionNotFound,

@@ -1,0 +1,261 @@
+"""What the package of the console is given by the service: the one module that it imports.
+
+The package names a factory as the entry point `pages` of the group `countersign.console`:
+
+    [project.entry-points."countersign.console"]
+    pages = "package.module:factory"
+
+A server whose console is on calls `factory(host)` once, and gets a function that answers each
+request below /console. All that the pages show or do they ask of the API, in this process, by
+`Host.call`: through the same gates, limits and audit as a request from outside, with the session
+of the person as the Bearer token.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, quote, urlencode
+
+from countersign.bootstrap import Deployment
+from countersign.checkout.visits import read_form
+from countersign.errors import NotFound, OriginNotAllowed
+from countersign.http.body import BODY_BYTES_MAX, Incoming
+from countersign.http.headers import ACCOUNT, MODE, REASON
+from countersign.http.reply import NO_STORE, Call, Header, Reply
+from countersign.http.route import Route, grouped
+
+GROUP: Final = "countersign.console"
+ENTRY: Final = "pages"
+DISTRIBUTION: Final = "countersign-console"
+ROOT: Final = "/console"
+_OWN: Final = frozenset({b"same-origin", b"none"})
+_JSON: Final = "application/json"
+
+Handle: TypeAlias = Callable[[Call, Incoming], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the API answers."""
+
+    status: int
+    data: Any
+    """The decoded JSON; of another media type the bytes, of an empty body None."""
+    headers: Mapping[str, str]
+    """By their names in lower case."""
+
+    @property
+    def ok(self) -> bool:
+        return self.status < 300
+
+    @property
+    def code(self) -> str:
+        """The stable code of a refusal; "" of what is none."""
+        return "" if self.ok else str(self.data["error"]["code"])
+
+    @property
+    def message(self) -> str:
+        """The message of a refusal; "" of what is none."""
+        return "" if self.ok else str(self.data["error"]["message"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """A request of a browser."""
+
+    method: str
+    """`GET` or `POST`; of a `HEAD` the body of the reply is left out."""
+    path: str
+    """Below /console, without a slash before it: `orders/ack_…`, or "" for the first page."""
+    query: Mapping[str, str]
+    """Of several parameters with one name the last."""
+    form: Mapping[str, str]
+    """What a POST sends; it comes from a page of this console: see `_refuse_foreign`."""
+    cookies: Mapping[str, str]
+    headers: Mapping[str, str]
+    """By their names in lower case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageReply:
+    """What a browser gets. `Cache-Control: no-store` is added where the page says nothing of it."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: Sequence[tuple[str, str]] = ()
+
+
+Pages: TypeAlias = Callable[[PageRequest], Awaitable[PageReply]]
+Factory: TypeAlias = Callable[["Host"], Pages]
+
+
+class _Whole:
+    """A body that is here already."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __call__(self) -> dict[str, Any]:
+        body, self._body = self._body, b""
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+class Host:
+    """What the pages may ask of the service."""
+
+    def __init__(self, deployment: Deployment, handle: Handle) -> None:
+        settings = deployment.settings
+        self.url: Final = settings.console_url or settings.public_url
+        """Where browsers reach the console, without /console."""
+        self.is_secure: Final = self.url.startswith("https:")
+        self._deployment = deployment
+        self._handle = handle
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        session: str,
+        account: str = "",
+        mode: str = "",
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Answer:
+        """Call an operation of the API for the person with this session.
+
+        `account` and `mode` are what the call is about; without an account it is one of staff about
+        the deployment. `reason` is why the person looks at personal data.
+        """
+        headers = {b"authorization": f"Bearer {session}".encode()}
+        said = {ACCOUNT: account, MODE: mode, REASON: reason, b"idempotency-key": idempotency_key}
+        headers |= {name: value.encode() for name, value in said.items() if value}
+        sent = b"" if body is None else json.dumps(body).encode()
+        if body is not None:
+            headers |= {b"content-type": _JSON.encode()}
+        call = Call(
+            method=method,
+            path=path,
+            query_string=urlencode(query or {}, quote_via=quote).encode(),
+            headers=headers,
+            raw_headers=list(headers.items()),
+            peer=None,
+            is_within=True,
+        )
+        return _answer(await self._handle(call, Incoming(_Whole(sent))))
+
+    def cookie_name(self, name: str) -> str:
+        """The name of a cookie of the console: `__Host-` where browsers reach it by https."""
+        return f"{'__Host-' if self.is_secure else ''}csc-{name}"
+
+    def cookie(self, name: str, value: str, seconds: int | None = None) -> tuple[str, str]:
+        """The header that sets a cookie for this host alone, out of reach of scripts.
+
+        Without `seconds` it goes with the browser's session; 0 removes it.
+        """
+        kept = "" if seconds is None else f"; Max-Age={seconds}"
+        secure = "; Secure" if self.is_secure else ""
+        own = f"{self.cookie_name(name)}={value}{kept}; Path=/; HttpOnly; SameSite=Strict{secure}"
+        return "set-cookie", own
+
+
+@dataclass(slots=True)
+class ConsoleHost:
+    """What the routes of the console work with: the pages, loaded when they are asked for.
+
+    A console that is off has no routes, so it loads nothing.
+    """
+
+    deployment: Deployment
+    handle: Handle
+    _pages: Pages | None = field(default=None, init=False)
+
+    @property
+    def pages(self) -> Pages | None:
+        """What answers below /console; None: the package is not installed."""
+        if self._pages is None:
+            for entry in entry_points(group=GROUP, name=ENTRY):
+                factory: Factory = entry.load()
+                self._pages = factory(Host(self.deployment, self.handle))
+        return self._pages
+
+
+async def show(room: ConsoleHost, call: Call) -> Reply:
+    """Have a page of the package shown."""
+    pages = room.pages
+    if pages is None:
+        raise NotFound(
+            f"The console is on, and its pages are not installed: install {DISTRIBUTION} in the "
+            "environment of this server, and start it again."
+        )
+    form: Mapping[str, str] = {}
+    if call.method == "POST":
+        _refuse_foreign(room, call)
+        form = await read_form(call, BODY_BYTES_MAX, (call.peer or "",))
+    text = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.raw_headers}
+    cookies = [
+        pair.strip().partition("=")
+        for name, line in call.raw_headers
+        if name == b"cookie"
+        for pair in line.decode("latin-1").split(";")
+    ]
+    request = PageRequest(
+        method=call.method,
+        path=call.path.removeprefix(ROOT).removeprefix("/"),
+        query=dict(parse_qsl(call.query_string.decode("latin-1"), errors="replace")),
+        form=form,
+        cookies={name: value for name, _, value in cookies},
+        headers=text,
+    )
+    reply = await pages(request)
+    headers: list[Header] = [(name.encode(), value.encode()) for name, value in reply.headers]
+    if all(name != NO_STORE[0] for name, _ in headers):
+        headers.append(NO_STORE)
+    return Reply(reply.body, headers, reply.status)
+
+
+def _refuse_foreign(room: ConsoleHost, call: Call) -> None:
+    """Refuse a form that no page of this console sends, or a browser that does not say which.
+
+    The pages have `Referrer-Policy: same-origin`, with which browsers name their origin.
+
+    Raises:
+        OriginNotAllowed: it is of another site.
+    """
+    settings = room.deployment.settings
+    scheme, _, rest = (settings.console_url or settings.public_url).partition("://")
+    own = {f"{scheme}://{rest.partition('/')[0]}"}
+    if settings.console_url is None:
+        own.add(f"{scheme}://{call.headers.get(b'host', b'').decode('latin-1')}")
+    origin = call.headers.get(b"origin", b"").decode("latin-1")
+    if origin not in own or call.headers.get(b"sec-fetch-site", b"none") not in _OWN:
+        raise OriginNotAllowed
+
+
+def _answer(reply: Reply) -> Answer:
+    headers = {name.decode(): value.decode("latin-1") for name, value in reply.headers}
+    is_json = headers.get("content-type", "").startswith(_JSON)
+    data: Any = json.loads(reply.body) if is_json and reply.body else reply.body or None
+    return Answer(status=reply.status, data=data, headers=headers)
+
+
+ROUTES: Final[tuple[Route[Any], ...]] = grouped(
+    "",
+    ConsoleHost,
+    *(
+        Route(
+            address=f"{method} {path}",
+            handler=show,
+            console=True,
+            raw_body_max=BODY_BYTES_MAX if method == "POST" else 0,
+        )
+        for method in ("GET", "POST")
+        for path in (ROOT, f"{ROOT}/{{path*}}")
+    ),
+)

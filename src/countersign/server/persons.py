@@ -1,0 +1,83 @@
+"""What the gates ask of a person beyond what they ask of a key, and what is noted of the call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from countersign.access.audit import AuditAction
+from countersign.access.key import Principal, Scope
+from countersign.access.room import acting
+from countersign.errors import Forbidden, PasskeyRequired
+from countersign.http.headers import reason
+from countersign.http.reply import Call, Reply
+from countersign.http.route import Route
+
+_LOOKS: Final = frozenset({"GET", "HEAD"})
+_NOTE_NOTHING: Final = frozenset({Scope.SANDBOX_MANAGE, Scope.CHECKOUT_SESSIONS_CREATE})
+"""Scopes of acts that no operator does by a command of their own, and that note nothing."""
+_DEPLOYMENT: Final = "deployment"
+_SUBJECT_MAX: Final = 80
+_ERRORS_FROM: Final = 300
+
+
+def looks(route: Route[Any]) -> bool:
+    """Whether the operation changes nothing."""
+    return route.method in _LOOKS or str(route.scope).endswith(":read")
+
+
+def lacks(who: Principal, scope: Scope) -> Forbidden:
+    """The refusal of one who lacks the scope of an operation."""
+    if who.person is None:
+        return Forbidden(scope=scope)
+    if not who.person.role:
+        return Forbidden("You have no role there.", scope=scope)
+    where = "" if who.account_id else " Name the account in Countersign-Account if it is about one."
+    return Forbidden(f"The role {who.person.role} lacks the scope {scope}.{where}", scope=scope)
+
+
+def judge(route: Route[Any], scope: Scope, call: Call) -> None:
+    """Refuse a person who may only look, who must use the passkey first, or sees no such data.
+
+    Raises:
+        Forbidden: the role does not allow it.
+        PasskeyRequired: the operation destroys something.
+        InvalidRequest: personal data is asked for without a reason.
+    """
+    person = call.principal.person
+    if person is None:
+        return
+    if scope in person.looks and not looks(route):
+        raise Forbidden(f"With the scope {scope} the role {person.role} only looks.", scope=scope)
+    if route.personal and not person.sees_personal_data:
+        raise Forbidden(f"The role {person.role} does not see personal data.", scope=scope)
+    if route.fresh and not person.is_fresh:
+        raise PasskeyRequired
+    if route.personal:
+        reason(call)
+
+
+async def by_person(
+    call: Call,
+    route: Route[Any],
+    carry_out: Callable[[Any], Awaitable[Reply]],
+    room: Any,  # noqa: ANN401 - that of the route
+) -> Reply:
+    """Have what a person asks for done in the person's name.
+
+    A look at personal data is noted before it is shown, with its reason. An act that notes nothing
+    by itself is noted before it is done.
+    """
+    audit, who = call.audit, call.principal
+    if audit is None:
+        raise AssertionError("the call of a person has an audit")
+    said = {"operation": route.operation}
+    if who.account_id:
+        said |= {"account_id": who.account_id, "mode": who.mode.value}
+    subject = call.parameter[:_SUBJECT_MAX] or who.account_id or _DEPLOYMENT
+    if route.scope in _NOTE_NOTHING and not looks(route):
+        await audit.note(AuditAction.CALLED, subject, **said)
+    reply = await carry_out(acting(room, audit))
+    if route.personal and reply.status < _ERRORS_FROM:
+        await audit.note(AuditAction.PERSONAL_DATA_SHOWN, subject, **said, reason=reason(call))
+    return reply
