@@ -1,5 +1,5 @@
 -- Run once by the database image, as administrator, when it makes its volume.
--- The same roles as on docs/operate.md, with the passwords that secrets.sh made.
+-- The same roles as on docs/postgresql.md, with the passwords that secrets.sh made.
 \set ON_ERROR_STOP on
 \set owner_password `cat /run/secrets/owner_password`
 \set app_password `cat /run/secrets/app_password`

@@ -18,7 +18,7 @@ from tests.support.service import Server, running_server
 pytestmark = [pytest.mark.both_engines, pytest.mark.long]
 
 ACKNOWLEDGE = "/v1/notices/ab1263/acknowledge"
-GUIDE = Path(__file__).parents[2] / "docs" / "operate.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "keys.md"
 
 
 class Load:

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 COMMAND = [sys.executable, "-m", "tests.cli.freezing_server"]
 REPLACED_SECONDS_MAX = 30.0
-"""What docs/operate.md promises, with a patience of ten seconds; here it is six."""
+"""What docs/install.md promises, with a patience of ten seconds; here it is six."""
 PATIENCE = 6.0
 
 

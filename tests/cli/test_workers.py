@@ -29,7 +29,7 @@ PATH = "/v1/notices/ab1263/acknowledge"
 BODY = {"initials_per_line": ["A", "B", "C", "D"]}
 ALLOWED = 20
 REVOKED_SECONDS_MAX = 5
-"""What docs/operate.md promises."""
+"""What docs/install.md promises."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The `bash` blocks of README, quickstart and operate do what the pages say, on real servers."""
+"""The `bash` blocks of README, quickstart and the pages for operators do what the pages say."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ pytestmark = pytest.mark.long
 
 README = read(ROOT / "README.md")
 QUICKSTART = read(ROOT / "docs" / "quickstart.md")
-OPERATE = read(ROOT / "docs" / "operate.md")
+OPERATING = [
+    read(path)
+    for path in sorted((ROOT / "docs").glob("*.md"))
+    if f"]({path.name}" in (ROOT / "docs" / "operate.md").read_text()
+]
+"""What docs/operate.md leads to."""
 GOING_LIVE = "Going live with a notice"
 SHOWN_ADDRESS = "http://127.0.0.1:8080"
 SHOWN_KEY = "csign_sk_test_..."
@@ -94,11 +99,14 @@ def test_a_completed_notice_goes_live_as_the_readme_says(tmp_path: Path) -> None
 
 
 def test_a_backup_made_while_a_server_runs_can_be_restored(tmp_path: Path) -> None:
-    """The commands of the operator's page run; what was acknowledged is in the restored copy."""
+    """The commands of the operator's pages run; what was acknowledged is in the restored copy."""
     places = {"/var/lib/countersign": str(tmp_path / "data"), "/srv/": f"{tmp_path}/"}
-    blocks = _bash(OPERATE)
-    sections = {"First start", "Accounts and keys", "Who the parties are"}
-    starting = [block for block in blocks if block.section in sections]
+    sections = ["First start", "Accounts and keys", "Who the parties are"]
+    blocks = [block for page in OPERATING for block in _bash(page)]
+    starting = sorted(
+        (block for block in blocks if block.section in sections),
+        key=lambda block: sections.index(block.section),
+    )
     assert len(starting) == len(sections)
     printed = run_blocks(
         starting, directory=tmp_path, environment=_environment(), placeholders=places

@@ -14,7 +14,7 @@ from countersign.reason import Reason
 from tests.docs.markdown import ROOT, every_page, read
 
 INTEGRATE = read(ROOT / "docs" / "integrate.md")
-OPERATE = read(ROOT / "docs" / "operate.md")
+UPGRADE = read(ROOT / "docs" / "upgrade.md")
 STATUS_OF = {error.code: error.status for error in REFUSALS}
 _STATUS_AND_CODE = re.compile(r"\b([45]\d\d)\s+`([a-z_]+)`")
 _CODE_IN_BRACKETS = re.compile(r"\(`([a-z]+_[a-z_]*[a-z])`\)")
@@ -72,5 +72,5 @@ def test_the_guide_says_of_each_step_whether_servers_may_run() -> None:
     """An operator does not have to read migrations."""
     versions = ROOT / "src" / "countersign" / "db" / "migrations" / "versions"
     steps = sorted(file.stem for file in versions.glob("[0-9]*_*.py"))[1:]
-    rows = OPERATE.rows("### Servers of two releases side by side")
+    rows = UPGRADE.rows("## Servers of two releases side by side")
     assert [step.strip("`") for step, _ in rows] == steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -10,6 +11,7 @@ import pytest
 from tests.docs.markdown import ROOT, every_page, read
 
 PAGES = every_page()
+_NAMED = re.compile(r"(docs/[a-z-]+\.md)(?:#([a-z0-9-]+))?")
 
 
 def test_there_are_pages_to_check() -> None:
@@ -30,6 +32,17 @@ def test_every_relative_link_resolves(path: Path) -> None:
         if anchor:
             assert target.suffix == ".md", f"{path}: {link}"
             assert anchor in read(target).anchors, f"{path}: {link}"
+
+
+def test_each_page_that_a_message_names_is_there() -> None:
+    """Of what `doctor` says, of alarms and of the files in deploy/, with the heading if named."""
+    files = [path for path in (ROOT / "deploy").rglob("*") if path.is_file()]
+    files.append(ROOT / "src" / "countersign" / "doctor" / "findings.toml")
+    named = {place for path in files for place in _NAMED.findall(path.read_text(encoding="utf-8"))}
+    assert len(named) > 10
+    for name, anchor in named:
+        page = read(ROOT / name)
+        assert not anchor or anchor in page.anchors, f"{name}#{anchor}"
 
 
 @pytest.mark.parametrize("folder", ["docs", "docs/decisions"])

@@ -299,7 +299,7 @@ def test_what_is_costly_is_bounded_as_the_page_says(page: Page) -> None:
 
 def test_every_table_is_classed() -> None:
     """Each table of the database is in the table of what lies where, with its protection."""
-    rows = read(ROOT / "docs" / "operate.md").rows("## Personal data: what lies where")
+    rows = read(ROOT / "docs" / "personal-data.md").rows("## What lies where")
     classed = Counter(name for row in rows for name in re.findall(r"`(\w+)`", row[0]))
     assert set(metadata.tables) == set(classed)
     assert set(classed.values()) == {1}

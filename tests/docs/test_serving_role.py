@@ -38,7 +38,7 @@ def cluster() -> Iterator[postgres.PostgresServer]:
 
 def documented_roles() -> list[str]:
     """The statements of the page for the superuser."""
-    blocks = [block.text for block in read(ROOT / "docs" / "operate.md").blocks]
+    blocks = [block.text for block in read(ROOT / "docs" / "postgresql.md").blocks]
     return _statements(next(text for text in blocks if "CREATE ROLE countersign_owner" in text))
 
 

@@ -153,7 +153,7 @@ def test_words_and_settings_in_toml_are_plain() -> None:
 
 
 def test_messages_lead_to_pages_that_a_server_serves() -> None:
-    """An installed release has no file `docs/operate.md`, but every server serves the guides."""
+    """An installed release has no file `docs/backup.md`, but every server serves the guides."""
     served = {f"{g.path}#{section.anchor}" for g in read_guides() for section in g.sections}
     modules = [p for source in SOURCES for p in source.rglob("*.py")]
     said = [text for path in modules for text in strings(path) if "docs/" in text]

@@ -1,7 +1,7 @@
 """High availability: another release, under the load of a shop that does all that a vendor does.
 
 A clean checkout has no earlier release in it. So this one is the earlier one, and the next has one
-migration more, which expands (docs/operate.md, "Servers of two releases side by side").
+migration more, which expands (docs/upgrade.md, "Servers of two releases side by side").
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def next_release(folder: Path) -> Path:
 
 
 def upgrade(whole: Service, release: Path) -> None:
-    """As its owner, by the commands of docs/operate.md."""
+    """As its owner, by the commands of docs/upgrade.md."""
     grants = ("database", "grants", "--role", "countersign_app", "--apply")
     for words in (("init",), grants):
         subprocess.run(

@@ -46,7 +46,7 @@ _UNTESTED_SECONDS: Final = 1.0
 """How long a connection may have been idle, and is used without a question whether it is there."""
 
 _REPAIR: Final = (
-    "Stop the server, keep its files, check the disk, and restore a backup: docs/operate.md."
+    "Stop the server, keep its files, check the disk, and restore a backup: docs/backup.md."
 )
 _NO_STANDBY: Final = "The database waits for its standby."
 _LONG_COMMIT_SECONDS: Final = 1.0

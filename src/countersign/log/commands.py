@@ -28,7 +28,8 @@ from countersign_evidence.errors import EvidenceError
 ALONE = (
     "only this deployment's own clock shows when its evidence existed, and anyone who has the "
     "log's key could write the log again. `countersign init --time-stamps sigstore,digicert` has "
-    'public authorities asked; docs/operate.md, "Witnesses", names the alternatives.'
+    "public authorities asked; a running server names the alternatives under "
+    "/docs/logs#independent-time."
 )
 """What is missing without a third party."""
 _MODES = click.Choice([mode.value for mode in Mode])

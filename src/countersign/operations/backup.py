@@ -84,7 +84,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, repor
         raise BackupFailed(
             "`countersign backup` copies the embedded database. Back up PostgreSQL with its own "
             "tools, and the table shred_keys separately; a running server explains how under "
-            "/docs/operate#backup-and-restore."
+            "/docs/backup."
         )
     if not Path(url.database or "").is_file():
         raise NotInitialised
@@ -130,7 +130,7 @@ def restore(source: Path, url: URL, shred_keys: Path | None, report: Report) -> 
     if not is_embedded(url):
         raise BackupFailed(
             "`countersign restore` restores the embedded database. Restore PostgreSQL with its "
-            "own tools; a running server explains how under /docs/operate#backup-and-restore."
+            "own tools; a running server explains how under /docs/backup."
         )
     database = Path(url.database or "")
     if shred_keys is None and (source / SHRED_KEYS).is_file():
