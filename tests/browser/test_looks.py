@@ -144,5 +144,13 @@ def test_every_state_in_every_look(
     album.answers.clear()
     page.reload()
     album.take("8 done", words["done_title"])
+    with page.expect_navigation():
+        page.get_by_role("button", name=words["remembered_keep_cookie"]).click()
+    page.wait_for_load_state()
+    album.answers.clear()
     page.get_by_role("link", name=words["copy_link"]).click()
     album.take("9 copy", words["copy_title"])
+    cbid = order.read()["cbid"]
+    again = {"collect": ["acknowledgment"], "cbid": cbid, "shipping_zip": "90001"}
+    page.goto(order.begin(order=ORDER, **again).url)
+    album.take("10 foreseen", words["foreseen_title"])

@@ -36,7 +36,14 @@ def test_no_text_is_blank_or_has_other_places() -> None:
 @pytest.mark.skipif(not _COMPONENT.exists(), reason="the component's source is not in this copy")
 def test_every_text_is_used_by_the_page_or_the_component() -> None:
     sources = "\n".join(_sources())
-    begin = ("language_", "outcome_", "reason_", "remembered_kind_", "remembered_says_")
+    begin = (
+        "foreseen_",
+        "language_",
+        "outcome_",
+        "reason_",
+        "remembered_kind_",
+        "remembered_says_",
+    )
     end = ("_title", "_intro", "_missing", "_identity")
     unused = [
         name

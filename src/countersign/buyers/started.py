@@ -23,9 +23,9 @@ from countersign.buyers.room import Buyers
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.session_evidence import SessionRequest
 from countersign.buyers.sessions_sql import PendingSession
-from countersign.buyers.sql import StatusQuery, ZipSubject, buyers_and_rules, count_zip
+from countersign.buyers.sql import StatusQuery, buyers_and_rules, count_zip
 from countersign.buyers.started_sql import CheckRow
-from countersign.buyers.zips import proves_zip
+from countersign.buyers.zips import own_zip_subject, proves_zip
 from countersign.db.tables import verifications
 from countersign.errors import (
     CountersignError,
@@ -292,9 +292,8 @@ def judge(  # noqa: PLR0917 - see `Database.write`
     if view.status is not BuyerStatus.VERIFIED or shipping_zip is None:
         return _known(buyer.cbid, view.status, *view.reasons)
     asked = zip_index(room, query.account_id, shipping_zip)
-    # Apart from those of clearances: the account would see there who has agreed to be known.
-    index = room.access.secret.blind_index(query.account_id, "remembered_buyer", buyer.cbid)
-    subject = ZipSubject(query.account_id, query.mode, index)
+    secret = room.access.secret
+    subject = own_zip_subject(secret, query.account_id, query.mode, buyer.cbid)
     refusal = count_zip(connection, subject, asked, at)
     if refusal is not None:
         return refusal

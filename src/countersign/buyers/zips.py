@@ -5,7 +5,9 @@ from __future__ import annotations
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.model import ProvedSession
 from countersign.buyers.rules import AbsentCountry, VerificationRules, zip5
+from countersign.buyers.sql import ZipSubject
 from countersign.identity.model import FactSource
+from countersign.mode import Mode
 
 
 def proves_zip(  # noqa: PLR0917 - what is known
@@ -26,6 +28,14 @@ def proves_zip(  # noqa: PLR0917 - what is known
         for source in rules.zip_sources
         for assumed in countries
     )
+
+
+def own_zip_subject(secret: DeploymentSecret, account_id: str, mode: Mode, cbid: str) -> ZipSubject:
+    """For whom ZIP codes count that are compared in the buyer's own browser.
+
+    Apart from those of clearances: the account would see there who is known in a browser.
+    """
+    return ZipSubject(account_id, mode, secret.blind_index(account_id, "remembered_buyer", cbid))
 
 
 def proved_zip_index(

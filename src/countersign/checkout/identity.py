@@ -329,12 +329,12 @@ async def take_over(room: Checkout, session: Session) -> Session:
 
 
 async def remembered(
-    room: Checkout, session: Session, informing: Informing, binding: Binding
+    room: Checkout, session: Session, informing: Informing, binding: Binding, browser: str = ""
 ) -> Session:
     """Take over what is known of a remembered buyer, with all that is written of it or nothing.
 
     Only a verified buyer ends the step; otherwise the session learns nothing. `binding` is how it
-    is known that it is this buyer.
+    is known that it is this buyer, and `browser` the one with what is remembered.
 
     Raises:
         CheckoutSessionClosed: the session has ended, or collects something else now; or the buyer
@@ -346,7 +346,7 @@ async def remembered(
         require_open(session, await store.clock_of(room, session), Collected.IDENTITY)
         await room.access.database.write(informing.write)
         return session
-    check = with_members(found, binding=binding)
+    check = with_members(found, binding=binding, browser=browser)
 
     def written(connection: Connection, passed: Session) -> Session:
         informing.write(connection)

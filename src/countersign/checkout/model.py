@@ -23,7 +23,7 @@ from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.mode import Mode
 from countersign.notices.rule import Exemption
 from countersign.reason import Reason
-from countersign_evidence.process import Surface, Viewport
+from countersign_evidence.process import Binding, Surface, Viewport
 
 LIFETIME: Final = timedelta(minutes=30)
 LIFETIME_MAX: Final = timedelta(hours=24)
@@ -112,6 +112,20 @@ class Content(Struct, frozen=True, kw_only=True):
         at = check.attempt - 1
         checks = (*self.checks[:at], check, *self.checks[at + 1 :])
         return msgspec.structs.replace(self, checks=checks)
+
+    def is_checked_in(self, browser: str) -> bool:
+        """Whether this browser showed in this session that it is the verified buyer's.
+
+        By the check that it began and was led back from, and no other one was; or by what it is
+        remembered by.
+        """
+        outcome = self.identity
+        if outcome is None or not outcome.verified or not browser:
+            return False
+        if outcome.binding is not Binding.IDENTITY_SESSION:
+            return outcome.browser == browser
+        begun = self.check_at(outcome.attempt)
+        return begun is not None and begun.browser == browser and begun.is_back is True
 
     @property
     def is_waiting(self) -> bool:

@@ -26,6 +26,7 @@ from countersign.checkout.cookies import (
     set_cookie,
 )
 from countersign.checkout.current_routes import browser
+from countersign.checkout.foreseen import check_again, foreseen
 from countersign.checkout.model import (
     CLAIMS_MAX,
     KEPT,
@@ -167,13 +168,10 @@ async def _state(visit: Visit) -> Reply:
             return asked
         return await identity_page.show(visit)
     notice, reading = await buyer.notice_of(visit.room, session), session.asked.reading
-    if (
-        reading is None
-        or reading.initials is None
-        or reading.notice_digest != notice.digest
-        or visit.form.get(_STEP) == _FORM
-    ):
+    if visit.form.get(_STEP) == _FORM:
         return await _notice(visit, notice)
+    if reading is None or reading.initials is None or reading.notice_digest != notice.digest:
+        return await foreseen(visit, notice) or await _notice(visit, notice)
     reply = _review(visit, notice, reading)
     if visit.call.method != "HEAD":
         await buyer.review(visit.room, session, visit.locale)
@@ -442,6 +440,7 @@ _POSTS: Final[Mapping[str, VisitHandler]] = {
     "accept": _accept,
     "decline": _decline,
     "events": _claim,
+    "check-again": check_again,
     **identity_page.POSTS,
     "remembered": remembered_page.consent,
     "arrive": remembered_page.arrive,

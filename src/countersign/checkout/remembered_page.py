@@ -16,7 +16,6 @@ from countersign.buyers.model import BuyerStatus
 from countersign.checkout import identity, store
 from countersign.checkout.model import Collected, Session, Status, require_open
 from countersign.checkout.remembered_cookies import PASSKEY, REMEMBERED, cookie, cookie_header
-from countersign.checkout.room import Checkout
 from countersign.checkout.screens import lead, words_of
 from countersign.checkout.sessions import return_url
 from countersign.checkout.visits import NOT_ENOUGH, Visit
@@ -60,7 +59,7 @@ async def asked_first(visit: Visit) -> Reply | None:
     has_begun = any(one.browser == visit.browser for one in content.checks)
     if content.identity or has_begun or visit.form.get("step") == CHECK or not _may_ask(visit):
         return None
-    known = await _by_cookie(visit)
+    known = await known_by_cookie(visit)
     return _arrived(visit, known) if known or _has_passkey(visit) else None
 
 
@@ -69,7 +68,7 @@ async def ask(visit: Visit) -> Reply:
     require_open(visit.session, visit.now, Collected.IDENTITY)
     if not _may_ask(visit):
         return lead(_check_page(visit))
-    return _arrived(visit, await _by_cookie(visit))
+    return _arrived(visit, await known_by_cookie(visit))
 
 
 async def consent(visit: Visit) -> Reply:
@@ -100,7 +99,7 @@ async def consent(visit: Visit) -> Reply:
         known = NotKnown.UNKNOWN
     if isinstance(known, NotKnown):
         return _after(visit, session, known.value)
-    return _after(visit, *await _informed(room, session, known))
+    return _after(visit, *await _informed(visit, known))
 
 
 async def arrive(visit: Visit) -> Reply:
@@ -125,18 +124,19 @@ def _after(visit: Visit, session: Session, why: str) -> Reply:
     return visit.go_on()
 
 
-async def _informed(room: Checkout, session: Session, known: KnownBy) -> tuple[Session, str]:
+async def _informed(visit: Visit, known: KnownBy) -> tuple[Session, str]:
     """The session after its account was informed of the buyer; the same, and why, if it was not.
 
     Raises CheckoutSessionClosed if the session has ended meanwhile, or collects something else.
     """
+    room, session, binding = visit.room, visit.session, known.kind.binding
     asked = session.asked.shipping_zip
     try:
         informing = await inform(room.remembered, session.account_id, known, asked)
         why = _WHY.get(informing.check.status, NOT_ENOUGH)
         if informing.check.cbid is None:
             why = NotKnown.UNKNOWN.value
-        return await identity.remembered(room, session, informing, known.kind.binding), why
+        return await identity.remembered(room, session, informing, binding, visit.browser), why
     except RateLimited:
         return session, NOT_ENOUGH
     except CheckoutSessionClosed:
@@ -161,7 +161,7 @@ async def offer(visit: Visit) -> Mapping[str, Any]:
     if is_framed(visit.call):
         return NO_OFFER
     room, mode = visit.room, visit.session.mode
-    if _has_passkey(visit) or await _by_cookie(visit) is not None:
+    if _has_passkey(visit) or await known_by_cookie(visit) is not None:
         return {"remembered": None, "remembered_yes": visit.form.get("remembered") == "yes"}
     if not _may_keep(visit):
         return NO_OFFER
@@ -280,7 +280,8 @@ def _was_meant(visit: Visit, asked_ms: int) -> bool:
     return from_ms(_now_ms(visit)) >= from_ms(asked_ms) + MEANT_AFTER
 
 
-async def _by_cookie(visit: Visit) -> KnownBy | None:
+async def known_by_cookie(visit: Visit) -> KnownBy | None:
+    """Who is remembered in this browser by a cookie."""
     mode = visit.session.mode
     value = cookie(visit.room, visit.call, REMEMBERED, mode)
     return await by_cookie(visit.room.remembered, mode, value) if value else None
@@ -294,11 +295,9 @@ def _may_keep(visit: Visit) -> bool:
         and session.ended_at is not None
         and visit.now < session.ended_at + OFFERED
         and check is not None
-        and check.verified
         and check.binding is Binding.IDENTITY_SESSION
+        and session.asked.is_checked_in(visit.browser)
         and begun is not None
-        and begun.browser == visit.browser
-        and begun.is_back is True
         and begun.back_at is not None
         and visit.now < begun.back_at + OFFERED
     )

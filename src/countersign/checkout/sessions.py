@@ -228,21 +228,27 @@ async def session_of_token(room: Checkout, token: bytes) -> Session:
 
 async def order_of(room: Checkout, session: Session) -> PreparedOrder | None:
     """The order of a session, to be decided in a transaction; None: the facts do not suffice."""
-    content = session.asked
-    if not session.may_clear:
+    order = clearance_request(session) if session.may_clear else None
+    if order is None:
         return None
-    # `may_clear` says that none of the three is missing.
-    order = ClearanceRequest(
+    with suppress(Refusal):  # whatever is wrong with the order, the session is completed
+        return await prepare_order(room.clearances, principal_of(session), order)
+    return None
+
+
+def clearance_request(session: Session) -> ClearanceRequest | None:
+    """The order of a session, to be decided; None: its buyer or its ZIP code is not known."""
+    content, cbid = session.asked, session.cbid
+    if cbid is None or content.shipping_zip is None:
+        return None
+    return ClearanceRequest(
         ack_id=session.ack_id or "",
-        cbid=session.cbid or "",
-        shipping_zip=content.shipping_zip or "",
+        cbid=cbid,
+        shipping_zip=content.shipping_zip,
         session_id=content.session_id,
         product_class=content.product_class,
         order_reference=content.order_reference,
     )
-    with suppress(Refusal):  # whatever is wrong with the order, the session is completed
-        return await prepare_order(room.clearances, principal_of(session), order)
-    return None
 
 
 def with_decision(order: PreparedOrder, connection: Connection, session: Session) -> Session:

@@ -41,7 +41,9 @@ _STEPS: Final[Mapping[Collected, Sequence[str]]] = {
     Collected.IDENTITY: (_IDENTITY_PAGE,),
     Collected.ACKNOWLEDGMENT: ("notice.html", "review.html"),
 }
-_WITH_ORDER: Final = frozenset(page for pages in _STEPS.values() for page in pages)
+_WITH_ORDER: Final = frozenset(
+    ("foreseen.html", *(page for pages in _STEPS.values() for page in pages))
+)
 
 
 class BuyerStep(NamedTuple):

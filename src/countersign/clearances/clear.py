@@ -232,7 +232,7 @@ def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
 
 
 def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
-    new, case = item.new, _input(item, facts)
+    new, case = item.new, case_of(item, facts)
     if not item.fresh and facts.acknowledgment is not None and not case.notice_in_force:
         return None
     failed = failed_checks(case)
@@ -263,7 +263,8 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
     )
 
 
-def _input(item: PreparedOrder, facts: OrderFacts) -> ClearanceInput:
+def case_of(item: PreparedOrder, facts: OrderFacts) -> ClearanceInput:
+    """All that a decision about this order rests on."""
     new, floor, acknowledgment = item.new, item.room.floor, facts.acknowledgment
     rules = facts.buyer_rules.at_least(floor) if facts.buyer_rules else floor
     view = None
