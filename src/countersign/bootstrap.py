@@ -41,9 +41,11 @@ from countersign.notices.publish import Publication, publish_shipped
 from countersign.notices.registry import Registry
 from countersign.notices.room import Notices
 from countersign.operations.room import Operations, open_operations
+from countersign.passkeys import relying_party
+from countersign.people.room import People
 from countersign.privacy.erase import finish_restore
 from countersign.privacy.room import Privacy, open_privacy
-from countersign.remembered.room import Remembered, relying_party
+from countersign.remembered.room import Remembered
 from countersign.sandbox.helpers import SandboxRoom
 from countersign.self_service.room import SelfService
 from countersign.vault.key_encryption import KeyRing, key_source
@@ -70,6 +72,7 @@ class Deployment:
     entropy: Entropy
     database: Database
     access: Access
+    people: People
     vault: VaultRoom
     log: LogRoom
     events: Events
@@ -203,6 +206,12 @@ async def open_deployment(
             entropy=entropy,
             database=database,
             access=access,
+            people=People(
+                access=access,
+                party=relying_party(settings.console_url or settings.public_url),
+                url=settings.console_url or settings.public_url,
+                is_on=settings.console,
+            ),
             vault=vault_room,
             log=log_room,
             events=events,

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hmac import compare_digest
 from importlib.metadata import entry_points
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
@@ -27,6 +28,9 @@ from countersign.http.body import BODY_BYTES_MAX, Incoming
 from countersign.http.headers import ACCOUNT, MODE, REASON
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 from countersign.http.route import Route, grouped
+from countersign.people import sign_in, sql
+from countersign.people.model import LinkSays, OpenSession, SignedIn, SignedInPerson
+from countersign_evidence.disclosure import b64url
 
 GROUP: Final = "countersign.console"
 ENTRY: Final = "pages"
@@ -112,7 +116,7 @@ class Host:
         self.url: Final = settings.console_url or settings.public_url
         """Where browsers reach the console, without /console."""
         self.is_secure: Final = self.url.startswith("https:")
-        self._deployment = deployment
+        self._people = deployment.people
         self._handle = handle
 
     async def call(
@@ -149,6 +153,70 @@ class Host:
             is_within=True,
         )
         return _answer(await self._handle(call, Incoming(_Whole(sent))))
+
+    async def who(self, session: str) -> SignedInPerson | None:
+        """Who is signed in with this session; None: no one is."""
+        return await sign_in.signed_in(self._people, session)
+
+    async def names(self, person_ids: Sequence[str]) -> Mapping[str, str]:
+        """The names of people (`per_…`) whom the audit names; without a name: there is none."""
+        return await self._people.access.database.read(sql.names_of, person_ids)
+
+    async def link_says(self, link: str) -> LinkSays | None:
+        """Whom a link is for; None: it is unknown, used, replaced or expired.
+
+        The token of a link stands behind the # of its URL (`/console/link#csign_pl_…`), where no
+        server sees it: the page sends it by a POST.
+        """
+        return await sign_in.link_says(self._people, link)
+
+    async def link_options(self, link: str) -> Mapping[str, Any] | None:
+        """The options of `navigator.credentials.create`, with bytes as base64url; None as above."""
+        return await sign_in.link_options(self._people, link)
+
+    async def use_link(self, link: str, response: str) -> SignedIn | None:
+        """Come in by a link with a new passkey, `response` as JSON; None: it was refused.
+
+        It ends the sessions and passkeys that the person had before.
+        """
+        return await sign_in.use_link(self._people, link, response)
+
+    def passkey_options(self, session: str = "") -> tuple[Mapping[str, Any], str] | None:
+        """The options of `navigator.credentials.get`, and a state to send back with the response.
+
+        With a session: to use the passkey again, see `freshen`. None: browsers allow no passkeys at
+        the address of this console.
+        """
+        return sign_in.sign_in_options(self._people, session)
+
+    async def sign_in(self, state: str, response: str) -> SignedIn | None:
+        """Sign in: a new session, whose token goes into a cookie. None: it was refused."""
+        return await sign_in.sign_in(self._people, state, response)
+
+    async def freshen(self, session: str, state: str, response: str) -> bool:
+        """Use the passkey again, where the API answered `passkey_required`."""
+        return await sign_in.freshen(self._people, session, state, response)
+
+    async def sign_out(self, session: str) -> None:
+        """End this session."""
+        await sign_in.sign_out(self._people, session)
+
+    async def sessions(self, session: str) -> Sequence[OpenSession]:
+        """The sessions of the person with this one."""
+        return await sign_in.open_sessions(self._people, session)
+
+    async def end_session(self, session: str, session_id: str) -> bool:
+        """End another session of the same person."""
+        return await sign_in.end_session(self._people, session, session_id)
+
+    def form_code(self, session: str) -> str:
+        """What each form of a person who is signed in has, and sends back: see `is_form`."""
+        digest = self._people.access.sessions.digest(session.encode()) or b""
+        return b64url(self._people.access.secret.page_code("person form", "", digest))
+
+    def is_form(self, session: str, sent: str) -> bool:
+        """Whether a form is of a page that was served in this session."""
+        return compare_digest(self.form_code(session).encode(), sent.encode())
 
     def cookie_name(self, name: str) -> str:
         """The name of a cookie of the console: `__Host-` where browsers reach it by https."""

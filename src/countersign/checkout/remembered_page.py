@@ -23,12 +23,12 @@ from countersign.errors import CheckoutSessionClosed, RateLimited
 from countersign.http.reply import Call, Reply
 from countersign.instant import from_ms, from_ns, to_ms
 from countersign.mode import Mode
+from countersign.passkeys import assertion_options
 from countersign.remembered.cookies import by_cookie, forget_cookie, remember_cookie, use_cookie
 from countersign.remembered.inform import inform
 from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind, KnownBy, NotKnown
 from countersign.remembered.passkeys import (
     assert_passkey,
-    assertion_options,
     register,
     registration_options,
 )

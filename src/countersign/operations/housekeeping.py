@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection, delete, select, tuple_
 
+from countersign.access.sessions import delete_ended as delete_sessions
 from countersign.buyers.model import CHECKS_KEPT, MESSAGES_KEPT, ZIP_WINDOW
 from countersign.buyers.started_sql import delete_old as delete_checks
 from countersign.checkout.model import KEPT as CHECKOUT_KEPT
@@ -52,7 +53,7 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     """Delete all that has served its time, in chunks; returns the number of rows.
 
     Kept responses, counted ZIP codes, providers' messages, events, finished deliveries, ended
-    checkout sessions, their identity checks, and what buyers are remembered by.
+    checkout sessions, their identity checks, what buyers are remembered by, and sessions of people.
     """
     old = partial(
         delete_old,
@@ -65,7 +66,9 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     ended = partial(delete_ended, before=now - CHECKOUT_KEPT, limit=CHUNK)
     checks = partial(delete_checks, before=now - CHECKS_KEPT, limit=CHUNK)
     known = partial(delete_remembered, now=now, uses_before=now - USES_KEPT, limit=CHUNK)
-    for delete_some in (partial(delete_expired, now=now, limit=CHUNK), old, ended, checks, known):
+    people = partial(delete_sessions, now=now)
+    expired = partial(delete_expired, now=now, limit=CHUNK)
+    for delete_some in (expired, old, ended, checks, known, people):
         rows = CHUNK
         while rows >= CHUNK:
             rows = await database.write(delete_some)

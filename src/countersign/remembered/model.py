@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -63,10 +63,3 @@ class Use(Struct, frozen=True, kw_only=True):
     verified: bool
     """Whether the account was informed that the buyer is verified; otherwise it learned nothing."""
     at: datetime
-
-
-class RelyingParty(NamedTuple):
-    """For whom passkeys are made: the deployment (WebAuthn Level 3 §4, RP ID)."""
-
-    id: str
-    origin: str

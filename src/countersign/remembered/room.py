@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 from countersign.buyers.room import Buyers
-from countersign.host import ip_or_none
 from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind, RelyingParty
+from countersign.passkeys import RelyingParty
+from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,21 +22,6 @@ class Remembered:
     """None: there are no passkeys at the address of this deployment, only cookies."""
     passes: Counter[str] = field(default_factory=Counter)
     """How many buyers passed here, by what they were remembered by: for the metrics."""
-
-
-def relying_party(public_url: str) -> RelyingParty | None:
-    """The relying party at this address; None where browsers allow no passkeys.
-
-    They need a host that is a name, and HTTPS unless that is `localhost`.
-    """
-    parts = urlsplit(public_url)
-    host = (parts.hostname or "").lower()
-    is_local = host == "localhost" or host.endswith(".localhost")
-    if not host or ip_or_none(host) or not (parts.scheme == "https" or is_local):
-        return None
-    default = {"https": 443, "http": 80}[parts.scheme]
-    port = "" if parts.port in {None, default} else f":{parts.port}"
-    return RelyingParty(host, f"{parts.scheme}://{host}{port}")
 
 
 def new_row(

@@ -24,10 +24,11 @@ from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, grouped
 from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
+from countersign.passkeys import TIMEOUT_MS, assertion_options
 from countersign.privacy.requests import request_erasure
 from countersign.remembered import sql
 from countersign.remembered.model import COOKIE_KEPT, KnownBy, NotKnown, Use
-from countersign.remembered.passkeys import TIMEOUT_MS, assert_passkey, assertion_options
+from countersign.remembered.passkeys import assert_passkey
 from countersign.self_service.room import SelfService
 from countersign.self_service.visits import BuyerVisit, is_partial, visit_of
 

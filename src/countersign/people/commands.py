@@ -1,0 +1,186 @@
+"""`countersign staff` and `countersign members`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from countersign.access.account import find_account
+from countersign.access.role import Role
+from countersign.cli.deployment import with_room
+from countersign.instant import rfc3339
+from countersign.people import roles
+from countersign.people.model import Link, Member
+from countersign.people.room import People
+from countersign_evidence.cli.support import asking, command, say, show, show_all
+
+_ROLE = click.option(
+    "--role",
+    required=True,
+    type=click.Choice([role.value for role in Role]),
+    help="What the person may do: docs/console.md has the table.",
+)
+_ACCOUNT = click.option("--account", required=True, help="Id or name of the account.")
+
+
+@click.group()
+def staff() -> None:
+    """People who work on the whole deployment, at /console."""
+
+
+@click.group()
+def members() -> None:
+    """People of an account, who see at /console what is theirs."""
+
+
+@staff.command("invite")
+@click.argument("name")
+@_ROLE
+@command
+@with_room(People)
+async def invite_staff(room: People, name: str, *, role: str, as_json: bool) -> None:
+    """Invite a person to the staff, and print the link by which the person comes in, once.
+
+    NAME can be the id of a person (per_…), who gets this role too and signs in as before.
+    """
+    await _invite(room, name, role, None, as_json=as_json)
+
+
+@members.command("invite")
+@click.argument("name")
+@_ACCOUNT
+@_ROLE
+@command
+@with_room(People)
+async def invite_member(room: People, name: str, *, account: str, role: str, as_json: bool) -> None:
+    """Invite a person to an account, and print the link by which the person comes in, once.
+
+    NAME can be the id of a person (per_…), who gets this role too and signs in as before.
+    """
+    owner = await find_account(room.access, account)
+    await _invite(room, name, role, owner.id, as_json=as_json)
+
+
+@staff.command("list")
+@command
+@with_room(People)
+async def list_staff(room: People, *, as_json: bool) -> None:
+    """List the staff with their roles."""
+    await _list(room, None, "countersign staff invite NAME --role owner", as_json=as_json)
+
+
+@members.command("list")
+@_ACCOUNT
+@command
+@with_room(People)
+async def list_members(room: People, *, account: str, as_json: bool) -> None:
+    """List the people of an account with their roles."""
+    owner = await find_account(room.access, account)
+    first = f"countersign members invite NAME --account {owner.id} --role owner"
+    await _list(room, owner.id, first, as_json=as_json)
+
+
+@staff.command("remove")
+@click.argument("name")
+@asking("Take the role of {name}? The person is signed out at once.")
+@command
+@with_room(People)
+async def remove_staff(room: People, name: str, *, as_json: bool) -> None:
+    """Remove a person from the staff. The last owner stays."""
+    await _remove(room, name, None, as_json=as_json)
+
+
+@members.command("remove")
+@click.argument("name")
+@_ACCOUNT
+@asking("Take the role of {name}? The person is signed out at once.")
+@command
+@with_room(People)
+async def remove_member(room: People, name: str, *, account: str, as_json: bool) -> None:
+    """Remove a person from an account. The last owner stays."""
+    owner = await find_account(room.access, account)
+    await _remove(room, name, owner.id, as_json=as_json)
+
+
+@staff.command("link")
+@click.argument("name")
+@command
+@with_room(People)
+async def link_staff(room: People, name: str, *, as_json: bool) -> None:
+    """Print a link by which a person of the staff comes in again, with a new passkey."""
+    link = await roles.way_back(room, name, None, on_the_machine=True)
+    _show_link(room, link, {}, as_json=as_json)
+
+
+@members.command("link")
+@click.argument("name")
+@_ACCOUNT
+@command
+@with_room(People)
+async def link_member(room: People, name: str, *, account: str, as_json: bool) -> None:
+    """Print a link by which a person of an account comes in again, with a new passkey."""
+    owner = await find_account(room.access, account)
+    link = await roles.way_back(room, name, owner.id, on_the_machine=True)
+    _show_link(room, link, {}, as_json=as_json)
+
+
+async def _invite(
+    room: People, name: str, role: str, account_id: str | None, *, as_json: bool
+) -> None:
+    invited = await roles.invite(room, name, Role(role), account_id)
+    said = {"person_id": invited.person_id, "name": invited.name, "role": role}
+    if invited.link is None:
+        say(f"{invited.name} has the role {role} now, and signs in as before.")
+        show(said, invited.person_id, as_json=as_json)
+        return
+    say(f"{invited.name} ({invited.person_id}) is invited as {role}.")
+    _show_link(room, invited.link, said, as_json=as_json)
+
+
+def _show_link(room: People, link: Link, said: dict[str, Any], *, as_json: bool) -> None:
+    if not room.is_on:
+        say("warning: the console is off, so the link works only with COUNTERSIGN_CONSOLE=true")
+    if room.party is None:
+        say(
+            f"warning: browsers make no passkeys at {room.url}: they need https and a name, or "
+            "localhost"
+        )
+    say(
+        f"The link works once, until {rfc3339(link.expires_at)}. It ends what the person is signed "
+        "in with, and asks for a new passkey. Give it to this person alone:"
+    )
+    until = rfc3339(link.expires_at)
+    show(said | {"link": link.url, "expires_at": until}, link.url, as_json=as_json)
+
+
+async def _list(room: People, account_id: str | None, first: str, *, as_json: bool) -> None:
+    found = await roles.members(room, account_id)
+    lines = [f"{one.id}  {one.role.value:10}  {_state(one):34}  {one.name}" for one in found]
+    none = f"No one yet. Invite the first: {first}"
+    show_all([_view(one) for one in found], lines, none, as_json=as_json)
+
+
+async def _remove(room: People, name: str, account_id: str | None, *, as_json: bool) -> None:
+    removed = await roles.remove(room, name, account_id)
+    say(f"{removed.name} has no role there any more.")
+    show(_view(removed), removed.id, as_json=as_json)
+
+
+def _state(one: Member) -> str:
+    if one.last_used_at is not None:
+        return f"signed in {rfc3339(one.last_used_at)}"
+    return "has not come in yet"
+
+
+def _view(one: Member) -> dict[str, Any]:
+    return {
+        "person_id": one.id,
+        "name": one.name,
+        "role": one.role.value,
+        "granted_at": rfc3339(one.granted_at),
+        "granted_by": one.granted_by,
+        "has_passkey": one.has_passkey,
+        "link_until": None if one.link_until is None else rfc3339(one.link_until),
+        "last_used_at": None if one.last_used_at is None else rfc3339(one.last_used_at),
+    }

@@ -1,0 +1,121 @@
+"""A deployment whose console is on, and people with passkeys who use it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from countersign.access.account import create_account
+from countersign.access.role import Role
+from countersign.bootstrap import Deployment
+from countersign.console_host import Answer, Host
+from countersign.http.body import Incoming
+from countersign.http.reply import Call, Reply
+from countersign.people import roles
+from countersign.server.app import App
+from tests.http.backstage import another_deployment
+from tests.remembered.device import ORIGIN, Passkey
+from tests.sealing.inside import ShiftedClock, opened
+
+T = TypeVar("T")
+
+
+@dataclass
+class Person:
+    """Who has come in by an invitation."""
+
+    id: str
+    passkey: Passkey
+    session: str
+
+
+class Console:
+    """The application in this process, with what its pages are given."""
+
+    def __init__(self, deployment: Deployment, clock: ShiftedClock) -> None:
+        self.deployment, self.clock = deployment, clock
+        self.app = App(deployment)
+        self.host = Host(deployment, self.app.handle)
+
+    async def account(self, name: str) -> str:
+        return (await create_account(self.deployment.access, name)).id
+
+    async def link(self, name: str, role: Role, account: str | None = None) -> tuple[str, str]:
+        """Invite a person; gives the id, and the token of the link."""
+        invited = await roles.invite(self.deployment.people, name, role, account)
+        assert invited.link is not None
+        return invited.person_id, token_of(invited.link.url)
+
+    async def person(self, name: str, role: Role, account: str | None = None) -> Person:
+        """Invite a person, who comes in."""
+        id_, link = await self.link(name, role, account)
+        passkey = Passkey()
+        return Person(id_, passkey, await self.come_in(link, passkey))
+
+    async def come_in(self, link: str, passkey: Passkey) -> str:
+        """The token of the session of one who comes in."""
+        options = await self.host.link_options(link)
+        assert options is not None
+        signed = await self.host.use_link(link, passkey.create(dict(options)))
+        assert signed is not None
+        return signed.token
+
+    async def sign_in(self, passkey: Passkey, **changes: Any) -> str | None:  # noqa: ANN401 - as the device takes
+        """The token of a new session; None: it was refused."""
+        self.clock.seconds += 1
+        asked = self.host.passkey_options()
+        assert asked is not None
+        options, state = asked
+        signed = await self.host.sign_in(state, passkey.sign(dict(options), **changes))
+        return None if signed is None else signed.token
+
+    async def ask(self, session: str, path: str, method: str = "GET", **given: Any) -> Answer:  # noqa: ANN401 - as `call` takes
+        """Ask the API as a page does."""
+        return await self.host.call(method, path, session=session, **given)
+
+    async def http(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> Reply:
+        """Ask as from outside."""
+        raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+        sent = iter([body])
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": next(sent, b""), "more_body": False}
+
+        path, _, query = path.partition("?")
+        call = Call(
+            method=method,
+            path=path,
+            query_string=query.encode(),
+            headers=dict(raw),
+            raw_headers=raw,
+            peer="127.0.0.1",
+        )
+        return await self.app.handle(call, Incoming(receive))
+
+
+def token_of(url: str) -> str:
+    """The token of a link, which no server sees."""
+    return url.partition("#")[2]
+
+
+def code_of(reply: Reply) -> str:
+    """The code of a refusal."""
+    return str(json.loads(reply.body)["error"]["code"])
+
+
+def in_console(folder: Path, work: Callable[[Console], Awaitable[T]], **settings: str) -> T:
+    """What this does with a deployment of its own whose console is on."""
+
+    async def run() -> T:
+        clock = ShiftedClock()
+        own = {"PUBLIC_URL": ORIGIN, "CONSOLE": "true", "RATE_LIMIT": "off"} | settings
+        async with opened(another_deployment(folder / "console"), clock, **own) as deployment:
+            return await work(Console(deployment, clock))
+
+    return asyncio.run(run())

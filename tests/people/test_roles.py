@@ -1,0 +1,107 @@
+"""What each role may do, over every operation that is served, against a table written here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.access.role import Role
+from countersign.http.route import Route
+from countersign.server.app import route_table
+from tests.people.crew import Console, in_console
+
+pytestmark = pytest.mark.one_engine
+
+# a: acts and looks. l: only looks. -: neither.
+# scope                       owner developer compliance support auditor
+TABLE = """
+notices:read                  a     l         l          l       l
+acks:create                   -     -         -          -       -
+acks:read                     a     l         l          l       l
+evidence:read                 a     -         a          -       l
+buyers:verify                 -     -         -          -       -
+buyers:read                   a     l         l          l       l
+buyers:review                 a     -         a          -       l
+clearances:create             -     -         -          -       -
+clearances:read               a     l         l          l       l
+checkout_sessions:create      a     a         l          l       l
+events:read                   a     l         l          l       l
+webhooks:manage               a     a         l          l       l
+sandbox:manage                a     a         -          -       l
+keys:manage                   a     a         -          -       l
+search:read                   a     l         l          l       l
+holds:manage                  a     -         a          -       l
+erasure:write                 a     -         a          -       l
+retention:read                a     -         l          -       l
+audit:read                    a     -         l          -       l
+people:manage                 a     -         -          -       l
+accounts:manage               a     -         l          -       l
+notices:manage                a     -         a          -       l
+deployment:read               a     l         l          l       l
+"""
+STAFF_ALONE = {"accounts:manage", "notices:manage", "deployment:read"}
+SEE_PERSONAL_DATA = {"compliance", "auditor"}
+ALLOWED = {
+    (scope, role): letter
+    for scope, *letters in map(str.split, TABLE.strip().splitlines())
+    for role, letter in zip(Role, letters, strict=True)
+}
+WITH_A_SCOPE = [route for route in route_table() if route.scope is not None]
+PERSONAL = {
+    "listAcknowledgments", "getAcknowledgment", "listClearances", "getClearance",
+    "getAcknowledgmentDossier", "getAcknowledgmentCertificate", "getClearanceDossier",
+}  # fmt: skip
+REASON = "Case 26-2 of the county"
+
+
+def expected(route: Route[Any], role: Role, *, staff: bool) -> bool:
+    """Whether this role may call it, by the table."""
+    letter = ALLOWED[str(route.scope), role]
+    if route.scope in STAFF_ALONE and not staff:
+        return False
+    is_look = route.method in {"GET", "HEAD"} or str(route.scope).endswith(":read")
+    if letter == "-" or (letter == "l" and not is_look):
+        return False
+    return not route.personal or role.value in SEE_PERSONAL_DATA
+
+
+def test_each_role_may_call_what_the_table_says_and_nothing_else(tmp_path: Path) -> None:
+    """Every operation that needs a scope is asked for by every role, of staff and of an account."""
+
+    async def work(console: Console) -> list[str]:
+        account = await console.account("vendor")
+        wrong = []
+        for role in Role:
+            for place in (None, account):
+                person = await console.person(f"{role} {place}", role, place)
+                for route in WITH_A_SCOPE:
+                    path = route.path.replace("{path*}", "x")
+                    before, brace, rest = path.partition("{")
+                    named = before + "nothing_1" + rest.partition("}")[2] if brace else path
+                    answer = await console.ask(
+                        person.session,
+                        named,
+                        route.method,
+                        account=account,
+                        mode="test",
+                        reason=REASON,
+                    )
+                    may = expected(route, role, staff=place is None)
+                    if may is (answer.code == "forbidden"):
+                        wrong.append(f"{role} {place} {route.address}: {answer.code or 'done'}")
+        return wrong
+
+    assert in_console(tmp_path, work) == []
+
+
+def test_the_table_has_every_scope() -> None:
+    """A new scope has to be thought through for each role."""
+    assert {scope for scope, _ in ALLOWED} >= {str(route.scope) for route in WITH_A_SCOPE}
+
+
+def test_what_discloses_personal_data_is_marked() -> None:
+    """Of the operations that vendors have; those of the console are marked where they are."""
+    marked = {route.operation for route in route_table() if route.personal and not route.console}
+    assert marked == PERSONAL
