@@ -58,7 +58,7 @@ def test_an_order_to_another_zip_code_is_said_before_the_initials(
     assert spanish.links[ES["foreseen_go_on"]] == f"{path}?step=form&lang=es"
     notice = person.open(page.links[EN["foreseen_go_on"]])
     assert notice.heading == EN["title"]
-    done = person.send(notice.form, **dict.fromkeys(notice.form.texts, "AB"))
+    done = person.send(notice.form, None, **dict.fromkeys(notice.form.texts, "AB"))
     done = person.send(done.form, agreement="yes", consent="yes")
     assert shop.read(session)["reasons"] == ["zip_mismatch"]
 
