@@ -84,7 +84,7 @@ def assertion_options(party: RelyingParty, challenge: bytes) -> dict[str, Any]:
     }
 
 
-class Made(NamedTuple):
+class NewPasskey(NamedTuple):
     """A passkey that a browser has made."""
 
     credential_id: bytes
@@ -92,7 +92,7 @@ class Made(NamedTuple):
     sign_count: int
 
 
-def registered(party: RelyingParty, challenge: bytes, response: str) -> Made:
+def registered(party: RelyingParty, challenge: bytes, response: str) -> NewPasskey:
     """The passkey that was made for this challenge; raises if it is not what was asked for."""
     from webauthn import verify_registration_response  # noqa: PLC0415 - see `checked`
     from webauthn.helpers.cose import COSEAlgorithmIdentifier  # noqa: PLC0415
@@ -108,7 +108,7 @@ def registered(party: RelyingParty, challenge: bytes, response: str) -> Made:
     )
     if len(made.credential_id) > _CREDENTIAL_ID_BYTES_MAX:
         raise ValueError("the credential id is too long")
-    return Made(made.credential_id, made.credential_public_key, made.sign_count)
+    return NewPasskey(made.credential_id, made.credential_public_key, made.sign_count)
 
 
 def asserted(

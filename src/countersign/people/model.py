@@ -25,7 +25,7 @@ class LinkKind(StrEnum):
     WAY_BACK = "way_back"
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class HeldRole(Struct, frozen=True, kw_only=True):
     """Where a person has a role: in one account, or in the whole deployment (None)."""
 
     account_id: str | None
@@ -80,7 +80,7 @@ class LinkSays(NamedTuple):
 
     name: str
     kind: LinkKind
-    places: Sequence[Place]
+    places: Sequence[HeldRole]
     expires_at: datetime
 
 
@@ -97,7 +97,7 @@ class SignedInPerson(NamedTuple):
     id: str
     name: str
     session_id: str
-    places: Sequence[Place]
+    places: Sequence[HeldRole]
     is_fresh: bool
     """Whether the passkey was used in the last minutes."""
     ends_at: datetime

@@ -18,7 +18,7 @@ from countersign.db.tables import (
     person_passkeys,
     person_sessions,
 )
-from countersign.people.model import LinkRow, Member, Place
+from countersign.people.model import HeldRole, LinkRow, Member
 
 _g: Final = person_grants.c
 
@@ -65,14 +65,14 @@ def names_of(connection: Connection, person_ids: Sequence[str]) -> dict[str, str
     return {found.id: found.name for found in connection.execute(query)}
 
 
-def places_of(connection: Connection, person_id: str) -> Sequence[Place]:
+def places_of(connection: Connection, person_id: str) -> Sequence[HeldRole]:
     """Where a person has a role: the deployment first, then accounts by their names."""
     found = (
         select(_g.account_id, accounts.c.name.label("account_name"), _g.role)
         .outerjoin(accounts, accounts.c.id == _g.account_id)
         .where(_g.person_id == person_id)
     )
-    return sorted(rows(connection, found, Place), key=lambda place: place.account_name or "")
+    return sorted(rows(connection, found, HeldRole), key=lambda place: place.account_name or "")
 
 
 def is_last_owner(connection: Connection, member: Member, account_id: str | None) -> bool:
