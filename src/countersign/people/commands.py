@@ -19,7 +19,7 @@ _ROLE = click.option(
     "--role",
     required=True,
     type=click.Choice([role.value for role in Role]),
-    help="What the person may do: docs/console.md has the table.",
+    help="What the person may do, and whether the person sees personal data.",
 )
 _ACCOUNT = click.option("--account", required=True, help="Id or name of the account.")
 
