@@ -357,6 +357,8 @@ def malformed_processes() -> dict[str, tuple[str, Callable[[Any], Any]]]:
         ),
         "time-february": ("a 30th of February", _with(opened_at="2026-02-30T21:27:05.123Z")),
         "time-sixty": ("a second 60", _with(reviewed_at="2026-06-30T23:59:60.000Z")),
+        "method": ("a number as a method", _with(lines=[{**line, "method": 1}] * 4)),
+        "method-null": ("a method that is null", _with(lines=[{**line, "method": None}] * 4)),
         "claim": ("a claim without its time", _with(claimed=[{"line": 1, "event": "shown"}])),
     }
 

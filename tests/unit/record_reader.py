@@ -68,6 +68,10 @@ def is_process(value: Any) -> bool:  # noqa: ANN401 - any JSON
     if not _has(value, PROCESS):
         return False
     parts = [(line, LINE) for line in value["lines"]]
+    # A member that may be missing.
+    parts += [
+        (line, METHOD) for line in value["lines"] if isinstance(line, dict) and "method" in line
+    ]
     parts += [(claim, CLAIM) for claim in value["claimed"]]
     parts += [] if value["viewport"] is None else [(value["viewport"], VIEWPORT)]
     return all(_has(part, forms) for part, forms in parts)
@@ -117,6 +121,7 @@ PROCESS = {
     "verification": "string null",
     "claimed": "array",
 }
+METHOD = {"method": "string"}
 LINE = {"shown_at": "time", "initialed_at": "time", "changed_at": "time null", "changes": "count"}
 VIEWPORT = {"width": "count", "height": "count"}
 CLAIM = {"line": "count null", "event": "string", "at": "time"}

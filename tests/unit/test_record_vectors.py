@@ -61,7 +61,7 @@ def test_there_are_vectors_of_both_kinds() -> None:
     """An empty folder must not pass for a green one."""
     assert {folder.name for folder in GOOD} == {
         *("full", "least", "another-notice"),
-        *("hosted", "hosted-component"),
+        *("hosted", "hosted-component", "hosted-adopted"),
         *("parties", "parties-none", "parties-hosted"),
         "order-reference",
     }

@@ -333,6 +333,12 @@ export interface Line {
   changed_at: string | null;
   /** How often others were received. */
   changes: number;
+  /**
+   * `typed`: a request had the initials for this line. `adopted`: a request named this line, and
+   * the service took the initials that it had for the first line. Left out by releases that took
+   * typed ones alone.
+   */
+  method?: string;
 }
 
 /** The size of the window in CSS pixels, as the client claims. */

@@ -275,9 +275,9 @@ def version_1() -> list[Made]:
     return [PUBLISHED, check, ack, cleared, fulfilment(22, cleared.id)]
 
 
-def hosted() -> list[Made]:
+def hosted(name: str = "hosted") -> list[Made]:
     """A hosted acknowledgment, and the check that its process names."""
-    ack = acknowledgment("hosted").named(**NAMED)
+    ack = acknowledgment(name).named(**NAMED)
     check = verification(20).changed(id="ver_01m7xdpk1ref2w6g9w3h0n8t5c").named(**NAMED)
     cleared = clearance(21, ack.id, None).named(**NAMED)
     return [OPERATOR, VENDOR, PUBLISHED, check, ack, cleared]
@@ -315,6 +315,7 @@ def good() -> dict[str, DossierContents]:
         ),
         "version-1": dossier(*version_1()),
         "hosted": dossier(*hosted()),
+        "hosted-adopted": dossier(*hosted("hosted-adopted")),
         "acknowledgment-alone": dossier(*ORDER, of=[*PARTIES, ACK]),
         "clearance-alone": dossier(alone),
         "clearance-without-acknowledgment": dossier(*ORDER, of=[OPERATOR, VENDOR, CHECK, CLEARED]),

@@ -28,6 +28,9 @@ LOGO_BYTES_MAX: Final = 6 * 1024
 """A page and its logo are small together: phones load them before a purchase."""
 FONTS: Final = ("sans", "serif", "rounded")
 """The stacks of `web/design/tokens.css`: what systems have already."""
+TYPED: Final = "typed"
+ADOPTED_ALLOWED: Final = "adopted_allowed"
+"""What the account lets buyers do: type the initials of each line, or also put them there."""
 _ADDRESS: Final = re.compile(r"[^\s@<>\"?&]{1,64}@[^\s@<>\"?&]{1,180}")
 _COLOR: Final = re.compile(r"#[0-9a-f]{6}")
 _KINDS: Final = (
@@ -37,9 +40,10 @@ _KINDS: Final = (
 )
 """By the first bytes of a file. An SVG could contain scripts."""
 _PARTS: Final = (*("color", "logo", "contact_url", "privacy_url", "support_email", "font"),)
+_AMONG: Final = {"font": FONTS, "initials": (TYPED, ADOPTED_ALLOWED)}
 _select: Final = SelectAmong(
     "SELECT a.id, a.name, b.name, b.color, b.logo_digest, b.contact_url, b.privacy_url,"
-    " b.support_email, b.font FROM accounts a"
+    " b.support_email, b.font, b.initials FROM accounts a"
     " LEFT JOIN account_brands b ON b.account_id = a.id WHERE a.id {}"
 )
 
@@ -55,6 +59,7 @@ class Brand:
     privacy_url: str | None = None
     support_email: str | None = None
     font: str | None = None
+    initials: str = TYPED
     operator: str | None = None
     """Who operates the service, as its record in the log says."""
 
@@ -70,8 +75,13 @@ def brands_of(connection: Connection, account_ids: Sequence[str]) -> list[Brand]
     record = record_in_force(connection, DEPLOYMENT, Mode.LIVE, PartyType.OPERATOR)
     operator = None if record is None else _legal_name(record.body)
     found = {
-        id_: Brand(name=shown or name, operator=operator, **dict(zip(_PARTS, parts, strict=True)))
-        for id_, name, shown, *parts in _select(connection, set(account_ids))
+        id_: Brand(
+            name=shown or name,
+            initials=initials or TYPED,
+            operator=operator,
+            **dict(zip(_PARTS, parts, strict=True)),
+        )
+        for id_, name, shown, *parts, initials in _select(connection, set(account_ids))
     }
     return [found[id_] for id_ in account_ids]
 
@@ -104,7 +114,8 @@ async def change_brand(
 ) -> Brand:
     """Change how an account is shown; None leaves a part as it is, and "" removes it.
 
-    `logo` is the path of a file; `ways` are `contact_url`, `privacy_url`, `support_email`, `font`.
+    `logo` is the path of a file; `ways` are `contact_url`, `privacy_url`, `support_email`, `font`,
+    and `initials`.
 
     Raises:
         InvalidArgument: a part is not usable.
@@ -130,7 +141,8 @@ async def change_brand(
     if not changes:
         return await access.database.read(brand_of, account.id)
     changed = [part for part in changes if part != "logo_digest"]
-    audit = access.audit.entry(AuditAction.BRAND_CHANGED, account.id, changed=changed)
+    said = {"initials": changes["initials"] or TYPED} if "initials" in changes else {}
+    audit = access.audit.entry(AuditAction.BRAND_CHANGED, account.id, changed=changed, **said)
     return await access.database.write(_change, account.id, changes, audit)
 
 
@@ -148,14 +160,15 @@ def _change(
 
 
 def _check_way(part: str, text: str) -> None:
-    if part == "font":
-        is_usable = text in FONTS
+    if part in _AMONG:
+        is_usable = text in _AMONG[part]
     elif part == "support_email":
         is_usable = _ADDRESS.fullmatch(text) is not None
     else:
         is_usable = origin_of(text) is not None and len(text) <= URL_LENGTH_MAX
     if not is_usable:
-        wanted = {"font": f"one of {', '.join(FONTS)}", "support_email": "an e-mail address"}
+        wanted = {part: f"one of {', '.join(names)}" for part, names in _AMONG.items()}
+        wanted["support_email"] = "an e-mail address"
         raise InvalidArgument(f"{text!r} is not {wanted.get(part, 'an http or https address')}.")
 
 

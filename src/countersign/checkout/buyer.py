@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from msgspec import UNSET
 from sqlalchemy import Connection
 
 from countersign.acknowledgments.acknowledge import check_initials, prepare_hosted, write_hosted
@@ -22,7 +23,7 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
-from countersign.checkout.reading import ClaimedEvent, Reading
+from countersign.checkout.reading import ClaimedEvent, Press, Reading
 from countersign.checkout.room import Checkout
 from countersign.checkout.sessions import cleared, order_of, principal_of, with_decision
 from countersign.checkout.words import WORDS
@@ -87,7 +88,7 @@ def _was_shown_since(
     return (
         reading is not None
         and (reading.notice_digest, reading.surface, reading.locale) == (digest, surface, locale)
-        and all(line.shown_at > since for line in reading.lines)
+        and all(one.shown_at > since for one in reading.lines if one.initialed_at is None)
     )
 
 
@@ -133,6 +134,28 @@ async def initial(  # noqa: PLR0917 - what arrives with initials
         rendered_digest=rendered_digest,
     )
     return await store.change(room, session, initialed)
+
+
+async def keep(
+    room: Checkout, session: Session, digest: str, texts: Sequence[str], press: Press | None
+) -> Session:
+    """Take the initials of some lines of the text with this digest, "" for the others.
+
+    They were checked already; `press` is of the button of one line.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or collects something else now.
+        NoticeVersionMismatch: that text was not shown last.
+    """
+    kept = partial(
+        model.initialed,
+        digest=digest,
+        initials=texts,
+        surface=Surface.PAGE,
+        rendered_digest=None,
+        press=press,
+    )
+    return await store.change(room, session, kept)
 
 
 async def correct(room: Checkout, session: Session, digest: str, typed: Sequence[str]) -> Session:
@@ -252,6 +275,7 @@ def _process(
                 initialed_at=at(line.initialed_at),
                 changed_at=None if line.changed_at is None else at(line.changed_at),
                 changes=line.changes,
+                method=line.method or UNSET,
             )
             for line in reading.lines
             if line.initialed_at is not None  # which all are, once there are initials

@@ -25,6 +25,11 @@ from countersign_evidence.cli.support import command, show
 @click.option("--privacy-url", metavar="URL", help="The shop's privacy notice.")
 @click.option("--support-email", metavar="ADDRESS", help="Where a buyer can ask for help.")
 @click.option("--font", metavar="NAME", help="sans, serif or rounded: what systems have already.")
+@click.option(
+    "--initials",
+    metavar="HOW",
+    help="typed, which is the default, or adopted_allowed: typed once, then a press on each line.",
+)
 @command
 @with_room(Access)
 async def brand_command(
@@ -38,9 +43,13 @@ async def brand_command(
     privacy_url: str | None,
     support_email: str | None,
     font: str | None,
+    initials: str | None,
     as_json: bool,
 ) -> None:
-    """Set how buyers see an account on hosted pages, and print it. An empty value removes one."""
+    """Set what buyers see and do on an account's hosted pages, and print it.
+
+    An empty value removes one.
+    """
     brand = await change_brand(
         access,
         account,
@@ -51,6 +60,7 @@ async def brand_command(
         privacy_url=privacy_url,
         support_email=support_email,
         font=font,
+        initials=initials,
     )
     shown = asdict(brand)
     lines = [f"{part}: {value or '(none)'}" for part, value in shown.items()]

@@ -18,7 +18,7 @@ from msgspec import Struct
 from countersign.buyers.identity_check import WRONG_SET_UP, IdentityCheck, Trouble
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout.order import Order
-from countersign.checkout.reading import BrowserClaim, ClaimedEvent, LineSeen, Reading
+from countersign.checkout.reading import BrowserClaim, ClaimedEvent, LineSeen, Press, Reading
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.mode import Mode
 from countersign.notices.rule import Exemption
@@ -290,8 +290,8 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
 ) -> Session:
     """The notice was served: `notice` is its version, digest and number of lines.
 
-    What was initialed of another text is forgotten. Once there are initials, a look changes
-    nothing: not what was typed, and not the times of it.
+    What was initialed of another text is forgotten, and some lines of all on another surface. Once
+    a line has initials, a look changes nothing of it: neither what was typed, nor the times.
     """
     content = require_open(session, now, Collected.ACKNOWLEDGMENT)
     version, digest, lines = notice
@@ -307,12 +307,16 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
             lines=(LineSeen(shown_at=now),) * lines,
         )
     elif reading.initials is None:
+        seen, is_left = LineSeen(shown_at=now), reading.surface is not surface
         reading = msgspec.structs.replace(
             reading,
             surface=surface,
             rendered_digest=rendered_digest,
             locale=locale,
-            lines=(LineSeen(shown_at=now),) * lines,
+            kept=None if is_left else reading.kept,
+            lines=tuple(
+                seen if is_left or one.initialed_at is None else one for one in reading.lines
+            ),
         )
     else:
         return session
@@ -336,8 +340,9 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
     initials: Sequence[str],
     surface: Surface,
     rendered_digest: str | None,
+    press: Press | None = None,
 ) -> Session:
-    """The initials for every line arrived; they were checked already.
+    """Initials arrived, "" for lines that stay as they are; they were checked already.
 
     `rendered_digest`, if there is one, is what the surface says that it has rendered. Initials
     that come from another surface than those before are changes of them.
@@ -349,31 +354,14 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
     reading = content.reading
     if reading is None or reading.notice_digest != digest:
         raise NoticeVersionMismatch("The notice that was initialed is not the one shown last.")
-    before, same = reading.initials, reading.surface is surface
-    if rendered_digest is None and same:
+    if rendered_digest is None and reading.surface is surface:
         rendered_digest = reading.rendered_digest
-    known = (reading.initials, True, reading.rendered_digest, None)
-    if (tuple(initials), same, rendered_digest, reading.typed) == known:
-        return session
-    lines = reading.lines
-    if before is None:
-        lines = tuple(msgspec.structs.replace(line, initialed_at=now) for line in lines)
-    else:
-        lines = tuple(
-            line
-            if old == new
-            else msgspec.structs.replace(line, changed_at=now, changes=line.changes + 1)
-            for line, old, new in zip(lines, before, initials, strict=True)
-        )
     changed = msgspec.structs.replace(
-        reading,
-        typed=None,
-        initials=tuple(initials),
-        lines=lines,
-        surface=surface,
-        rendered_digest=rendered_digest,
-        reviewed_at=None,
+        reading.with_initials(now, initials, surface, press), rendered_digest=rendered_digest
     )
+    if changed == reading:
+        return session
+    changed = msgspec.structs.replace(changed, reviewed_at=None)
     return with_content(session, content, reading=changed)
 
 

@@ -17,7 +17,7 @@ from countersign.access.key import CLIENT_TOKEN
 from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import ALL_FIELDS, INITIALS_LENGTH_MAX
 from countersign.acknowledgments.schemas import Acknowledgment
-from countersign.checkout import buyer, identity_page, remembered_page, store
+from countersign.checkout import buyer, identity_page, initials_page, remembered_page, store
 from countersign.checkout.brand import kind_of_logo, read_logo
 from countersign.checkout.cookies import (
     COPY,
@@ -27,6 +27,16 @@ from countersign.checkout.cookies import (
 )
 from countersign.checkout.current_routes import browser
 from countersign.checkout.foreseen import check_again, foreseen
+from countersign.checkout.initials_page import (
+    FORM,
+    NOT_TAKEN,
+    STALE,
+    STEP,
+    WRONG,
+    adopting,
+    differing,
+    wrong_in,
+)
 from countersign.checkout.model import (
     CLAIMS_MAX,
     KEPT,
@@ -55,18 +65,13 @@ from countersign.http.body import BODY_BYTES_MAX, FORM_BYTES_MAX, PASSKEY_FORM_B
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, grouped
 from countersign.notices.model import NoticeEdition
-from countersign.notices.visible_text import is_blank
 from countersign_evidence.process import Surface, Viewport
 from countersign_evidence.record import CBID_FIELD
 
 _FIELD_BYTES_MAX: Final = 512
 """Of the initials of one line, encoded as a browser does it."""
-_STEP: Final = "step"
-_FORM: Final = "form"
-_WRONG: Final = "wrong"
-_STALE: Final = "stale"
 _MISSING: Final = "missing"
-"""What an address says: which step is wanted, and what was wrong with the form that led there."""
+"""What an address says of the boxes."""
 _BOXES: Final = ("agreement", "consent")
 _CERTIFICATE_SECONDS: Final = 5.0
 """How long a certificate waits for the record to be sealed."""
@@ -168,7 +173,7 @@ async def _state(visit: Visit) -> Reply:
             return asked
         return await identity_page.show(visit)
     notice, reading = await buyer.notice_of(visit.room, session), session.asked.reading
-    if visit.form.get(_STEP) == _FORM:
+    if visit.form.get(STEP) == FORM:
         return await _notice(visit, notice)
     if reading is None or reading.initials is None or reading.notice_digest != notice.digest:
         return await foreseen(visit, notice) or await _notice(visit, notice)
@@ -186,16 +191,18 @@ async def _notice(visit: Visit, notice: NoticeEdition) -> Reply:
     """
     session, content = visit.session, notice.content
     reading, words = session.asked.reading, words_of(visit.locale)
-    stale = visit.form.get(_STALE)
+    stale = visit.form.get(STALE)
     changed = (reading is not None and reading.notice_digest != notice.digest) or (
         stale is not None and await _was_in_force(visit, notice, stale)
     )
     typed: Sequence[str] = ()
     if reading is not None and stale is None and not changed:
-        typed = reading.typed or reading.initials or ()
-    is_bare = not typed and _WRONG not in visit.form
+        typed = reading.typed or reading.initials or reading.kept or ()
+    else:
+        reading = None
+    wrong = visit.form.get(WRONG, "")
+    is_bare = not typed and not wrong
     typed = typed or ("",) * len(content.bullets)
-    errors = _wrong_in(typed, words) if _WRONG in visit.form else {}
     reply = visit.show(
         "notice.html",
         200,
@@ -204,7 +211,9 @@ async def _notice(visit: Visit, notice: NoticeEdition) -> Reply:
         notice=content,
         digest=notice.digest,
         typed=typed,
-        errors=errors,
+        errors=wrong_in(typed, wrong, words),
+        not_taken=wrong == NOT_TAKEN,
+        adopting=adopting(visit, reading),
         changed=changed,
         length_max=INITIALS_LENGTH_MAX,
     )
@@ -222,11 +231,14 @@ async def _was_in_force(visit: Visit, notice: NoticeEdition, digest: str) -> boo
 
 def _review(visit: Visit, notice: NoticeEdition, reading: Reading) -> Reply:
     words, missing = words_of(visit.locale), visit.form.get(_MISSING, "").split()
+    odd = differing(reading.initials or ("",))
     errors = {name: words[f"{name}_missing"] for name in _BOXES if name in missing}
     return visit.show(
         "review.html",
         notice=notice.content,
         initials=reading.initials,
+        differing=odd,
+        letters=[f"({notice.content.bullets[number - 1].id})" for number in odd],
         reviewed=_shown(visit, reading),
         errors=errors,
     )
@@ -333,45 +345,6 @@ async def _decline(visit: Visit) -> Reply:
     return visit.go_on()
 
 
-async def _take_initials(visit: Visit) -> Reply:
-    """Take the initials to the review, or say what is wrong with them."""
-    room, session, form = visit.room, visit.session, visit.form
-    require_open(session, visit.now, Collected.ACKNOWLEDGMENT)
-    notice = await buyer.notice_of(room, session)
-    if form.get("notice_digest") != notice.digest:
-        return _of_another_text(visit)
-    numbers = range(1, len(notice.content.bullets) + 1)
-    typed = [form.get(f"initials_{number}", "") for number in numbers]
-    if any(_wrong_with(text) for text in typed):
-        await buyer.correct(room, session, notice.digest, typed)
-        return visit.go_on(**{_STEP: _FORM, _WRONG: "yes"})
-    try:
-        await buyer.initial(room, session, notice.digest, typed)
-    except NoticeVersionMismatch:
-        return _of_another_text(visit)
-    return visit.go_on()
-
-
-def _of_another_text(visit: Visit) -> Reply:
-    """Lead to the text in force, from a form of another one."""
-    return visit.go_on(**{_STEP: _FORM, _STALE: visit.form.get("notice_digest", "")})
-
-
-def _wrong_in(typed: Sequence[str], words: Mapping[str, str]) -> Mapping[str, str]:
-    """What is wrong in the fields, by their names in the page."""
-    return {
-        f"initials-{number}": words[wrong].replace("{number}", str(number))
-        for number, text in enumerate(typed, 1)
-        if (wrong := _wrong_with(text))
-    }
-
-
-def _wrong_with(initials: str) -> str | None:
-    if is_blank(initials):
-        return "empty_initials"
-    return "too_long" if len(initials) > INITIALS_LENGTH_MAX else None
-
-
 async def _accept(visit: Visit) -> Reply:
     """Acknowledge with the initials that were reviewed, where both boxes are ticked."""
     room, form = visit.room, visit.form
@@ -436,7 +409,8 @@ _GETS: Final[Mapping[str, VisitHandler]] = {
     "remembered": remembered_page.ask,
 }
 _POSTS: Final[Mapping[str, VisitHandler]] = {
-    "initials": _take_initials,
+    "initials": initials_page.take,
+    "press": initials_page.press,
     "accept": _accept,
     "decline": _decline,
     "events": _claim,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from countersign.checkout.brand import Brand
+from countersign.checkout.brand import ADOPTED_ALLOWED, Brand
 from countersign.checkout.order import Order, OrderLine
 from countersign.checkout.screens import part, screen, words_of
 from countersign.checkout.visits import BuyerStep
@@ -43,11 +43,16 @@ def _contexts(brand: Brand, locale: str) -> Mapping[str, Mapping[str, Any]]:
     notice = parse_notice_file(next(iter(shipped_notice_files().values())))
     order = part("order.html", locale, brand, order=_ORDER, destination="CA 94105")
     words, lines = words_of(locale, brand.name), len(notice.bullets)
+    adopted = None
+    if brand.initials == ADOPTED_ALLOWED:
+        adopted = {"first": "AB", "lines": range(2, lines + 1), "code": ""}
     return {
         "notice.html": {
             "notice": notice,
             "digest": "",
-            "typed": ("",) * lines,
+            "typed": ("AB", *("",) * (lines - 1)) if adopted else ("",) * lines,
+            "not_taken": False,
+            "adopting": adopted,
             "changed": False,
             "length_max": 1,
             "order": order,
@@ -56,6 +61,7 @@ def _contexts(brand: Brand, locale: str) -> Mapping[str, Mapping[str, Any]]:
         "review.html": {
             "notice": notice,
             "initials": ("AB",) * lines,
+            "differing": (),
             "reviewed": "",
             "order": order,
             "progress": BuyerStep(2, 2),

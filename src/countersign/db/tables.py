@@ -139,6 +139,7 @@ account_brands: Final = _table(
     Column("privacy_url", String(2048)),
     Column("support_email", String(254)),
     Column("font", String(8)),
+    Column("initials", String(16)),
 )
 
 api_keys: Final = _table(

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from countersign.dossiers.process_words import adopted
 from countersign.paper.text import row, time_text
 from countersign_evidence.dossier import CLEARANCE, ERASURE, Dossier, DossierRecord
+from countersign_evidence.process import PROCESS
 from countersign_evidence.record import ACKNOWLEDGMENT, REFERENCE_FIELD, VERIFICATION
 
 
@@ -52,10 +54,17 @@ def _what(dossier: Dossier, words: Mapping[str, str]) -> Iterator[str]:
         yield words["initials"].format(
             initials=", ".join(dict.fromkeys(given)) if given else f"({absent(dossier, one)})",
             count=f"{lines} line{'' if lines == 1 else 's'}",
+            presses=_presses(one, words),
             title=f"\u201c{dossier.notice['title']}\u201d" if dossier.notice else "",
         )
     for one in dossier.of(CLEARANCE):
         yield words["cleared" if one.record["cleared"] else "refused"]
+
+
+def _presses(one: DossierRecord, words: Mapping[str, str]) -> str:
+    process = one.shown.get(PROCESS)
+    count = adopted(process) if process else 0
+    return words["presses"].format(count=count) if count else ""
 
 
 def _checks(dossier: Dossier, words: Mapping[str, str]) -> Iterator[str]:

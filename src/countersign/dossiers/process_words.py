@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from countersign.instant import parse_rfc3339
 from countersign.paper.text import row, time_text
-from countersign_evidence.process import PROCESS, Surface
+from countersign_evidence.process import PROCESS, Method, Surface
 
 SENTENCES: Final = tomllib.loads(
     (resources.files(__package__) / "acknowledged.toml").read_text("utf-8")
@@ -82,7 +82,7 @@ def _line_rows(
     changed = [
         f"line {id_}: {changes(line)}"
         for id_, line in zip(numbered, lines, strict=True)
-        if line["changes"]
+        if line["changes"] or line.get("method") == Method.ADOPTED
     ]
     first = lines[0]
     return [
@@ -137,8 +137,21 @@ def _claimed_rows(process: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def changes(line: Mapping[str, Any]) -> str:
-    """How often other initials were received for a line: what is typed before is not observed."""
+    """How often other initials were received for a line, and how the last ones came.
+
+    What is typed before it is sent is not observed.
+    """
+    method = line.get("method", "")
+    how = f"; {SENTENCES['methods'].get(method, method)}" if method else ""
     if not line["changes"]:
-        return "the same in every submission"
-    last = f", last {time_text(line['changed_at'])}" if line["changed_at"] else ""
-    return f"other initials {line['changes']} {'time' if line['changes'] == 1 else 'times'}{last}"
+        return f"the same in every submission{how}"
+    last, count = (
+        f", last {time_text(line['changed_at'])}" if line["changed_at"] else "",
+        line["changes"],
+    )
+    return f"other initials {count} {'time' if count == 1 else 'times'}{last}{how}"
+
+
+def adopted(process: Mapping[str, Any]) -> int:
+    """For how many lines a request had no initials, and the first line's were taken."""
+    return sum(line.get("method") == Method.ADOPTED for line in process["lines"])

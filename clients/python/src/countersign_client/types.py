@@ -560,6 +560,12 @@ class Line(Result, frozen=True, kw_only=True):
     changes: int
     """How often others were received."""
 
+    method: str | None = None
+    """`typed`: a request had the initials for this line. `adopted`: a request named this line, and
+    the service took the initials that it had for the first line. Left out by releases that took
+    typed ones alone.
+    """
+
 
 class Viewport(Result, frozen=True, kw_only=True):
     """The size of the window in CSS pixels, as the client claims."""

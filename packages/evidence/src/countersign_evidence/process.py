@@ -42,6 +42,15 @@ class Binding(StrEnum):
     IDENTITY_SESSION = "identity_session"
 
 
+class Method(StrEnum):
+    """How the initials of a line came."""
+
+    TYPED = "typed"
+    """The request had them for this line."""
+    ADOPTED = "adopted"
+    """The request named this line alone, and had none: the first line's were taken."""
+
+
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """When the service served a line, and received initials for it."""
 
@@ -51,6 +60,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         Time | None, msgspec.Meta(description="When others were last received, if they were.")
     ]
     changes: Annotated[Count, msgspec.Meta(description="How often others were received.")]
+    method: Annotated[
+        str | msgspec.UnsetType,
+        msgspec.Meta(
+            description="`typed`: a request had the initials for this line. `adopted`: a request "
+            "named this line, and the service took the initials that it had for the first line. "
+            "Left out by releases that took typed ones alone."
+        ),
+    ] = msgspec.UNSET
 
 
 class Viewport(msgspec.Struct, frozen=True, kw_only=True):

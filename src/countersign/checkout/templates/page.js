@@ -64,6 +64,8 @@ const again = () => {
 };
 document.querySelectorAll("form").forEach((one) => one.addEventListener("submit", (event) => {
   const status = one.querySelector("[data-status]");
+  // The second half of a double click on the button of the line before.
+  if (event.submitter?.name === "line" && event.timeStamp < 500) return event.preventDefault();
   if (sent || !navigator.onLine) {
     event.preventDefault();
     if (!sent) status.textContent = one.dataset.offline;

@@ -1529,7 +1529,11 @@ is_process = having(
     opened_at=is_time,
     lines=each(
         having(
-            shown_at=is_time, initialed_at=is_time, changed_at=or_null(is_time), changes=is_count
+            shown_at=is_time,
+            initialed_at=is_time,
+            changed_at=or_null(is_time),
+            changes=is_count,
+            method=Maybe(is_text),
         )
     ),
     reviewed_at=or_null(is_time),
@@ -2252,6 +2256,8 @@ def _words_of(one: Placed, report: Report) -> tuple[str, str]:
     record, words = one.record, ("", "")
     if one.type == "acknowledgment":
         given = "each with initials" if INITIALS in one.shown else "without the initials"
+        by_press = len(adopted(one.shown.get(PROCESS)))
+        given += f", {by_press} of them put there by a press" if by_press else ""
         lines = several(len(report.notice["bullets"]), "one line", "lines")
         words = (f"{lines} of the notice, {given}", "")
     elif one.type == "verification":
@@ -2478,7 +2484,15 @@ def explain_lines(lines: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> Ite
         changed = "the same in every submission"
         if line["changes"]:
             changed = f"other initials {line['changes']} time(s), last at {line['changed_at']}"
+        if "method" in line:
+            changed += f"; {METHODS.get(line['method'], line['method'])}"
         yield f"  ({id_}){times} {changed}"
+
+
+def adopted(process: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """The lines for which a request had no initials, and the first line's were taken."""
+    lines = process["lines"] if process else []
+    return [line for line in lines if line.get("method") == "adopted"]
 
 
 def seconds_of(line: Mapping[str, Any]) -> str:
@@ -2491,6 +2505,10 @@ BOUND = {
     "operator_record": "the operator",
     "account_record": "the account",
     "capture_process": "how the vendor captures",
+}
+METHODS = {
+    "typed": "typed: sent as text for this line",
+    "adopted": "adopted: put there by a press for this line, from the first line",
 }
 BINDINGS = {
     "none": "nothing",
