@@ -47,7 +47,15 @@ def test_every_guide_of_the_repository_is_served(visitor: httpx2.Client) -> None
         answer = visitor.get(guide.path)
         assert answer.status_code == 200
         assert guide.title in answer.text
-    assert visitor.get("/docs/nothing").status_code == 404
+    assert visitor.get("/docs/nothing").json()["error"]["code"] == "not_found"
+
+
+@one_engine
+def test_a_browser_gets_a_page_where_there_is_none(visitor: httpx2.Client) -> None:
+    """With a way on; a program gets JSON as before."""
+    answer = visitor.get("/docs/nothing", headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (answer.status_code, answer.headers["content-type"][:9]) == (404, "text/html")
+    assert "There is no such page" in answer.text
 
 
 @one_engine
@@ -117,6 +125,16 @@ def test_the_search_finds_a_section_from_the_keyboard(phone: Page, server: Serve
     phone.keyboard.press("Enter")
     phone.wait_for_url(re.compile(r"/docs/[a-z-]+#"))
     assert trouble == []
+
+
+@one_engine
+@pytest.mark.browser
+def test_the_search_understands_a_question(phone: Page, server: Server) -> None:
+    """In words that these pages do not use."""
+    phone.goto(f"{server.url}/docs")
+    phone.get_by_label("Search the guides").press_sequentially("How do I delete a customer?")
+    phone.locator("#results a").first.wait_for()
+    assert "erase" in phone.locator("#results a").first.inner_text().lower()
 
 
 def test_a_wheel_carries_the_guides(tmp_path: Path) -> None:

@@ -166,6 +166,7 @@ async def show(visit: Visit) -> Reply:
         stage=stage.value,
         attempts=content.attempts,
         may_begin=content.attempts < ATTEMPTS_MAX,
+        left=ATTEMPTS_MAX - content.attempts,
         of_another=not is_played and content.is_decided_for_another(visit.browser),
         providers={name: _title(name) for name in names},
         provider=_title(provider),

@@ -20,7 +20,7 @@ EXPLAINED: Final = {
     "notice_id": "the id of a notice, such as ab1263",
     "notices file": "a notice file (TOML)",
     "old": "a published version",
-    "place subject": "the id of an acknowledgment, a buyer or an account",
+    "place subject": "the id of any record of an order, a buyer or an account",
     "restore directory": "the directory of a backup",
     "staff name": "the name of a person, or the id (per_…)",
     "status": "the new status",

@@ -97,7 +97,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, repor
     try:
         target.mkdir(parents=True, exist_ok=True, mode=0o700)
         if any(target.iterdir()):
-            raise BackupFailed(f"{target} is not empty.")
+            raise BackupFailed(f"{target} is not empty. Name a new directory for each backup.")
         keys.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft, keys_draft = target / "draft.db", keys.with_name(f"{keys.name}.new")
         with _draft(draft), _draft(keys_draft):

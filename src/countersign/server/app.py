@@ -43,6 +43,7 @@ from countersign.loops import without_values
 from countersign.mode import Mode
 from countersign.patience import PATIENCE, PATIENCE_SECONDS, TimeLeft
 from countersign.seldom import Seldom
+from countersign.server.documents import missing
 from countersign.server.extension import Around
 from countersign.server.limits import Arrivals, Held, Visits
 from countersign.server.metrics import Metrics
@@ -320,6 +321,8 @@ class App:
         if call.path.startswith("/c/") or call.path == "/buyer":
             accepted, is_form = call.headers.get(b"accept-language", b""), call.method == "POST"
             return failed(refusal, accepted, call.locale, call.path, is_form=is_form)
+        if isinstance(refusal, NotFound) and b"text/html" in call.headers.get(b"accept", b""):
+            return missing()
         return error_reply(refusal, self._help)
 
     def _log_refusal(self, code: str, request_id: str, method: str, status: int) -> None:

@@ -48,6 +48,12 @@ def document(path: str) -> Reply:
 
 
 @cache
+def missing() -> Reply:
+    """What a browser gets where there is nothing."""
+    return _html("missing.html")._replace(status=NotFound.status)
+
+
+@cache
 def _page(path: str) -> Reply:
     return _PAGES[path]()
 

@@ -34,6 +34,8 @@ class Section:
     title: str
     level: int
     text: str
+    code: str
+    """What stands in blocks of code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +79,11 @@ def search_index(guides: Sequence[Guide]) -> list[dict[str, str]]:
             "page": guide.title,
             "title": section.title,
             "text": section.text,
+            "code": section.code,
         }
         for guide in guides[1:]
+        # Its headings only lead to pages that are found themselves.
+        if guide.path != "/docs/operate"
         for section in guide.sections
     ]
 
@@ -163,12 +168,12 @@ def _sections(tokens: Sequence[Token]) -> Iterator[Section]:
     """Give every heading an id, as common Markdown sites do, and collect the text below it."""
     seen: Counter[str] = Counter()
     heading: Token | None = None
-    title, anchor, text = "", "", list[str]()
+    title, anchor, text, code = "", "", list[str](), list[str]()
     for token in tokens:
         if token.type == "heading_open":
             if heading is not None:
-                yield Section(anchor, title, int(heading.tag[1:]), " ".join(text))
-            heading, title, text = token, "", []
+                yield Section(anchor, title, int(heading.tag[1:]), " ".join(text), " ".join(code))
+            heading, title, text, code = token, "", [], []
         elif token.type == "inline" and heading is not None and not title:
             title = _plain(token)
             slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
@@ -178,9 +183,9 @@ def _sections(tokens: Sequence[Token]) -> Iterator[Section]:
         elif token.type == "inline":
             text.append(_plain(token))
         elif token.type in {"fence", "code_block"}:
-            text.append(token.content)
+            code.append(token.content)
     if heading is not None:
-        yield Section(anchor, title, int(heading.tag[1:]), " ".join(text))
+        yield Section(anchor, title, int(heading.tag[1:]), " ".join(text), " ".join(code))
 
 
 def _plain(token: Token) -> str:
