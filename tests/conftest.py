@@ -26,7 +26,7 @@ from tests.http.backstage import Operator, another_deployment
 from tests.support import depth, engines, nginx, node, pgbouncer, postgres, privacy, softhsm, stages
 from tests.support.second_try import SecondTry, draws_at_random
 from tests.support.service import Deployment, Server, running_server
-from tests.woocommerce import wordpress
+from tests.woocommerce import shops
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
 SHARED = Path(__file__).parents[2] / "shared"
@@ -124,7 +124,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "softhsm": _missing_softhsm,
     "systemd": _missing_systemd,
     "vectors": _missing_vectors,
-    "wordpress": wordpress.missing,
+    "shops": shops.missing,
 }
 
 

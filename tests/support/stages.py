@@ -20,7 +20,7 @@ import pytest
 LATER: Final = {
     "second_engine": "on their second engine, PostgreSQL",
     "postgres": "on PostgreSQL",
-    "wordpress": "in WordPress",
+    "shops": "in real shops",
     "browser": "in a browser",
     "nginx": "behind nginx",
     "pgbouncer": "behind PgBouncer",

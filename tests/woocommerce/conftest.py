@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import httpx2
@@ -18,15 +19,22 @@ from tests.clients.conftest import SCOPES, running_place
 from tests.clients.proxy import Proxy
 from tests.storefront.shopper import Shopper
 from tests.support.service import Server, free_port
+from tests.woocommerce.shops import NEW, OLD, Release
 from tests.woocommerce.wordpress import WordPress, running_wordpress
 
 ADDRESS: Final = {
-    "shipping_country": "US",
-    "shipping_state": "CA",
-    "shipping_postcode": "94105",
-    "shipping_first_name": "Jo",
-    "billing_email": "jo@example.com",
+    "first_name": "Jo",
+    "last_name": "Doe",
+    "company": "",
+    "address_1": "1 Main Street",
+    "address_2": "",
+    "city": "San Francisco",
+    "state": "CA",
+    "postcode": "94105",
+    "country": "US",
+    "phone": "5551234567",
 }
+EMAIL: Final = "jo@example.com"
 EVENTS: Final[Sequence[EventType]] = [
     "buyer.expired",
     "buyer.failed",
@@ -38,7 +46,9 @@ EVENTS: Final[Sequence[EventType]] = [
     "checkout_session.expired",
 ]
 """As docs/woocommerce.md says."""
+GATEWAYS: Final = ("cod", "bacs")
 _NONCE: Final = 'name="{}" value="([0-9a-f]+)"'
+_STORE: Final = "index.php?rest_route=/wc/store/v1"
 
 
 def nonce_in(page: str, name: str = "_wpnonce") -> str:
@@ -48,32 +58,54 @@ def nonce_in(page: str, name: str = "_wpnonce") -> str:
     return found[1]
 
 
+@dataclass(frozen=True)
+class Placed:
+    """What the classic checkout has answered: where to go, or what the buyer reads."""
+
+    url: str
+    said: str
+
+
 class Browser(Shopper):
     """A buyer, or somebody of the shop."""
 
     _nonce = ""
 
-    def place(self, payment: str = "countersign", **address: str) -> httpx2.Response:
-        """Send the form of the checkout; the response is usually a redirect."""
-        page = f"{self.shop}/?stub_page=checkout"
+    def place(self, payment: str = "countersign", **address: str) -> Placed:
+        """Send the form of the classic checkout, as its script does."""
         name = "woocommerce-process-checkout-nonce"
         # Good for hours, as that of a page that stays open.
-        self._nonce = self._nonce or nonce_in(self.client.get(page).text, name)
-        return self.client.post(
-            page,
-            data={
-                **ADDRESS,
-                **address,
-                "payment_method": payment,
-                "woocommerce_checkout_place_order": "1",
-                name: self._nonce,
-            },
-            follow_redirects=False,
-        )
+        self._nonce = self._nonce or nonce_in(self.checkout(), name)
+        fields = {**ADDRESS, **address}
+        form = {f"{kind}_{k}": v for kind in ("billing", "shipping") for k, v in fields.items()}
+        form |= {k: v for k, v in address.items() if k.startswith(("billing_", "shipping_"))}
+        form |= {"billing_email": address.get("email", EMAIL), "ship_to_different_address": "1"}
+        form |= {"payment_method": payment, name: self._nonce}
+        answer = self.client.post(f"{self.shop}/?wc-ajax=checkout", data=form).json()
+        return Placed(answer.get("redirect", ""), answer.get("messages", ""))
+
+    def checkout(self) -> str:
+        """The page of the classic checkout."""
+        return self.client.get(f"{self.shop}/?pagename=classic-checkout").text
 
     def put_in_cart(self, *products: int) -> None:
         for product in products:
-            self.client.get(f"{self.shop}/?add-to-cart={product}")
+            form = {"product_id": product, "quantity": 1}
+            done = self.client.post(f"{self.shop}/?wc-ajax=add_to_cart", data=form).json()
+            assert "error" not in done, done
+
+    def store(
+        self, path: str = "/checkout", *, payment: str = "", **fields: object
+    ) -> httpx2.Response:
+        """Place or pay an order over the Store API, as the block checkout does, or an app."""
+        nonce = self.client.get(f"{self.shop}/{_STORE}/cart").headers["Nonce"]
+        body: dict[str, object] = {
+            "billing_address": ADDRESS | {"email": EMAIL},
+            "shipping_address": ADDRESS,
+            "payment_method": payment,
+        }
+        url, headers = f"{self.shop}/{_STORE}{path}", {"Nonce": nonce}
+        return self.client.post(url, json=body | fields, headers=headers)
 
     def _send_payment(self, url: str, payment: str, *, follow: bool) -> httpx2.Response:
         page = self.client.get(url)
@@ -83,7 +115,7 @@ class Browser(Shopper):
         fields["woocommerce-pay-nonce"] = nonce_in(page.text, "woocommerce-pay-nonce")
         return self.client.post(url, data=fields, follow_redirects=follow)
 
-    def pay(self, url: str, payment: str = "card") -> str:
+    def pay(self, url: str, payment: str = "cod") -> str:
         """Send the form of the page where an order is paid; gives what is shown then."""
         return self._send_payment(url, payment, follow=True).text
 
@@ -94,24 +126,34 @@ class Browser(Shopper):
     def log_in(self, name: str, password: str) -> None:
         self.client.get(f"{self.shop}/wp-login.php")
         form = {"log": name, "pwd": password, "testcookie": "1"}
-        done = self.client.post(f"{self.shop}/wp-login.php", data=form)
-        assert "login_error" not in done.text
+        done = self.client.post(f"{self.shop}/wp-login.php", data=form, follow_redirects=False)
+        assert done.status_code == 302, done.text
 
     def back(self, page: Page) -> str:
         """Follow the link from the service to the shop."""
         (url,) = {url for url in page.links.values() if url.startswith(self.shop)}
         return self.client.get(url).text
 
+    def finish(self, link: str) -> Page:
+        """Go through the notice, as far as the service's last page."""
+        return self.initial(self.identify(self.open(link)))
+
+
+def offered(page: str) -> set[str]:
+    """The ways to pay on a page."""
+    return set(re.findall(r'name="payment_method"[^>]*?value="(\w+)"', page))
+
 
 _SEEN: Final = r"""
 $order = wc_get_order($id);
-$notes = get_comments(array('post_id' => $id));
+$notes = wc_get_order_notes(array('order_id' => $id));
 return array(
     'status' => $order->get_status(),
     'state' => \Countersign\WooCommerce\Orders::state($order),
     'data' => \Countersign\WooCommerce\Orders::data($order),
-    'captured' => (int) $order->get_meta('_stub_captured'),
-    'notes' => implode(chr(10), wp_list_pluck($notes, 'comment_content')),
+    'taken' => (int) $order->get_meta('_tests_taken'),
+    'completed' => null !== $order->get_date_completed(),
+    'notes' => implode(chr(10), wp_list_pluck($notes, 'content')),
 );"""
 
 
@@ -125,7 +167,7 @@ class Order:
     """Where it is paid; only its buyer knows the key in it."""
 
     def see(self, *names: str) -> tuple[Any, ...]:
-        """What it has now; the money that was taken is `captured`."""
+        """What it has now; `taken` is how often a gateway was asked for its payment."""
         seen = self.wp.php(_SEEN, id=self.id)
         return tuple(seen[name] for name in names)
 
@@ -144,6 +186,10 @@ class Order:
     @property
     def notes(self) -> str:
         return str(*self.see("notes"))
+
+    @property
+    def key(self) -> str:
+        return self.url.rpartition("key=")[2].partition("&")[0]
 
     def set_status(self, status: str) -> None:
         """As another plugin does, or a gateway's message."""
@@ -167,11 +213,10 @@ class Shop:
         return self.wp.url
 
     def new_product(self, product_class: str = "accessory", price: str = "10") -> int:
-        code = """$id = wp_insert_post(
-                array('post_type' => 'product', 'post_status' => 'publish', 'post_title' => 'P'));
-            update_post_meta($id, '_price', $price);
-            update_post_meta($id, '_countersign_class', $class);
-            return $id;"""
+        code = """$product = new WC_Product_Simple(); $product->set_name('P');
+            $product->set_regular_price($price);
+            $product->update_meta_data('_countersign_class', $class);
+            return $product->save();"""
         return int(self.wp.php(code, **{"class": product_class, "price": price}))
 
     def product(self, product_class: str = "accessory", price: str = "10") -> int:
@@ -183,24 +228,37 @@ class Shop:
     def browser(self) -> Browser:
         return Browser(self.url)
 
+    def order(self, code: str = "$order = wc_get_order($id);", **given: object) -> Order:
+        """The order of this id, or that which other code makes."""
+        code += "return array($order->get_id(), $order->get_checkout_payment_url());"
+        number, url = self.wp.php(code, **given)
+        return Order(wp=self.wp, id=number, url=url)
+
     def newest(self) -> Order:
-        code = """$id = max(get_posts(array('post_type' => 'shop_order', 'fields' => 'ids',
-                'numberposts' => -1, 'post_status' => array_keys(wc_get_order_statuses()))));
-            return array($id, wc_get_order($id)->get_checkout_payment_url());"""
-        id_, url = self.wp.php(code)
-        return Order(wp=self.wp, id=id_, url=url)
+        code = """list($order) = wc_get_orders(array(
+            'limit' => 1, 'orderby' => 'ID', 'order' => 'DESC', 'type' => 'shop_order'));"""
+        return self.order(code)
+
+    def made(self, product_class: str = "accessory", **address: str) -> Order:
+        """An order that nobody has begun, made as the admin or another plugin makes one."""
+        code = """$order = wc_create_order();
+            $order->add_product(wc_get_product($product));
+            $order->set_address($address, 'billing'); $order->set_address($address, 'shipping');
+            $order->set_billing_email($email); $order->calculate_totals(); $order->save();"""
+        given = {"product": self.product(product_class), "email": EMAIL}
+        return self.order(code, address={**ADDRESS, **address}, **given)
 
     def ordered(self, browser: Browser, *, price: str = "10", **address: str) -> tuple[Order, str]:
         """An order that waits for its buyer, and the buyer's link."""
         browser.put_in_cart(self.product(price=price))
-        response = browser.place(**address)
-        assert response.status_code == 302, response.text
-        return self.newest(), response.headers["Location"]
+        placed = browser.place(**address)
+        assert placed.url, placed.said
+        return self.newest(), placed.url
 
     def cleared(self, browser: Browser, *, returns: bool = True, **how: str) -> Order:
         """An order that its buyer has done all for but the payment."""
         order, link = self.ordered(browser, **how)
-        done = browser.initial(browser.identify(browser.open(link)))
+        done = browser.finish(link)
         if returns:
             browser.back(done)
         return order
@@ -209,6 +267,21 @@ class Shop:
         code = """update_option('countersign_settings', array_merge(
             (array) get_option('countersign_settings', array()), $changed)); return 1;"""
         self.wp.php(code, changed=changed)
+
+    @contextmanager
+    def options(self, values: Mapping[str, object]) -> Iterator[None]:
+        """WordPress has these options meanwhile, and those that it had before afterwards."""
+        code = """$old = array();
+            foreach ($values as $name => $value) {
+                $old[$name] = get_option($name, null);
+                null === $value ? delete_option($name) : update_option($name, $value);
+            }
+            return $old;"""
+        before = self.wp.php(code, values=values)
+        try:
+            yield
+        finally:
+            self.wp.php(code, values=before)
 
     @contextmanager
     def without_service(self) -> Iterator[None]:
@@ -234,12 +307,15 @@ class Shop:
         url = f"{self.url}/index.php?rest_route=/countersign/v1/webhook"
         return httpx2.post(url, content=body, headers=headers, timeout=30, verify=False).status_code
 
+    def stored(self) -> dict[str, str]:
+        """The settings of the plugin."""
+        return dict(self.wp.php("return get_option('countersign_settings');"))
 
-@pytest.fixture(scope="package")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    """Run WordPress and the service while the tests of this folder run."""
-    folder = tmp_path_factory.mktemp("wp")
-    with running_place(folder / "data", None) as place, running_wordpress(folder) as wp:
+
+@contextmanager
+def running_shop(folder: Path, release: Release) -> Iterator[Shop]:
+    """Run a shop of this release, and the service for it."""
+    with running_place(folder / "data", None) as place, running_wordpress(folder, release) as wp:
         key = place.operator.key(place.operator.account(), scopes=SCOPES).token
         with Countersign(api_key=key, base_url=place.server.url) as client:
             url = f"{wp.url}/index.php?rest_route=/countersign/v1/webhook"
@@ -255,3 +331,36 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
             shop.settings(base_url=place.server.url, api_key=key, webhook_secret=shop.secret)
             yield shop
             assert wp.complaints() == [], "\n".join(wp.complaints())
+
+
+@pytest.fixture(scope="package")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Run the newer shop while the tests of this folder run."""
+    with running_shop(tmp_path_factory.mktemp("new"), NEW) as made:
+        yield made
+
+
+@pytest.fixture(scope="package")
+def old_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Run the oldest shop that the plugin names."""
+    with running_shop(tmp_path_factory.mktemp("old"), OLD) as made:
+        yield made
+
+
+@pytest.fixture
+def browser(shop: Shop) -> Iterator[Browser]:
+    made = shop.browser()
+    with made.client:
+        yield made
+
+
+@pytest.fixture(scope="package")
+def people(shop: Shop) -> Iterator[dict[str, Browser]]:
+    """Somebody of each role, signed in."""
+    made = {}
+    with ExitStack() as stack:
+        for role in ("administrator", "shop_manager", "customer"):
+            made[role] = shop.browser()
+            stack.enter_context(made[role].client)
+            made[role].log_in(f"a_{role}", "p")
+        yield made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -59,37 +58,6 @@ def test_the_guide_names_the_events_that_the_plugin_reads() -> None:
     code = (PLUGIN / "includes" / "events.php").read_text()
     assert all(f"`{one}`" in guide for one in EVENTS)
     assert set(re.findall(r"'(buyer\.\w+)'", code)) == {e for e in EVENTS if e.startswith("buyer.")}
-
-
-_SCRIPT = """
-const made = [];
-globalThis.window = globalThis;
-const element = { createElement: (name, props, text) => ({ name, text }) };
-globalThis.wp = { element };
-globalThis.wc = {
-  wcSettings: { getSetting: (name) => ({ title: `${name} title`, description: "d", button: "b" }) },
-  wcBlocksRegistry: {
-    registerPaymentMethod: (one) => made.push({ ...one, can: one.canMakePayment() }),
-  },
-};
-require(process.argv[1]);
-console.log(JSON.stringify(made));
-"""
-
-
-@pytest.mark.node
-def test_the_script_of_the_block_checkout_registers_the_payment_method() -> None:
-    """With what the registry of WooCommerce demands of one."""
-    command = ["node", "-e", _SCRIPT, str(PLUGIN / "assets" / "checkout.js")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    (made,) = json.loads(done.stdout)
-    demanded = {"name", "label", "ariaLabel", "content", "edit", "supports"}
-    assert demanded <= set(made), done.stderr
-    assert (made["name"], made["ariaLabel"], made["can"]) == (
-        "countersign",
-        "countersign_data title",
-        True,
-    )
 
 
 def test_the_archive_has_one_folder_and_the_same_bytes_each_time(tmp_path: Path) -> None:

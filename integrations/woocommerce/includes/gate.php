@@ -110,19 +110,33 @@ final class Gate {
 	 * @throws \Exception If it is not cleared, and is to be paid.
 	 */
 	public static function before_payment( $order_id, $posted, $order ): void {
-		self::before_store_payment( $order );
+		$refusal = self::refusal( $order );
+		if ( '' !== $refusal ) {
+			throw new \Exception( esc_html( $refusal ) );
+		}
 	}
 
 	/**
 	 * The same for the Store API.
 	 *
 	 * @param \WC_Order $order The order.
-	 * @throws \Exception If it is not cleared, and is to be paid.
+	 * @throws \Automattic\WooCommerce\StoreApi\Exceptions\RouteException If it is not cleared, and is to be paid.
 	 */
 	public static function before_store_payment( $order ): void {
-		if ( Gateway::ID !== $order->get_payment_method() && ! Orders::may_be_paid( $order ) ) {
-			throw new \Exception( esc_html__( 'This order cannot be paid before its legal notice is initialed. Nothing was charged.', 'countersign-woocommerce' ) );
+		$refusal = self::refusal( $order );
+		if ( '' !== $refusal ) {
+			throw new \Automattic\WooCommerce\StoreApi\Exceptions\RouteException( 'countersign_not_cleared', esc_html( $refusal ), 400 );
 		}
+	}
+
+	/**
+	 * Why an order that is about to be paid cannot be; empty if it can.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	private static function refusal( $order ): string {
+		return Gateway::ID === $order->get_payment_method() || Orders::may_be_paid( $order ) ? '' :
+			__( 'This order cannot be paid before its legal notice is initialed. Nothing was charged.', 'countersign-woocommerce' );
 	}
 
 	/**

@@ -1,0 +1,218 @@
+"""Every way by which an order could be paid, or called paid, before it is cleared.
+
+Each of them is tried as its user would, and answers as it should. Those who try look whether
+anything was paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+
+from tests.woocommerce.conftest import EMAIL, Browser, Order, Shop
+
+NOT_THERE: Final = "Invalid payment method."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """A buyer with a way to pay, and the staff, who have all rights."""
+
+    shop: Shop
+    buyer: Browser
+    staff: Browser
+    gateway: str
+
+    def rest(self, path: str, method: str = "PUT", **body: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Ask WooCommerce's REST API, as the staff's other programs do."""
+        url = f"{self.shop.url}/index.php?rest_route=/wc/v3{path}"
+        code = "return wp_create_nonce('wp_rest');"
+        nonce = self.shop.wp.php_as(self.staff.client.cookies, code)
+        done = self.staff.client.request(method, url, json=body, headers={"X-WP-Nonce": nonce})
+        assert done.is_success, done.text
+        return dict(done.json())
+
+    def nonce(self, action: str) -> str:
+        code = "return wp_create_nonce($action);"
+        return str(self.shop.wp.php_as(self.staff.client.cookies, code, action=action))
+
+    def press(self, path: str, nonce_for: str, **query: str) -> None:
+        """Follow a link of the admin."""
+        url = f"{self.shop.url}/wp-admin/{path}"
+        nonce = {"_wpnonce": self.nonce(nonce_for)}
+        done = self.staff.client.get(url, params=query | nonce, follow_redirects=False)
+        assert done.status_code == 302, done.text
+
+
+PATHS: Final[dict[str, Callable[[Attempt], Order | None]]] = {}
+"""By the name of the promise. Each gives the order that it tried to have paid, if there is one."""
+
+
+def path(try_: Callable[[Attempt], Order | None]) -> Callable[[Attempt], Order | None]:
+    PATHS[try_.__name__] = try_
+    return try_
+
+
+def refused(response: httpx2.Response, code: str, words: str) -> None:
+    """An app reads why, with a status that says whose fault it is."""
+    body = response.json()
+    assert (response.status_code, body["code"]) == (400, code), response.text
+    assert words in body["message"]
+
+
+@path
+def the_classic_checkout(a: Attempt) -> Order | None:
+    a.buyer.put_in_cart(a.shop.product())
+    assert NOT_THERE in a.buyer.place(a.gateway).said
+    return None
+
+
+@path
+def the_classic_checkout_when_it_costs_nothing(a: Attempt) -> Order | None:
+    a.buyer.put_in_cart(a.shop.product(price="0"))
+    assert NOT_THERE in a.buyer.place(a.gateway).said
+    return None
+
+
+@path
+def the_block_checkout(a: Attempt) -> Order | None:
+    a.buyer.put_in_cart(a.shop.product())
+    answer = a.buyer.store(payment=a.gateway)
+    assert answer.status_code == 400, answer.text
+    return None
+
+
+@path
+def the_block_checkout_without_a_way_to_pay(a: Attempt) -> Order | None:
+    a.buyer.put_in_cart(a.shop.product(price="0"))
+    answer = a.buyer.store()
+    assert answer.status_code == 400, answer.text
+    return None
+
+
+@path
+def the_page_for_the_payment(a: Attempt) -> Order | None:
+    order, _ = a.shop.ordered(a.buyer)
+    assert NOT_THERE in a.buyer.pay(order.url, a.gateway)
+    return order
+
+
+@path
+def the_page_for_the_payment_of_an_order_that_staff_made(a: Attempt) -> Order | None:
+    order = a.shop.made()
+    assert NOT_THERE in a.buyer.pay(order.url, a.gateway)
+    return order
+
+
+@path
+def an_app_with_a_cart_left_over(a: Attempt) -> Order | None:
+    order, _ = a.shop.ordered(a.buyer)
+    answer = pay_by_app(a.buyer, order, a.gateway)
+    assert answer.status_code in (400, 404), answer.text
+    return order
+
+
+@path
+def an_app_without_a_cart(a: Attempt) -> Order | None:
+    order = a.shop.made()
+    answer = pay_by_app(a.buyer, order, a.gateway)
+    assert answer.status_code in (400, 404), answer.text
+    return order
+
+
+def pay_by_app(buyer: Browser, order: Order, gateway: str) -> httpx2.Response:
+    """Pay an order over the Store API; the oldest WooCommerce has no such route."""
+    return buyer.store(f"/checkout/{order.id}", payment=gateway, key=order.key, billing_email=EMAIL)
+
+
+@path
+def another_program_that_makes_a_paid_order(a: Attempt) -> Order | None:
+    item = {"product_id": a.shop.product(), "quantity": 1}
+    made = a.rest("/orders", "POST", set_paid=True, payment_method=a.gateway, line_items=[item])
+    return on_hold(a.shop.order(id=made["id"]))
+
+
+@path
+def another_program_that_says_paid(a: Attempt) -> Order | None:
+    order = a.shop.made()
+    a.rest(f"/orders/{order.id}", set_paid=True)
+    return on_hold(order)
+
+
+@path
+def another_program_that_sets_the_status(a: Attempt) -> Order | None:
+    order, other = a.shop.made(), a.shop.made()
+    a.rest(f"/orders/{order.id}", status="processing")
+    a.rest(f"/orders/{other.id}", status="completed")
+    on_hold(order)
+    return on_hold(other)
+
+
+@path
+def another_program_with_many_orders(a: Attempt) -> Order | None:
+    order = a.shop.made()
+    a.rest("/orders/batch", "POST", update=[{"id": order.id, "status": "completed"}])
+    return on_hold(order)
+
+
+@path
+def a_gateway_that_took_the_money_by_itself(a: Attempt) -> Order | None:
+    order, _ = a.shop.ordered(a.buyer)
+    a.shop.wp.php("wc_get_order($id)->payment_complete('tx'); return 1;", id=order.id)
+    return on_hold(order)
+
+
+@path
+def another_plugin_that_completes_an_order(a: Attempt) -> Order | None:
+    order, _ = a.shop.ordered(a.buyer)
+    order.set_status("completed")
+    return on_hold(order)
+
+
+@path
+def the_button_in_the_list_of_orders(a: Attempt) -> Order | None:
+    # The button is there for orders that are processing or on hold.
+    order = a.shop.made()
+    order.set_status("on-hold")
+    a.press(
+        "admin-ajax.php",
+        "woocommerce-mark-order-status",
+        action="woocommerce_mark_order_status",
+        status="completed",
+        order_id=str(order.id),
+    )
+    return on_hold(order)
+
+
+@path
+def many_orders_in_the_list_at_once(a: Attempt) -> Order | None:
+    order = a.shop.made()
+    code = "return get_option('woocommerce_custom_orders_table_enabled');"
+    if a.shop.wp.php(code) == "yes":
+        query = {"page": "wc-orders", "action": "mark_completed", "id[]": str(order.id)}
+        a.press("admin.php", "bulk-orders", **query)
+    else:
+        query = {"post_type": "shop_order", "action": "mark_completed", "post[]": str(order.id)}
+        a.press("edit.php", "bulk-posts", **query)
+    return on_hold(order)
+
+
+@path
+def goods_that_staff_add_to_an_order_that_is_paid(a: Attempt) -> Order | None:
+    order = a.shop.made("")
+    order.set_status("processing")
+    add = "wc_get_order($id)->add_product(wc_get_product($product)); return 1;"
+    a.shop.wp.php(add, id=order.id, product=a.shop.product())
+    order.set_status("completed")
+    return on_hold(order)
+
+
+def on_hold(order: Order) -> Order:
+    """The order waits, is not called completed, and its notes say why."""
+    status, notes, completed = order.see("status", "notes", "completed")
+    assert (status, completed) == ("on-hold", False)
+    assert "Do not ship it" in notes
+    return order

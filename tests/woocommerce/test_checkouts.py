@@ -1,0 +1,97 @@
+"""Both checkouts of WooCommerce in a real browser: first one way to go, then the ways to pay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.walk import Walk
+from tests.browser.windows import Windows
+from tests.support.browsers import running_browser
+from tests.woocommerce.conftest import ADDRESS, EMAIL, GATEWAYS, Shop
+
+pytestmark = [
+    pytest.mark.shops,
+    pytest.mark.browser,
+    pytest.mark.long,
+    pytest.mark.one_engine,
+]
+NOTICE = "Continue to the notice"
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """A window that reaches nothing but this machine."""
+    with running_browser() as browser:
+        windows = Windows(browser)
+        # What WordPress's own scripts say of themselves.
+        windows.expect_trouble("JQMIGRATE")
+        page = windows.open()
+        page.set_default_timeout(60_000)
+        yield page
+        windows.close()
+
+
+def _fill(page: Page, names: str) -> None:
+    for name, value in ADDRESS.items():
+        field = page.locator(names.format(name))
+        if not field.count() or name in {"country", "company", "address_2"}:
+            continue
+        if field.evaluate("element => element.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+
+
+def _go_through_the_notice(shop: Shop, page: Page) -> None:
+    page.wait_for_url(f"{shop.server.url}/**")
+    walk = Walk(page, shop.url)
+    walk.identify()
+    walk.initial()
+    walk.agree()
+    page.locator(f'a[href^="{shop.url}"]').click()
+    page.wait_for_url(f"{shop.url}/**")
+
+
+def _pay(page: Page, gateway: str) -> None:
+    """The page for the payment, which is the same after both checkouts."""
+    ways = page.locator('input[name="payment_method"]')
+    found = {way.get_attribute("value") for way in ways.all()}
+    assert found == set(GATEWAYS)
+    page.locator(f"#payment_method_{gateway}").check(force=True)
+    page.locator("#place_order").click()
+    page.wait_for_url("**order-received=**")
+
+
+def test_a_buyer_walks_through_the_block_checkout(shop: Shop, page: Page) -> None:
+    """Its script shows the notice in the place of a payment, and the server agrees."""
+    with shop.options({"tests_checkout": "blocks"}):
+        page.goto(f"{shop.url}/?add-to-cart={shop.product()}")
+        page.goto(f"{shop.url}/?pagename=checkout")
+        page.locator("#email").fill(EMAIL)
+        _fill(page, "#shipping-{}")
+        ways = page.locator('input[name="radio-control-wc-payment-method-options"]')
+        button = page.get_by_role("button", name=NOTICE)
+        expect(button).to_be_enabled(timeout=60_000)
+        assert [way.get_attribute("value") for way in ways.all()] in (["countersign"], [])
+        expect(page.get_by_text("Legal notice first, payment afterwards")).to_be_visible()
+        button.click()
+        _go_through_the_notice(shop, page)
+        _pay(page, "cod")
+    assert shop.newest().see("status", "state", "taken") == ("processing", "cleared", 1)
+
+
+def test_a_buyer_walks_through_the_classic_checkout(shop: Shop, page: Page) -> None:
+    with shop.options({"tests_checkout": "classic"}):
+        page.goto(f"{shop.url}/?add-to-cart={shop.product()}")
+        page.goto(f"{shop.url}/?pagename=classic-checkout")
+        page.locator("#billing_email").fill(EMAIL)
+        _fill(page, "#billing_{}")
+        ways = page.locator('input[name="payment_method"]')
+        assert [way.get_attribute("value") for way in ways.all()] == ["countersign"]
+        page.get_by_role("button", name=NOTICE).click()
+        _go_through_the_notice(shop, page)
+        _pay(page, "bacs")
+    assert shop.newest().see("status", "state", "taken") == ("on-hold", "cleared", 1)
