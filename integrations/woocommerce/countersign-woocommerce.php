@@ -20,7 +20,7 @@ defined( 'ABSPATH' ) || exit;
 
 const VERSION = '0.1.0';
 
-foreach ( array( 'settings', 'client', 'products', 'orders', 'receipts', 'gate', 'events', 'settings-page', 'order-box' ) as $countersign_part ) {
+foreach ( array( 'settings', 'client', 'products', 'items', 'residence', 'orders', 'receipts', 'gate', 'store-api', 'events', 'settings-page', 'order-box' ) as $countersign_part ) {
 	require_once __DIR__ . "/includes/{$countersign_part}.php";
 }
 unset( $countersign_part );
@@ -45,7 +45,9 @@ add_action(
 		}
 		require_once __DIR__ . '/includes/gateway.php';
 		Products::register();
+		Items::register();
 		Gate::register();
+		Store_Api::register();
 		Events::register();
 		Order_Box::register();
 	}

@@ -111,9 +111,16 @@ class Browser(Shopper):
         page = self.client.get(url)
         if "woocommerce-pay-nonce" not in page.text:
             return page
+        return self._send_form(page.text, url, payment, follow=follow)
+
+    def _send_form(self, page: str, url: str, payment: str, *, follow: bool) -> httpx2.Response:
         fields = {"woocommerce_pay": "1", "payment_method": payment}
-        fields["woocommerce-pay-nonce"] = nonce_in(page.text, "woocommerce-pay-nonce")
+        fields["woocommerce-pay-nonce"] = nonce_in(page, "woocommerce-pay-nonce")
         return self.client.post(url, data=fields, follow_redirects=follow)
+
+    def pay_on(self, page: str, url: str, payment: str = "cod") -> str:
+        """Send the form of a page that was loaded before; gives what is shown then."""
+        return self._send_form(page, url, payment, follow=True).text
 
     def pay(self, url: str, payment: str = "cod") -> str:
         """Send the form of the page where an order is paid; gives what is shown then."""
@@ -240,7 +247,7 @@ class Shop:
         return self.order(code)
 
     def made(self, product_class: str = "accessory", **address: str) -> Order:
-        """An order that nobody has begun, made as the admin or another plugin makes one."""
+        """An order that was not begun, made as the admin or another plugin makes one."""
         code = """$order = wc_create_order();
             $order->add_product(wc_get_product($product));
             $order->set_address($address, 'billing'); $order->set_address($address, 'shipping');
@@ -292,6 +299,13 @@ class Shop:
         finally:
             self.settings(base_url=self.server.url)
 
+    def revoked(self, browser: Browser) -> Order:
+        """An order that was cleared before its buyer was revoked; no webhook says so."""
+        with self.without_webhooks():
+            order = self.cleared(browser)
+            self.client.sandbox.move_buyer(cbid=order.data["buyer"], status="revoked")
+        return order
+
     @contextmanager
     def without_webhooks(self) -> Iterator[None]:
         """The service sends nothing meanwhile, and not afterwards either."""
@@ -328,7 +342,9 @@ def running_shop(folder: Path, release: Release) -> Iterator[Shop]:
                 key=key,
                 secret=endpoint.secret or "",
             )
-            shop.settings(base_url=place.server.url, api_key=key, webhook_secret=shop.secret)
+            shop.settings(
+                base_url=place.server.url, api_key=key, webhook_secret=shop.secret, residence=""
+            )
             yield shop
             assert wp.complaints() == [], "\n".join(wp.complaints())
 

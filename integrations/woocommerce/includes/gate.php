@@ -28,14 +28,14 @@ final class Gate {
 		// WC_Cart::needs_payment(), WC_Order::needs_payment(): an order that needs no payment is paid at once.
 		add_filter( 'woocommerce_cart_needs_payment', array( self::class, 'cart_needs_payment' ), PHP_INT_MAX, 2 );
 		add_filter( 'woocommerce_order_needs_payment', array( self::class, 'order_needs_payment' ), PHP_INT_MAX, 3 );
-		// WC_Checkout::process_checkout(), and the Store API's Checkout and CheckoutOrder: just before a payment.
+		// WC_Checkout::process_checkout(): just before a payment.
 		add_action( 'woocommerce_checkout_order_processed', array( self::class, 'before_payment' ), PHP_INT_MAX, 3 );
-		add_action( 'woocommerce_store_api_checkout_order_processed', array( self::class, 'before_store_payment' ), PHP_INT_MAX );
 		// WC_Form_Handler::pay_action(), which runs in `wp` with the priority 20.
 		add_action( 'wp', array( self::class, 'come_back' ), 10 );
 		add_action( 'woocommerce_before_pay_action', array( self::class, 'before_pay_action' ), 1 );
 		// WC_Abstract_Order::save(): "Allows you to adjust object props before save".
 		add_action( 'woocommerce_before_order_object_save', array( self::class, 'before_save' ), PHP_INT_MAX );
+		add_action( 'woocommerce_order_status_cancelled', array( self::class, 'after_cancelling' ), 10, 2 );
 	}
 
 	/**
@@ -64,7 +64,7 @@ final class Gate {
 	 * @param array $gateways By id.
 	 */
 	public static function choose_gateways( $gateways ) {
-		$order = self::order_to_pay();
+		$order = self::order_of( Store_Api::order_id() ) ?? self::order_to_pay();
 		if ( $order ) {
 			$gated = ! Orders::may_be_paid( $order );
 		} else {
@@ -110,33 +110,36 @@ final class Gate {
 	 * @throws \Exception If it is not cleared, and is to be paid.
 	 */
 	public static function before_payment( $order_id, $posted, $order ): void {
-		$refusal = self::refusal( $order );
-		if ( '' !== $refusal ) {
-			throw new \Exception( esc_html( $refusal ) );
+		try {
+			if ( ! self::may_be_given( $order ) ) {
+				throw new \Exception( esc_html( self::not_released() ) );
+			}
+		} catch ( Service_Error $error ) {
+			throw new \Exception( esc_html( self::sorry() ) );
 		}
 	}
 
 	/**
-	 * The same for the Store API.
+	 * Whether an order may be given to the gateway that was chosen for it: to our own in any case.
 	 *
 	 * @param \WC_Order $order The order.
-	 * @throws \Automattic\WooCommerce\StoreApi\Exceptions\RouteException If it is not cleared, and is to be paid.
+	 * @throws Service_Error If the service refuses or does not respond.
 	 */
-	public static function before_store_payment( $order ): void {
-		$refusal = self::refusal( $order );
-		if ( '' !== $refusal ) {
-			throw new \Automattic\WooCommerce\StoreApi\Exceptions\RouteException( 'countersign_not_cleared', esc_html( $refusal ), 400 );
-		}
+	public static function may_be_given( $order ): bool {
+		return Gateway::ID === $order->get_payment_method() || self::is_released( $order );
 	}
 
 	/**
-	 * Why an order that is about to be paid cannot be; empty if it can.
+	 * Whether an order may be paid. If it may by what is stored, the service is asked once more.
 	 *
 	 * @param \WC_Order $order The order.
+	 * @throws Service_Error If the service refuses or does not respond.
 	 */
-	private static function refusal( $order ): string {
-		return Gateway::ID === $order->get_payment_method() || Orders::may_be_paid( $order ) ? '' :
-			__( 'This order cannot be paid before its legal notice is initialed. Nothing was charged.', 'countersign-woocommerce' );
+	public static function is_released( $order ): bool {
+		if ( ! Orders::is_gated( $order ) ) {
+			return true;
+		}
+		return Orders::may_be_paid( $order ) && Orders::may_be_paid( Orders::locked( $order->get_id(), array( Orders::class, 'decide' ) ) );
 	}
 
 	/**
@@ -174,11 +177,10 @@ final class Gate {
 			return;
 		}
 		try {
-			$order = Orders::locked( $order->get_id(), array( Orders::class, 'decide' ) );
-			if ( Orders::may_be_paid( $order ) ) {
+			if ( self::is_released( $order ) ) {
 				return;
 			}
-			wc_add_notice( __( 'Your order was not released. Nothing was charged.', 'countersign-woocommerce' ), 'error' );
+			wc_add_notice( self::not_released(), 'error' );
 		} catch ( Service_Error $error ) {
 			wc_add_notice( self::sorry(), 'error' );
 		}
@@ -218,10 +220,36 @@ final class Gate {
 	}
 
 	/**
+	 * Nobody waits for the notice any more.
+	 *
+	 * @param int       $order_id The order.
+	 * @param \WC_Order $order    The order.
+	 */
+	public static function after_cancelling( $order_id, $order ): void {
+		if ( 'open' !== Orders::data( $order )['status'] ) {
+			return;
+		}
+		try {
+			Orders::locked( (int) $order_id, array( Orders::class, 'end_session' ) );
+		} catch ( Service_Error $error ) {
+			// It ends by itself, later.
+			wc_get_logger()->warning( "Order {$order_id}: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
+		}
+	}
+
+	/**
 	 * The order whose page for payment this is, or null.
 	 */
 	private static function order_to_pay() {
-		$id    = absint( get_query_var( 'order-pay' ) );
+		return self::order_of( absint( get_query_var( 'order-pay' ) ) );
+	}
+
+	/**
+	 * An order, or null.
+	 *
+	 * @param int $id Its id, or 0.
+	 */
+	private static function order_of( int $id ) {
 		$order = $id > 0 ? wc_get_order( $id ) : null;
 		return $order instanceof \WC_Order ? $order : null;
 	}
@@ -240,5 +268,12 @@ final class Gate {
 	 */
 	public static function sorry(): string {
 		return __( 'We could not check your order. Nothing was charged: please try again in a few minutes.', 'countersign-woocommerce' );
+	}
+
+	/**
+	 * For a buyer, if the service says no.
+	 */
+	public static function not_released(): string {
+		return __( 'This order cannot be paid before its legal notice is initialed and it is released. Nothing was charged.', 'countersign-woocommerce' );
 	}
 }

@@ -36,6 +36,8 @@ final class Orders {
 		'subject'     => '',
 		'classes'     => array(),
 		'zip'         => '',
+		// The state on which a decision relies that less is needed; empty: it relies on none.
+		'residence'   => '',
 		'session'     => '',
 		// Of the session, or not_needed.
 		'status'      => '',
@@ -108,18 +110,13 @@ final class Orders {
 	}
 
 	/**
-	 * The classes of what is in the order now, and of what was when it was begun.
+	 * The classes of what is in the order: as its items keep them, and as they were when it was begun.
 	 *
 	 * @param \WC_Order $order The order.
 	 * @return string[] Sorted.
 	 */
 	public static function classes( $order ): array {
-		$products = array();
-		foreach ( $order->get_items() as $item ) {
-			$products[] = (int) $item->get_product_id();
-		}
-		// A product may have been deleted, or lost its class, since the order was begun.
-		$classes = array_values( array_unique( array_merge( Products::classes_of( $products ), self::data( $order )['classes'] ) ) );
+		$classes = array_values( array_unique( array_merge( Items::classes_of( $order->get_items() ), self::data( $order )['classes'] ) ) );
 		sort( $classes );
 		return $classes;
 	}
@@ -160,7 +157,7 @@ final class Orders {
 		if ( $data['shipped'] > 0 ) {
 			return 'cleared';
 		}
-		if ( self::subject( $order ) !== $data['subject'] ) {
+		if ( self::subject( $order ) !== $data['subject'] || ( '' !== $data['residence'] && Residence::of( $order ) !== $data['residence'] ) ) {
 			return 'changed';
 		}
 		if ( 'completed' !== $data['status'] ) {
@@ -203,22 +200,22 @@ final class Orders {
 		if ( self::may_be_paid( $order ) ) {
 			return '';
 		}
+		if ( 'changed' === self::state( $order ) ) {
+			self::end_session( $order );
+		}
 		$classes = self::classes( $order );
 		$zip     = trim( (string) $order->get_shipping_postcode() );
 		$state   = (string) $order->get_shipping_state();
+		if ( '' === $order->get_shipping_country() && '' === $zip ) {
+			throw new Cannot_Sell( esc_html__( 'These products need a shipping address, and this order has none, so it cannot be placed here. Please contact the shop.', 'countersign-woocommerce' ) );
+		}
 		if ( 'US' !== $order->get_shipping_country() || 1 !== preg_match( '/^[0-9]{5}(-[0-9]{4})?$/', $zip ) ) {
 			throw new Cannot_Sell( esc_html__( 'These products are sent to an address in the United States only: please enter one with its ZIP code.', 'countersign-woocommerce' ) );
 		}
 		if ( count( $classes ) > 1 ) {
 			throw new Cannot_Sell( esc_html__( 'These products need an order each.', 'countersign-woocommerce' ) );
 		}
-		/**
-		 * Filters where the buyer lives: what is not known is needed.
-		 *
-		 * @param string    $state Two letters, or empty: not known.
-		 * @param \WC_Order $order The order.
-		 */
-		$residence = (string) apply_filters( 'countersign_residence_state', '', $order );
+		$residence = Residence::of( $order );
 		$needed    = Client::post(
 			'/v1/requirements',
 			array(
@@ -244,6 +241,7 @@ final class Orders {
 			'subject'     => self::subject( $order ),
 			'classes'     => $classes,
 			'zip'         => $zip,
+			'residence'   => $residence,
 			'ack'         => '',
 			'clearance'   => '',
 			'cleared'     => null,
@@ -334,6 +332,20 @@ final class Orders {
 		$state = self::state( $order );
 		if ( 'undecided' === $state || ( 'cleared' === $state && ! self::may_be_paid( $order ) ) ) {
 			self::decide( $order );
+		}
+	}
+
+	/**
+	 * End the session that is open: it was for what the order was, or the order is cancelled.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function end_session( $order ): void {
+		$data = self::data( $order );
+		if ( 'open' === $data['status'] ) {
+			Client::post( '/v1/checkout_sessions/' . rawurlencode( $data['session'] ) . '/cancel', array() );
+			self::note( $order, array( 'status' => 'cancelled' ) );
 		}
 	}
 

@@ -61,6 +61,7 @@ final class Settings_Page {
 			'base_url'       => __( 'Address of the service', 'countersign-woocommerce' ),
 			'api_key'        => __( 'API key', 'countersign-woocommerce' ),
 			'webhook_secret' => __( 'Webhook secret', 'countersign-woocommerce' ),
+			'residence'      => __( 'Where does the buyer live?', 'countersign-woocommerce' ),
 		);
 		foreach ( $fields as $name => $label ) {
 			add_settings_field( $name, $label, array( self::class, 'show_field' ), self::PAGE, 'countersign', array( 'label_for' => "countersign-{$name}", 'name' => $name ) );
@@ -86,6 +87,10 @@ final class Settings_Page {
 			echo esc_html__( 'Set in wp-config.php', 'countersign-woocommerce' );
 			return;
 		}
+		if ( 'residence' === $name ) {
+			self::show_residence();
+			return;
+		}
 		printf(
 			'<input type="%1$s" class="regular-text" id="countersign-%2$s" name="%3$s[%2$s]" value="%4$s" placeholder="%5$s" autocomplete="off">',
 			$secret ? 'password' : 'url',
@@ -94,6 +99,17 @@ final class Settings_Page {
 			esc_attr( $secret ? '' : Settings::get( $name ) ),
 			esc_attr( $secret && '' !== Settings::get( $name ) ? __( 'Stored: leave empty to keep it', 'countersign-woocommerce' ) : '' )
 		);
+	}
+
+	/**
+	 * The choice of what the shop relies on, with the sentence about it.
+	 */
+	private static function show_residence(): void {
+		echo '<select id="countersign-residence" name="' . esc_attr( Settings::OPTION ) . '[residence]">';
+		foreach ( Residence::choices() as $value => $label ) {
+			echo '<option value="' . esc_attr( $value ) . '"' . selected( Settings::get( 'residence' ), $value, false ) . '>' . esc_html( $label ) . '</option>';
+		}
+		echo '</select><p class="description">' . esc_html( Residence::explanation() ) . '</p>';
 	}
 
 	/**
@@ -115,6 +131,9 @@ final class Settings_Page {
 			$kept['api_key'] = '';
 		}
 		$kept['base_url'] = $url;
+		if ( isset( $given['residence'] ) && array_key_exists( (string) $given['residence'], Residence::choices() ) ) {
+			$kept['residence'] = (string) $given['residence'];
+		}
 		foreach ( array( 'api_key' => '/^csign_[sr]k_(test|live)_\S+$/D', 'webhook_secret' => '/^whsec_[A-Za-z0-9+\/=]+$/D' ) as $name => $form ) {
 			$value = isset( $given[ $name ] ) ? trim( (string) $given[ $name ] ) : '';
 			if ( '' !== $value && 1 !== preg_match( $form, $value ) ) {

@@ -19,6 +19,8 @@ final class Settings {
 		'base_url'       => 'COUNTERSIGN_BASE_URL',
 		'api_key'        => 'COUNTERSIGN_API_KEY',
 		'webhook_secret' => 'COUNTERSIGN_WEBHOOK_SECRET',
+		// Of Residence::choices().
+		'residence'      => 'COUNTERSIGN_RESIDENCE',
 	);
 
 	/**

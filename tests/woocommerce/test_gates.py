@@ -1,0 +1,164 @@
+"""What decides whether an order goes through the notice, and what happens to its session."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.woocommerce.conftest import Browser, Shop, nonce_in, offered
+from tests.woocommerce.paths import pay_by_app
+
+pytestmark = [pytest.mark.shops, pytest.mark.long, pytest.mark.one_engine]
+NEVADA = {"state": "NV", "postcode": "89101"}
+
+
+def test_an_app_can_lead_to_the_notice(shop: Shop, browser: Browser) -> None:
+    """The order is the one in the address of the request, whatever is in the cart."""
+    order = shop.made()
+    browser.put_in_cart(shop.product(""))
+    answer = pay_by_app(browser, order, "countersign")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["payment_result"]["redirect_url"].startswith(shop.server.url)
+    assert order.see("status", "state") == ("pending", "open")
+
+
+def test_an_app_can_pay_a_cleared_order(shop: Shop, browser: Browser) -> None:
+    """With the same goods left over in its cart."""
+    order = shop.cleared(browser)
+    browser.put_in_cart(shop.product())
+    assert pay_by_app(browser, order, "cod").status_code == 200
+    assert order.see("status", "taken") == ("processing", 1)
+
+
+def test_an_app_reads_that_the_service_is_away(shop: Shop, browser: Browser) -> None:
+    order = shop.cleared(browser)
+    with shop.without_service():
+        answer = pay_by_app(browser, order, "cod")
+    assert (answer.status_code, answer.json()["code"]) == (503, "countersign_unavailable")
+    assert "Nothing was charged" in answer.json()["message"]
+    assert order.see("status", "taken") == ("pending", 0)
+
+
+@pytest.mark.parametrize(
+    ("residence", "shipping", "billing", "state"),
+    [
+        ("billing", NEVADA, NEVADA, "not_needed"),
+        ("", NEVADA, NEVADA, "open"),
+        ("billing", NEVADA, {"state": "CA", "postcode": "94105"}, "open"),
+        ("billing", NEVADA, {"state": "NV", "postcode": "96161"}, "open"),
+        ("billing", {"state": "NV", "postcode": "90001"}, NEVADA, "open"),
+        ("billing", {"state": "CA", "postcode": "94105"}, NEVADA, "open"),
+        ("billing", NEVADA, {"country": "CA", "state": "BC", "postcode": "V5K 0A1"}, "open"),
+    ],
+)
+def test_where_the_buyer_lives_is_what_the_shop_relies_on(
+    shop: Shop,
+    residence: str,
+    shipping: dict[str, str],
+    billing: dict[str, str],
+    state: str,
+) -> None:
+    """Not known unless the shop says so, or if either address names California."""
+    order = shop.made()
+    code = """$order = wc_get_order($id);
+        foreach ($shipping as $name => $value) { $order->{"set_shipping_$name"}($value); }
+        foreach ($billing as $name => $value) { $order->{"set_billing_$name"}($value); }
+        $order->save();
+        $gateway = new \\Countersign\\WooCommerce\\Gateway();
+        return $gateway->process_payment($id)['result'];"""
+    shop.settings(residence=residence)
+    try:
+        done = shop.wp.php(code, id=order.id, shipping=shipping, billing=billing)
+        assert (done, order.state) == ("success", state)
+    finally:
+        shop.settings(residence="")
+
+
+def test_a_billing_address_that_is_changed_makes_the_order_wait_again(
+    shop: Shop, browser: Browser
+) -> None:
+    """If the shop relied on it; a cleared order relied on nothing."""
+    cleared = shop.cleared(browser)
+    shop.settings(residence="billing")
+    try:
+        with_less = shop.made(**NEVADA)
+        begin = "(new \\Countersign\\WooCommerce\\Gateway())->process_payment($id); return 1;"
+        shop.wp.php(begin, id=with_less.id)
+        assert with_less.state == "not_needed"
+        move = "$o = wc_get_order($id); $o->set_billing_state('CA'); return $o->save();"
+        shop.wp.php(move, id=with_less.id)
+        assert (with_less.state, cleared.state) == ("changed", "cleared")
+    finally:
+        shop.settings(residence="")
+
+
+def test_the_setting_of_the_residence_says_what_it_means(
+    shop: Shop, people: dict[str, Browser]
+) -> None:
+    place = f"{shop.url}/wp-admin/options-general.php?page=countersign"
+    staff = people["administrator"]
+    page = staff.client.get(place).text
+    assert "your shop relies on what the buyer typed there" in page
+    before = shop.stored()
+    form = {"option_page": "countersign", "action": "update", "_wpnonce": nonce_in(page)}
+    for value, stored in (("billing", "billing"), ("<b>", "billing"), ("", "")):
+        form["countersign_settings[residence]"] = value
+        staff.client.post(f"{shop.url}/wp-admin/options.php", data=form)
+        assert shop.stored() == before | {"residence": stored}
+
+
+def test_a_cancelled_order_ends_its_session(shop: Shop, browser: Browser) -> None:
+    """No buyer proves an identity for nothing; the order can be begun again."""
+    order, link = shop.ordered(browser)
+    first = order.data["session"]
+    order.set_status("cancelled")
+    assert shop.client.checkout_sessions.retrieve(first).status == "cancelled"
+    assert order.see("status", "state") == ("cancelled", "cancelled")
+    order.set_status("pending")
+    assert browser.lead(order.url) != link
+
+
+def test_an_order_is_cancelled_while_the_service_is_away(shop: Shop, browser: Browser) -> None:
+    order, _ = shop.ordered(browser)
+    with shop.without_service():
+        order.set_status("cancelled")
+    assert order.see("status", "state") == ("cancelled", "open")
+
+
+def test_the_session_for_another_address_is_ended(shop: Shop, browser: Browser) -> None:
+    """Also if the buyer then goes back to the first address."""
+    order, link = shop.ordered(browser)
+    first = order.data["session"]
+    second = browser.place(postcode="90210").url
+    assert shop.client.checkout_sessions.retrieve(first).status == "cancelled"
+    third = browser.place().url
+    assert len({link, second, third}) == 3
+    now = shop.client.checkout_sessions.retrieve(order.data["session"])
+    assert (now.status, order.state) == ("open", "open")
+
+
+def test_a_phone_that_did_not_order_is_asked_for_the_address(shop: Shop, browser: Browser) -> None:
+    """WooCommerce asks for it if an order is older than ten minutes; then the phone may pay."""
+    order = shop.cleared(browser)
+    age = "$o = wc_get_order($id); $o->set_date_created(time() - 1800); return $o->save();"
+    shop.wp.php(age, id=order.id)
+    phone = shop.browser()
+    with phone.client:
+        page = phone.client.get(order.url).text
+        assert ("verify the email address" in page, offered(page)) == (True, set())
+        form = {"email": "jo@example.com", "check_submission": nonce_in(page, "check_submission")}
+        page = phone.client.post(order.url, data=form).text
+        assert "cod" in offered(page)
+        assert "order has been received" in phone.pay_on(page, order.url)
+
+
+def test_an_order_without_a_shipping_address_is_refused_in_words_for_it(
+    shop: Shop, browser: Browser
+) -> None:
+    """There is no field in which the buyer could enter one."""
+    code = """$p = new WC_Product_Simple(); $p->set_name('V'); $p->set_regular_price('1');
+        $p->set_virtual(true); $p->update_meta_data('_countersign_class', 'accessory');
+        return $p->save();"""
+    browser.put_in_cart(shop.wp.php(code))
+    said = browser.place().said
+    assert "this order has none" in said
+    assert "please enter one" not in said
