@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import cleandoc
 from typing import Any, Final
 
 from countersign import __version__
 from countersign.access.key import BRAND, CLIENT_TOKEN
+from countersign.console.accounts import ACCOUNT_ID
+from countersign.console.holds import HOLD_ID, MATTER_ID
+from countersign.console.keys import KEY_ID
 from countersign.errors import (
     AccountDisabled,
     Forbidden,
@@ -23,6 +26,7 @@ from countersign.errors import (
     InvalidClientToken,
     InvalidRequest,
     MethodNotAllowed,
+    NotFound,
     OriginNotAllowed,
     OutcomeUnknown,
     Overloaded,
@@ -47,6 +51,7 @@ _DESCRIPTION: Final = (
     'has the same body: `{"error": {"code", "message"}}`. The code is stable; the `Link` header '
     "has the URL of its explanation. A 200 response means that its content is stored durably.\n"
 )
+_CONSOLE: Final = "It answers only where the console is on, else with `not_found`."
 _WITH_A_KEY: Final = (
     InvalidRequest,
     Unauthorized,
@@ -78,6 +83,10 @@ _PATH_PARAMETERS: Final = {
     "cbid": ("The buyer identifier.", examples.CBID),
     "clearance_id": ("Identifier of the clearance.", examples.CLEARANCE_ID),
     "event_id": ("Identifier of the event.", examples.EVENT_ID),
+    "account_id": ("Identifier or name of the account.", ACCOUNT_ID),
+    "hold_id": ("Identifier of the hold.", HOLD_ID),
+    "matter_id": ("Identifier of the matter.", MATTER_ID),
+    "key_id": ("Identifier of the API key.", KEY_ID),
     "endpoint_id": ("Identifier of the webhook endpoint.", examples.ENDPOINT_ID),
 }
 """Description and example by name."""
@@ -152,6 +161,9 @@ def _operation(route: Route[Any], query: list[dict[str, Any]]) -> dict[str, Any]
     if route.scope is not None:
         operation["security"] = [{"key": []}]
         operation["description"] += f"\n\nNeeds the scope `{route.scope}`."
+    if route.console:
+        operation["description"] += " ".join(["", _CONSOLE, *_of_person(route)])
+        operation["x-console"] = True
     if route.client_token:
         operation["security"] = [{"client_token": []}]
     if route.request is not None and route.scope is not None:
@@ -173,6 +185,14 @@ def _operation(route: Route[Any], query: list[dict[str, Any]]) -> dict[str, Any]
             ),
         }
     return operation
+
+
+def _of_person(route: Route[Any]) -> Iterator[str]:
+    """What a person needs besides a role with the scope."""
+    if route.fresh:
+        yield "A person needs a fresh passkey."
+    if route.personal:
+        yield "It discloses personal data: a person gives the reason in `Countersign-Reason`."
 
 
 def _responses(route: Route[Any]) -> dict[str, Any]:
@@ -228,6 +248,8 @@ def refusals_of(route: Route[Any]) -> Iterable[type[Refusal]]:
         found.append(OutcomeUnknown)
     if route.request is not None:
         found += _WITH_A_BODY if route.scope is not None else _WITH_A_BODY[:2]
+    if route.console:
+        found.append(NotFound)
     return dict.fromkeys([*found, *route.refusals, InternalError])
 
 

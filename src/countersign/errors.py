@@ -241,6 +241,49 @@ class WebhookEndpointDisabled(Refusal, code="webhook_endpoint_disabled", status=
     """The webhook endpoint is disabled, so nothing is sent to it."""
 
 
+# --- what staff do ------------------------------------------------------------------------------
+
+
+class AccountExists(Refusal, code="account_exists", status=409):
+    """An account with this name exists already."""
+
+
+class AccountClosed(Refusal, code="account_closed", status=409):
+    """The account is closed."""
+
+
+class UnknownAccount(Refusal, code="account_not_found", status=404):
+    """The account does not exist."""
+
+
+class UnknownKey(Refusal, code="key_not_found", status=404):
+    """The key does not exist."""
+
+
+class KeyNotUsable(Refusal, code="key_not_usable", status=409):
+    """The key is revoked or expired."""
+
+
+class UnknownSubject(Refusal, code="unknown_subject", status=404):
+    """The acknowledgment, buyer, account or hold does not exist."""
+
+
+class OnHold(Refusal, code="on_hold", status=409):
+    """A legal hold prevents the erasure."""
+
+
+class NoticeIncomplete(Refusal, code="notice_incomplete", status=409):
+    """The text of this version is incomplete."""
+
+
+class NoticeVersionConflict(Refusal, code="notice_version_conflict", status=409):
+    """This version is already published with a different text."""
+
+
+class InvalidNoticeFile(Refusal, code="invalid_notice_file", status=422):
+    """The notice file is not valid."""
+
+
 # --- the service --------------------------------------------------------------------------------
 
 
@@ -331,14 +374,6 @@ class DatabaseMoved(OperatorError, code="database_moved"):
     """The data of this database is in another one, or on its way there."""
 
 
-class UnknownSubject(OperatorError, code="unknown_subject"):
-    """The acknowledgment, buyer, account or hold does not exist."""
-
-
-class OnHold(OperatorError, code="on_hold"):
-    """A legal hold prevents the erasure."""
-
-
 class TokenUnavailable(OperatorError, code="token_unavailable"):
     """The PKCS#11 token did not respond, or refused."""
 
@@ -367,41 +402,5 @@ class UnsupportedSqlite(OperatorError, code="unsupported_sqlite"):
     """The SQLite version is too old."""
 
 
-class InvalidNoticeFile(OperatorError, code="invalid_notice_file"):
-    """The notice file is not valid."""
-
-
-class NoticeVersionConflict(OperatorError, code="notice_version_conflict"):
-    """This version is already published with a different text."""
-
-
-class NoticeIncomplete(OperatorError, code="notice_incomplete"):
-    """The text of this version is incomplete."""
-
-
 class NoticeFileChanged(OperatorError, code="notice_file_changed"):
     """The file of a published notice version has changed."""
-
-
-class UnknownNotice(OperatorError, code="notice_not_found"):
-    """The notice version does not exist."""
-
-
-class UnknownAccount(OperatorError, code="account_not_found"):
-    """The account does not exist."""
-
-
-class AccountExists(OperatorError, code="account_exists"):
-    """An account with this name exists already."""
-
-
-class AccountClosed(OperatorError, code="account_closed"):
-    """The account is closed."""
-
-
-class UnknownKey(OperatorError, code="key_not_found"):
-    """The key does not exist."""
-
-
-class KeyNotUsable(OperatorError, code="key_not_usable"):
-    """The key is revoked or expired."""

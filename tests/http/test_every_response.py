@@ -31,7 +31,7 @@ TEXT: Final = re.compile(r"text/|\S+[+/]xml")
 
 def answers(client: httpx2.Client) -> Iterator[tuple[str, httpx2.Response]]:
     """Responses of every route, to requests that succeed and to those that do not."""
-    for route in route_table():
+    for route in (one for one in route_table() if not one.console):
         path = re.sub(r"\{\w+\*?\}", "ab1263", route.path)
         for headers in ({}, {"Authorization": ""}):
             sent = client.request(route.method, path, headers=headers, content=b"")

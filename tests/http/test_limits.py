@@ -164,7 +164,7 @@ def test_another_method_is_not_allowed_and_the_allowed_ones_are_named(
 ) -> None:
     """Every address of the route table; HEAD goes where GET goes."""
     by_path: dict[str, set[str]] = {}
-    for route in route_table():
+    for route in (one for one in route_table() if not one.console):
         path = re.sub(r"\{.*\}", "x", route.path)
         by_path.setdefault(path, set()).add(route.method)
     for path, methods in by_path.items():

@@ -102,10 +102,10 @@ def test_every_answer_of_a_walk_through_all_operations_is_in_the_document(
         operation = document.operation(exchange.method, exchange.url)
         status = exchange.answer.status_code
         # A method that a path does not have is no matter of one of those it has.
-        siblings = [o.id for o in document.operations() if o.path == operation.path]
+        siblings = [o.id for o in document.of_vendors() if o.path == operation.path]
         for name in siblings if status == 405 else [operation.id]:
             seen[name].add(status)
-    for operation in document.operations():
+    for operation in document.of_vendors():
         listed = {int(status) for status in operation.definition["responses"]}
         is_evidence = operation.id in {*EVIDENCE, "getClearanceDossier"}
         trouble = TROUBLE | (SEALING_TROUBLE if is_evidence else set())
@@ -123,7 +123,7 @@ def test_an_answer_at_the_rate_limit_is_in_the_document(tmp_path: Path) -> None:
         walk = Walk(client)
         key = own.widest_key(own.account("limited"))
         walk(key, "GET", "/v1/notices")
-        for operation in document.operations():
+        for operation in document.of_vendors():
             if operation.definition["security"] == [{"key": []}]:
                 url = operation.path.replace("{", "").replace("}", "")
                 assert walk(key, operation.method, url).status_code == 429
@@ -170,7 +170,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
         "getHealth": "/healthz",
         "getReadiness": "/readyz",
     }
-    for operation in document.operations():
+    for operation in document.of_vendors():
         walk_strangers(walk, operation, urls[operation.id], key, (narrow, narrow_else))
 
     walk(None, "GET", "/v1/log/policy?mode=both")

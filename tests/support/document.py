@@ -36,6 +36,11 @@ class Operation(NamedTuple):
         return str(self.definition["operationId"])
 
     @property
+    def is_of_staff(self) -> bool:
+        """Whether it only answers where the console is on."""
+        return bool(self.definition.get("x-console"))
+
+    @property
     def codes(self) -> set[str]:
         """The error codes that the document lists for it."""
         return {
@@ -57,6 +62,10 @@ class Document:
     def operations(self) -> Sequence[Operation]:
         """Every operation."""
         return self._operations
+
+    def of_vendors(self) -> Sequence[Operation]:
+        """Every operation but those of the console."""
+        return [one for one in self._operations if not one.is_of_staff]
 
     def operation(self, method: str, url: str) -> Operation:
         """The operation that a request is for; a literal path wins over a parameter."""

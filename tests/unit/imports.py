@@ -14,6 +14,7 @@ _SERVICE = (
     "root",
     "server",
     "console_host",
+    "console",
     "doctor",
     "bootstrap",
     "sandbox",

@@ -108,14 +108,11 @@ def test_the_catalogue_has_every_refusal() -> None:
 
 
 def test_codes_are_unique() -> None:
-    """A code means one thing, to callers and to operators.
-
-    The two sides share one word: `notice_not_found` is the same fact on both.
-    """
+    """A code means one thing, to callers and to operators."""
     for kinds in (REFUSALS, OPERATOR):
         assert [c for c, n in Counter(kind.code for kind in kinds).items() if n > 1] == []
     shared = {kind.code for kind in REFUSALS} & {kind.code for kind in OPERATOR}
-    assert shared == {"notice_not_found"}
+    assert shared == set()
 
 
 @every("kind", OPERATOR)

@@ -2,8 +2,17 @@
 
 import { CountersignError } from "./failure.js";
 
+/** The account is closed. */
+export class AccountClosed extends CountersignError {}
+
 /** The operator of this service has disabled the account of this key. */
 export class AccountDisabled extends CountersignError {}
+
+/** An account with this name exists already. */
+export class AccountExists extends CountersignError {}
+
+/** The account does not exist. */
+export class AccountNotFound extends CountersignError {}
 
 /** The checkout session has ended. */
 export class CheckoutSessionClosed extends CountersignError {}
@@ -53,8 +62,17 @@ export class InvalidApiKey extends CountersignError {}
 /** The client token is not that of a checkout session. */
 export class InvalidClientToken extends CountersignError {}
 
+/** The notice file is not valid. */
+export class InvalidNoticeFile extends CountersignError {}
+
 /** The request is not well formed. */
 export class InvalidRequest extends CountersignError {}
+
+/** The key does not exist. */
+export class KeyNotFound extends CountersignError {}
+
+/** The key is revoked or expired. */
+export class KeyNotUsable extends CountersignError {}
 
 /** This path does not support that method. */
 export class MethodNotAllowed extends CountersignError {}
@@ -65,6 +83,9 @@ export class ModeMismatch extends CountersignError {}
 /** The path or object was not found: it does not exist, or this key may not see it. */
 export class NotFound extends CountersignError {}
 
+/** The text of this version is incomplete. */
+export class NoticeIncomplete extends CountersignError {}
+
 /** The notice was not found. */
 export class NoticeNotFound extends CountersignError {}
 
@@ -74,8 +95,14 @@ export class NoticeNotInForce extends CountersignError {}
 /** The text of this notice has not been reviewed against the official text. */
 export class NoticeNotReviewed extends CountersignError {}
 
+/** This version is already published with a different text. */
+export class NoticeVersionConflict extends CountersignError {}
+
 /** The notice_version sent is not the version in force. */
 export class NoticeVersionMismatch extends CountersignError {}
+
+/** A legal hold prevents the erasure. */
+export class OnHold extends CountersignError {}
 
 /** The order_reference sent is not that of the session or of the acknowledgment. */
 export class OrderReferenceMismatch extends CountersignError {}
@@ -122,6 +149,9 @@ export class TooManyWebhookEndpoints extends CountersignError {}
 /** No API key was sent. */
 export class Unauthorized extends CountersignError {}
 
+/** The acknowledgment, buyer, account or hold does not exist. */
+export class UnknownSubject extends CountersignError {}
+
 /** The request body must be sent with Content-Type: application/json. */
 export class UnsupportedMediaType extends CountersignError {}
 
@@ -136,7 +166,10 @@ export class WebhookEndpointDisabled extends CountersignError {}
 
 /** The class of each code. */
 export const BY_CODE: Record<string, typeof CountersignError> = {
+  account_closed: AccountClosed,
   account_disabled: AccountDisabled,
+  account_exists: AccountExists,
+  account_not_found: AccountNotFound,
   checkout_session_closed: CheckoutSessionClosed,
   clearance_not_granted: ClearanceNotGranted,
   cursor_expired: CursorExpired,
@@ -153,14 +186,20 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   internal_error: InternalError,
   invalid_api_key: InvalidApiKey,
   invalid_client_token: InvalidClientToken,
+  invalid_notice_file: InvalidNoticeFile,
   invalid_request: InvalidRequest,
+  key_not_found: KeyNotFound,
+  key_not_usable: KeyNotUsable,
   method_not_allowed: MethodNotAllowed,
   mode_mismatch: ModeMismatch,
   not_found: NotFound,
+  notice_incomplete: NoticeIncomplete,
   notice_not_found: NoticeNotFound,
   notice_not_in_force: NoticeNotInForce,
   notice_not_reviewed: NoticeNotReviewed,
+  notice_version_conflict: NoticeVersionConflict,
   notice_version_mismatch: NoticeVersionMismatch,
+  on_hold: OnHold,
   order_reference_mismatch: OrderReferenceMismatch,
   origin_not_allowed: OriginNotAllowed,
   origin_not_registered: OriginNotRegistered,
@@ -176,6 +215,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   storage_unavailable: StorageUnavailable,
   too_many_webhook_endpoints: TooManyWebhookEndpoints,
   unauthorized: Unauthorized,
+  unknown_subject: UnknownSubject,
   unsupported_media_type: UnsupportedMediaType,
   verification_misconfigured: VerificationMisconfigured,
   verification_not_configured: VerificationNotConfigured,

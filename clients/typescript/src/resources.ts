@@ -98,6 +98,166 @@ export class Notices extends Resource {
       repeatable: true,
     }, options);
   }
+
+  /**
+   * List every published version with its history.
+   *
+   * Every published version with its status and its history, by notice, oldest first.
+   *
+   * Needs the scope `notices:read`. It answers only where the console is on, else with `not_found`.
+   */
+  listLifecycles(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: that page's last version. */
+      after?: string | undefined;
+      /** Only of this notice. */
+      notice_id?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.NoticeLifecycle> {
+    return new Listing<types.NoticeLifecycle>(this.sender, {
+      method: "GET",
+      path: "/v1/notices/lifecycle",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Compare two versions of a notice.
+   *
+   * What differs between two versions of a notice, part by part.
+   *
+   * Needs the scope `notices:read`. It answers only where the console is on, else with `not_found`.
+   */
+  compare(
+    notice_id: string,
+    query: {
+      /** Left out: the oldest version. */
+      old?: string | undefined;
+      /** Left out: the newest version. */
+      new?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<types.ComparedNotices> {
+    return this.sender.send<types.ComparedNotices>({
+      method: "GET",
+      path: `/v1/notices/${segment(notice_id)}/compare`,
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Check a notice file without publishing it.
+   *
+   * Check a notice file without publishing it: mistakes, gaps, what differs from before.
+   *
+   * Needs the scope `notices:read`. It answers only where the console is on, else with `not_found`.
+   */
+  check(
+    params: types.NoticeFile,
+    options: CallOptions = {},
+  ): Promise<types.CheckedNotice> {
+    return this.sender.send<types.CheckedNotice>({
+      method: "POST",
+      path: "/v1/notices/check",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Publish a notice file permanently.
+   *
+   * Publish a notice file permanently. Live keys get the version after its review.
+   *
+   * Needs the scope `notices:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  publish(
+    params: types.NoticeFile,
+    options: CallOptions = {},
+  ): Promise<types.CheckedNotice> {
+    return this.sender.send<types.CheckedNotice>({
+      method: "POST",
+      path: "/v1/notices/publish",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Record the review of a version.
+   *
+   * Record that a person compared a version with the official text, and its rule with the law.
+   *
+   * Needs the scope `notices:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  review(
+    notice_id: string,
+    params: types.NoticeReview,
+    options: CallOptions = {},
+  ): Promise<types.NoticeOutcome> {
+    return this.sender.send<types.NoticeOutcome>({
+      method: "POST",
+      path: `/v1/notices/${segment(notice_id)}/review`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Take a version out of force.
+   *
+   * Take a version out of force permanently; the version before it, if any, is in force again.
+   *
+   * With `enjoined` no other version comes into force for live keys until one is reinstated.
+   *
+   * Needs the scope `notices:manage`. It answers only where the console is on, else with
+   * `not_found`. A person needs a fresh passkey.
+   */
+  withdraw(
+    notice_id: string,
+    params: types.NoticeWithdrawal,
+    options: CallOptions = {},
+  ): Promise<types.NoticeOutcome> {
+    return this.sender.send<types.NoticeOutcome>({
+      method: "POST",
+      path: `/v1/notices/${segment(notice_id)}/withdraw`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * End the injunction against a notice.
+   *
+   * End the injunction against a notice: live keys get this version again.
+   *
+   * Needs the scope `notices:manage`. It answers only where the console is on, else with
+   * `not_found`. A person needs a fresh passkey.
+   */
+  reinstate(
+    notice_id: string,
+    params: types.NoticeReinstatement,
+    options: CallOptions = {},
+  ): Promise<types.NoticeOutcome> {
+    return this.sender.send<types.NoticeOutcome>({
+      method: "POST",
+      path: `/v1/notices/${segment(notice_id)}/reinstate`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
 }
 
 /** What an order needs. */
@@ -1152,6 +1312,697 @@ export class Service extends Resource {
   }
 }
 
+/** The accounts of a deployment: for its staff. */
+export class Accounts extends Resource {
+  /**
+   * Create an account.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  create(
+    params: types.NamedAccount,
+    options: CallOptions = {},
+  ): Promise<types.AccountView> {
+    return this.sender.send<types.AccountView>({
+      method: "POST",
+      path: "/v1/accounts",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * List the accounts, oldest first.
+   *
+   * The accounts, oldest first.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: that page's last account. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.AccountView> {
+    return new Listing<types.AccountView>(this.sender, {
+      method: "GET",
+      path: "/v1/accounts",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get one account.
+   *
+   * One account, with its brand and its origins.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  retrieve(
+    account_id: string,
+    options: CallOptions = {},
+  ): Promise<types.AccountDetails> {
+    return this.sender.send<types.AccountDetails>({
+      method: "GET",
+      path: `/v1/accounts/${segment(account_id)}`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Rename an account.
+   *
+   * Give an account another name; its id, and what is recorded of it, stay.
+   *
+   * The name is a label for operators. Who an account is, for the evidence, is said by `accounts
+   * describe`.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  rename(
+    account_id: string,
+    params: types.NamedAccount,
+    options: CallOptions = {},
+  ): Promise<types.AccountView> {
+    return this.sender.send<types.AccountView>({
+      method: "POST",
+      path: `/v1/accounts/${segment(account_id)}/rename`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Disable an account.
+   *
+   * Let no key of an account work until it is enabled again.
+   *
+   * Open checkout sessions go on to their end, webhooks are delivered, and evidence stays.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`. A person needs a fresh passkey.
+   */
+  disable(
+    account_id: string,
+    params: types.NoWords = {},
+    options: CallOptions = {},
+  ): Promise<types.AccountView> {
+    return this.sender.send<types.AccountView>({
+      method: "POST",
+      path: `/v1/accounts/${segment(account_id)}/disable`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Enable a disabled account.
+   *
+   * Let the keys of a disabled account work again.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  enable(
+    account_id: string,
+    params: types.NoWords = {},
+    options: CallOptions = {},
+  ): Promise<types.AccountView> {
+    return this.sender.send<types.AccountView>({
+      method: "POST",
+      path: `/v1/accounts/${segment(account_id)}/enable`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Change how buyers see an account.
+   *
+   * Change how buyers see an account on hosted pages. What is left out stays as it is.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  changeBrand(
+    account_id: string,
+    params: types.BrandChange = {},
+    options: CallOptions = {},
+  ): Promise<types.BrandView> {
+    return this.sender.send<types.BrandView>({
+      method: "PATCH",
+      path: `/v1/accounts/${segment(account_id)}/brand`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Register an origin.
+   *
+   * Register an origin: scheme, host and port, such as https://shop.example.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  addOrigin(
+    account_id: string,
+    params: types.OriginOfAccount,
+    options: CallOptions = {},
+  ): Promise<types.AccountOrigin> {
+    return this.sender.send<types.AccountOrigin>({
+      method: "POST",
+      path: `/v1/accounts/${segment(account_id)}/origins`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Remove an origin.
+   *
+   * Remove an origin. Sessions that are open keep it.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  removeOrigin(
+    account_id: string,
+    params: types.OriginOfAccount,
+    options: CallOptions = {},
+  ): Promise<types.AccountOrigin> {
+    return this.sender.send<types.AccountOrigin>({
+      method: "POST",
+      path: `/v1/accounts/${segment(account_id)}/origins/remove`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * See what closing an account would end.
+   *
+   * What closing an account would end, and what would stay.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  previewClosing(
+    account_id: string,
+    options: CallOptions = {},
+  ): Promise<types.ClosedAccount> {
+    return this.sender.send<types.ClosedAccount>({
+      method: "GET",
+      path: `/v1/accounts/${segment(account_id)}/close`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Close an account for good.
+   *
+   * Close an account for good: keys, endpoints, origins, credentials and open sessions end.
+   *
+   * Its records stay for evidence, with their proofs, their holds and their periods.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`. A person needs a fresh passkey.
+   */
+  close(
+    account_id: string,
+    params: types.NoWords = {},
+    options: CallOptions = {},
+  ): Promise<types.ClosedAccount> {
+    return this.sender.send<types.ClosedAccount>({
+      method: "POST",
+      path: `/v1/accounts/${segment(account_id)}/close`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** API keys of an account: for staff. */
+export class Keys extends Resource {
+  /**
+   * Create an API key.
+   *
+   * Create a key. It is in this response only, and works immediately.
+   *
+   * Needs the scope `keys:manage`. It answers only where the console is on, else with `not_found`.
+   */
+  create(
+    params: types.KeyRequest = {},
+    options: CallOptions = {},
+  ): Promise<types.KeyView> {
+    return this.sender.send<types.KeyView>({
+      method: "POST",
+      path: "/v1/keys",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * List the API keys, oldest first.
+   *
+   * The keys of an account and mode, oldest first.
+   *
+   * Needs the scope `keys:manage`. It answers only where the console is on, else with `not_found`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: that page's last key. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.KeyView> {
+    return new Listing<types.KeyView>(this.sender, {
+      method: "GET",
+      path: "/v1/keys",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Give an API key a successor.
+   *
+   * Create a successor with the same scopes. The old key works until the overlap ends.
+   *
+   * Needs the scope `keys:manage`. It answers only where the console is on, else with `not_found`.
+   */
+  rotate(
+    key_id: string,
+    params: types.KeyRotation = {},
+    options: CallOptions = {},
+  ): Promise<types.KeyView> {
+    return this.sender.send<types.KeyView>({
+      method: "POST",
+      path: `/v1/keys/${segment(key_id)}/rotate`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Revoke an API key for good.
+   *
+   * Revoke a key for good. Running servers refuse it within seconds.
+   *
+   * Needs the scope `keys:manage`. It answers only where the console is on, else with `not_found`.
+   * A person needs a fresh passkey.
+   */
+  revoke(
+    key_id: string,
+    params: types.NoWords = {},
+    options: CallOptions = {},
+  ): Promise<types.KeyView> {
+    return this.sender.send<types.KeyView>({
+      method: "POST",
+      path: `/v1/keys/${segment(key_id)}/revoke`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** Orders, found by anything that names one: for staff. */
+export class Orders extends Resource {
+  /**
+   * Find an order by anything that names it.
+   *
+   * Find an order by anything that names it, in one account and mode.
+   *
+   * Staff who name no account search all of them. The result has no personal value: read those at
+   * the parts.
+   *
+   * Needs the scope `search:read`. It answers only where the console is on, else with `not_found`.
+   */
+  search(
+    params: types.SearchRequest,
+    options: CallOptions = {},
+  ): Promise<types.SearchResult> {
+    return this.sender.send<types.SearchResult>({
+      method: "POST",
+      path: "/v1/search",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** Legal holds: for staff. */
+export class Holds extends Resource {
+  /**
+   * Place a legal hold.
+   *
+   * Prevent the erasure of an order, a buyer or an account.
+   *
+   * On a record, the hold keeps what the whole order needs: acknowledgment, clearances, reports of
+   * fulfilment, and the identity check that it rests on. On a buyer, it also keeps the orders that
+   * name the buyer.
+   *
+   * Needs the scope `holds:manage`. It answers only where the console is on, else with `not_found`.
+   */
+  place(
+    params: types.HoldRequest,
+    options: CallOptions = {},
+  ): Promise<types.HoldView> {
+    return this.sender.send<types.HoldView>({
+      method: "POST",
+      path: "/v1/holds",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * List the legal holds, oldest first.
+   *
+   * The legal holds, oldest first.
+   *
+   * Needs the scope `holds:manage`. It answers only where the console is on, else with `not_found`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: that page's last hold. */
+      after?: string | undefined;
+      /** Only those. */
+      status?: types.Open<"active" | "released"> | undefined;
+      /** Only of this matter. */
+      matter_id?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.HoldView> {
+    return new Listing<types.HoldView>(this.sender, {
+      method: "GET",
+      path: "/v1/holds",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Release a legal hold.
+   *
+   * End a hold, and erase what was to be erased and waited for its end. Nothing else goes.
+   *
+   * Needs the scope `holds:manage`. It answers only where the console is on, else with `not_found`.
+   * A person needs a fresh passkey.
+   */
+  release(
+    hold_id: string,
+    params: types.NoWords = {},
+    options: CallOptions = {},
+  ): Promise<types.ReleasedHolds> {
+    return this.sender.send<types.ReleasedHolds>({
+      method: "POST",
+      path: `/v1/holds/${segment(hold_id)}/release`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** Matters, each with several holds: for staff. */
+export class Matters extends Resource {
+  /**
+   * Open a matter, with holds on its orders.
+   *
+   * Open a matter, with a hold on each of the orders: on all of them, or nothing is written.
+   *
+   * Needs the scope `holds:manage`. It answers only where the console is on, else with `not_found`.
+   */
+  open(
+    params: types.MatterRequest,
+    options: CallOptions = {},
+  ): Promise<types.MatterView> {
+    return this.sender.send<types.MatterView>({
+      method: "POST",
+      path: "/v1/matters",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * List the matters, oldest first.
+   *
+   * The matters, oldest first.
+   *
+   * Needs the scope `holds:manage`. It answers only where the console is on, else with `not_found`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: that page's last matter. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.MatterView> {
+    return new Listing<types.MatterView>(this.sender, {
+      method: "GET",
+      path: "/v1/matters",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Release all holds of a matter.
+   *
+   * Close a matter: all its holds end, and what waited for that is erased.
+   *
+   * Needs the scope `holds:manage`. It answers only where the console is on, else with `not_found`.
+   * A person needs a fresh passkey.
+   */
+  release(
+    matter_id: string,
+    params: types.NoWords = {},
+    options: CallOptions = {},
+  ): Promise<types.ReleasedHolds> {
+    return this.sender.send<types.ReleasedHolds>({
+      method: "POST",
+      path: `/v1/matters/${segment(matter_id)}/release`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** Erasing personal data: for staff. */
+export class Erasures extends Resource {
+  /**
+   * List the buyers who asked to be erased.
+   *
+   * The buyers who asked at /buyer to be erased and still wait, in the order of their ids.
+   *
+   * Needs the scope `erasure:write`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  listRequests(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: that page's last buyer. */
+      after?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.ErasureRequested> {
+    return new Listing<types.ErasureRequested>(this.sender, {
+      method: "GET",
+      path: "/v1/erasures/requests",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * See what an erasure would erase, and what is held.
+   *
+   * What would be erased, what legal holds keep, and why. Nothing is changed.
+   *
+   * Needs the scope `retention:read`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  preview(
+    params: types.ErasurePreviewRequest,
+    options: CallOptions = {},
+  ): Promise<types.ErasurePreview> {
+    return this.sender.send<types.ErasurePreview>({
+      method: "POST",
+      path: "/v1/erasures/preview",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Erase personal data permanently.
+   *
+   * Permanently erase the personal data of an acknowledgment, a verification or a buyer.
+   *
+   * The record, its log entry and every proof stay valid. The erasure itself is recorded. What a
+   * legal hold keeps of a buyer is erased when the hold is released.
+   *
+   * Needs the scope `erasure:write`. It answers only where the console is on, else with
+   * `not_found`. A person needs a fresh passkey.
+   */
+  create(
+    params: types.ErasureOrder,
+    options: CallOptions = {},
+  ): Promise<types.ErasureDone> {
+    return this.sender.send<types.ErasureDone>({
+      method: "POST",
+      path: "/v1/erasures",
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** What falls due: for staff. */
+export class Retention extends Resource {
+  /**
+   * List what falls due.
+   *
+   * What has outlived its retention, or will have: acknowledgments, then verifications.
+   *
+   * Of each, the oldest come first. `countersign retention run` erases what is due and not on hold.
+   *
+   * Needs the scope `retention:read`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: that page's last record. */
+      after?: string | undefined;
+      /** What ends until this time. Left out: what has ended. */
+      until?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.DueRecord> {
+    return new Listing<types.DueRecord>(this.sender, {
+      method: "GET",
+      path: "/v1/retention",
+      query,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** What operators and staff did: for staff. */
+export class Audit extends Resource {
+  /**
+   * List what operators and staff did, newest first.
+   *
+   * What operators and staff did or looked at, newest first.
+   *
+   * For one account: what is about it, and about its records, buyers, keys and endpoints.
+   *
+   * Needs the scope `audit:read`. It answers only where the console is on, else with `not_found`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page: that page's last entry. */
+      after?: string | undefined;
+      /** Only about this one. */
+      subject?: string | undefined;
+      /** Only by this person, key or user of the system. */
+      actor?: string | undefined;
+      /** Only this. */
+      action?: types.AuditAction | undefined;
+      /** At or after. */
+      begin?: string | undefined;
+      /** Before. */
+      end?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.AuditView> {
+    return new Listing<types.AuditView>(this.sender, {
+      method: "GET",
+      path: "/v1/audit",
+      query,
+      repeatable: true,
+    }, options);
+  }
+}
+
+/** How the deployment stands: for its staff. */
+export class Deployment extends Resource {
+  /**
+   * See how sealing, witnesses and backups stand.
+   *
+   * How sealing, witnesses and backups stand.
+   *
+   * Needs the scope `deployment:read`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  retrieve(
+    options: CallOptions = {},
+  ): Promise<types.DeploymentStanding> {
+    return this.sender.send<types.DeploymentStanding>({
+      method: "GET",
+      path: "/v1/deployment",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * See what is wrong.
+   *
+   * What is wrong, as far as a server can judge it: `countersign doctor` looks at more.
+   *
+   * Needs the scope `deployment:read`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  findings(
+    options: CallOptions = {},
+  ): Promise<types.DoctorFindings> {
+    return this.sender.send<types.DoctorFindings>({
+      method: "GET",
+      path: "/v1/deployment/findings",
+      repeatable: true,
+    }, options);
+  }
+}
+
 /** All operations, by what they are about. */
 export class Resources {
   /** The notices that buyers initial. */
@@ -1178,6 +2029,24 @@ export class Resources {
   readonly sandbox: Sandbox;
   /** Whether the server responds. */
   readonly service: Service;
+  /** The accounts of a deployment: for its staff. */
+  readonly accounts: Accounts;
+  /** API keys of an account: for staff. */
+  readonly keys: Keys;
+  /** Orders, found by anything that names one: for staff. */
+  readonly orders: Orders;
+  /** Legal holds: for staff. */
+  readonly holds: Holds;
+  /** Matters, each with several holds: for staff. */
+  readonly matters: Matters;
+  /** Erasing personal data: for staff. */
+  readonly erasures: Erasures;
+  /** What falls due: for staff. */
+  readonly retention: Retention;
+  /** What operators and staff did: for staff. */
+  readonly audit: Audit;
+  /** How the deployment stands: for its staff. */
+  readonly deployment: Deployment;
 
   constructor(sender: Sender) {
     this.notices = new Notices(sender);
@@ -1192,5 +2061,14 @@ export class Resources {
     this.log = new Log(sender);
     this.sandbox = new Sandbox(sender);
     this.service = new Service(sender);
+    this.accounts = new Accounts(sender);
+    this.keys = new Keys(sender);
+    this.orders = new Orders(sender);
+    this.holds = new Holds(sender);
+    this.matters = new Matters(sender);
+    this.erasures = new Erasures(sender);
+    this.retention = new Retention(sender);
+    this.audit = new Audit(sender);
+    this.deployment = new Deployment(sender);
   }
 }

@@ -1055,6 +1055,648 @@ export interface Readiness {
   checks: Record<string, string>;
 }
 
+/** A name for an account. */
+export interface NamedAccount {
+  /** What staff call the account; buyers see it where no brand has a name. */
+  name: string;
+}
+
+/** An account. */
+export interface AccountView {
+  /** The account. */
+  account_id: string;
+  name: string;
+  created_at: string;
+  status: Open<"active" | "closed" | "disabled">;
+  /** After so many years its evidence ends; null: never. */
+  evidence_years: number | null;
+}
+
+/** An account, how buyers see it, and the pages that live sessions may embed or return to. */
+export interface AccountDetails {
+  /** The account. */
+  account_id: string;
+  name: string;
+  created_at: string;
+  status: Open<"active" | "closed" | "disabled">;
+  /** After so many years its evidence ends; null: never. */
+  evidence_years: number | null;
+  brand: BrandView;
+  origins: string[];
+}
+
+/** How buyers see an account on hosted pages. */
+export interface BrandView {
+  name: string;
+  color: string | null;
+  /** Hex SHA-256 of the picture. */
+  logo: string | null;
+  contact_url: string | null;
+  privacy_url: string | null;
+  support_email: string | null;
+  font: string | null;
+  /** What buyers do: `typed` in each line, or `adopted_allowed`: typed once. */
+  initials: string;
+}
+
+/** Nothing is to be said. */
+export type NoWords = Record<string, never>;
+
+/** What to change; an empty text removes a part. */
+export interface BrandChange {
+  name?: string | null | undefined;
+  /** As #rrggbb. */
+  color?: string | null | undefined;
+  /** A PNG, JPEG or WebP picture of at most 6 KiB, in base64. */
+  logo?: string | null | undefined;
+  contact_url?: string | null | undefined;
+  privacy_url?: string | null | undefined;
+  support_email?: string | null | undefined;
+  /** One of sans, serif, rounded. */
+  font?: string | null | undefined;
+  /** How they are taken: `typed` or `adopted_allowed`. */
+  initials?: string | null | undefined;
+}
+
+/** A page's origin. */
+export interface OriginOfAccount {
+  /** Scheme, host and port. */
+  origin: string;
+}
+
+/** An origin of an account, as browsers write it. */
+export interface AccountOrigin {
+  /** The account. */
+  account_id: string;
+  origin: string;
+}
+
+/** An account that is closed, or would be, and what that ends. */
+export interface ClosedAccount {
+  /** The account. */
+  account_id: string;
+  name: string;
+  created_at: string;
+  status: Open<"active" | "closed" | "disabled">;
+  /** After so many years its evidence ends; null: never. */
+  evidence_years: number | null;
+  keys: number;
+  webhook_endpoints: number;
+  origins: number;
+  checkout_sessions: number;
+  /** What stays for evidence. */
+  records: number;
+  records_with_personal_data: number;
+}
+
+/** What a new key may do, and for how long. */
+export interface KeyRequest {
+  /** Left out: all that a vendor's server needs. */
+  scopes?: Scope[] | null | undefined;
+  /** Left out: it works until it is revoked. */
+  lifetime_seconds?: number | null | undefined;
+}
+
+/** What a key may do. */
+export type Scope = Open<
+  | "accounts:manage"
+  | "acks:create"
+  | "acks:read"
+  | "audit:read"
+  | "buyers:read"
+  | "buyers:review"
+  | "buyers:verify"
+  | "checkout_sessions:create"
+  | "clearances:create"
+  | "clearances:read"
+  | "deployment:read"
+  | "erasure:write"
+  | "events:read"
+  | "evidence:read"
+  | "holds:manage"
+  | "keys:manage"
+  | "notices:manage"
+  | "notices:read"
+  | "people:manage"
+  | "retention:read"
+  | "sandbox:manage"
+  | "search:read"
+  | "webhooks:manage"
+>;
+
+/** A key of an account; the key itself is shown only when it is made. */
+export interface KeyView {
+  key_id: string;
+  /** The account. */
+  account_id: string;
+  livemode: boolean;
+  /** Its beginning and its end. */
+  hint: string;
+  scopes: string[];
+  works: boolean;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  /** To the hour. */
+  last_used_at: string | null;
+  /** The key of which it is the successor. */
+  replaces: string | null;
+  /** The key itself: present only in the response that makes it. */
+  key?: string;
+}
+
+/** How long the old key goes on to work. */
+export interface KeyRotation {
+  overlap_seconds?: number | undefined;
+}
+
+/** A published version: where it stands for keys of each mode, and its history. */
+export interface NoticeLifecycle {
+  notice_id: string;
+  version: string;
+  title: string;
+  /** Hex SHA-256 of the bytes. */
+  digest: string;
+  lines: number;
+  effective_from: string;
+  test: NoticeStatus;
+  live: NoticeStatus;
+  text_gaps: string[];
+  /** The versions of its `applies_to`. */
+  rules: string[];
+  events: LifecycleStep[];
+}
+
+/** What happened to a published version. */
+export interface LifecycleStep {
+  event_id: string;
+  type: LifecycleEvent;
+  at: string;
+  details: Record<string, string>;
+}
+
+/** What can happen to a published version. */
+export type LifecycleEvent = Open<
+  | "enjoined"
+  | "published"
+  | "reinstated"
+  | "reviewed"
+  | "rule_published"
+  | "withdrawn"
+>;
+
+/** What differs between two versions of a notice. */
+export interface ComparedNotices {
+  notice_id: string;
+  old: string;
+  new: string;
+  differences: NoticeDifference[];
+}
+
+/** A part of two versions that is not the same. */
+export interface NoticeDifference {
+  /** A field, or a line. */
+  part: string;
+  /** null: it was not there. */
+  before: string | null;
+  /** null: it is gone. */
+  after: string | null;
+}
+
+/** A notice file. */
+export interface NoticeFile {
+  /** The text of a notice file: TOML. */
+  file: string;
+  /** Why nothing is missing, where a version with these lines has gaps. */
+  gap_closed?: string | null | undefined;
+}
+
+/** A notice file that can be published, or the version that was published. */
+export interface CheckedNotice {
+  notice_id: string;
+  version: string;
+  /** Hex SHA-256 of the bytes. */
+  digest: string;
+  text_gaps: string[];
+  /** Whether no such version was published before. */
+  new: boolean;
+  /** The version in force for live keys, or else the newest; null: none. */
+  compared_with: string | null;
+  differences: NoticeDifference[];
+}
+
+/** A comparison with the official text, word for word. */
+export interface NoticeReview {
+  version: string;
+  /** Who compared it. */
+  by: string;
+  /** URL of the official text. */
+  against: string;
+  /** The version of `applies_to` that was compared with the law, too. */
+  rule?: string | null | undefined;
+  /** Why nothing is missing, where a version with these lines has gaps. */
+  gap_closed?: string | null | undefined;
+}
+
+/** What was recorded of a version. The lifecycle shows what keys get from now on. */
+export interface NoticeOutcome {
+  event_id: string;
+  type: LifecycleEvent;
+  at: string;
+  details: Record<string, string>;
+  notice_id: string;
+  version: string;
+}
+
+/** The version to take out of force, and why. */
+export interface NoticeWithdrawal {
+  version: string;
+  reason: string;
+  /** A court ordered it: the whole notice stops for live keys. */
+  enjoined?: boolean | undefined;
+}
+
+/** The version that live keys get again, and the comparison with the official text. */
+export interface NoticeReinstatement {
+  version: string;
+  /** Who compared it. */
+  by: string;
+  /** URL of the official text. */
+  against: string;
+}
+
+/** A legal hold. */
+export interface HoldRequest {
+  /**
+   * Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an account (acct_…).
+   * On a record, the whole order is kept.
+   */
+  subject: string;
+  /** Why, such as the number of a case. It is kept. */
+  reason: string;
+  /** The matter it is part of. */
+  matter_id?: string | null | undefined;
+}
+
+/** A legal hold. */
+export interface HoldView {
+  hold_id: string;
+  subject: string;
+  reason: string;
+  matter_id: string | null;
+  placed_at: string;
+  released_at: string | null;
+}
+
+/** The holds that ended, and what was to be erased and had waited for that. */
+export interface ReleasedHolds {
+  hold_ids: string[];
+  /** Records; shown only to staff of the deployment. */
+  erased: string[];
+  requested: WaitedErasure[];
+}
+
+/** A buyer who had asked to be erased, and what came of it. */
+export interface WaitedErasure {
+  cbid: string;
+  outcome: Open<"erased" | "kept" | "on_hold" | "requested">;
+}
+
+/** A matter, and the orders that it holds from the beginning. */
+export interface MatterRequest {
+  name: string;
+  orders?: HeldOrder[] | undefined;
+}
+
+/** What to hold, and why. */
+export interface HeldOrder {
+  /**
+   * Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an account (acct_…).
+   * On a record, the whole order is kept.
+   */
+  subject: string;
+  /** Why, such as the number of a case. It is kept. */
+  reason: string;
+}
+
+/** A matter; `GET /v1/holds?matter_id=` lists its holds. */
+export interface MatterView {
+  matter_id: string;
+  name: string;
+  opened_at: string;
+  closed_at: string | null;
+  /** How many holds of it last. */
+  holds: number;
+}
+
+/** What to look for. */
+export interface SearchRequest {
+  /**
+   * An identifier (ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the vendor's session, or an
+   * order reference.
+   */
+  query: string;
+}
+
+/** The orders that were found, newest first. */
+export interface SearchResult {
+  /** `identifier`, `buyer`, or `text`: the vendor's session or an order reference. */
+  found_by: string;
+  orders: FoundOrder[];
+  /** Whether there are more than 20. */
+  more: boolean;
+}
+
+/** An order: what is known of it, without personal values. */
+export interface FoundOrder {
+  /** Its acknowledgment, else its clearance or checkout session. */
+  order_id: string;
+  /** The account. */
+  account_id: string;
+  livemode: boolean;
+  ack_id: string | null;
+  cbid: string | null;
+  /** The newest that was granted, else the newest. */
+  clearance_id: string | null;
+  checkout_session_id: string | null;
+  notice_id: string | null;
+  notice_version: string | null;
+  capture: string | null;
+  cleared: boolean;
+  /** A legal hold that keeps it. */
+  hold_id: string | null;
+  /**
+   * What a complete order has and this one lacks: `acknowledgment`, `identity_check`, `clearance`,
+   * `granted_clearance`, `fulfilment`, `seal`, `personal_data`.
+   */
+  missing: string[];
+  parts: OrderPart[];
+  timeline: OrderStep[];
+}
+
+/** A part of an order. */
+export interface OrderPart {
+  id: string;
+  type: Open<"acknowledgment" | "checkout_session" | "clearance" | "fulfilment" | "verification">;
+  at: string;
+  /** Of a session, a verification or a clearance: how it stands. */
+  status: string | null;
+  /** Whether the log contains it; null: it is no record. */
+  sealed: boolean | null;
+  /** When its personal data went. */
+  erased_at: string | null;
+  /** The legal hold that keeps it. */
+  hold_id: string | null;
+}
+
+/** What happened, and when. */
+export interface OrderStep {
+  at: string;
+  /**
+   * Such as `link_made`, `identity_check_started`, `identity_check_verified`, `acknowledged`,
+   * `cleared`, `not_cleared`, `fulfilment_reported`, `order_closed`, `session_completed`, `erased`.
+   */
+  what: string;
+  id: string;
+  /** Stable codes, where it was refused. */
+  reasons: string[];
+}
+
+/** A buyer who asked at /buyer to be erased, and is not erased yet. */
+export interface ErasureRequested {
+  cbid: string;
+  account_id: string | null;
+  requested_at: string;
+}
+
+/** What would be erased. */
+export interface ErasurePreviewRequest {
+  /** An acknowledgment (ack_…), a verification (ver_…) or a buyer (cbid_…). */
+  subject: string;
+  /** Of a buyer: also the acknowledgments that name the buyer. */
+  with_acknowledgments?: boolean | undefined;
+}
+
+/** What an erasure would erase now, and what legal holds keep. */
+export interface ErasurePreview {
+  subject: string;
+  /** Whether it is a buyer, with all its identifiers. */
+  buyer: boolean;
+  /** Whose personal data would go. */
+  records: string[];
+  kept: KeptRecord[];
+  /** Why nothing of it can be erased at the moment: the hold in words. */
+  prevented_by: string | null;
+  /** The end of the longest retention period, if it is yet to come. */
+  retention_ends_at: string | null;
+  /** When the buyer asked for it at /buyer; null: not. */
+  requested_at: string | null;
+}
+
+/** A record that a legal hold keeps. */
+export interface KeptRecord {
+  record_id: string;
+  hold_id: string;
+  /** What the hold is on. */
+  subject: string;
+}
+
+/** What is to be erased, and why. */
+export interface ErasureOrder {
+  /** An acknowledgment (ack_…), a verification (ver_…) or a buyer (cbid_…). */
+  subject: string;
+  /** Of a buyer: also the acknowledgments that name the buyer. */
+  with_acknowledgments?: boolean | undefined;
+  reason?: ErasureReason | undefined;
+}
+
+/** Why something was erased, as its record says. */
+export type ErasureReason = Open<
+  | "court_order"
+  | "other"
+  | "request"
+  | "retention"
+>;
+
+/** What was erased: the facts for a letter. */
+export interface ErasureDone {
+  subject: string;
+  buyer: boolean;
+  erased_at: string;
+  /** Whose personal data went. */
+  records: string[];
+  /** It is erased when the holds have been released. */
+  kept: KeptRecord[];
+  /**
+   * Whether a file of the embedded database still has copies, until a server empties it within
+   * minutes. Older backups of the keys always have.
+   */
+  copies_remain: boolean;
+}
+
+/** A record whose retention period has ended, or ends until the time that was asked for. */
+export interface DueRecord {
+  record_id: string;
+  account_id: string;
+  retention_ends_at: string;
+  /** The hold that keeps it. */
+  hold_id: string | null;
+}
+
+/** What was done or looked at. A buyer who was erased is not named any more. */
+export interface AuditView {
+  audit_id: string;
+  at: string;
+  /** The person (`per_…`), the key (`key_…`), or the user of the system. */
+  actor: string;
+  action: AuditAction;
+  subject: string;
+  details: Record<string, unknown>;
+}
+
+/** What was done. */
+export type AuditAction = Open<
+  | "account_closed"
+  | "account_created"
+  | "account_described"
+  | "account_disabled"
+  | "account_enabled"
+  | "account_renamed"
+  | "acknowledgment_shown"
+  | "acknowledgments_exported"
+  | "acknowledgments_listed"
+  | "brand_changed"
+  | "bundle_written"
+  | "buyer_reinstated"
+  | "buyer_review_dismissed"
+  | "buyer_revoked"
+  | "buyer_zip_accepted"
+  | "called"
+  | "capture_process_stated"
+  | "certificate_written"
+  | "certification_drafted"
+  | "clearance_key_added"
+  | "clearance_key_withdrawn"
+  | "clearance_settings_changed"
+  | "dossier_written"
+  | "erased"
+  | "evidence_end_set"
+  | "evidence_ended"
+  | "evidence_shown"
+  | "hold_placed"
+  | "hold_released"
+  | "key_created"
+  | "key_revoked"
+  | "key_rotated"
+  | "log_approvers_changed"
+  | "log_change_approved"
+  | "log_change_proposed"
+  | "log_epoch_begun"
+  | "log_key_rotated"
+  | "log_recovered"
+  | "matter_closed"
+  | "matter_opened"
+  | "notice_enjoined"
+  | "notice_published"
+  | "notice_reinstated"
+  | "notice_reviewed"
+  | "notice_withdrawn"
+  | "operator_described"
+  | "origin_added"
+  | "origin_removed"
+  | "person_came_in"
+  | "person_invited"
+  | "person_link_made"
+  | "person_removed"
+  | "person_signed_in"
+  | "person_signed_out"
+  | "personal_data_shown"
+  | "searched"
+  | "time_stamps_chosen"
+  | "vault_rewrapped"
+  | "vault_rotated"
+  | "verification_provider_added"
+  | "verification_provider_dropped"
+  | "verification_settings_changed"
+  | "verification_settings_removed"
+  | "webhook_endpoint_changed"
+  | "webhook_endpoint_created"
+  | "webhook_endpoint_deleted"
+  | "webhook_secret_rotated"
+>;
+
+/** How the deployment stands. */
+export interface DeploymentStanding {
+  version: string;
+  public_url: string;
+  database: string;
+  logs: LogStanding[];
+  anchors: AnchorStanding[];
+  /** null: none is known here, as where PostgreSQL has its own. */
+  backup: BackupStanding | null;
+  /** Of live keys. */
+  open_checkout_sessions: number;
+  /** Buyers who wait. */
+  erasure_requests: number;
+}
+
+/** The newest log of a mode. */
+export interface LogStanding {
+  livemode: boolean;
+  /** Its origin. */
+  log: string;
+  /** How many entries it has. */
+  size: number;
+  /** When its newest checkpoint was made. */
+  checkpoint_at: string;
+  /** How many records wait for their entry. */
+  waiting: number;
+  waiting_since: string | null;
+  /** Why nothing is sealed; null: sealing goes on. On the machine: `countersign log recover`. */
+  suspended: string | null;
+}
+
+/** The last success of a witness or a time-stamp authority with the live log. */
+export interface AnchorStanding {
+  kind: string;
+  name: string;
+  /** How many entries it covers; null: never. */
+  size: number | null;
+  at: string | null;
+}
+
+/** The newest backup of the embedded database that is known. */
+export interface BackupStanding {
+  at: string;
+  directory: string;
+  /** When it was restored on trial. */
+  restored_at: string | null;
+}
+
+/** What `countersign doctor` says of what can be judged inside a server. */
+export interface DoctorFindings {
+  severity: Severity;
+  findings: FoundByDoctor[];
+}
+
+/** How bad it is; the best first. */
+export type Severity = Open<
+  | "broken"
+  | "fine"
+  | "missing"
+  | "warning"
+>;
+
+/** What a check has found. */
+export interface FoundByDoctor {
+  check: string;
+  code: string;
+  severity: Severity;
+  found: string;
+  /** "": nothing. */
+  what_to_do: string;
+}
+
 /** Test or live: the API key decides. */
 export type Mode = Open<
   | "live"

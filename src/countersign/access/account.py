@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.idempotency import Remember, keeping
 from countersign.access.room import Access
 from countersign.db.engine import is_violation
 from countersign.db.rows import row, rows
@@ -96,9 +97,11 @@ def all_accounts(connection: Connection) -> Sequence[Account]:
     return rows(connection, select(accounts).order_by(accounts.c.id), Account)
 
 
-async def create_account(access: Access, name: str) -> Account:
+async def create_account(access: Access, name: str, entry: Remember[Account] = None) -> Account:
     """A new account."""
-    return await access.database.write(_create, access, checked_account_name(name))
+    wanted = checked_account_name(name)
+    create = keeping(lambda connection: _create(connection, access, wanted), entry)
+    return await access.database.write(create)
 
 
 def _create(connection: Connection, access: Access, name: str) -> Account:
@@ -112,7 +115,9 @@ def _create(connection: Connection, access: Access, name: str) -> Account:
     return account
 
 
-async def rename_account(access: Access, id_or_name: str, name: str) -> Account:
+async def rename_account(
+    access: Access, id_or_name: str, name: str, entry: Remember[Account] = None
+) -> Account:
     """Give an account another name; its id, and what is recorded of it, stay.
 
     Raises UnknownAccount, AccountClosed, or AccountExists if the name is taken.
@@ -129,10 +134,12 @@ async def rename_account(access: Access, id_or_name: str, name: str) -> Account:
             connection, access, account, AuditAction.ACCOUNT_RENAMED, details, name=wanted
         )
 
-    return await access.database.write(rename)
+    return await access.database.write(keeping(rename, entry))
 
 
-async def disable_account(access: Access, id_or_name: str) -> Account:
+async def disable_account(
+    access: Access, id_or_name: str, entry: Remember[Account] = None
+) -> Account:
     """Let no key of the account work, within REVOCATION_LAG_SECONDS on running servers.
 
     Checkout sessions that are open, webhooks and evidence go on. Raises UnknownAccount or
@@ -148,10 +155,12 @@ async def disable_account(access: Access, id_or_name: str) -> Account:
             connection, access, account, AuditAction.ACCOUNT_DISABLED, disabled_at=now
         )
 
-    return await access.database.write(disable)
+    return await access.database.write(keeping(disable, entry))
 
 
-async def enable_account(access: Access, id_or_name: str) -> Account:
+async def enable_account(
+    access: Access, id_or_name: str, entry: Remember[Account] = None
+) -> Account:
     """Let the keys of a disabled account work again; those that were revoked stay revoked.
 
     Raises UnknownAccount or AccountClosed.
@@ -165,7 +174,7 @@ async def enable_account(access: Access, id_or_name: str) -> Account:
             connection, access, account, AuditAction.ACCOUNT_ENABLED, disabled_at=None
         )
 
-    return await access.database.write(enable)
+    return await access.database.write(keeping(enable, entry))
 
 
 def lock_account(connection: Connection, id_or_name: str) -> Account:
@@ -175,7 +184,7 @@ def lock_account(connection: Connection, id_or_name: str) -> Account:
     """
     account = row(connection, _SELECT.with_for_update(), Account, {"wanted": id_or_name})
     if account is None:
-        raise _unknown(id_or_name)
+        raise unknown_account(id_or_name)
     return refuse_closed(account)
 
 
@@ -211,7 +220,7 @@ async def find_account(access: Access, id_or_name: str) -> Account:
     """
     account = await access.database.read(read_account, id_or_name)
     if account is None:
-        raise _unknown(id_or_name)
+        raise unknown_account(id_or_name)
     return account
 
 
@@ -225,11 +234,8 @@ def _refuse_taken(connection: Connection, name: str, but: str = "") -> None:
             raise _exists(known.name, is_closed=known.closed_at is not None)
 
 
-def _unknown(id_or_name: str) -> UnknownAccount:
-    return UnknownAccount(
-        f"The account {id_or_name!r} does not exist; `countersign accounts list` shows "
-        "all accounts."
-    )
+def unknown_account(id_or_name: str) -> UnknownAccount:
+    return UnknownAccount(f"The account {id_or_name!r} does not exist.")
 
 
 def _exists(name: str, *, is_closed: bool = False) -> AccountExists:

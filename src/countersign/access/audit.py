@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Select, insert, select
 
 from countersign.access.references import named, refer, references_of
 from countersign.clock import Clock, Entropy
@@ -64,6 +64,9 @@ class AuditAction(StrEnum):
     EVIDENCE_ENDED = "evidence_ended"
     HOLD_PLACED = "hold_placed"
     HOLD_RELEASED = "hold_released"
+    MATTER_OPENED = "matter_opened"
+    MATTER_CLOSED = "matter_closed"
+    SEARCHED = "searched"
     NOTICE_PUBLISHED = "notice_published"
     NOTICE_REVIEWED = "notice_reviewed"
     NOTICE_WITHDRAWN = "notice_withdrawn"
@@ -125,6 +128,11 @@ def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEnt
     if subject is not None:
         subjects = [subject, *references_of(connection, subject)]
         query = query.where(audit_log.c.subject.in_(subjects))
+    return entries_of(connection, query)
+
+
+def entries_of(connection: Connection, query: Select[Any]) -> list[AuditEntry]:
+    """The entries that a query of the audit log finds; a buyer who is gone is not named."""
     found = connection.execute(query).all()
     shown = named(connection, [(row.subject, row.details) for row in found])
     return [
@@ -144,7 +152,7 @@ class Audit:
         self._actor = actor
 
     def of(self, actor: str) -> Audit:
-        """The same, of a person (`per_…`)."""
+        """The same, of a person (`per_…`) or a key."""
         return Audit(self._database, self._clock, self._entropy, actor)
 
     async def note(self, action: AuditAction, subject: str, **details: object) -> None:

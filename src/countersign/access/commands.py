@@ -10,15 +10,10 @@ import click
 from countersign.access.account import (
     Account,
     all_accounts,
-    create_account,
-    disable_account,
-    enable_account,
     find_account,
-    rename_account,
 )
 from countersign.access.key import (
     PEOPLE_SCOPES,
-    RESERVED_SCOPES,
     ApiKey,
     Scope,
     parse_scopes,
@@ -33,31 +28,17 @@ from countersign.access.keys import (
     rotate_key,
     undescribed,
 )
-from countersign.access.origins import add_origin, origins_of, remove_origin
+from countersign.access.origins import origins_of
 from countersign.access.room import Access
 from countersign.cli.deployment import say_if_local, with_room
 from countersign.instant import from_ns, rfc3339
 from countersign.mode import Mode
 from countersign_evidence.cli.support import Duration, asking, command, say, show, show_all
 
-_RESERVED = RESERVED_SCOPES - PEOPLE_SCOPES
-_NEVER = RESERVED_SCOPES | PEOPLE_SCOPES
-
 
 @click.group()
 def accounts() -> None:
     """Accounts, one for each vendor."""
-
-
-@accounts.command("create")
-@click.argument("name")
-@command
-@with_room(Access)
-async def create_account_command(access: Access, name: str, *, as_json: bool) -> None:
-    """Create an account, and print its id."""
-    account = await create_account(access, name)
-    say(f"Account {account.name} was created.")
-    show(_account_view(account), account.id, as_json=as_json)
 
 
 @accounts.command("list")
@@ -71,78 +52,9 @@ async def list_accounts(access: Access, *, as_json: bool) -> None:
     show_all([_account_view(account) for account in found], lines, none, as_json=as_json)
 
 
-@accounts.command("rename")
-@click.argument("account")
-@click.argument("name")
-@command
-@with_room(Access)
-async def rename_account_command(access: Access, account: str, name: str, *, as_json: bool) -> None:
-    """Give ACCOUNT (id or name) another name; its id stays.
-
-    The name is a label for operators. Who an account is, for the evidence, is said by `accounts
-    describe`.
-    """
-    renamed = await rename_account(access, account, name)
-    show(_account_view(renamed), renamed.name, as_json=as_json)
-
-
-@accounts.command("disable")
-@click.argument("account")
-@asking("Disable {account}? None of its keys works until it is enabled again.")
-@command
-@with_room(Access)
-async def disable_account_command(access: Access, account: str, *, as_json: bool) -> None:
-    """Let no key of ACCOUNT work until it is enabled again.
-
-    Open checkout sessions go on to their end, webhooks are delivered, and evidence stays.
-    """
-    disabled = await disable_account(access, account)
-    say(
-        f"No key of {disabled.name} works any more; servers notice within {REVOCATION_LAG_SECONDS} "
-        "seconds."
-    )
-    show(_account_view(disabled), disabled.id, as_json=as_json)
-
-
-@accounts.command("enable")
-@click.argument("account")
-@command
-@with_room(Access)
-async def enable_account_command(access: Access, account: str, *, as_json: bool) -> None:
-    """Let the keys of a disabled ACCOUNT work again."""
-    enabled = await enable_account(access, account)
-    say(f"The keys of {enabled.name} work.")
-    show(_account_view(enabled), enabled.id, as_json=as_json)
-
-
 @accounts.group("origins")
 def origins() -> None:
     """The pages that checkout sessions of live keys may embed or return to."""
-
-
-@origins.command("add")
-@click.argument("account")
-@click.argument("origin")
-@command
-@with_room(Access)
-async def add_origin_command(access: Access, account: str, origin: str, *, as_json: bool) -> None:
-    """Register an origin: scheme, host and port, such as https://shop.example."""
-    added = await add_origin(access, account, origin)
-    show({"origin": added}, added, as_json=as_json)
-
-
-@origins.command("remove")
-@click.argument("account")
-@click.argument("origin")
-@asking("Remove the origin {origin}? New live checkout sessions cannot use it any more.")
-@command
-@with_room(Access)
-async def remove_origin_command(
-    access: Access, account: str, origin: str, *, as_json: bool
-) -> None:
-    """Remove an origin. Sessions that are open keep it."""
-    removed = await remove_origin(access, account, origin)
-    show({"origin": removed}, removed, as_json=as_json)
 
 
 @origins.command("list")
@@ -175,8 +87,7 @@ def keys() -> None:
     multiple=True,
     metavar="SCOPE",
     help="Restrict the key to this scope; may be repeated. Left out: all scopes that a vendor's "
-    f"server needs. Scopes: {', '.join(s for s in Scope if s not in _NEVER)}. "
-    f"Reserved, since no operation needs them yet: {', '.join(sorted(_RESERVED))}.",
+    f"server needs. Scopes: {', '.join(s for s in Scope if s not in PEOPLE_SCOPES)}.",
 )
 @click.option("--expires-in", type=Duration(), help="Lifetime, such as 24h or 365d.")
 @command

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from hmac import compare_digest
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import Connection, delete, select
@@ -81,6 +81,18 @@ def keep_answer(connection: Connection, remember: Remember[T], result: T) -> Non
     """Keep the response to one request, if it has an Idempotency-Key."""
     if remember is not None:
         keep_answers(connection, [remember(result)])
+
+
+def keeping(act: Callable[[Connection], T], remember: Remember[Any]) -> Callable[[Connection], T]:
+    """The act that also keeps the response to which its result leads."""
+
+    def run(connection: Connection) -> T:
+        result = act(connection)
+        if not isinstance(result, CountersignError):
+            keep_answer(connection, remember, result)
+        return result
+
+    return run
 
 
 def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) -> None:

@@ -81,7 +81,7 @@ STAFF_SCOPES: Final = PEOPLE_SCOPES | {
 }
 """For what staff do: a vendor's server needs none of them."""
 
-RESERVED_SCOPES: Final = STAFF_SCOPES - {Scope.BUYERS_REVIEW}
+RESERVED_SCOPES: Final = frozenset({Scope.PEOPLE_MANAGE})
 """For operations of releases to come: no operation needs one of them yet."""
 
 VENDOR_SCOPES: Final = frozenset(Scope) - STAFF_SCOPES

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, insert, select, update
 from countersign.access.account import Account, lock_account
 from countersign.access.audit import AuditAction, write_audit
 from countersign.access.authenticate import stored_key
+from countersign.access.idempotency import Remember, keeping
 from countersign.access.key import (
     ENTROPY_BYTES,
     PEOPLE_SCOPES,
@@ -51,6 +52,8 @@ async def create_key(
     mode: Mode,
     scopes: frozenset[Scope] | None = None,
     lifetime: timedelta | None = None,
+    *,
+    entry: Remember[NewKey] = None,
 ) -> NewKey:
     """A new key; it works at once. Without scopes: all that a vendor's server needs.
 
@@ -67,11 +70,17 @@ async def create_key(
         "scopes": None if scopes is None else sorted(scopes),
         "expires_at": None if new.key.expires_at is None else rfc3339(new.key.expires_at),
     }
-    await access.database.write(_add, access, new, AuditAction.KEY_CREATED, details)
-    return new
+
+    def create(connection: Connection) -> NewKey:
+        _add(connection, access, new, AuditAction.KEY_CREATED, details)
+        return new
+
+    return await access.database.write(keeping(create, entry))
 
 
-async def rotate_key(access: Access, key_id: str, overlap: timedelta) -> NewKey:
+async def rotate_key(
+    access: Access, key_id: str, overlap: timedelta, entry: Remember[NewKey] = None
+) -> NewKey:
     """A successor with the same scopes; the old key works until the overlap ends.
 
     The successor has the lifetime that the old key was created with, counted from now.
@@ -93,10 +102,10 @@ async def rotate_key(access: Access, key_id: str, overlap: timedelta) -> NewKey:
             change_key(connection, key_id, expires_at=until)
         return new
 
-    return await access.database.write(rotate)
+    return await access.database.write(keeping(rotate, entry))
 
 
-async def revoke_key(access: Access, key_id: str) -> ApiKey:
+async def revoke_key(access: Access, key_id: str, entry: Remember[ApiKey] = None) -> ApiKey:
     """Make a key stop working, within REVOCATION_LAG_SECONDS on running servers.
 
     An earlier revocation is kept.
@@ -114,7 +123,7 @@ async def revoke_key(access: Access, key_id: str) -> ApiKey:
         write_audit(connection, entry)
         return replace(key, revoked_at=now)
 
-    return await access.database.write(revoke)
+    return await access.database.write(keeping(revoke, entry))
 
 
 def _compose(
@@ -179,10 +188,13 @@ def lock_key(connection: Connection, key_id: str) -> ApiKey:
     query = select(api_keys).where(api_keys.c.id == key_id).with_for_update()
     row = connection.execute(query).one_or_none()
     if row is None:
-        raise UnknownKey(
-            f"The key {key_id!r} does not exist; `countersign keys list` shows all key ids."
-        )
+        raise unknown_key(key_id)
     return stored_key(row)
+
+
+def unknown_key(key_id: str) -> UnknownKey:
+    """What is refused where there is no such key, or none that the caller may see."""
+    return UnknownKey(f"The key {key_id!r} does not exist.")
 
 
 def keys_of(connection: Connection, account_id: str | None) -> Sequence[ApiKey]:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from countersign.access.account import find_account, lock_account
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.idempotency import Remember, keeping
 from countersign.access.room import Access
 from countersign.db.tables import account_origins
 from countersign.errors import InvalidArgument
@@ -71,22 +72,26 @@ def _is_written_as_browsers_do(host: str) -> bool:
     return len(host) <= _HOST_LENGTH_MAX
 
 
-async def add_origin(access: Access, id_or_name: str, text: str) -> str:
+async def add_origin(
+    access: Access, id_or_name: str, text: str, entry: Remember[str] = None
+) -> str:
     """Register an origin; returns it as browsers write it. Nothing happens if it is registered."""
     origin = _checked(text)
     account = await find_account(access, id_or_name)
     audit = access.audit.entry(AuditAction.ORIGIN_ADDED, account.id, origin=origin)
-    await access.database.write(_add, account.id, origin, audit)
-    return origin
+    add = keeping(lambda connection: _add(connection, account.id, origin, audit), entry)
+    return await access.database.write(add)
 
 
-async def remove_origin(access: Access, id_or_name: str, text: str) -> str:
+async def remove_origin(
+    access: Access, id_or_name: str, text: str, entry: Remember[str] = None
+) -> str:
     """Take an origin away; sessions that exist keep it."""
     origin = _checked(text)
     account = await find_account(access, id_or_name)
     audit = access.audit.entry(AuditAction.ORIGIN_REMOVED, account.id, origin=origin)
-    await access.database.write(_remove, account.id, origin, audit)
-    return origin
+    remove = keeping(lambda connection: _remove(connection, account.id, origin, audit), entry)
+    return await access.database.write(remove)
 
 
 def origins_of(connection: Connection, account_id: str) -> Sequence[str]:
@@ -96,23 +101,24 @@ def origins_of(connection: Connection, account_id: str) -> Sequence[str]:
     return connection.execute(found).scalars().all()
 
 
-def _add(connection: Connection, account_id: str, origin: str, audit: AuditEntry) -> None:
+def _add(connection: Connection, account_id: str, origin: str, audit: AuditEntry) -> str:
     lock_account(connection, account_id)
     if origin not in origins_of(connection, account_id):
         row = {"account_id": account_id, "origin": origin, "added_at": audit.at}
         connection.execute(insert(account_origins), row)
         write_audit(connection, audit)
+    return origin
 
 
 def _remove(
     connection: Connection, account_id: str, origin: str, audit: AuditEntry
-) -> InvalidArgument | None:
+) -> str | InvalidArgument:
     if origin not in origins_of(connection, account_id):
         return InvalidArgument(f"The origin {origin} is not registered for this account.")
     own = account_origins.c.account_id == account_id
     connection.execute(delete(account_origins).where(own, account_origins.c.origin == origin))
     write_audit(connection, audit)
-    return None
+    return origin
 
 
 def _checked(text: str) -> str:

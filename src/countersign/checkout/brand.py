@@ -15,6 +15,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from countersign.access.account import checked_account_name, find_account
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.idempotency import Remember, keeping
 from countersign.access.origins import URL_LENGTH_MAX, origin_of
 from countersign.access.room import Access
 from countersign.db.bulk import SelectAmong
@@ -106,16 +107,18 @@ def kind_of_logo(picture: bytes) -> bytes | None:
 async def change_brand(
     access: Access,
     id_or_name: str,
+    entry: Remember[Brand] = None,
+    /,
     *,
     name: str | None,
     color: str | None,
-    logo: str | None,
+    logo: str | bytes | None,
     **ways: str | None,
 ) -> Brand:
     """Change how an account is shown; None leaves a part as it is, and "" removes it.
 
-    `logo` is the path of a file; `ways` are `contact_url`, `privacy_url`, `support_email`, `font`,
-    and `initials`.
+    `logo` is the path of a file, or what is in one; `ways` are `contact_url`, `privacy_url`,
+    `support_email`, `font`, and `initials`.
 
     Raises:
         InvalidArgument: a part is not usable.
@@ -130,7 +133,9 @@ async def change_brand(
         if color and _COLOR.fullmatch(color.lower()) is None:
             raise InvalidArgument(f"{color!r} is not a colour of the form #rrggbb.")
     if logo is not None:
-        picture = _picture(logo) if logo else None
+        picture = (
+            (_picture(logo) if isinstance(logo, str) else checked_picture(logo)) if logo else None
+        )
         digest = None if picture is None else sha256(picture).hexdigest()
         changes |= {"logo": picture, "logo_digest": digest}
     for part, text in ways.items():
@@ -143,7 +148,8 @@ async def change_brand(
     changed = [part for part in changes if part != "logo_digest"]
     said = {"initials": changes["initials"] or TYPED} if "initials" in changes else {}
     audit = access.audit.entry(AuditAction.BRAND_CHANGED, account.id, changed=changed, **said)
-    return await access.database.write(_change, account.id, changes, audit)
+    change = keeping(lambda connection: _change(connection, account.id, changes, audit), entry)
+    return await access.database.write(change)
 
 
 def _change(
@@ -178,8 +184,13 @@ def _picture(path: str) -> bytes:
             picture = file.read(LOGO_BYTES_MAX + 1)
     except OSError as error:
         raise InvalidArgument(f"{path} cannot be read: {error.strerror}.") from error
+    return checked_picture(picture, path)
+
+
+def checked_picture(picture: bytes, named: str = "The logo") -> bytes:
+    """The picture, if it can be shown as a logo. Raises InvalidArgument."""
     if len(picture) > LOGO_BYTES_MAX:
-        raise InvalidArgument(f"{path} has more than {LOGO_BYTES_MAX // 1024} KiB.")
+        raise InvalidArgument(f"{named} has more than {LOGO_BYTES_MAX // 1024} KiB.")
     if kind_of_logo(picture) is None:
-        raise InvalidArgument(f"{path} is not a PNG, JPEG or WebP picture.")
+        raise InvalidArgument(f"{named} is not a PNG, JPEG or WebP picture.")
     return picture

@@ -413,7 +413,22 @@ legal_holds: Final = _table(
     Column("reason", Text, nullable=False),
     Column("placed_at", Instant, nullable=False),
     Column("released_at", Instant),
+    # The matter that it is part of; NULL: none.
+    Column("matter_id", String(40)),
     Index(None, "subject"),
+)
+
+# Legal matters, each of which can hold several orders.
+matters: Final = _table(
+    "matters",
+    Column("id", String(40), primary_key=True),
+    # Empty: of the whole deployment.
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("name", Text, nullable=False),
+    Column("opened_at", Instant, nullable=False),
+    # When all its holds were released.
+    Column("closed_at", Instant),
 )
 
 logs: Final = _table(

@@ -70,7 +70,7 @@ class Call:
     entry: Keep | None = None
     """Makes the kept response from its body; None without an Idempotency-Key."""
     audit: Audit | None = None
-    """Where an act notes itself if an operator does it, by a command; None: a key does."""
+    """Where an act notes itself: of operators and staff; None: a vendor's key acts."""
     query: Any = None
     """The parameters of the query, as the `query` of the route."""
 

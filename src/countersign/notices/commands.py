@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from countersign.cli.deployment import with_room
-from countersign.errors import InvalidNoticeFile, UnknownNotice
+from countersign.errors import InvalidNoticeFile, NoticeNotFound
 from countersign.http.body import parse_body
 from countersign.instant import rfc3339
 from countersign.mode import Mode
@@ -263,7 +263,7 @@ def _find(notice_id: str, version: str | None) -> tuple[NoticeContent, dict[str,
     found = [v for v in _list() if v[0].id == notice_id and version in {None, v[0].version}]
     if not found:
         what = notice_id if version is None else f"{notice_id} version {version}"
-        raise UnknownNotice(
+        raise NoticeNotFound(
             f"The notice {what} does not exist; `countersign notices list` shows all notices."
         )
     return found[-1]

@@ -11,15 +11,16 @@ from typing import Final
 from sqlalchemy import Connection
 
 from countersign.access.audit import Audit, AuditAction, write_audit
+from countersign.access.idempotency import Remember, keeping
 from countersign.errors import (
     CountersignError,
     InvalidArgument,
     InvalidNoticeFile,
     NoticeFileChanged,
     NoticeIncomplete,
+    NoticeNotFound,
     NoticeVersionConflict,
     Refusal,
-    UnknownNotice,
 )
 from countersign.events.sql import write_notice_events
 from countersign.ids import timed_id
@@ -81,6 +82,7 @@ async def publish(
     audit: Audit | None = None,
     *,
     gap_closed: str | None = None,
+    entry: Remember[Publication] = None,
 ) -> Publication:
     """Publish the version in a notice file; publishing the same words again is harmless.
 
@@ -116,7 +118,7 @@ async def publish(
             write_audit(connection, audit.entry(AuditAction.NOTICE_PUBLISHED, content.id, **noted))
         return Publication(content=content, digest=digest, new=known is None, new_rule=rule_is_new)
 
-    return await room.log.access.database.write(act)
+    return await room.log.access.database.write(keeping(act, entry))
 
 
 def _is_new_rule(connection: Connection, content: NoticeContent) -> bool:
@@ -157,6 +159,7 @@ async def review(
     *,
     rule: str | None = None,
     gap_closed: str | None = None,
+    entry: Remember[NoticeEvent] = None,
 ) -> NoticeEvent:
     """Record that someone compared a version's text with the official one.
 
@@ -164,11 +167,17 @@ async def review(
     rule that was compared with the law, too; `gap_closed` as in `publish`.
     """
     details = _compared(by, against) | ({} if rule is None else {RULE: rule}) | closing(gap_closed)
-    return await _happen(room, notice_id, version, LifecycleEvent.REVIEWED, details)
+    return await _happen(room, notice_id, version, LifecycleEvent.REVIEWED, details, entry)
 
 
 async def withdraw(
-    room: Notices, notice_id: str, version: str, reason: str, *, enjoined: bool = False
+    room: Notices,
+    notice_id: str,
+    version: str,
+    reason: str,
+    *,
+    enjoined: bool = False,
+    entry: Remember[NoticeEvent] = None,
 ) -> NoticeEvent:
     """Take a version out of force; `enjoined` also stops the whole notice for live keys.
 
@@ -176,22 +185,33 @@ async def withdraw(
     an operator reinstates one.
     """
     kind = LifecycleEvent.ENJOINED if enjoined else LifecycleEvent.WITHDRAWN
-    return await _happen(room, notice_id, version, kind, {"reason": reason})
+    return await _happen(room, notice_id, version, kind, {"reason": reason}, entry)
 
 
 async def reinstate(
-    room: Notices, notice_id: str, version: str, by: str, against: str
+    room: Notices,
+    notice_id: str,
+    version: str,
+    by: str,
+    against: str,
+    *,
+    entry: Remember[NoticeEvent] = None,
 ) -> NoticeEvent:
     """Lift the injunctions against a notice and bring it back for live keys with this version.
 
     It is a review of the version, too, with the same arguments.
     """
     details = _compared(by, against)
-    return await _happen(room, notice_id, version, LifecycleEvent.REINSTATED, details)
+    return await _happen(room, notice_id, version, LifecycleEvent.REINSTATED, details, entry)
 
 
-async def _happen(
-    room: Notices, notice_id: str, version: str, kind: LifecycleEvent, details: dict[str, str]
+async def _happen(  # noqa: PLR0917 - of every act
+    room: Notices,
+    notice_id: str,
+    version: str,
+    kind: LifecycleEvent,
+    details: dict[str, str],
+    entry: Remember[NoticeEvent],
 ) -> NoticeEvent:
     """Write an event of a version, its records and its entry in the audit log."""
 
@@ -224,7 +244,7 @@ async def _happen(
         write_audit(connection, audit)
         return event
 
-    return await room.log.access.database.write(act)
+    return await room.log.access.database.write(keeping(act, entry))
 
 
 def _refuse_vain(
@@ -303,10 +323,7 @@ def _find(
     for found in versions:
         if found.content.version == version:
             return found, versions
-    raise UnknownNotice(
-        f"The notice {notice_id!r} has no version {version!r}; "
-        "`countersign notices list` shows all published versions."
-    )
+    raise NoticeNotFound(f"The notice {notice_id!r} has no version {version!r}.")
 
 
 def _refuse_incomplete(content: NoticeContent) -> None:

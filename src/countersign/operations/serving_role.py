@@ -17,7 +17,7 @@ _GRANTED: Final = {
     "SELECT, INSERT": "deployment",
     "SELECT": "alembic_version notice_versions notice_events erasures legal_holds logs "
     "log_keys verification_settings further_providers clearance_keys clearance_settings "
-    "account_origins account_brands parties buyer_references ended_records",
+    "account_origins account_brands matters parties buyer_references ended_records",
     # Of a column that it never changes: that is what locking a row takes.
     "SELECT, UPDATE (name)": "accounts",
     "SELECT, UPDATE (last_used_at)": "api_keys",

@@ -15,6 +15,7 @@ from countersign.access.account import (
     refuse_closed,
 )
 from countersign.access.audit import AuditAction
+from countersign.access.idempotency import Remember, keeping
 from countersign.buyers.providers import drop_provider, remove_settings
 from countersign.checkout.expiry import end_all, still_open
 from countersign.db.tables import account_origins, api_keys, disclosures, records
@@ -49,7 +50,9 @@ async def plan_closing(privacy: Privacy, id_or_name: str) -> tuple[Account, Clos
     return account, await privacy.access.database.scan(_plan, account.id)
 
 
-async def close_account(privacy: Privacy, id_or_name: str) -> Account:
+async def close_account(
+    privacy: Privacy, id_or_name: str, entry: Remember[Account] = None
+) -> Account:
     """Close an account in one transaction; nothing opens it again.
 
     Its keys are revoked, webhook endpoints deleted, origins and credentials of identity providers
@@ -77,7 +80,7 @@ async def close_account(privacy: Privacy, id_or_name: str) -> Account:
             connection, privacy.access, account, AuditAction.ACCOUNT_CLOSED, closed_at=now
         )
 
-    return await privacy.access.database.write(close)
+    return await privacy.access.database.write(keeping(close, entry))
 
 
 def _plan(connection: Connection, account_id: str) -> Closing:

@@ -15,7 +15,8 @@ from countersign.instant import rfc3339
 from countersign.privacy.closing import Closing, close_account, plan_closing
 from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
 from countersign.privacy.held import HeldRecords
-from countersign.privacy.holds import list_holds, place_hold, release_hold
+from countersign.privacy.holds import list_holds, place_hold
+from countersign.privacy.matters import end_one
 from countersign.privacy.model import Due, ErasureReason, Hold, Plan
 from countersign.privacy.requests import (
     ErasureOutcome,
@@ -189,7 +190,7 @@ def release(hold_id: str, *, as_json: bool) -> None:
 
     Nothing else is erased. What another hold still keeps goes on waiting.
     """
-    erased, outcomes = _release(hold_id)
+    _, erased, outcomes = with_room(Privacy)(end_one)(hold_id)
     say(f"The hold {hold_id} has ended.")
     if erased:
         say(f"Erased, as was asked before: the personal data of {', '.join(erased)}.")
@@ -292,14 +293,6 @@ async def _erase(privacy: Privacy, plan: Plan, reason: ErasureReason) -> tuple[H
 @with_room(Privacy)
 async def _held(privacy: Privacy, plan: Plan) -> HeldRecords:
     return await kept_of_plan(privacy, plan)
-
-
-@with_room(Privacy)
-async def _release(privacy: Privacy, hold_id: str) -> tuple[list[str], dict[str, str]]:
-    await release_hold(privacy, hold_id)
-    asked = await privacy.access.database.read(requested)
-    outcomes = {cbid: (await carry_out_request(privacy, cbid)).value for cbid in asked}
-    return await carry_out_waiting(privacy), outcomes
 
 
 @with_room(Privacy)

@@ -10,14 +10,25 @@ from typing import Final
 from sqlalchemy import Connection, insert, select, text, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.idempotency import Remember, keeping
+from countersign.access.key import Principal
 from countersign.access.references import named, refer
 from countersign.access.secrets import DeploymentSecret
-from countersign.db.rows import chunks, rows
-from countersign.db.tables import accounts, buyers, disclosures, legal_holds, records, verifications
+from countersign.db.rows import chunks, row, rows
+from countersign.db.tables import (
+    accounts,
+    buyers,
+    disclosures,
+    legal_holds,
+    matters,
+    records,
+    verifications,
+)
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.ids import BUYER, timed_id
 from countersign.instant import from_ns
-from countersign.privacy.model import Hold
+from countersign.mode import Mode
+from countersign.privacy.model import Hold, Matter
 from countersign.privacy.person_sql import identifiers_of
 from countersign.privacy.room import Privacy
 from countersign_evidence.record import CBID_FIELD
@@ -25,37 +36,63 @@ from countersign_evidence.record import CBID_FIELD
 _HOLDS_LOCK: Final = 0x636F756E68
 
 
-async def place_hold(privacy: Privacy, subject: str, reason: str) -> Hold:
+async def place_hold(
+    privacy: Privacy,
+    subject: str,
+    reason: str,
+    *,
+    matter_id: str | None = None,
+    who: Principal | None = None,
+    entry: Remember[Hold] = None,
+) -> Hold:
     """Prevent the erasure of an order, or of all data of a buyer or an account.
 
     On any record of an order, it keeps what the order needs: acknowledgment, clearances, reports
     of its fulfilment, and the identity check that it rests on. On a buyer, it also keeps the
-    orders that name the buyer, of every account.
+    orders that name the buyer, of every account. `who`: the subject must be within the reach of
+    this caller; None: of an operator, it can be any.
     """
-    reason = reason.strip()
-    if not reason:
+    hold = new_hold(privacy, subject, reason, matter_id)
+    audit = hold_audit(privacy, hold)
+
+    def act(connection: Connection) -> Hold | UnknownSubject:
+        if matter_id is not None:
+            find_matter(connection, matter_id, who)
+        return place(connection, hold, audit, who) or hold
+
+    return await privacy.access.database.write(keeping(act, entry))
+
+
+def new_hold(privacy: Privacy, subject: str, reason: str, matter_id: str | None) -> Hold:
+    """A hold that is not placed yet. Raises InvalidArgument without a reason."""
+    if not reason.strip():
         raise InvalidArgument("Give a reason: --reason TEXT.")
     access = privacy.access
     time_ns = access.clock.time_ns()
-    hold = Hold(
+    return Hold(
         id=timed_id("hold", time_ns, access.entropy(8)),
         subject=subject,
-        reason=reason,
+        reason=reason.strip(),
         placed_at=from_ns(time_ns),
         released_at=None,
+        matter_id=matter_id,
     )
-    audit = access.audit.entry(AuditAction.HOLD_PLACED, subject, hold_id=hold.id, reason=reason)
-    await access.database.write(place, hold, audit)
-    return hold
 
 
-def place(connection: Connection, hold: Hold, audit: AuditEntry) -> UnknownSubject | None:
+def hold_audit(privacy: Privacy, hold: Hold) -> AuditEntry:
+    """What the audit says of a hold that is placed."""
+    of_matter = {} if hold.matter_id is None else {"matter_id": hold.matter_id}
+    details = {"hold_id": hold.id, "reason": hold.reason, **of_matter}
+    return privacy.access.audit.entry(AuditAction.HOLD_PLACED, hold.subject, **details)
+
+
+def place(
+    connection: Connection, hold: Hold, audit: AuditEntry, who: Principal | None = None
+) -> UnknownSubject | None:
     """Place a hold in this transaction."""
     take_turn(connection)
-    if not any(
-        connection.execute(select(column).where(column == hold.subject)).first()
-        for column in (records.c.id, buyers.c.cbid, accounts.c.id)
-    ):
+    owner = owner_of(connection, hold.subject)
+    if owner is None or not in_reach(who, *owner):
         return UnknownSubject(
             f"The record, buyer or account {hold.subject!r} does not exist: give its identifier."
         )
@@ -64,6 +101,30 @@ def place(connection: Connection, hold: Hold, audit: AuditEntry) -> UnknownSubje
     connection.execute(insert(legal_holds), row)
     write_audit(connection, audit)
     return None
+
+
+def owner_of(connection: Connection, subject: str) -> tuple[str, Mode | None] | None:
+    """Account and mode of a record, a buyer or an account (of both modes); None: there is none."""
+    for table, own in ((records, records.c.id), (buyers, buyers.c.cbid)):
+        query = select(table.c.account_id, table.c.mode).where(own == subject)
+        if row := connection.execute(query).first():
+            return row.account_id, Mode(row.mode)
+    account = connection.execute(select(accounts.c.id).where(accounts.c.id == subject)).first()
+    return None if account is None else (subject, None)
+
+
+def in_reach(who: Principal | None, account_id: str, mode: Mode | None) -> bool:
+    """Whether this caller may act on what is of this account and mode; None: an operator may."""
+    return who is None or (who.account_id in {"", account_id} and mode in {None, who.mode})
+
+
+def find_matter(connection: Connection, matter_id: str, who: Principal | None) -> Matter:
+    """A matter that is open, within the reach of this caller. Raises UnknownSubject."""
+    found = row(connection, select(matters).where(matters.c.id == matter_id), Matter)
+    known = found is not None and in_reach(who, found.account_id, found.mode)
+    if found is None or not known or found.closed_at is not None:
+        raise UnknownSubject(f"The matter {matter_id!r} does not exist, or is closed.")
+    return found
 
 
 async def release_hold(privacy: Privacy, hold_id: str) -> None:
@@ -77,9 +138,7 @@ async def release_hold(privacy: Privacy, hold_id: str) -> None:
 def _release(connection: Connection, privacy: Privacy, hold_id: str) -> UnknownSubject | None:
     hold = next((hold for hold in list_holds(connection) if hold.id == hold_id), None)
     if hold is None:
-        return UnknownSubject(
-            f"The hold {hold_id!r} does not exist; `countersign holds list` shows all holds."
-        )
+        return UnknownSubject(f"The hold {hold_id!r} does not exist.")
     if end_hold(connection, hold_id, from_ns(privacy.access.clock.time_ns())):
         audit = privacy.access.audit.entry(AuditAction.HOLD_RELEASED, hold.subject, hold_id=hold_id)
         write_audit(connection, audit)

@@ -76,6 +76,20 @@ class Hold:
     reason: str
     placed_at: datetime
     released_at: datetime | None
+    matter_id: str | None = None
+    """The matter that it is part of, which can hold several orders."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matter:
+    """A legal matter, which can hold several orders; `account_id` is empty: of the deployment."""
+
+    id: str
+    account_id: str
+    mode: Mode
+    name: str
+    opened_at: datetime
+    closed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +97,8 @@ class Due:
     """A record whose retention period has ended; a hold with this id still keeps it."""
 
     record_id: str
+    account_id: str
+    mode: Mode
     retention_ended_at: datetime
     hold: str | None
 

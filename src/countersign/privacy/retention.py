@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from countersign.buyers.model import BuyerStatus
 from countersign.db.rows import of_row, rows
 from countersign.db.tables import disclosures, records, verification_evidence, verifications
-from countersign.ids import ACKNOWLEDGMENT, earliest_id
+from countersign.ids import ACKNOWLEDGMENT, VERIFICATION, earliest_id, is_id
 from countersign.instant import from_ns, to_ms
 from countersign.log.record import RecordType
 from countersign.privacy import erase_sql as sql
@@ -28,16 +28,20 @@ _Pages: TypeAlias = Callable[
 """Records after one of this id, oldest first, and when the retention period of each ends."""
 
 
-async def list_due(privacy: Privacy) -> AsyncIterator[Due]:
+async def list_due(
+    privacy: Privacy, until: datetime | None = None, after: str = ""
+) -> AsyncIterator[Due]:
     """What has outlived its retention, on hold or not: acknowledgments, then verifications.
 
-    Of each, the oldest come first.
+    Of each, the oldest come first. `until`: what will have outlived it then; `after`: only what
+    comes after this record.
     """
-    now = from_ns(privacy.access.clock.time_ns())
-    for pages in (_acknowledgments, _evidence):
-        after: str | None = ""
-        while after is not None:
-            found, after = await privacy.access.database.scan(_due, privacy, pages, now, after)
+    now = until or from_ns(privacy.access.clock.time_ns())
+    kinds = ((ACKNOWLEDGMENT, _acknowledgments), (VERIFICATION, _evidence))
+    for kind, pages in kinds[1 if is_id(VERIFICATION, after) else 0 :]:
+        place: str | None = after if is_id(kind, after) else ""
+        while place is not None:
+            found, place = await privacy.access.database.scan(_due, privacy, pages, now, place)
             held = (await kept_of(privacy, [due.record_id for due in found])).held
             for due in found:
                 yield replace(due, hold=held.get(due.record_id, (None, ""))[0])
@@ -47,8 +51,17 @@ def _due(
     connection: Connection, privacy: Privacy, pages: _Pages, now: datetime, after: str
 ) -> tuple[list[Due], str | None]:
     page = pages(connection, privacy, now, after)
-    ended = {record.record_id: end for record, end in page if end is not None and end <= now}
-    due = [Due(record_id=id_, retention_ended_at=end, hold=None) for id_, end in ended.items()]
+    due = [
+        Due(
+            record_id=record.record_id,
+            account_id=record.account_id,
+            mode=record.mode,
+            retention_ended_at=end,
+            hold=None,
+        )
+        for record, end in page
+        if end is not None and end <= now
+    ]
     return due, page[-1][0].record_id if len(page) == _PAGE else None
 
 

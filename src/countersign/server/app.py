@@ -17,6 +17,7 @@ import structlog
 
 from countersign.access.idempotency import Keep
 from countersign.access.key import PERSON_SESSION, Principal
+from countersign.access.room import acting
 from countersign.bootstrap import Deployment
 from countersign.checkout.screens import failed
 from countersign.clock import Entropy
@@ -25,6 +26,8 @@ from countersign.errors import (
     CountersignError,
     DatabasePermissionDenied,
     InternalError,
+    InvalidArgument,
+    InvalidRequest,
     MethodNotAllowed,
     NotFound,
     OutcomeUnknown,
@@ -211,7 +214,7 @@ class App:
 
     async def _admit(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Pass the gates behind authentication, and the handler."""
-        room = self._rooms[route.address]
+        room = self._room_for(route, call)
         if route.scope is not None:
             if route.scope not in call.principal.scopes:
                 raise lacks(call.principal, route.scope)
@@ -249,6 +252,14 @@ class App:
         if key is None:
             return await route.handler(room, call)
         return await self._once(route, room, call, key)
+
+    def _room_for(self, route: Route[Any], call: Call) -> Any:  # noqa: ANN401 - that of the route
+        """The room of a route; for what a key does of staff's work, one whose acts note the key."""
+        room = self._rooms[route.address]
+        if route.console and route.scope is not None and call.principal.person is None:
+            call.audit = self._access.audit.of(call.principal.actor)
+            return acting(room, call.audit)
+        return room
 
     async def _admit_stranger(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Let the handler say whom one without a key comes for, before anything of it is read."""
@@ -304,6 +315,8 @@ class App:
         if not isinstance(error, CountersignError):
             _log.error("unexpected_error", request_id=request_id, exc_info=without_values(error))
             return self._refused(InternalError(), call)
+        if isinstance(error, InvalidArgument):
+            error = InvalidRequest(error.message)
         if isinstance(error, MethodNotAllowed):
             call.also = ((b"allow", self._router.allowed(call.path)),)
         shown = error if isinstance(error, Refusal) else InternalError()

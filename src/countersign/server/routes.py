@@ -12,6 +12,14 @@ from countersign.checkout import current_routes as current_checkout
 from countersign.checkout import page
 from countersign.checkout import routes as checkout
 from countersign.clearances import routes as clearances
+from countersign.console import accounts as staff_accounts
+from countersign.console import audit as staff_audit
+from countersign.console import deployment as staff_deployment
+from countersign.console import erasures as staff_erasures
+from countersign.console import holds as staff_holds
+from countersign.console import keys as staff_keys
+from countersign.console import notices as staff_notices
+from countersign.console import orders as staff_orders
 from countersign.dossiers import routes as dossiers
 from countersign.events import routes as events
 from countersign.http.reply import Call, Reply
@@ -40,6 +48,14 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *self_service.ROUTES,
     *test_helpers.ROUTES,
     *operations.ROUTES,
+    *staff_accounts.ROUTES,
+    *staff_keys.ROUTES,
+    *staff_notices.ROUTES,
+    *staff_holds.ROUTES,
+    *staff_orders.ROUTES,
+    *staff_erasures.ROUTES,
+    *staff_audit.ROUTES,
+    *staff_deployment.ROUTES,
     *console.ROUTES,
 )
 

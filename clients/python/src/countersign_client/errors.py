@@ -10,10 +10,28 @@ from typing import Final
 from countersign_client.failure import CountersignError
 
 
+class AccountClosed(CountersignError):
+    """The account is closed."""
+
+    default_code = "account_closed"
+
+
 class AccountDisabled(CountersignError):
     """The operator of this service has disabled the account of this key."""
 
     default_code = "account_disabled"
+
+
+class AccountExists(CountersignError):
+    """An account with this name exists already."""
+
+    default_code = "account_exists"
+
+
+class AccountNotFound(CountersignError):
+    """The account does not exist."""
+
+    default_code = "account_not_found"
 
 
 class CheckoutSessionClosed(CountersignError):
@@ -112,10 +130,28 @@ class InvalidClientToken(CountersignError):
     default_code = "invalid_client_token"
 
 
+class InvalidNoticeFile(CountersignError):
+    """The notice file is not valid."""
+
+    default_code = "invalid_notice_file"
+
+
 class InvalidRequest(CountersignError):
     """The request is not well formed."""
 
     default_code = "invalid_request"
+
+
+class KeyNotFound(CountersignError):
+    """The key does not exist."""
+
+    default_code = "key_not_found"
+
+
+class KeyNotUsable(CountersignError):
+    """The key is revoked or expired."""
+
+    default_code = "key_not_usable"
 
 
 class MethodNotAllowed(CountersignError):
@@ -136,6 +172,12 @@ class NotFound(CountersignError):
     default_code = "not_found"
 
 
+class NoticeIncomplete(CountersignError):
+    """The text of this version is incomplete."""
+
+    default_code = "notice_incomplete"
+
+
 class NoticeNotFound(CountersignError):
     """The notice was not found."""
 
@@ -154,10 +196,22 @@ class NoticeNotReviewed(CountersignError):
     default_code = "notice_not_reviewed"
 
 
+class NoticeVersionConflict(CountersignError):
+    """This version is already published with a different text."""
+
+    default_code = "notice_version_conflict"
+
+
 class NoticeVersionMismatch(CountersignError):
     """The notice_version sent is not the version in force."""
 
     default_code = "notice_version_mismatch"
+
+
+class OnHold(CountersignError):
+    """A legal hold prevents the erasure."""
+
+    default_code = "on_hold"
 
 
 class OrderReferenceMismatch(CountersignError):
@@ -250,6 +304,12 @@ class Unauthorized(CountersignError):
     default_code = "unauthorized"
 
 
+class UnknownSubject(CountersignError):
+    """The acknowledgment, buyer, account or hold does not exist."""
+
+    default_code = "unknown_subject"
+
+
 class UnsupportedMediaType(CountersignError):
     """The request body must be sent with Content-Type: application/json."""
 
@@ -275,7 +335,10 @@ class WebhookEndpointDisabled(CountersignError):
 
 
 _ALL: Final = (
+    AccountClosed,
     AccountDisabled,
+    AccountExists,
+    AccountNotFound,
     CheckoutSessionClosed,
     ClearanceNotGranted,
     CursorExpired,
@@ -292,14 +355,20 @@ _ALL: Final = (
     InternalError,
     InvalidApiKey,
     InvalidClientToken,
+    InvalidNoticeFile,
     InvalidRequest,
+    KeyNotFound,
+    KeyNotUsable,
     MethodNotAllowed,
     ModeMismatch,
     NotFound,
+    NoticeIncomplete,
     NoticeNotFound,
     NoticeNotInForce,
     NoticeNotReviewed,
+    NoticeVersionConflict,
     NoticeVersionMismatch,
+    OnHold,
     OrderReferenceMismatch,
     OriginNotAllowed,
     OriginNotRegistered,
@@ -315,6 +384,7 @@ _ALL: Final = (
     StorageUnavailable,
     TooManyWebhookEndpoints,
     Unauthorized,
+    UnknownSubject,
     UnsupportedMediaType,
     VerificationMisconfigured,
     VerificationNotConfigured,

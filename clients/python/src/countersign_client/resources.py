@@ -134,6 +134,206 @@ class Notices(Resource[S]):
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )
 
+    @listing
+    def list_lifecycles(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        notice_id: str | None = None,
+    ) -> Call[Page[types.NoticeLifecycle]]:
+        """List every published version with its history.
+
+        Every published version with its status and its history, by notice, oldest first.
+
+        Needs the scope `notices:read`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: that page's last version.
+        - `notice_id`: Only of this notice.
+        """
+        return Call(
+            method="GET",
+            path="/v1/notices/lifecycle",
+            returns=Page[types.NoticeLifecycle],
+            query={"limit": limit, "after": after, "notice_id": notice_id},
+        )
+
+    @operation
+    def compare(
+        self,
+        notice_id: str,
+        *,
+        old: str | None = None,
+        new: str | None = None,
+    ) -> Call[types.ComparedNotices]:
+        """Compare two versions of a notice.
+
+        What differs between two versions of a notice, part by part.
+
+        Needs the scope `notices:read`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `old`: Left out: the oldest version.
+        - `new`: Left out: the newest version.
+        """
+        return Call(
+            method="GET",
+            path=f"/v1/notices/{segment(notice_id)}/compare",
+            returns=types.ComparedNotices,
+            query={"old": old, "new": new},
+        )
+
+    @operation
+    def check(
+        self,
+        *,
+        file: str,
+        gap_closed: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.CheckedNotice]:
+        """Check a notice file without publishing it.
+
+        Check a notice file without publishing it: mistakes, gaps, what differs from before.
+
+        Needs the scope `notices:read`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `file`: The text of a notice file: TOML.
+        - `gap_closed`: Why nothing is missing, where a version with these lines has gaps.
+        """
+        return Call(
+            method="POST",
+            path="/v1/notices/check",
+            returns=types.CheckedNotice,
+            body={"file": file, "gap_closed": gap_closed},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def publish(
+        self,
+        *,
+        file: str,
+        gap_closed: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.CheckedNotice]:
+        """Publish a notice file permanently.
+
+        Publish a notice file permanently. Live keys get the version after its review.
+
+        Needs the scope `notices:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `file`: The text of a notice file: TOML.
+        - `gap_closed`: Why nothing is missing, where a version with these lines has gaps.
+        """
+        return Call(
+            method="POST",
+            path="/v1/notices/publish",
+            returns=types.CheckedNotice,
+            body={"file": file, "gap_closed": gap_closed},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def review(
+        self,
+        notice_id: str,
+        *,
+        version: str,
+        by: str,
+        against: str,
+        rule: str | None = None,
+        gap_closed: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.NoticeOutcome]:
+        """Record the review of a version.
+
+        Record that a person compared a version with the official text, and its rule with the
+        law.
+
+        Needs the scope `notices:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `by`: Who compared it.
+        - `against`: URL of the official text.
+        - `rule`: The version of `applies_to` that was compared with the law, too.
+        - `gap_closed`: Why nothing is missing, where a version with these lines has gaps.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/notices/{segment(notice_id)}/review",
+            returns=types.NoticeOutcome,
+            body={
+                "version": version,
+                "by": by,
+                "against": against,
+                "rule": rule,
+                "gap_closed": gap_closed,
+            },
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def withdraw(
+        self,
+        notice_id: str,
+        *,
+        version: str,
+        reason: str,
+        enjoined: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.NoticeOutcome]:
+        """Take a version out of force.
+
+        Take a version out of force permanently; the version before it, if any, is in force
+        again.
+
+        With `enjoined` no other version comes into force for live keys until one is reinstated.
+
+        Needs the scope `notices:manage`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+
+        - `enjoined`: A court ordered it: the whole notice stops for live keys.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/notices/{segment(notice_id)}/withdraw",
+            returns=types.NoticeOutcome,
+            body={"version": version, "reason": reason, "enjoined": enjoined},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def reinstate(
+        self,
+        notice_id: str,
+        *,
+        version: str,
+        by: str,
+        against: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.NoticeOutcome]:
+        """End the injunction against a notice.
+
+        End the injunction against a notice: live keys get this version again.
+
+        Needs the scope `notices:manage`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+
+        - `by`: Who compared it.
+        - `against`: URL of the official text.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/notices/{segment(notice_id)}/reinstate",
+            returns=types.NoticeOutcome,
+            body={"version": version, "by": by, "against": against},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
 
 class Requirements(Resource[S]):
     """What an order needs."""
@@ -1387,6 +1587,782 @@ class Service(Resource[S]):
         )
 
 
+class Accounts(Resource[S]):
+    """The accounts of a deployment: for its staff."""
+
+    @operation
+    def create(
+        self,
+        *,
+        name: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.AccountView]:
+        """Create an account.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `name`: What staff call the account; buyers see it where no brand has a name.
+        """
+        return Call(
+            method="POST",
+            path="/v1/accounts",
+            returns=types.AccountView,
+            body={"name": name},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @listing
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Call[Page[types.AccountView]]:
+        """List the accounts, oldest first.
+
+        The accounts, oldest first.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: that page's last account.
+        """
+        return Call(
+            method="GET",
+            path="/v1/accounts",
+            returns=Page[types.AccountView],
+            query={"limit": limit, "after": after},
+        )
+
+    @operation
+    def retrieve(
+        self,
+        account_id: str,
+    ) -> Call[types.AccountDetails]:
+        """Get one account.
+
+        One account, with its brand and its origins.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`.
+        """
+        return Call(
+            method="GET",
+            path=f"/v1/accounts/{segment(account_id)}",
+            returns=types.AccountDetails,
+        )
+
+    @operation
+    def rename(
+        self,
+        account_id: str,
+        *,
+        name: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.AccountView]:
+        """Rename an account.
+
+        Give an account another name; its id, and what is recorded of it, stay.
+
+        The name is a label for operators. Who an account is, for the evidence, is said by
+        `accounts describe`.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `name`: What staff call the account; buyers see it where no brand has a name.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/accounts/{segment(account_id)}/rename",
+            returns=types.AccountView,
+            body={"name": name},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def disable(
+        self,
+        account_id: str,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Call[types.AccountView]:
+        """Disable an account.
+
+        Let no key of an account work until it is enabled again.
+
+        Open checkout sessions go on to their end, webhooks are delivered, and evidence stays.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/accounts/{segment(account_id)}/disable",
+            returns=types.AccountView,
+            body={},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def enable(
+        self,
+        account_id: str,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Call[types.AccountView]:
+        """Enable a disabled account.
+
+        Let the keys of a disabled account work again.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/accounts/{segment(account_id)}/enable",
+            returns=types.AccountView,
+            body={},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def change_brand(
+        self,
+        account_id: str,
+        *,
+        name: str | None = None,
+        color: str | None = None,
+        logo: str | None = None,
+        contact_url: str | None = None,
+        privacy_url: str | None = None,
+        support_email: str | None = None,
+        font: str | None = None,
+        initials: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.BrandView]:
+        """Change how buyers see an account.
+
+        Change how buyers see an account on hosted pages. What is left out stays as it is.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `color`: As #rrggbb.
+        - `logo`: A PNG, JPEG or WebP picture of at most 6 KiB, in base64.
+        - `font`: One of sans, serif, rounded.
+        - `initials`: How they are taken: `typed` or `adopted_allowed`.
+        """
+        return Call(
+            method="PATCH",
+            path=f"/v1/accounts/{segment(account_id)}/brand",
+            returns=types.BrandView,
+            body={
+                "name": name,
+                "color": color,
+                "logo": logo,
+                "contact_url": contact_url,
+                "privacy_url": privacy_url,
+                "support_email": support_email,
+                "font": font,
+                "initials": initials,
+            },
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def add_origin(
+        self,
+        account_id: str,
+        *,
+        origin: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.AccountOrigin]:
+        """Register an origin.
+
+        Register an origin: scheme, host and port, such as https://shop.example.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `origin`: Scheme, host and port.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/accounts/{segment(account_id)}/origins",
+            returns=types.AccountOrigin,
+            body={"origin": origin},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def remove_origin(
+        self,
+        account_id: str,
+        *,
+        origin: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.AccountOrigin]:
+        """Remove an origin.
+
+        Remove an origin. Sessions that are open keep it.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `origin`: Scheme, host and port.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/accounts/{segment(account_id)}/origins/remove",
+            returns=types.AccountOrigin,
+            body={"origin": origin},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def preview_closing(
+        self,
+        account_id: str,
+    ) -> Call[types.ClosedAccount]:
+        """See what closing an account would end.
+
+        What closing an account would end, and what would stay.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`.
+        """
+        return Call(
+            method="GET",
+            path=f"/v1/accounts/{segment(account_id)}/close",
+            returns=types.ClosedAccount,
+        )
+
+    @operation
+    def close(
+        self,
+        account_id: str,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Call[types.ClosedAccount]:
+        """Close an account for good.
+
+        Close an account for good: keys, endpoints, origins, credentials and open sessions end.
+
+        Its records stay for evidence, with their proofs, their holds and their periods.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/accounts/{segment(account_id)}/close",
+            returns=types.ClosedAccount,
+            body={},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+
+class Keys(Resource[S]):
+    """API keys of an account: for staff."""
+
+    @operation
+    def create(
+        self,
+        *,
+        scopes: Sequence[types.Scope] | None = None,
+        lifetime_seconds: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.KeyView]:
+        """Create an API key.
+
+        Create a key. It is in this response only, and works immediately.
+
+        Needs the scope `keys:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `scopes`: Left out: all that a vendor's server needs.
+        - `lifetime_seconds`: Left out: it works until it is revoked.
+        """
+        return Call(
+            method="POST",
+            path="/v1/keys",
+            returns=types.KeyView,
+            body={"scopes": scopes, "lifetime_seconds": lifetime_seconds},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @listing
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Call[Page[types.KeyView]]:
+        """List the API keys, oldest first.
+
+        The keys of an account and mode, oldest first.
+
+        Needs the scope `keys:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: that page's last key.
+        """
+        return Call(
+            method="GET",
+            path="/v1/keys",
+            returns=Page[types.KeyView],
+            query={"limit": limit, "after": after},
+        )
+
+    @operation
+    def rotate(
+        self,
+        key_id: str,
+        *,
+        overlap_seconds: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.KeyView]:
+        """Give an API key a successor.
+
+        Create a successor with the same scopes. The old key works until the overlap ends.
+
+        Needs the scope `keys:manage`. It answers only where the console is on, else with
+        `not_found`.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/keys/{segment(key_id)}/rotate",
+            returns=types.KeyView,
+            body={"overlap_seconds": overlap_seconds},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def revoke(
+        self,
+        key_id: str,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Call[types.KeyView]:
+        """Revoke an API key for good.
+
+        Revoke a key for good. Running servers refuse it within seconds.
+
+        Needs the scope `keys:manage`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/keys/{segment(key_id)}/revoke",
+            returns=types.KeyView,
+            body={},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+
+class Orders(Resource[S]):
+    """Orders, found by anything that names one: for staff."""
+
+    @operation
+    def search(
+        self,
+        *,
+        query: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.SearchResult]:
+        """Find an order by anything that names it.
+
+        Find an order by anything that names it, in one account and mode.
+
+        Staff who name no account search all of them. The result has no personal value: read
+        those at the parts.
+
+        Needs the scope `search:read`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `query`: An identifier (ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the vendor's
+          session, or an order reference.
+        """
+        return Call(
+            method="POST",
+            path="/v1/search",
+            returns=types.SearchResult,
+            body={"query": query},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+
+class Holds(Resource[S]):
+    """Legal holds: for staff."""
+
+    @operation
+    def place(
+        self,
+        *,
+        subject: str,
+        reason: str,
+        matter_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.HoldView]:
+        """Place a legal hold.
+
+        Prevent the erasure of an order, a buyer or an account.
+
+        On a record, the hold keeps what the whole order needs: acknowledgment, clearances,
+        reports of fulfilment, and the identity check that it rests on. On a buyer, it also keeps
+        the orders that name the buyer.
+
+        Needs the scope `holds:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `subject`: Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an
+          account (acct_…). On a record, the whole order is kept.
+        - `reason`: Why, such as the number of a case. It is kept.
+        - `matter_id`: The matter it is part of.
+        """
+        return Call(
+            method="POST",
+            path="/v1/holds",
+            returns=types.HoldView,
+            body={"subject": subject, "reason": reason, "matter_id": matter_id},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @listing
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        status: Literal["active", "released"] | None = None,
+        matter_id: str | None = None,
+    ) -> Call[Page[types.HoldView]]:
+        """List the legal holds, oldest first.
+
+        The legal holds, oldest first.
+
+        Needs the scope `holds:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: that page's last hold.
+        - `status`: Only those.
+        - `matter_id`: Only of this matter.
+        """
+        return Call(
+            method="GET",
+            path="/v1/holds",
+            returns=Page[types.HoldView],
+            query={"limit": limit, "after": after, "status": status, "matter_id": matter_id},
+        )
+
+    @operation
+    def release(
+        self,
+        hold_id: str,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Call[types.ReleasedHolds]:
+        """Release a legal hold.
+
+        End a hold, and erase what was to be erased and waited for its end. Nothing else goes.
+
+        Needs the scope `holds:manage`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/holds/{segment(hold_id)}/release",
+            returns=types.ReleasedHolds,
+            body={},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+
+class Matters(Resource[S]):
+    """Matters, each with several holds: for staff."""
+
+    @operation
+    def open(
+        self,
+        *,
+        name: str,
+        orders: Sequence[types.HeldOrderInput] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.MatterView]:
+        """Open a matter, with holds on its orders.
+
+        Open a matter, with a hold on each of the orders: on all of them, or nothing is written.
+
+        Needs the scope `holds:manage`. It answers only where the console is on, else with
+        `not_found`.
+        """
+        return Call(
+            method="POST",
+            path="/v1/matters",
+            returns=types.MatterView,
+            body={"name": name, "orders": orders},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @listing
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Call[Page[types.MatterView]]:
+        """List the matters, oldest first.
+
+        The matters, oldest first.
+
+        Needs the scope `holds:manage`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: that page's last matter.
+        """
+        return Call(
+            method="GET",
+            path="/v1/matters",
+            returns=Page[types.MatterView],
+            query={"limit": limit, "after": after},
+        )
+
+    @operation
+    def release(
+        self,
+        matter_id: str,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Call[types.ReleasedHolds]:
+        """Release all holds of a matter.
+
+        Close a matter: all its holds end, and what waited for that is erased.
+
+        Needs the scope `holds:manage`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/matters/{segment(matter_id)}/release",
+            returns=types.ReleasedHolds,
+            body={},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+
+class Erasures(Resource[S]):
+    """Erasing personal data: for staff."""
+
+    @listing
+    def list_requests(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Call[Page[types.ErasureRequested]]:
+        """List the buyers who asked to be erased.
+
+        The buyers who asked at /buyer to be erased and still wait, in the order of their ids.
+
+        Needs the scope `erasure:write`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: that page's last buyer.
+        """
+        return Call(
+            method="GET",
+            path="/v1/erasures/requests",
+            returns=Page[types.ErasureRequested],
+            query={"limit": limit, "after": after},
+        )
+
+    @operation
+    def preview(
+        self,
+        *,
+        subject: str,
+        with_acknowledgments: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.ErasurePreview]:
+        """See what an erasure would erase, and what is held.
+
+        What would be erased, what legal holds keep, and why. Nothing is changed.
+
+        Needs the scope `retention:read`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `subject`: An acknowledgment (ack_…), a verification (ver_…) or a buyer (cbid_…).
+        - `with_acknowledgments`: Of a buyer: also the acknowledgments that name the buyer.
+        """
+        return Call(
+            method="POST",
+            path="/v1/erasures/preview",
+            returns=types.ErasurePreview,
+            body={"subject": subject, "with_acknowledgments": with_acknowledgments},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def create(
+        self,
+        *,
+        subject: str,
+        with_acknowledgments: bool | None = None,
+        reason: types.ErasureReason | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.ErasureDone]:
+        """Erase personal data permanently.
+
+        Permanently erase the personal data of an acknowledgment, a verification or a buyer.
+
+        The record, its log entry and every proof stay valid. The erasure itself is recorded.
+        What a legal hold keeps of a buyer is erased when the hold is released.
+
+        Needs the scope `erasure:write`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+
+        - `subject`: An acknowledgment (ack_…), a verification (ver_…) or a buyer (cbid_…).
+        - `with_acknowledgments`: Of a buyer: also the acknowledgments that name the buyer.
+        """
+        return Call(
+            method="POST",
+            path="/v1/erasures",
+            returns=types.ErasureDone,
+            body={
+                "subject": subject,
+                "with_acknowledgments": with_acknowledgments,
+                "reason": reason,
+            },
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+
+class Retention(Resource[S]):
+    """What falls due: for staff."""
+
+    @listing
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        until: Time | None = None,
+    ) -> Call[Page[types.DueRecord]]:
+        """List what falls due.
+
+        What has outlived its retention, or will have: acknowledgments, then verifications.
+
+        Of each, the oldest come first. `countersign retention run` erases what is due and not on
+        hold.
+
+        Needs the scope `retention:read`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: that page's last record.
+        - `until`: What ends until this time. Left out: what has ended.
+        """
+        return Call(
+            method="GET",
+            path="/v1/retention",
+            returns=Page[types.DueRecord],
+            query={"limit": limit, "after": after, "until": until},
+        )
+
+
+class Audit(Resource[S]):
+    """What operators and staff did: for staff."""
+
+    @listing
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        subject: str | None = None,
+        actor: str | None = None,
+        action: types.AuditAction | None = None,
+        begin: Time | None = None,
+        end: Time | None = None,
+    ) -> Call[Page[types.AuditView]]:
+        """List what operators and staff did, newest first.
+
+        What operators and staff did or looked at, newest first.
+
+        For one account: what is about it, and about its records, buyers, keys and endpoints.
+
+        Needs the scope `audit:read`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page: that page's last entry.
+        - `subject`: Only about this one.
+        - `actor`: Only by this person, key or user of the system.
+        - `action`: Only this.
+        - `begin`: At or after.
+        - `end`: Before.
+        """
+        return Call(
+            method="GET",
+            path="/v1/audit",
+            returns=Page[types.AuditView],
+            query={
+                "limit": limit,
+                "after": after,
+                "subject": subject,
+                "actor": actor,
+                "action": action,
+                "begin": begin,
+                "end": end,
+            },
+        )
+
+
+class Deployment(Resource[S]):
+    """How the deployment stands: for its staff."""
+
+    @operation
+    def retrieve(
+        self,
+    ) -> Call[types.DeploymentStanding]:
+        """See how sealing, witnesses and backups stand.
+
+        How sealing, witnesses and backups stand.
+
+        Needs the scope `deployment:read`. It answers only where the console is on, else with
+        `not_found`.
+        """
+        return Call(
+            method="GET",
+            path="/v1/deployment",
+            returns=types.DeploymentStanding,
+        )
+
+    @operation
+    def findings(
+        self,
+    ) -> Call[types.DoctorFindings]:
+        """See what is wrong.
+
+        What is wrong, as far as a server can judge it: `countersign doctor` looks at more.
+
+        Needs the scope `deployment:read`. It answers only where the console is on, else with
+        `not_found`.
+        """
+        return Call(
+            method="GET",
+            path="/v1/deployment/findings",
+            returns=types.DoctorFindings,
+        )
+
+
 class Resources(Generic[S]):
     """All operations, by what they are about."""
 
@@ -1428,3 +2404,30 @@ class Resources(Generic[S]):
 
         self.service: Final[Service[S]] = Service(sender)
         """Whether the server responds."""
+
+        self.accounts: Final[Accounts[S]] = Accounts(sender)
+        """The accounts of a deployment: for its staff."""
+
+        self.keys: Final[Keys[S]] = Keys(sender)
+        """API keys of an account: for staff."""
+
+        self.orders: Final[Orders[S]] = Orders(sender)
+        """Orders, found by anything that names one: for staff."""
+
+        self.holds: Final[Holds[S]] = Holds(sender)
+        """Legal holds: for staff."""
+
+        self.matters: Final[Matters[S]] = Matters(sender)
+        """Matters, each with several holds: for staff."""
+
+        self.erasures: Final[Erasures[S]] = Erasures(sender)
+        """Erasing personal data: for staff."""
+
+        self.retention: Final[Retention[S]] = Retention(sender)
+        """What falls due: for staff."""
+
+        self.audit: Final[Audit[S]] = Audit(sender)
+        """What operators and staff did: for staff."""
+
+        self.deployment: Final[Deployment[S]] = Deployment(sender)
+        """How the deployment stands: for its staff."""

@@ -150,6 +150,115 @@ Fault: TypeAlias = Literal[
 ]
 """A failure of an identity provider, or of the access to it."""
 
+Scope: TypeAlias = Literal[
+    "accounts:manage",
+    "acks:create",
+    "acks:read",
+    "audit:read",
+    "buyers:read",
+    "buyers:review",
+    "buyers:verify",
+    "checkout_sessions:create",
+    "clearances:create",
+    "clearances:read",
+    "deployment:read",
+    "erasure:write",
+    "events:read",
+    "evidence:read",
+    "holds:manage",
+    "keys:manage",
+    "notices:manage",
+    "notices:read",
+    "people:manage",
+    "retention:read",
+    "sandbox:manage",
+    "search:read",
+    "webhooks:manage",
+]
+"""What a key may do."""
+
+LifecycleEvent: TypeAlias = Literal[
+    "enjoined", "published", "reinstated", "reviewed", "rule_published", "withdrawn"
+]
+"""What can happen to a published version."""
+
+ErasureReason: TypeAlias = Literal["court_order", "other", "request", "retention"]
+"""Why something was erased, as its record says."""
+
+AuditAction: TypeAlias = Literal[
+    "account_closed",
+    "account_created",
+    "account_described",
+    "account_disabled",
+    "account_enabled",
+    "account_renamed",
+    "acknowledgment_shown",
+    "acknowledgments_exported",
+    "acknowledgments_listed",
+    "brand_changed",
+    "bundle_written",
+    "buyer_reinstated",
+    "buyer_review_dismissed",
+    "buyer_revoked",
+    "buyer_zip_accepted",
+    "called",
+    "capture_process_stated",
+    "certificate_written",
+    "certification_drafted",
+    "clearance_key_added",
+    "clearance_key_withdrawn",
+    "clearance_settings_changed",
+    "dossier_written",
+    "erased",
+    "evidence_end_set",
+    "evidence_ended",
+    "evidence_shown",
+    "hold_placed",
+    "hold_released",
+    "key_created",
+    "key_revoked",
+    "key_rotated",
+    "log_approvers_changed",
+    "log_change_approved",
+    "log_change_proposed",
+    "log_epoch_begun",
+    "log_key_rotated",
+    "log_recovered",
+    "matter_closed",
+    "matter_opened",
+    "notice_enjoined",
+    "notice_published",
+    "notice_reinstated",
+    "notice_reviewed",
+    "notice_withdrawn",
+    "operator_described",
+    "origin_added",
+    "origin_removed",
+    "person_came_in",
+    "person_invited",
+    "person_link_made",
+    "person_removed",
+    "person_signed_in",
+    "person_signed_out",
+    "personal_data_shown",
+    "searched",
+    "time_stamps_chosen",
+    "vault_rewrapped",
+    "vault_rotated",
+    "verification_provider_added",
+    "verification_provider_dropped",
+    "verification_settings_changed",
+    "verification_settings_removed",
+    "webhook_endpoint_changed",
+    "webhook_endpoint_created",
+    "webhook_endpoint_deleted",
+    "webhook_secret_rotated",
+]
+"""What was done."""
+
+Severity: TypeAlias = Literal["broken", "fine", "missing", "warning"]
+"""How bad it is; the best first."""
+
 Mode: TypeAlias = Literal["live", "test"]
 """Test or live: the API key decides."""
 
@@ -240,6 +349,18 @@ class ClaimedInput(TypedDict):
     """Counted from 1."""
 
     event: ClaimedEvent
+
+
+class HeldOrderInput(TypedDict):
+    """What to hold, and why."""
+
+    subject: str
+    """Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an account (acct_…).
+    On a record, the whole order is kept.
+    """
+
+    reason: str
+    """Why, such as the number of a case. It is kept."""
 
 
 class NoticeSummary(Result, frozen=True, kw_only=True):
@@ -1106,3 +1227,576 @@ class Readiness(Result, frozen=True, kw_only=True):
     status: str
 
     checks: dict[str, str]
+
+
+class AccountView(Result, frozen=True, kw_only=True):
+    """An account."""
+
+    account_id: str
+    """The account."""
+
+    name: str
+
+    created_at: datetime
+
+    status: str
+    """Such as `active`, `closed`, `disabled`."""
+
+    evidence_years: int | None
+    """After so many years its evidence ends; null: never."""
+
+
+class AccountDetails(Result, frozen=True, kw_only=True):
+    """An account, how buyers see it, and the pages that live sessions may embed or return to."""
+
+    account_id: str
+    """The account."""
+
+    name: str
+
+    created_at: datetime
+
+    status: str
+    """Such as `active`, `closed`, `disabled`."""
+
+    evidence_years: int | None
+    """After so many years its evidence ends; null: never."""
+
+    brand: BrandView
+
+    origins: tuple[str, ...]
+
+
+class BrandView(Result, frozen=True, kw_only=True):
+    """How buyers see an account on hosted pages."""
+
+    name: str
+
+    color: str | None
+
+    logo: str | None
+    """Hex SHA-256 of the picture."""
+
+    contact_url: str | None
+
+    privacy_url: str | None
+
+    support_email: str | None
+
+    font: str | None
+
+    initials: str
+    """What buyers do: `typed` in each line, or `adopted_allowed`: typed once."""
+
+
+class AccountOrigin(Result, frozen=True, kw_only=True):
+    """An origin of an account, as browsers write it."""
+
+    account_id: str
+    """The account."""
+
+    origin: str
+
+
+class ClosedAccount(Result, frozen=True, kw_only=True):
+    """An account that is closed, or would be, and what that ends."""
+
+    account_id: str
+    """The account."""
+
+    name: str
+
+    created_at: datetime
+
+    status: str
+    """Such as `active`, `closed`, `disabled`."""
+
+    evidence_years: int | None
+    """After so many years its evidence ends; null: never."""
+
+    keys: int
+
+    webhook_endpoints: int
+
+    origins: int
+
+    checkout_sessions: int
+
+    records: int
+    """What stays for evidence."""
+
+    records_with_personal_data: int
+
+
+class KeyView(Result, frozen=True, kw_only=True):
+    """A key of an account; the key itself is shown only when it is made."""
+
+    key_id: str
+
+    account_id: str
+    """The account."""
+
+    livemode: bool
+
+    hint: str
+    """Its beginning and its end."""
+
+    scopes: tuple[str, ...]
+
+    works: bool
+
+    created_at: datetime
+
+    expires_at: datetime | None
+
+    revoked_at: datetime | None
+
+    last_used_at: datetime | None
+    """To the hour."""
+
+    replaces: str | None
+    """The key of which it is the successor."""
+
+    key: str | None = None
+    """The key itself: present only in the response that makes it."""
+
+
+class NoticeLifecycle(Result, frozen=True, kw_only=True):
+    """A published version: where it stands for keys of each mode, and its history."""
+
+    notice_id: str
+
+    version: str
+
+    title: str
+
+    digest: str
+    """Hex SHA-256 of the bytes."""
+
+    lines: int
+
+    effective_from: str
+
+    test: str
+    """See `NoticeStatus`."""
+
+    live: str
+    """See `NoticeStatus`."""
+
+    text_gaps: tuple[str, ...]
+
+    rules: tuple[str, ...]
+    """The versions of its `applies_to`."""
+
+    events: tuple[LifecycleStep, ...]
+
+
+class LifecycleStep(Result, frozen=True, kw_only=True):
+    """What happened to a published version."""
+
+    event_id: str
+
+    type: str
+    """See `LifecycleEvent`."""
+
+    at: datetime
+
+    details: dict[str, str]
+
+
+class ComparedNotices(Result, frozen=True, kw_only=True):
+    """What differs between two versions of a notice."""
+
+    notice_id: str
+
+    old: str
+
+    new: str
+
+    differences: tuple[NoticeDifference, ...]
+
+
+class NoticeDifference(Result, frozen=True, kw_only=True):
+    """A part of two versions that is not the same."""
+
+    part: str
+    """A field, or a line."""
+
+    before: str | None
+    """null: it was not there."""
+
+    after: str | None
+    """null: it is gone."""
+
+
+class CheckedNotice(Result, frozen=True, kw_only=True):
+    """A notice file that can be published, or the version that was published."""
+
+    notice_id: str
+
+    version: str
+
+    digest: str
+    """Hex SHA-256 of the bytes."""
+
+    text_gaps: tuple[str, ...]
+
+    new: bool
+    """Whether no such version was published before."""
+
+    compared_with: str | None
+    """The version in force for live keys, or else the newest; null: none."""
+
+    differences: tuple[NoticeDifference, ...]
+
+
+class NoticeOutcome(Result, frozen=True, kw_only=True):
+    """What was recorded of a version. The lifecycle shows what keys get from now on."""
+
+    event_id: str
+
+    type: str
+    """See `LifecycleEvent`."""
+
+    at: datetime
+
+    details: dict[str, str]
+
+    notice_id: str
+
+    version: str
+
+
+class HoldView(Result, frozen=True, kw_only=True):
+    """A legal hold."""
+
+    hold_id: str
+
+    subject: str
+
+    reason: str
+
+    matter_id: str | None
+
+    placed_at: datetime
+
+    released_at: datetime | None
+
+
+class ReleasedHolds(Result, frozen=True, kw_only=True):
+    """The holds that ended, and what was to be erased and had waited for that."""
+
+    hold_ids: tuple[str, ...]
+
+    erased: tuple[str, ...]
+    """Records; shown only to staff of the deployment."""
+
+    requested: tuple[WaitedErasure, ...]
+
+
+class WaitedErasure(Result, frozen=True, kw_only=True):
+    """A buyer who had asked to be erased, and what came of it."""
+
+    cbid: str
+
+    outcome: str
+    """Such as `erased`, `kept`, `on_hold`, `requested`."""
+
+
+class MatterView(Result, frozen=True, kw_only=True):
+    """A matter; `GET /v1/holds?matter_id=` lists its holds."""
+
+    matter_id: str
+
+    name: str
+
+    opened_at: datetime
+
+    closed_at: datetime | None
+
+    holds: int
+    """How many holds of it last."""
+
+
+class SearchResult(Result, frozen=True, kw_only=True):
+    """The orders that were found, newest first."""
+
+    found_by: str
+    """`identifier`, `buyer`, or `text`: the vendor's session or an order reference."""
+
+    orders: tuple[FoundOrder, ...]
+
+    more: bool
+    """Whether there are more than 20."""
+
+
+class FoundOrder(Result, frozen=True, kw_only=True):
+    """An order: what is known of it, without personal values."""
+
+    order_id: str
+    """Its acknowledgment, else its clearance or checkout session."""
+
+    account_id: str
+    """The account."""
+
+    livemode: bool
+
+    ack_id: str | None
+
+    cbid: str | None
+
+    clearance_id: str | None
+    """The newest that was granted, else the newest."""
+
+    checkout_session_id: str | None
+
+    notice_id: str | None
+
+    notice_version: str | None
+
+    capture: str | None
+
+    cleared: bool
+
+    hold_id: str | None
+    """A legal hold that keeps it."""
+
+    missing: tuple[str, ...]
+    """What a complete order has and this one lacks: `acknowledgment`, `identity_check`,
+    `clearance`, `granted_clearance`, `fulfilment`, `seal`, `personal_data`.
+    """
+
+    parts: tuple[OrderPart, ...]
+
+    timeline: tuple[OrderStep, ...]
+
+
+class OrderPart(Result, frozen=True, kw_only=True):
+    """A part of an order."""
+
+    id: str
+
+    type: str
+    """Such as `acknowledgment`, `checkout_session`, `clearance`, `fulfilment`, `verification`."""
+
+    at: datetime
+
+    status: str | None
+    """Of a session, a verification or a clearance: how it stands."""
+
+    sealed: bool | None
+    """Whether the log contains it; null: it is no record."""
+
+    erased_at: datetime | None
+    """When its personal data went."""
+
+    hold_id: str | None
+    """The legal hold that keeps it."""
+
+
+class OrderStep(Result, frozen=True, kw_only=True):
+    """What happened, and when."""
+
+    at: datetime
+
+    what: str
+    """Such as `link_made`, `identity_check_started`, `identity_check_verified`, `acknowledged`,
+    `cleared`, `not_cleared`, `fulfilment_reported`, `order_closed`, `session_completed`,
+    `erased`.
+    """
+
+    id: str
+
+    reasons: tuple[str, ...]
+    """Stable codes, where it was refused."""
+
+
+class ErasureRequested(Result, frozen=True, kw_only=True):
+    """A buyer who asked at /buyer to be erased, and is not erased yet."""
+
+    cbid: str
+
+    account_id: str | None
+
+    requested_at: datetime
+
+
+class ErasurePreview(Result, frozen=True, kw_only=True):
+    """What an erasure would erase now, and what legal holds keep."""
+
+    subject: str
+
+    buyer: bool
+    """Whether it is a buyer, with all its identifiers."""
+
+    records: tuple[str, ...]
+    """Whose personal data would go."""
+
+    kept: tuple[KeptRecord, ...]
+
+    prevented_by: str | None
+    """Why nothing of it can be erased at the moment: the hold in words."""
+
+    retention_ends_at: datetime | None
+    """The end of the longest retention period, if it is yet to come."""
+
+    requested_at: datetime | None
+    """When the buyer asked for it at /buyer; null: not."""
+
+
+class KeptRecord(Result, frozen=True, kw_only=True):
+    """A record that a legal hold keeps."""
+
+    record_id: str
+
+    hold_id: str
+
+    subject: str
+    """What the hold is on."""
+
+
+class ErasureDone(Result, frozen=True, kw_only=True):
+    """What was erased: the facts for a letter."""
+
+    subject: str
+
+    buyer: bool
+
+    erased_at: datetime
+
+    records: tuple[str, ...]
+    """Whose personal data went."""
+
+    kept: tuple[KeptRecord, ...]
+    """It is erased when the holds have been released."""
+
+    copies_remain: bool
+    """Whether a file of the embedded database still has copies, until a server empties it within
+    minutes. Older backups of the keys always have.
+    """
+
+
+class DueRecord(Result, frozen=True, kw_only=True):
+    """A record whose retention period has ended, or ends until the time that was asked for."""
+
+    record_id: str
+
+    account_id: str
+
+    retention_ends_at: datetime
+
+    hold_id: str | None
+    """The hold that keeps it."""
+
+
+class AuditView(Result, frozen=True, kw_only=True):
+    """What was done or looked at. A buyer who was erased is not named any more."""
+
+    audit_id: str
+
+    at: datetime
+
+    actor: str
+    """The person (`per_…`), the key (`key_…`), or the user of the system."""
+
+    action: str
+    """See `AuditAction`."""
+
+    subject: str
+
+    details: dict[str, Any]
+
+
+class DeploymentStanding(Result, frozen=True, kw_only=True):
+    """How the deployment stands."""
+
+    version: str
+
+    public_url: str
+
+    database: str
+
+    logs: tuple[LogStanding, ...]
+
+    anchors: tuple[AnchorStanding, ...]
+
+    backup: BackupStanding | None
+    """null: none is known here, as where PostgreSQL has its own."""
+
+    open_checkout_sessions: int
+    """Of live keys."""
+
+    erasure_requests: int
+    """Buyers who wait."""
+
+
+class LogStanding(Result, frozen=True, kw_only=True):
+    """The newest log of a mode."""
+
+    livemode: bool
+
+    log: str
+    """Its origin."""
+
+    size: int
+    """How many entries it has."""
+
+    checkpoint_at: datetime
+    """When its newest checkpoint was made."""
+
+    waiting: int
+    """How many records wait for their entry."""
+
+    waiting_since: datetime | None
+
+    suspended: str | None
+    """Why nothing is sealed; null: sealing goes on. On the machine: `countersign log recover`."""
+
+
+class AnchorStanding(Result, frozen=True, kw_only=True):
+    """The last success of a witness or a time-stamp authority with the live log."""
+
+    kind: str
+
+    name: str
+
+    size: int | None
+    """How many entries it covers; null: never."""
+
+    at: datetime | None
+
+
+class BackupStanding(Result, frozen=True, kw_only=True):
+    """The newest backup of the embedded database that is known."""
+
+    at: datetime
+
+    directory: str
+
+    restored_at: datetime | None
+    """When it was restored on trial."""
+
+
+class DoctorFindings(Result, frozen=True, kw_only=True):
+    """What `countersign doctor` says of what can be judged inside a server."""
+
+    severity: str
+    """See `Severity`."""
+
+    findings: tuple[FoundByDoctor, ...]
+
+
+class FoundByDoctor(Result, frozen=True, kw_only=True):
+    """What a check has found."""
+
+    check: str
+
+    code: str
+
+    severity: str
+    """See `Severity`."""
+
+    found: str
+
+    what_to_do: str
+    """"": nothing."""

@@ -1,0 +1,1 @@
+"""What staff do, over the API: the operations that only answer where the console is on."""

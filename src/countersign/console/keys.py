@@ -1,0 +1,212 @@
+"""API keys over the API: those of one account and mode."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Annotated, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+from sqlalchemy import Connection
+
+from countersign.access.account import find_account
+from countersign.access.key import STAFF_SCOPES, ApiKey, Principal, Scope
+from countersign.access.keys import (
+    NewKey,
+    create_key,
+    keys_of,
+    revoke_key,
+    rotate_key,
+    unknown_key,
+)
+from countersign.access.room import Access
+from countersign.console.accounts import AccountId, NoWords
+from countersign.console.reach import require_account, staff_route
+from countersign.errors import AccountClosed, Forbidden, KeyNotUsable, UnknownKey
+from countersign.http.body import parse_body
+from countersign.http.paging import Listing, Page, cursor, page_of
+from countersign.http.reply import Call, Reply, encode
+from countersign.http.route import grouped
+from countersign.http.schemas import Request, Timestamp
+from countersign.instant import from_ns, to_the_second
+from countersign.mode import Mode
+
+KEY_ID: Final = "key_01km9wtz3tfs8v8j2c7n5k9m0d"
+_YEAR_SECONDS: Final = 366 * 86_400
+_DAY_SECONDS: Final = 86_400
+KeysQuery = Listing[Annotated[str, cursor("that page's last key", KEY_ID)]]
+
+
+class KeyRequest(Request, frozen=True, kw_only=True):
+    """What a new key may do, and for how long."""
+
+    scopes: Annotated[
+        Annotated[list[Scope], Meta(min_length=1)] | None,
+        Meta(description="Left out: all that a vendor's server needs."),
+    ] = None
+    lifetime_seconds: Annotated[
+        Annotated[int, Meta(ge=60, le=10 * _YEAR_SECONDS)] | None,
+        Meta(description="Left out: it works until it is revoked.", examples=[_YEAR_SECONDS]),
+    ] = None
+
+
+class KeyRotation(Request, frozen=True, kw_only=True):
+    """How long the old key goes on to work."""
+
+    overlap_seconds: Annotated[int, Meta(ge=0, le=_YEAR_SECONDS, examples=[_DAY_SECONDS])] = (
+        _DAY_SECONDS
+    )
+
+
+class KeyView(Struct, frozen=True, kw_only=True):
+    """A key of an account; the key itself is shown only when it is made."""
+
+    key_id: Annotated[str, Meta(examples=[KEY_ID])]
+    account_id: AccountId
+    livemode: bool
+    hint: Annotated[
+        str, Meta(description="Its beginning and its end.", examples=["csign_sk_test_…x7Qd"])
+    ]
+    scopes: Annotated[list[str], Meta(examples=[["acks:create", "notices:read"]])]
+    works: bool
+    created_at: Timestamp
+    expires_at: Timestamp | None
+    revoked_at: Timestamp | None
+    last_used_at: Annotated[Timestamp | None, Meta(description="To the hour.")]
+    replaces: Annotated[str | None, Meta(description="The key of which it is the successor.")]
+    key: Annotated[
+        str | UnsetType,
+        Meta(description="The key itself: present only in the response that makes it."),
+    ] = UNSET
+
+
+async def create(room: Access, call: Call) -> Reply:
+    """Create a key. It is in this response only, and works immediately."""
+    body, who = parse_body(call.body, KeyRequest), call.principal
+    owner = await find_account(room, require_account(who))
+    scopes = None if body.scopes is None else frozenset(body.scopes)
+    _refuse_more(who, scopes or frozenset())
+    seconds = body.lifetime_seconds
+    lifetime = None if seconds is None else timedelta(seconds=seconds)
+    new = await create_key(
+        room, owner, who.mode, scopes, lifetime, entry=call.remembering(_rendered)
+    )
+    return Reply(_rendered(new))
+
+
+async def list_keys(room: Access, call: Call) -> Reply:
+    """The keys of an account and mode, oldest first."""
+    query: KeysQuery = call.query
+    who, now = call.principal, from_ns(room.clock.time_ns())
+    found = await room.database.scan(keys_of, require_account(who))
+    own = [key for key in found if key.mode is who.mode and key.id > (query.after or "")]
+    rows = [_view(key, now) for key in own]
+    return Reply(encode(page_of(rows, query.limit, lambda one: one.key_id)))
+
+
+async def rotate(room: Access, call: Call) -> Reply:
+    """Create a successor with the same scopes. The old key works until the overlap ends."""
+    body, key = parse_body(call.body, KeyRotation), await _named(room, call)
+    _refuse_more(call.principal, key.scopes)
+    overlap, entry = timedelta(seconds=body.overlap_seconds), call.remembering(_rendered)
+    return Reply(_rendered(await rotate_key(room, key.id, overlap, entry)))
+
+
+async def revoke(room: Access, call: Call) -> Reply:
+    """Revoke a key for good. Running servers refuse it within seconds."""
+    parse_body(call.body, NoWords)
+    key, now = await _named(room, call), from_ns(room.clock.time_ns())
+
+    def render(revoked: ApiKey) -> bytes:
+        return encode(_view(revoked, now))
+
+    entry = call.remembering(render)
+    return Reply(render(await revoke_key(room, key.id, entry)))
+
+
+async def _named(access: Access, call: Call) -> ApiKey:
+    who = call.principal
+    own = await access.database.scan(_of, require_account(who), who.mode)
+    key = own.get(call.parameter)
+    if key is None:
+        raise unknown_key(call.parameter)
+    return key
+
+
+def _of(connection: Connection, account_id: str, mode: Mode) -> dict[str, ApiKey]:
+    return {key.id: key for key in keys_of(connection, account_id) if key.mode is mode}
+
+
+def _refuse_more(who: Principal, scopes: frozenset[Scope]) -> None:
+    """Of what staff do, no one gives a key more than they may do themselves."""
+    for scope in sorted(scopes & STAFF_SCOPES - who.scopes):
+        raise Forbidden(f"You cannot give a key the scope {scope}: you lack it.", scope=scope)
+
+
+def _rendered(new: NewKey) -> bytes:
+    return encode(_view(new.key, new.key.created_at, new.token))
+
+
+def _view(key: ApiKey, now: datetime, token: str | UnsetType = UNSET) -> KeyView:
+    return KeyView(
+        key_id=key.id,
+        account_id=key.account_id,
+        livemode=key.mode is Mode.LIVE,
+        hint=key.hint,
+        scopes=sorted(key.scopes),
+        works=key.works_at(now),
+        created_at=key.created_at.replace(microsecond=0),
+        expires_at=to_the_second(key.expires_at),
+        revoked_at=to_the_second(key.revoked_at),
+        last_used_at=to_the_second(key.last_used_at),
+        replaces=key.replaces,
+        key=token,
+    )
+
+
+_route: Final = partial(staff_route, scope=Scope.KEYS_MANAGE)
+
+ROUTES: Final = grouped(
+    "Staff: keys",
+    Access,
+    _route(
+        address="POST /v1/keys",
+        handler=create,
+        operation="createKey",
+        summary="Create an API key",
+        request=KeyRequest,
+        request_examples={"a vendor's server": {}, "one scope": {"scopes": ["clearances:read"]}},
+        response=KeyView,
+        response_examples={"created": {"key": "csign_sk_test_…"}},
+        refusals=(AccountClosed,),
+    ),
+    _route(
+        address="GET /v1/keys",
+        handler=list_keys,
+        operation="listKeys",
+        summary="List the API keys, oldest first",
+        query=KeysQuery,
+        response=Page[KeyView],
+    ),
+    _route(
+        address="POST /v1/keys/{key_id}/rotate",
+        handler=rotate,
+        operation="rotateKey",
+        summary="Give an API key a successor",
+        request=KeyRotation,
+        response=KeyView,
+        response_examples={"created": {"key": "csign_sk_test_…"}},
+        refusals=(UnknownKey, KeyNotUsable, AccountClosed),
+    ),
+    _route(
+        address="POST /v1/keys/{key_id}/revoke",
+        handler=revoke,
+        operation="revokeKey",
+        summary="Revoke an API key for good",
+        fresh=True,
+        request=NoWords,
+        request_examples={"nothing to say": {}},
+        response=KeyView,
+        refusals=(UnknownKey,),
+    ),
+)

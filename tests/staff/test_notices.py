@@ -1,0 +1,83 @@
+"""Staff check, publish, review and withdraw notices without a file on the server."""
+
+from __future__ import annotations
+
+import pytest
+
+from countersign.access.role import Role
+from tests.http.backstage import notice_file
+from tests.staff.conftest import Desk, Person
+
+pytestmark = pytest.mark.both_engines
+LAW = "https://law.example/text"
+
+
+def test_a_notice_goes_from_a_check_to_force_and_out_of_it(desk: Desk, owner: Person) -> None:
+    """With its history, and what differs from the version before, part by part."""
+    first, second = notice_file("console", "1", lines=2), notice_file("console", "2", lines=3)
+    checked = owner.post("/v1/notices/check", {"file": first})
+    assert (checked["version"], checked["new"], checked["compared_with"]) == ("1", True, None)
+    owner.post("/v1/notices/publish", {"file": first})
+    place = "/v1/notices/console"
+    review = {"version": "1", "by": "Ada Moreno", "against": LAW}
+    assert owner.post(f"{place}/review", review)["type"] == "reviewed"
+    owner.post("/v1/notices/publish", {"file": second})
+    compared = owner.get(f"{place}/compare?old=1&new=2")["differences"]
+    assert {"bullet line-3", "version", "title"} <= {one["part"] for one in compared}
+    assert next(one for one in compared if one["part"] == "bullet line-3")["before"] is None
+    owner.post(f"{place}/review", review | {"version": "2"})
+    owner.post(f"{place}/withdraw", {"version": "2", "reason": "a mistake"})
+    stopped = {"version": "1", "reason": "a court", "enjoined": True}
+    owner.post(f"{place}/withdraw", stopped)
+    owner.post(f"{place}/reinstate", review)
+    listed = owner.get("/v1/notices/lifecycle?notice_id=console")["data"]
+    assert [(one["version"], one["live"]) for one in listed] == [
+        ("1", "in_force"),
+        ("2", "withdrawn"),
+    ]
+    assert [one["type"] for one in listed[0]["events"]] == [
+        *("published", "reviewed", "enjoined", "reinstated"),
+    ]
+    rest = owner.get("/v1/notices/lifecycle?limit=1&notice_id=console")
+    after = rest["next_cursor"].replace(" ", "%20")
+    assert owner.get(f"/v1/notices/lifecycle?notice_id=console&after={after}")["data"] == listed[1:]
+    assert (
+        owner.get("/v1/audit?subject=console&action=notice_reviewed")["data"][0]["actor"]
+        == owner.id
+    )
+
+
+def test_what_is_wrong_with_a_file_is_said(owner: Person) -> None:
+    """All mistakes at once; what was published never changes."""
+    wrong = owner.post("/v1/notices/check", {"file": 'id = "x"'}, 422)["error"]
+    assert wrong["code"] == "invalid_notice_file"
+    assert "bullets" in wrong["message"]
+    owner.post("/v1/notices/publish", {"file": notice_file("fixed", "1")})
+    other = owner.post("/v1/notices/publish", {"file": notice_file("fixed", "1", lines=4)}, 409)
+    assert other["error"]["code"] == "notice_version_conflict"
+    unknown = {"version": "9", "by": "Ada", "against": LAW}
+    assert (
+        owner.post("/v1/notices/fixed/review", unknown, 404)["error"]["code"] == "notice_not_found"
+    )
+    owner.post("/v1/notices/fixed/review", unknown | {"version": "1", "against": "no address"}, 400)
+
+
+def test_a_gap_is_not_closed_by_leaving_its_name_out(owner: Person) -> None:
+    """Unless it is said why nothing is missing."""
+    gap = notice_file("gap", "1").replace("[[bullets]]", 'text_gaps = ["(E)"]\n[[bullets]]', 1)
+    assert owner.post("/v1/notices/check", {"file": gap})["text_gaps"] == ["(E)"]
+    owner.post("/v1/notices/publish", {"file": gap})
+    same = notice_file("gap", "2").replace("of gap 2", "of gap 1")
+    refused = owner.post("/v1/notices/publish", {"file": same}, 409)
+    assert refused["error"]["code"] == "notice_incomplete"
+    owner.post("/v1/notices/publish", {"file": same, "gap_closed": "counsel has compared it"})
+
+
+def test_notices_are_no_matter_of_one_account(desk: Desk) -> None:
+    """They are those of all accounts."""
+    with (
+        desk.operator.vendor(desk.server) as shop,
+        desk.person(Role.OWNER, shop.account_id, "live") as person,
+    ):
+        refused = person.client.post("/v1/notices/publish", json={"file": notice_file("no", "1")})
+        assert refused.status_code == 403

@@ -1,0 +1,210 @@
+"""An order is found by anything that names it, held, and erased or kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from countersign.access.role import Role
+from countersign.console import order_sql
+from tests.http.backstage import Vendor
+from tests.http.calls import acknowledge, verify
+from tests.staff.conftest import Desk, Person
+
+pytestmark = pytest.mark.both_engines
+LAST_YEAR_OF_ALL = "2999-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True)
+class Bought:
+    """An order of the sandbox: identified, initialed, cleared and shipped."""
+
+    session: str
+    reference: str
+    cbid: str
+    ack_id: str
+    clearance_id: str
+    fulfilment_id: str
+
+
+def buy(shop: Vendor, number: int) -> Bought:
+    session, reference = f"cart-{shop.account_id}-{number}", f"order-{shop.account_id}-{number}"
+    cbid = verify(shop.test, provider_identity_session_id=session, shipping_zip="94110").json()[
+        "cbid"
+    ]
+    named = {"session_id": session, "order_reference": reference, "cbid": cbid}
+    ack_id = acknowledge(shop.test, **named).json()["ack_id"]
+    asked = {"ack_id": ack_id, "cbid": cbid, "session_id": session, "shipping_zip": "94110"}
+    cleared = shop.test.post("/v1/clearances", json=asked | {"order_reference": reference}).json()
+    assert cleared["cleared"], cleared
+    clearance_id = cleared["clearance_id"]
+    shipped = shop.test.post(
+        f"/v1/clearances/{clearance_id}/fulfilment",
+        json={"carrier": "UPS", "shipped_at": "2026-01-02T00:00:00Z"},
+    ).json()
+    return Bought(session, reference, cbid, ack_id, clearance_id, shipped["fulfilment_id"])
+
+
+@pytest.fixture
+def compliance(desk: Desk, shop: Vendor) -> Iterator[Person]:
+    """Give a compliance officer who asks about the sandbox of the test's account."""
+    with desk.person(Role.COMPLIANCE, shop.account_id, "test") as made:
+        yield made
+
+
+def found(person: Person, query: str) -> list[str]:
+    result = person.post("/v1/search", {"query": query})
+    return [one["order_id"] for one in result["orders"]]
+
+
+def test_anything_that_names_an_order_finds_it(compliance: Person, shop: Vendor) -> None:
+    """With its parts and what happened, in order, and no personal value."""
+    order, other = buy(shop, 1), buy(shop, 2)
+    for query in (
+        *(order.session, order.reference, order.ack_id, order.clearance_id),
+        *(order.fulfilment_id, order.cbid),
+    ):
+        assert found(compliance, query) == [order.ack_id], query
+    assert found(compliance, other.reference) == [other.ack_id]
+    (one,) = compliance.post("/v1/search", {"query": order.reference})["orders"]
+    assert [step["what"] for step in one["timeline"]][:2] == ["acknowledged", "cleared"]
+    assert {part["type"] for part in one["parts"]} == {
+        *("acknowledgment", "clearance", "fulfilment"),
+    }
+    assert (one["cleared"], one["cbid"]) == (True, order.cbid)
+    text = compliance.client.post("/v1/search", json={"query": order.ack_id}).text
+    assert order.session not in text
+    assert order.reference not in text
+
+
+def test_a_hosted_session_is_an_order_before_anything_is_initialed(
+    compliance: Person, shop: Vendor
+) -> None:
+    """It is found by its id, by the vendor's session, and by the order reference."""
+    asked = {"collect": ["identity"], "session_id": "hosted", "order_reference": "H-1"}
+    asked |= {"return_url": "https://shop.example/"}
+    made = shop.test.post("/v1/checkout_sessions", json=asked).json()
+    id_ = made["checkout_session_id"]
+    for query in (id_, "hosted", "H-1"):
+        assert found(compliance, query) == [id_], query
+
+
+def test_nothing_of_another_account_or_mode_is_found(desk: Desk, shop: Vendor) -> None:
+    """By no name of it."""
+    order = buy(shop, 1)
+    with (
+        desk.operator.vendor(desk.server) as other,
+        desk.person(Role.COMPLIANCE, other.account_id, "test") as stranger,
+        desk.person(Role.COMPLIANCE, shop.account_id, "live") as live,
+        desk.person(Role.SUPPORT) as staff,
+    ):
+        for person in (stranger, live, staff):
+            for query in (order.session, order.reference, order.ack_id, order.cbid):
+                assert found(person, query) == []
+        for person in (stranger, live):
+            person.post("/v1/holds", {"subject": order.ack_id, "reason": "case 1"}, 404)
+            person.post("/v1/erasures/preview", {"subject": order.ack_id}, 404)
+            person.post("/v1/erasures", {"subject": order.cbid}, 404)
+
+
+def test_a_hold_of_the_console_keeps_the_order_and_its_check(
+    compliance: Person, shop: Vendor
+) -> None:
+    """A preview says what is held; after the release it is erased as asked."""
+    order = buy(shop, 1)
+    hold = compliance.post("/v1/holds", {"subject": order.clearance_id, "reason": "case 24-1187"})
+    (one,) = compliance.post("/v1/search", {"query": order.ack_id})["orders"]
+    assert one["hold_id"] == hold["hold_id"]
+    subject = {"subject": order.ack_id}
+    preview = compliance.post("/v1/erasures/preview", subject)
+    assert preview["records"] == []
+    assert hold["hold_id"] in (preview["prevented_by"] or str(preview["kept"]))
+    refused = compliance.post("/v1/erasures", subject, 409)
+    assert refused["error"]["code"] == "on_hold"
+    released = compliance.post(f"/v1/holds/{hold['hold_id']}/release")
+    assert released["hold_ids"] == [hold["hold_id"]]
+    done = compliance.post("/v1/erasures", subject)
+    assert order.ack_id in done["records"]
+    (gone,) = compliance.post("/v1/search", {"query": order.ack_id})["orders"]
+    assert "personal_data" in gone["missing"]
+    assert shop.test.get(f"/v1/acknowledgments/{order.ack_id}").json()["initials_per_line"] is None
+
+
+def test_a_matter_holds_several_orders_or_none(compliance: Person, shop: Vendor) -> None:
+    """One that is not there refuses all of them; its end releases all."""
+    first, second = buy(shop, 1), buy(shop, 2)
+    orders = [{"subject": one.ack_id, "reason": "in dispute"} for one in (first, second)]
+    unknown = {"subject": "ack_01km9x4v8gen3rr1p6q1s2t3v4", "reason": "no such order"}
+    compliance.post("/v1/matters", {"name": "Case 1", "orders": [*orders, unknown]}, 404)
+    assert compliance.get("/v1/matters")["data"] == []
+    assert compliance.get("/v1/holds")["data"] == []
+    matter = compliance.post("/v1/matters", {"name": "Case 1", "orders": orders})
+    matter_id = matter["matter_id"]
+    added = {"subject": first.cbid, "reason": "the buyer", "matter_id": matter_id}
+    compliance.post("/v1/holds", added)
+    assert compliance.get("/v1/matters")["data"][0]["holds"] == 3
+    page = compliance.get(f"/v1/holds?matter_id={matter_id}&limit=2")
+    rest = compliance.get(f"/v1/holds?matter_id={matter_id}&after={page['next_cursor']}")
+    subjects = [one["subject"] for one in (*page["data"], *rest["data"])]
+    assert subjects == [first.ack_id, second.ack_id, first.cbid]
+    compliance.post("/v1/erasures", {"subject": first.cbid}, 409)
+    ended = compliance.post(f"/v1/matters/{matter_id}/release")
+    assert len(ended["hold_ids"]) == 3
+    assert compliance.get("/v1/holds?status=active")["data"] == []
+    compliance.post("/v1/holds", added, 404)
+    done = compliance.post("/v1/erasures", {"subject": first.cbid})
+    assert done["buyer"] is True
+
+
+def test_who_only_looks_sees_what_falls_due_and_erases_nothing(
+    desk: Desk, compliance: Person, shop: Vendor
+) -> None:
+    """The list is of one account and mode, and has pages."""
+    buy(shop, 1)
+    with desk.person(Role.AUDITOR, shop.account_id, "test") as auditor:
+        assert auditor.get(f"/v1/retention?until={LAST_YEAR_OF_ALL}")["next_cursor"] is None
+        assert auditor.get("/v1/erasures/requests")["data"] == []
+        assert auditor.get("/v1/holds")["data"] == []
+        order = buy(shop, 2)
+        auditor.post("/v1/erasures/preview", {"subject": order.ack_id})
+        refused = auditor.client.post("/v1/erasures", json={"subject": order.ack_id})
+        assert refused.status_code == 403
+        refused = auditor.client.post("/v1/holds", json={"subject": order.ack_id, "reason": "no"})
+        assert refused.status_code == 403
+
+
+def test_the_audit_is_found_by_actor_action_time_and_subject(
+    desk: Desk, compliance: Person, shop: Vendor
+) -> None:
+    """Newest first; of an account what is about it and what it has."""
+    order = buy(shop, 1)
+    compliance.post("/v1/holds", {"subject": order.ack_id, "reason": "case 7"})
+    compliance.post("/v1/holds", {"subject": order.cbid, "reason": "case 7"})
+    own = compliance.get("/v1/audit?action=hold_placed")["data"]
+    assert [one["subject"] for one in own] == [order.cbid, order.ack_id]
+    assert {one["actor"] for one in own} == {compliance.id}
+    first = compliance.get(f"/v1/audit?actor={compliance.id}&limit=1")
+    after = compliance.get(f"/v1/audit?actor={compliance.id}&after={first['next_cursor']}")
+    assert first["data"] + after["data"] == own
+    assert compliance.get("/v1/audit?end=2020-01-01T00:00:00Z")["data"] == []
+    assert compliance.get(f"/v1/audit?subject={order.ack_id}")["data"] == own[1:]
+    with desk.person(Role.AUDITOR) as auditor:
+        assert own[0] in auditor.get(f"/v1/audit?actor={compliance.id}")["data"]
+
+
+def test_a_deployments_staff_see_how_it_stands(desk: Desk) -> None:
+    """Sealing, anchors, the last backup, and what the doctor finds inside a server."""
+    with desk.person(Role.SUPPORT) as person:
+        standing = person.get("/v1/deployment")
+        assert {one["livemode"] for one in standing["logs"]} == {True, False}
+        assert [one["suspended"] for one in standing["logs"]] == [None, None]
+        findings = person.get("/v1/deployment/findings")["findings"]
+        assert {"disk", "schema", "logs", "notices", "backup"} <= {one["check"] for one in findings}
+        assert [one for one in findings if one["severity"] == "broken"] == []
+
+
+def test_a_search_takes_few_queries_whatever_it_finds() -> None:
+    """At most so many orders are read, each query for all of them."""
+    assert order_sql.ORDERS_MAX <= 20
