@@ -22,6 +22,7 @@ from tests.support.every import every
 MACHINE: Final = re.compile(r"_|[0-9a-f]{12}|[0-9a-hjkmnp-tv-z]{20}|::|SHA|checkpoint|digest")
 """What only machines write, and words that only engineers use."""
 VECTORS: Final = [*GOOD, LIVE, *(DOSSIERS / "broken" / name for name in EXPECTED)]
+ROOT: Final = Path(__file__).parents[2]
 KEY: Final = "Whose key signed this was not checked."
 
 
@@ -146,3 +147,16 @@ def test_the_page_begins_with_the_same_lines_and_folds_the_rest(page_file: Path)
 
 def said(page: Page) -> list[str]:
     return page.locator("#verdict p").all_inner_texts()
+
+
+def test_the_page_has_the_lines_as_they_are_printed() -> None:
+    """Of a good file, of one without a policy, and of a broken one."""
+    page = (ROOT / "docs" / "what-it-proves.md").read_text(encoding="utf-8")
+    shown = re.findall(
+        r"\$ countersign verify (spec/\S+)(?: --policy (\S+))?\n(.*?)```", page, re.DOTALL
+    )
+    assert len(shown) == 3
+    for name, policy_name, text in shown:
+        policy = parse_policy((ROOT / policy_name).read_bytes()) if policy_name else None
+        lines = verify_file((ROOT / name).read_bytes(), policy).summary
+        assert text.splitlines() == [*lines]

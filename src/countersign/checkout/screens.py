@@ -37,6 +37,10 @@ _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 
 _LANGUAGES_MAX: Final = 20
 _WEIGHT: Final = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.ASCII)
+_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_GAP: Final = re.compile(r"\s*([{};,])\s*|(?<=:)\s+")
+_INDENT: Final = re.compile(r"^[ \t]+", re.MULTILINE)
+"""What a style and a script do not need, and each page would carry."""
 _OWN_PATH: Final = re.compile(r"(?P<page>/buyer|/c/[\w-]+)(?P<rest>[\w./-]*)", re.ASCII)
 _NO_BRAND: Final = Brand(name="")
 _KEPT_MAX: Final = 256
@@ -178,12 +182,14 @@ def part(template: str, locale: str, brand: Brand, **context: object) -> str:
 @lru_cache(maxsize=256)
 def _style(color: str, font: str) -> tuple[str, str]:
     values = {"own": palette(color), "font": font}
-    return _own(_templates().get_template("style.css").render(values))
+    text = _COMMENT.sub("", _templates().get_template("style.css").render(values))
+    return _own(_GAP.sub(lambda gap: gap[1] or "", text).strip())
 
 
 @cache
 def _script(names: tuple[str, ...]) -> tuple[str, str]:
-    return _own("".join(_templates().get_template(name).render() + "\n" for name in names))
+    texts = [_templates().get_template(name).render() for name in names]
+    return _own("".join(_INDENT.sub("", text) + "\n" for text in texts))
 
 
 def _own(text: str) -> tuple[str, str]:
