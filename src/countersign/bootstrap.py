@@ -17,7 +17,9 @@ from countersign.acknowledgments.room import Acknowledgments, open_acknowledgmen
 from countersign.buyers.room import Buyers, open_buyers
 from countersign.buyers.rules import VerificationRules
 from countersign.checkout.asking import Asking
+from countersign.checkout.mails import CopyMails
 from countersign.checkout.room import Checkout
+from countersign.checkout.smtp import load_client
 from countersign.checkout.updates import Updates
 from countersign.clearances.keys import ClearanceKeys
 from countersign.clearances.room import Clearances
@@ -197,6 +199,7 @@ async def open_deployment(
             public_url=settings.public_url,
             client_ip_header=settings.client_ip_header,
             trusted_proxies=settings.trusted_proxies,
+            mails=_copy_mails(settings),
         )
         webhooks = open_webhooks(access, events, vault, settings)
         stack.push_async_callback(webhooks.sender.close)
@@ -235,6 +238,17 @@ def _operator() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return f"uid {os.getuid()}"
+
+
+def _copy_mails(settings: Settings) -> CopyMails | None:
+    if settings.smtp_url is None or settings.smtp_sender is None:
+        return None
+    load_client()
+    return CopyMails(
+        server=settings.smtp_url,
+        sender=settings.smtp_sender,
+        daily_limit=settings.smtp_daily_limit,
+    )
 
 
 def _reach(settings: Settings) -> Reach:

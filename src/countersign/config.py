@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
 from countersign.errors import InvalidConfiguration
@@ -32,12 +32,22 @@ _SEAL_WITHIN_MAX: Final = 31 * 86_400
 _PORT_MAX: Final = 65535
 _WORKERS_MAX: Final = 64
 _DRAIN_SECONDS_MAX: Final = 300
+_MAILS_MAX: Final = 1_000_000
 _DATABASE_SCHEMES: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 _URL: Final = re.compile(
     r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
 )
 _STORE: Final = re.compile(r"(?:s3|gs|az)://[A-Za-z0-9](?:[A-Za-z0-9._/-]*)\Z")
 _RATE: Final = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})\Z")
+
+_SENDER: Final = re.compile(
+    r"[A-Za-z0-9._+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}\Z"
+)
+_SMTP_SCHEMES: Final = {
+    "smtp": ("none", 25),
+    "smtp+starttls": ("starttls", 587),
+    "smtps": ("tls", 465),
+}
 
 _Given: TypeAlias = tuple[str, str | None]
 """Where a value is set, and its text."""
@@ -48,6 +58,20 @@ class Rate(NamedTuple):
 
     requests: int
     seconds: int
+
+
+class MailServer(NamedTuple):
+    """A mail server that takes mail to pass on."""
+
+    host: str
+    port: int
+    tls: str
+    """`none`, `starttls` (required), or `tls` from the first byte."""
+    user: str | None
+    password: str | None
+
+    def __repr__(self) -> str:
+        return f"MailServer({self.host}:{self.port})"
 
 
 class Setting(NamedTuple):
@@ -147,6 +171,21 @@ def _starts_with(*schemes: str) -> Callable[[str], str | None]:
     return lambda text: text if text.startswith(schemes) and text.isprintable() else None
 
 
+def _smtp(text: str) -> MailServer | None:
+    parts = urlsplit(text)
+    tls, port = _SMTP_SCHEMES[parts.scheme]
+    user, password = (
+        part and unquote(part, errors="strict") for part in (parts.username, parts.password)
+    )
+    rest = parts.path.strip("/") + parts.query + parts.fragment
+    is_whole = parts.hostname and (user is None) == (password is None) and not rest
+    # A password is not sent in the clear, but to this machine.
+    is_safe = user is None or tls != "none" or is_loopback(parts.netloc.rpartition("@")[2])
+    if not is_whole or not is_safe or not f"{text}{user}{password}".isprintable():
+        return None
+    return MailServer(parts.hostname or "", parts.port or port, tls, user, password)
+
+
 def _key_source(text: str) -> str | None:
     scheme, _, rest = text.partition(":")
     if scheme == "command":
@@ -240,6 +279,23 @@ class Settings:
     )
     webhook_timeout_seconds: int = _setting(_number(1, 30), "15")
     webhook_allow_private: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
+    smtp_url: MailServer | None = _setting(
+        _expecting(
+            "the URL of a mail server, such as smtp+starttls://user:password@mail.example.com:587; "
+            "smtp:// takes a password to this machine alone",
+            _smtp,
+        ),
+        None,
+        secret=True,
+    )
+    smtp_sender: str | None = _setting(
+        _expecting(
+            "an e-mail address, such as copies@countersign.example.com",
+            lambda text: text if _SENDER.match(text) else None,
+        ),
+        None,
+    )
+    smtp_daily_limit: int = _setting(_number(1, _MAILS_MAX), "1000")
     workers: int = _setting(_number(1, _WORKERS_MAX), "1")
     traces_url: str | None = _setting(
         _expecting(
@@ -276,21 +332,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             values[key] = None if value is None else setting.read(value)
         except ValueError as error:
             mistakes.append(f"{origin}: expected {error}")
-    if values.get("metrics_port") is not None and values["metrics_port"] == values.get("port"):
-        mistakes.append(f"{PREFIX}METRICS_PORT: expected a port other than {PREFIX}PORT")
-    if values.get("host") and "public_url" in values:
-        host = values["host"]
-        if values["public_url"] is None and not is_loopback(host):
-            mistakes.append(
-                f"{PREFIX}PUBLIC_URL: expected the URL at which clients reach the service, "
-                f"since {PREFIX}HOST is {host}: links, tokens and the names of the logs are made "
-                "from it"
-            )
-    if isinstance(values.get("log_head_dir"), str) and values.get("database_url") is None:
-        mistakes.append(
-            f"{PREFIX}LOG_HEAD_DIR: expected a directory, since the embedded database has one "
-            "server, which seals in the transactions of its acts"
-        )
+    mistakes += _contradictions(values)
     if mistakes:
         raise InvalidConfiguration("\n".join(mistakes))
     values["secret_key_file"] = values["secret_key_file"] or values["data_dir"] / "secret.key"
@@ -300,6 +342,32 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     host = f"[{values['host']}]" if ":" in values["host"] else values["host"]
     values["public_url"] = values["public_url"] or f"http://{host}:{values['port']}"
     return Settings(**values)
+
+
+def _contradictions(values: Mapping[str, Any]) -> list[str]:
+    """The mistakes of settings that do not go together."""
+    found: list[str] = []
+    if values.get("metrics_port") is not None and values["metrics_port"] == values.get("port"):
+        found.append(f"{PREFIX}METRICS_PORT: expected a port other than {PREFIX}PORT")
+    if values.get("host") and "public_url" in values:
+        host = values["host"]
+        if values["public_url"] is None and not is_loopback(host):
+            found.append(
+                f"{PREFIX}PUBLIC_URL: expected the URL at which clients reach the service, "
+                f"since {PREFIX}HOST is {host}: links, tokens and the names of the logs are made "
+                "from it"
+            )
+    if bool(values.get("smtp_url")) is not bool(values.get("smtp_sender")):
+        missing = "SENDER" if values.get("smtp_url") else "URL"
+        found.append(
+            f"{PREFIX}SMTP_{missing}: expected one, since mail needs a server and a sender"
+        )
+    if isinstance(values.get("log_head_dir"), str) and values.get("database_url") is None:
+        found.append(
+            f"{PREFIX}LOG_HEAD_DIR: expected a directory, since the embedded database has one "
+            "server, which seals in the transactions of its acts"
+        )
+    return found
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:

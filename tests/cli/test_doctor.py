@@ -455,7 +455,7 @@ def test_commits_that_wait_and_a_database_that_is_frozen_or_gone_are_said(bench:
     status, lines = looked(deployment)
     assert status == 2
     assert "does not respond" in said(lines, "database")[1]
-    of_data = {"logs", "log_keys", "keys", "webhooks", "notices", "rights", "sequences"}
+    of_data = {"logs", "log_keys", "keys", "webhooks", "mails", "notices", "rights", "sequences"}
     assert {said(lines, name)[0] for name in of_data} == {"missing"}
 
 

@@ -70,6 +70,7 @@ FINE: Final[dict[str, str]] = {
     ),
     f"countersign_verifications_pending_oldest_seconds{{{SERVER}}}": "600+0x400",
     f"countersign_webhook_endpoints_waiting{{{SERVER}}}": "0 1 0 2 0+0x400",
+    f"countersign_copy_mails_oldest_seconds{{{SERVER}}}": "0 60 0 1800 0+0x400",
     f'countersign_build_info{{{SERVER}, version="1", engine="sqlite"}}': "1+0x400",
 }
 # What each alert is about: how the metrics look that begin so, and after how many minutes.
@@ -94,6 +95,7 @@ FAILURES: Final[dict[str, tuple[dict[str, str], int]]] = {
     "CountersignProviderDown": ({'provider="p", status="error"': "0+600x400"}, 30),
     "CountersignUndecidedSessions": ({"countersign_verifications_pending": "90000+0x400"}, 1),
     "CountersignWebhooksWait": ({"countersign_webhook_endpoints": "2+0x400"}, 130),
+    "CountersignMailsWait": ({"countersign_copy_mails_oldest": "0+60x400"}, 75),
     "CountersignVersionsDiffer": ({"countersign_build_info": "1+0x400"}, 70),
 }
 

@@ -17,7 +17,14 @@ from countersign.access.key import CLIENT_TOKEN
 from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import ALL_FIELDS, INITIALS_LENGTH_MAX
 from countersign.acknowledgments.schemas import Acknowledgment
-from countersign.checkout import buyer, identity_page, initials_page, remembered_page, store
+from countersign.checkout import (
+    buyer,
+    identity_page,
+    initials_page,
+    mail_page,
+    remembered_page,
+    store,
+)
 from countersign.checkout.brand import kind_of_logo, read_logo
 from countersign.checkout.cookies import (
     COPY,
@@ -90,7 +97,7 @@ async def get_page(room: Checkout, call: Call) -> Reply:
     if what == identity_page.RETURN:
         return await identity_page.come_back(room, call, name, key)
     visit = await visit_of(room, call, name)
-    if rest in _POSTS and rest not in _GETS:
+    if rest in _posts(room) and rest not in _GETS:
         return visit.go_on()
     return await _handled(_GETS, rest, visit)
 
@@ -99,9 +106,9 @@ async def post_form(room: Checkout, call: Call) -> Reply:
     """A form of a page, from the browser that the page was served to."""
     name, _, what = call.parameter.partition("/")
     visit = await visit_of(room, call, name)
-    if what not in _POSTS:
+    if what not in _posts(room):
         raise NotFound  # before anything is read
-    return await _handled(_POSTS, what, await with_form(visit, _form_bytes(visit, what)))
+    return await _handled(_posts(room), what, await with_form(visit, _form_bytes(visit, what)))
 
 
 def _form_bytes(visit: Visit, what: str) -> int:
@@ -258,7 +265,7 @@ async def _ended(visit: Visit, *, with_copy: bool = True) -> Reply:
         return_url=return_url(session),
         next=status is Status.COMPLETED,
         **(await remembered_page.offer(visit) if with_copy else remembered_page.NO_OFFER),
-        **(await _copied(visit) if with_copy else {"ack": None}),
+        **(await _copied(visit) if with_copy else {"ack": None, "mail": None}),
     )
 
 
@@ -266,7 +273,7 @@ async def _copied(visit: Visit) -> dict[str, Any]:
     """What a page with the buyer's copy shows; nothing if there is none, or not any more."""
     session, ack = visit.session, await _acknowledgment(visit)
     if ack is None:
-        return {"ack": None}
+        return {"ack": None, "mail": None}
     notice = await visit.room.clearances.registry.version_for(
         ack.notice_id, ack.notice_version, session.mode
     )
@@ -275,6 +282,7 @@ async def _copied(visit: Visit) -> dict[str, Any]:
         "receipt": visit.session.asked.receipt,
         "notice": notice.content,
         "key": code(visit.room, session, COPY),
+        **await mail_page.offer(visit),
     }
 
 
@@ -420,6 +428,12 @@ _POSTS: Final[Mapping[str, VisitHandler]] = {
     "arrive": remembered_page.arrive,
     "remember": remembered_page.keep,
 }
+_POSTS_WITH_MAIL: Final = {**_POSTS, mail_page.MAIL: mail_page.ask}
+
+
+def _posts(room: Checkout) -> Mapping[str, VisitHandler]:
+    return _POSTS if room.mails is None else _POSTS_WITH_MAIL
+
 
 _OF_PASSKEYS: Final = frozenset({"remembered", "remember"})
 

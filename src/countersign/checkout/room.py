@@ -10,6 +10,7 @@ from countersign.access.room import Access
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.buyers.room import Buyers
 from countersign.checkout.asking import Asking
+from countersign.checkout.mails import CopyMails
 from countersign.checkout.qr_codes import QrCodes
 from countersign.checkout.updates import Updates
 from countersign.clearances.room import Clearances
@@ -38,6 +39,8 @@ class Checkout:
     public_url: str
     client_ip_header: str
     trusted_proxies: Sequence[Network]
+    mails: CopyMails | None = None
+    """None: copies are not sent by e-mail."""
     changes: Lines = field(default_factory=lambda: Lines(CHANGES_WAITING_MAX, of_database=True))
     """Those who change a session, one after the other: else each would undo the others' work."""
     copies: Lines = field(default_factory=lambda: Lines(COPIES_WAITING_MAX))

@@ -26,6 +26,7 @@ from countersign.access.idempotency import (
 )
 from countersign.access.secrets import INDEX_BYTES
 from countersign.buyers.identity_check import IdentityCheck
+from countersign.checkout.mails import forget_mails
 from countersign.checkout.model import Content, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.db.bulk import BulkInsert, DriverStatement, SelectAmong
@@ -369,6 +370,7 @@ def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
         bare["reference_index"] = None
         changed = update(checkout_sessions).where(_c.id == id_)
         connection.execute(changed.values(bare | {"revision": _c.revision + 1}))
+    forget_mails(connection, ids)  # last: none is accepted any more
 
 
 def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
@@ -377,6 +379,7 @@ def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
     ids = [*connection.execute(old).scalars()]
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
     connection.execute(delete(checkout_sessions).where(_c.id.in_(ids)))
+    forget_mails(connection, ids)
     return len(ids)
 
 

@@ -892,6 +892,32 @@ checkout_sessions: Final = _table(
     Index(None, "ended_at"),
 )
 
+# Mails with the link of a buyer's copy: what waits, and without an address what was.
+copy_mails: Final = _table(
+    "copy_mails",
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("checkout_session_id", String(40), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("locale", String(8), nullable=False),
+    # Sealed by the vault with the shred key of the session; NULL once the mail is gone.
+    Column("address", LargeBinary),
+    # A keyed hash, by which mails to one address are counted; NULL after a day.
+    Column("address_index", LargeBinary),
+    # When to send it, or when the lease of the process that does is over; NULL: it is gone.
+    Column("due_at", Instant),
+    Column("attempts", Integer, nullable=False),
+    # Of those, how many may have sent it.
+    Column("unsure", Integer, nullable=False),
+    # How it has ended.
+    Column("outcome", String(10)),
+    Index(None, "checkout_session_id"),
+    Index(None, "account_id", "mode", "created_at"),
+    Index(None, "address_index", info={WHERE: "address_index IS NOT NULL"}),
+    Index(None, "due_at", info={WHERE: "due_at IS NOT NULL"}),
+)
+
 # What lets a buyer walk through without a new identity check: a passkey, or a cookie.
 remembered: Final = _table(
     "remembered",

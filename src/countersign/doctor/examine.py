@@ -43,6 +43,7 @@ CHECKS: Final[Mapping[str, Check[Sight]]] = {
     "witnesses": network.witnesses,
     "providers": network.providers,
     "webhooks": partial(of_tables, "webhooks"),
+    "mails": partial(of_tables, "mails"),
     "notices": service.notices,
     "backup": machine.backup,
 }

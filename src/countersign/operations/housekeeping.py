@@ -12,6 +12,7 @@ from sqlalchemy import Connection, delete, select, tuple_
 from countersign.access.sessions import delete_ended as delete_sessions
 from countersign.buyers.model import CHECKS_KEPT, MESSAGES_KEPT, ZIP_WINDOW
 from countersign.buyers.started_sql import delete_old as delete_checks
+from countersign.checkout import mails
 from countersign.checkout.model import KEPT as CHECKOUT_KEPT
 from countersign.checkout.store import delete_ended
 from countersign.db.database import Database
@@ -68,7 +69,9 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     known = partial(delete_remembered, now=now, uses_before=now - USES_KEPT, limit=CHUNK)
     people = partial(delete_sessions, now=now)
     expired = partial(delete_expired, now=now, limit=CHUNK)
-    for delete_some in (expired, old, ended, checks, known, people):
+    await database.write(mails.end_old, now)
+    hashes = partial(mails.forget_indexes, before=now - mails.DAY, limit=CHUNK)
+    for delete_some in (expired, old, ended, checks, known, people, hashes):
         rows = CHUNK
         while rows >= CHUNK:
             rows = await database.write(delete_some)

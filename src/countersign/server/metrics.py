@@ -23,6 +23,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from countersign import __version__
+from countersign.checkout.mails import MailActivity
 from countersign.checkout.room import Checkout
 from countersign.instant import from_ns
 from countersign.operations.room import Operations
@@ -187,6 +188,16 @@ class Metrics(Collector):
         meaning = "Buyers who passed without a new identity check, by what they were remembered by."
         passes = dict(self._checkout.remembered.passes)
         yield _counter("remembered_passes", meaning, ("kind",), passes)
+        mails = self._checkout.mails
+        mailed = mails.activity if mails else MailActivity()
+        sent = {outcome.value: n for outcome, n in dict(mailed.attempts).items()}
+        meaning = "Attempts to send a mail with the link of a copy, by outcome."
+        yield _counter("copy_mail_attempts", meaning, ("outcome",), sent)
+        meaning = "Mails with the link of a copy that wait."
+        yield _gauge("copy_mails_waiting", meaning, (), {(): mailed.waiting})
+        now, meaning = self._checkout.access.clock.time_ns() / 1e9, "Age of the oldest of them."
+        age = max(0.0, now - mailed.oldest.timestamp()) if mailed.oldest else 0.0
+        yield _gauge("copy_mails_oldest_seconds", meaning, (), {(): age})
         streams = self._checkout.updates.open
         yield _gauge("event_streams", "Pages that wait for news now.", (), {(): streams})
 

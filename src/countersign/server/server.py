@@ -24,6 +24,7 @@ from countersign.bootstrap import Deployment
 from countersign.buyers import expiry, poll_sessions
 from countersign.checkout import expiry as checkout_expiry
 from countersign.checkout import following
+from countersign.checkout.send_mails import SendMails
 from countersign.db.engine import is_embedded
 from countersign.errors import CountersignError
 from countersign.identity.registry import refuse_unusable
@@ -159,6 +160,9 @@ def _loops(
     added = {} if extension is None else {extension.name: extension.run}
     if is_embedded(deployment.database.url):
         added["merging"] = partial(keep_merged, deployment.database)
+    checkout = deployment.checkout
+    if checkout.mails is not None:
+        added["copy_mails"] = SendMails(checkout, checkout.mails).run
     return (
         everywhere
         | added

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -24,7 +24,7 @@ from countersign.events.model import EventType, EventView, RecordedEvent
 from countersign.events.read_events import repair_order
 from countersign.http.reply import encode
 from countersign.instant import from_ns
-from countersign.loops import forever, log_failure
+from countersign.loops import Backoff, forever, log_failure
 from countersign.webhooks import deliveries
 from countersign.webhooks.endpoints import disable_endpoint
 from countersign.webhooks.model import (
@@ -62,9 +62,6 @@ _TURN_SECONDS: Final = 5.0
 """How long the settings of an endpoint are used before they are read again."""
 _MARGIN_SECONDS: Final = 5.0
 _STOP_SECONDS_MAX: Final = 5.0
-_PAUSE_SECONDS: Final = 1.0
-_PAUSE_SECONDS_MAX: Final = 60.0
-_RETRY_AFTER_SECONDS_MAX: Final = 3600.0
 _ENTROPY_BYTES: Final = 4
 
 EXAMPLES_PER_ENDPOINT: Final = 1
@@ -131,42 +128,6 @@ async def send_example(
     if entry is not None:
         await webhooks.access.database.write(keep_answer, entry, encode(shown))
     return shown
-
-
-class Backoff:
-    """Pauses an endpoint: for a second, then twice as long each time.
-
-    During a pause deliveries wait without using up their attempts; then one of them goes first.
-    Without this, all that waits would fail by the thousand when a receiver restarts.
-    """
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._until = float("-inf")
-        self._seconds = 0.0
-
-    @property
-    def ready(self) -> bool:
-        return self._monotonic() >= self._until
-
-    @property
-    def suspect(self) -> bool:
-        """Whether the last result was such a sign: send one message first."""
-        return self._seconds > 0
-
-    def record(self, *, pause: bool, retry_after: timedelta | None) -> None:
-        """Count a result; `pause`: it is such a sign."""
-        if not pause:
-            self._seconds = 0.0
-        elif self.ready:  # the failures of one batch count once
-            self.pause(retry_after)
-
-    def pause(self, retry_after: timedelta | None = None) -> None:
-        """Begin a pause, for as long as the endpoint has requested if that is longer."""
-        self._seconds = min(max(2 * self._seconds, _PAUSE_SECONDS), _PAUSE_SECONDS_MAX)
-        requested = retry_after.total_seconds() if retry_after else 0.0
-        seconds = max(self._seconds, min(requested, _RETRY_AFTER_SECONDS_MAX))
-        self._until = self._monotonic() + seconds
 
 
 @dataclass(slots=True)
