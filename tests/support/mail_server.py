@@ -84,7 +84,8 @@ class MailServer:
     ) -> str:
         if self.to_content == OK:
             raw = envelope.original_content or b""
-            user = session.auth_data.login.decode() if session.auth_data else None
+            known: Any = session.auth_data
+            user = known.login.decode() if known else None
             tls = session.ssl is not None
             got = Received(envelope.mail_from or "", [*envelope.rcpt_tos], raw, tls, user)
             self.mails.append(got)
@@ -92,7 +93,8 @@ class MailServer:
         if self.hold is not None:
             await server.loop.run_in_executor(None, self.hold.wait, 60)
         if self.hang_up:
-            server.transport.abort()
+            transport: Any = server.transport
+            transport.abort()
         return self.to_content
 
 
