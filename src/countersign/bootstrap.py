@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from countersign.access.room import Access, open_access
 from countersign.access.secrets import make_secret, open_secret
@@ -33,6 +34,7 @@ from countersign.db.turn import Turn
 from countersign.errors import InvalidConfiguration
 from countersign.events.model import EventIds
 from countersign.events.room import Events
+from countersign.host import ip_or_none
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
 from countersign.lock import only_server
@@ -241,12 +243,15 @@ def _operator() -> str:
 
 
 def _copy_mails(settings: Settings) -> CopyMails | None:
-    if settings.smtp_url is None or settings.smtp_sender is None:
+    if settings.smtp_url is None:
         return None
     load_client()
+    host = urlsplit(settings.public_url).hostname or ""
+    host = host if ip_or_none(host) is None else "localhost"
     return CopyMails(
         server=settings.smtp_url,
-        sender=settings.smtp_sender,
+        sender=settings.smtp_sender
+        or f"copies@{host if ip_or_none(host) is None else 'localhost'}",
         daily_limit=settings.smtp_daily_limit,
     )
 

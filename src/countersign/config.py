@@ -357,11 +357,6 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
                 f"since {PREFIX}HOST is {host}: links, tokens and the names of the logs are made "
                 "from it"
             )
-    if bool(values.get("smtp_url")) is not bool(values.get("smtp_sender")):
-        missing = "SENDER" if values.get("smtp_url") else "URL"
-        found.append(
-            f"{PREFIX}SMTP_{missing}: expected one, since mail needs a server and a sender"
-        )
     if isinstance(values.get("log_head_dir"), str) and values.get("database_url") is None:
         found.append(
             f"{PREFIX}LOG_HEAD_DIR: expected a directory, since the embedded database has one "

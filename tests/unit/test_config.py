@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.config import SETTINGS, Rate, Settings, load_settings, unknown_variables
+from countersign.config import (
+    SETTINGS,
+    MailServer,
+    Rate,
+    Settings,
+    load_settings,
+    unknown_variables,
+)
 from countersign.errors import InvalidConfiguration
 from tests.support.every import every
 
@@ -63,6 +70,13 @@ CASES: dict[str, tuple[str, object, str | None]] = {
         "mailto:security@example.com",
         "security@example.com",
     ),
+    "smtp_url": (
+        "smtps://u:p%40ss@mail.example.com",
+        MailServer("mail.example.com", 465, "tls", "u", "p@ss"),
+        "smtp://u:p@mail.example.com:25",
+    ),
+    "smtp_sender": ("copies@shop.example", "copies@shop.example", "copies@shop.example X: y"),
+    "smtp_daily_limit": ("5000", 5000, "0"),
     "workers": ("2", 2, "65"),
     "traces_url": ("http://127.0.0.1:4318", "http://127.0.0.1:4318", "127.0.0.1:4318"),
     "drain_seconds": ("5", 5, "301"),
@@ -124,6 +138,9 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
         security_contact=None,
         webhook_timeout_seconds=15,
         webhook_allow_private=False,
+        smtp_url=None,
+        smtp_sender=None,
+        smtp_daily_limit=1000,
         workers=1,
         traces_url=None,
         drain_seconds=0,
