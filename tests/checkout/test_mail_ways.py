@@ -7,6 +7,7 @@ import subprocess
 import threading
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -59,7 +60,7 @@ def test_a_mail_goes_encrypted_and_under_a_password(
 ) -> None:
     """To a server whose certificate an authority of this machine has signed."""
     monkeypatch.setenv("SSL_CERT_FILE", str(authority))
-    ways = {"starttls": served} if scheme == "smtp+starttls" else {"tls": served}
+    ways: dict[str, Any] = {"starttls": served} if scheme == "smtp+starttls" else {"tls": served}
     with mail_server(login=True, **ways) as got:
         url = f"{scheme}://copies:{quote(PASSWORD, safe='')}@127.0.0.1:{got.port}"
         with posting(stage, got, SMTP_URL=url) as post:
@@ -74,10 +75,10 @@ def test_a_mail_goes_encrypted_and_under_a_password(
 
 @pytest.mark.openssl
 @pytest.mark.parametrize("scheme", ["smtp+starttls", "smtps"])
-def test_a_certificate_that_no_one_vouched_for_gets_no_mail(
+def test_a_certificate_of_no_known_authority_gets_no_mail(
     stage: Stage, served: ssl.SSLContext, scheme: str
 ) -> None:
-    ways = {"starttls": served} if scheme == "smtp+starttls" else {"tls": served}
+    ways: dict[str, Any] = {"starttls": served} if scheme == "smtp+starttls" else {"tls": served}
     with (
         mail_server(**ways) as got,
         posting(stage, got, SMTP_URL=f"{scheme}://127.0.0.1:{got.port}") as post,
