@@ -22,8 +22,8 @@ from tests.support.service import PREFIX, Server, free_port, running_server
 
 pytestmark = pytest.mark.long
 
-PAGE: Final = read(ROOT / "docs" / "verification.md")
-SECTION: Final = "Rehearse it"
+PAGE: Final = read(ROOT / "docs" / "rehearsal.md")
+SECTION: Final = "Rehearse live verification"
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_the_rehearsal_works_as_the_page_writes_it(tmp_path: Path) -> None:
 
 def test_the_page_names_the_members_of_a_listed_session(bench: Bench) -> None:
     """All of them, `subject_reference` too."""
-    text = PAGE.path.read_text(encoding="utf-8").partition(f"## {SECTION}")[2]
+    text = PAGE.path.read_text(encoding="utf-8").partition(f"# {SECTION}")[2]
     for session in sessions(bench, "stripe"):
         for member in session:
             assert f'"{member}"' in text
