@@ -119,7 +119,7 @@ web: web/node_modules/.package-lock.json ## Build the browser component again fr
 	npm run --prefix web --silent check
 	npm run --prefix web --silent build -- --outfile=../$(COMPONENT) --log-level=warning
 
-screenshots: $(VENV)/.dev ## Take the pictures of docs/images/checkout again, with the system's Chromium
+screenshots: $(VENV)/.dev ## Take the pictures of docs/images again, with the system's Chromium
 	$(BIN)/python -m tests.browser.screenshots
 
 # The files are compiled for every supported Python and platform at once, each

@@ -1,6 +1,7 @@
-"""Takes the pictures of docs/images/checkout: every page of a buyer, on a phone and on a desktop.
+"""Takes the pictures of docs/images: every page of a buyer on a phone and on a desktop, a dossier.
 
-`make screenshots` runs this module. It starts a service and the example shop of its own.
+`make screenshots` runs this module. It starts a service and the example shop of its own, and writes
+the words of each page next to the pictures, so that a test finds pictures of old words.
 """
 
 from __future__ import annotations
@@ -10,26 +11,32 @@ import struct
 import sys
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from unittest.mock import patch
 
 import httpx2
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from countersign.paper import typeset
 from tests.browser.walk import Walk
-from tests.http.backstage import another_deployment
-from tests.storefront.shopper import Storefront, running_shop
+from tests.storefront.pictured import (
+    CERTIFICATE,
+    IMAGES,
+    SHOP_NAME,
+    WORDS,
+    certificate,
+    running_service,
+    words_now,
+)
 from tests.support.browsers import running_browser
-from tests.support.providers import Playing, playing
-from tests.support.service import running_server
+from tests.support.providers import playing
 
-IMAGES: Final = Path(__file__).parents[2] / "docs" / "images" / "checkout"
-SHOP_NAME: Final = "Ridgeline Workshop"
-COLOR: Final = "#2f5d46"
 _COLORS: Final = 16
+_POINTS: Final = 76.0
+"""Of the picture of a dossier, for each inch."""
 _PALETTE: Final = """\
 async ([png, most]) => {
   const bytes = Uint8Array.from(atob(png), c => c.charCodeAt(0));
@@ -73,7 +80,9 @@ class Photographer(Walk):
     def take(self, name: str) -> None:
         self.page.evaluate("document.activeElement?.blur()")
         png = self.page.screenshot(full_page=True, animations="disabled")
-        (IMAGES / f"{name}-{self.device}.png").write_bytes(with_palette(self.darkroom, png))
+        (IMAGES / "checkout" / f"{name}-{self.device}.png").write_bytes(
+            with_palette(self.darkroom, png)
+        )
 
 
 def with_palette(page: Page, png: bytes) -> bytes:
@@ -194,33 +203,27 @@ def be_checked(walk: Photographer) -> None:
     take("identity-deciding")
 
 
-@contextmanager
-def running_service(
-    directory: Path, provider: Playing | None = None
-) -> Iterator[tuple[Storefront, httpx2.Client]]:
-    """Run a service, and the shop of an account with a brand; test keys use the provider."""
-    deployment = another_deployment(directory / "data")
-    account = deployment.account(SHOP_NAME)
-    deployment.run("accounts", "brand", account, "--color", COLOR)
-    key = deployment.key(account)
-    if provider is not None:
-        file = directory / "credentials.json"
-        file.write_text(json.dumps(provider.simulator.credentials))
-        file.chmod(0o600)
-        what = ("accounts", "verification", "add", account, "--test-keys")
-        who = ("--provider", provider.name, "--dangerous-base-url", provider.url)
-        deployment.run(*what, *who, "--credentials-file", str(file))
-    with (
-        running_server(deployment) as server,
-        running_shop(server.url, key, directory) as shop,
-        server.client(key) as vendor,
-    ):
-        yield shop, vendor
+def first_page(path: Path) -> bytes:
+    """The first page of the PDF of a dossier, as a picture."""
+    with patch("countersign.dossiers.pdf.typeset", _drawn):
+        return certificate(path)
+
+
+def _drawn(template: bytes, words: Mapping[str, Any]) -> bytes:
+    facts = json.dumps(words)
+    source = typeset._parts() + template
+    made = typeset._compiler().compile(
+        source, format="png", ppi=_POINTS, sys_inputs={"facts": facts}
+    )
+    page = made[0] if isinstance(made, list) else made
+    assert page is not None
+    return page
 
 
 def photograph(browser: Browser, directory: Path) -> None:
     """Take every picture."""
-    IMAGES.mkdir(parents=True, exist_ok=True)
+    page = browser.new_page()
+    (IMAGES / "certificate.png").write_bytes(with_palette(page, first_page(CERTIFICATE)))
     with running_service(directory) as (shop, vendor):
         for device, options in DEVICES.items():
             with browser.new_context(**options) as context:
@@ -238,6 +241,10 @@ def photograph(browser: Browser, directory: Path) -> None:
 def main() -> int:
     with TemporaryDirectory() as directory, running_browser() as browser:
         photograph(browser, Path(directory))
+    with TemporaryDirectory() as directory:
+        WORDS.write_text(
+            json.dumps(words_now(Path(directory)), indent=1, ensure_ascii=False) + "\n"
+        )
     return 0
 
 

@@ -88,7 +88,7 @@ class Page(HTMLParser):
         if tag == "a":
             self._link = have["href"]
         elif tag == "form":
-            self.forms.append(Form(have["action"], have.get("method", "get")))
+            self.forms.append(Form(have.get("action", ""), have.get("method", "get")))
         elif tag == "input" and self.forms:
             form, name, kind = self.forms[-1], have["name"], have.get("type", "text")
             if kind == "checkbox" and "checked" not in have:
