@@ -94,7 +94,7 @@ def test_initials_are_typed_once_and_pressed_on_each_further_line(surf: Surf, sh
 
 
 def test_typing_on_each_line_stays_possible(surf: Surf, shop: Shop) -> None:
-    """In one form as for other accounts, or in the fields beside the buttons."""
+    """All in one form, or some of them next to the buttons."""
     surfer = surf()
     review = surfer.initial(surfer.open())
     assert recorded(surfer, shop, review)[1:] == (["typed"] * LINES, [0] * LINES)
