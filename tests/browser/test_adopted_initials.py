@@ -163,7 +163,7 @@ def test_back_after_each_press(windows: Windows, order: Order, script: bool) -> 
         press(page, number)
         title = EN["review_title"] if number == LINES else EN["title"]
         heading(page, title)
-        go_back(page, title)
+        go_back(page, title)  # the link's own address, which shows how far the buyer is
         page.goto(order.url)
     agree(page)
     heading(page, EN["done_title"])
