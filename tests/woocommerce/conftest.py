@@ -48,7 +48,7 @@ EVENTS: Final[Sequence[EventType]] = [
 """As docs/woocommerce.md says."""
 GATEWAYS: Final = ("cod", "bacs")
 _NONCE: Final = 'name="{}" value="([0-9a-f]+)"'
-_STORE: Final = "index.php?rest_route=/wc/store/v1"
+STORE: Final = "index.php?rest_route=/wc/store/v1"
 
 
 def nonce_in(page: str, name: str = "_wpnonce") -> str:
@@ -98,13 +98,13 @@ class Browser(Shopper):
         self, path: str = "/checkout", *, payment: str = "", **fields: object
     ) -> httpx2.Response:
         """Place or pay an order over the Store API, as the block checkout does, or an app."""
-        nonce = self.client.get(f"{self.shop}/{_STORE}/cart").headers["Nonce"]
+        nonce = self.client.get(f"{self.shop}/{STORE}/cart").headers["Nonce"]
         body: dict[str, object] = {
             "billing_address": ADDRESS | {"email": EMAIL},
             "shipping_address": ADDRESS,
             "payment_method": payment,
         }
-        url, headers = f"{self.shop}/{_STORE}{path}", {"Nonce": nonce}
+        url, headers = f"{self.shop}/{STORE}{path}", {"Nonce": nonce}
         return self.client.post(url, json=body | fields, headers=headers)
 
     def _send_payment(self, url: str, payment: str, *, follow: bool) -> httpx2.Response:

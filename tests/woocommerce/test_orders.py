@@ -290,24 +290,26 @@ def test_what_the_service_says_is_not_needed_is_paid_at_once(shop: Shop, browser
         assert order.status == "completed"
 
 
-@pytest.mark.parametrize(
-    ("classes", "address", "said"),
-    [
-        (["barrel"], {}, "not shipped to buyers"),
-        (["accessory", "manufacturing_machine"], {}, "an order each"),
-        (
-            ["accessory"],
-            {"country": "DE", "state": "", "postcode": "10115"},
-            "in the United States",
-        ),
-    ],
-)
-def test_what_cannot_be_sold_is_said_before_the_notice(
-    shop: Shop, browser: Browser, classes: list[str], address: dict[str, str], said: str
-) -> None:
+def _is_refused(shop: Shop, browser: Browser, said: str, *classes: str, **address: str) -> None:
     browser.put_in_cart(*(shop.product(one) for one in classes))
     assert said in browser.place(**address).said
     assert shop.newest().status == "pending"
+
+
+def test_a_barrel_is_not_sold(shop: Shop, browser: Browser) -> None:
+    """What cannot be sold is said before the notice."""
+    _is_refused(shop, browser, "not shipped to buyers", "barrel")
+
+
+def test_two_classes_need_an_order_each(shop: Shop, browser: Browser) -> None:
+    """One session is about one class."""
+    _is_refused(shop, browser, "an order each", "accessory", "manufacturing_machine")
+
+
+def test_a_parcel_to_another_country_is_refused(shop: Shop, browser: Browser) -> None:
+    """There is no ZIP code to compare."""
+    germany = {"country": "DE", "state": "", "postcode": "10115"}
+    _is_refused(shop, browser, "in the United States", "accessory", **germany)
 
 
 def test_an_order_stays_gated_when_its_product_loses_its_class(

@@ -1,0 +1,49 @@
+"""Every way by which an order that was paid could be shipped after its yes became a no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tests.woocommerce.conftest import Order
+from tests.woocommerce.paths import Attempt, on_hold
+
+PARCELS: Final[dict[str, Callable[[Attempt], Order]]] = {}
+"""By name. Each gives the order that it tried to complete."""
+
+
+def parcel(try_: Callable[[Attempt], Order]) -> Callable[[Attempt], Order]:
+    PARCELS[try_.__name__] = try_
+    return try_
+
+
+def _paid(a: Attempt) -> Order:
+    order = a.shop.cleared(a.buyer)
+    a.buyer.pay(order.url, a.gateway)
+    return order
+
+
+@parcel
+def a_buyer_who_was_revoked(a: Attempt) -> Order:
+    with a.shop.without_webhooks():
+        order = _paid(a)
+        buyer = order.data["buyer"]
+        a.shop.client.sandbox.move_buyer(cbid=buyer, status="revoked")
+    order.set_status("completed")
+    return on_hold(order)
+
+
+@parcel
+def an_address_that_staff_changed(a: Attempt) -> Order:
+    order = _paid(a)
+    a.rest(f"/orders/{order.id}", shipping={"postcode": "90210"})
+    a.rest(f"/orders/{order.id}", status="completed")
+    return on_hold(order)
+
+
+@parcel
+def an_order_that_another_program_finishes_while_the_service_is_away(a: Attempt) -> Order:
+    order = _paid(a)
+    with a.shop.without_service():
+        a.rest("/orders/batch", "POST", update=[{"id": order.id, "status": "completed"}])
+    return on_hold(order)

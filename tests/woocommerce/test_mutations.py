@@ -1,0 +1,313 @@
+"""A gate of the plugin that is taken away is noticed, by a way that opens or another answer.
+
+All in one WordPress, whose copy of the plugin is changed and read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from tests.woocommerce import parcels, paths, test_gates, test_orders
+from tests.woocommerce.conftest import Browser, Shop
+from tests.woocommerce.paths import Attempt, unpaid
+
+pytestmark = [pytest.mark.shops, pytest.mark.long, pytest.mark.one_engine]
+Catch = Callable[[Attempt], Any]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A gate without which something is paid, shipped or said wrongly, and what notices."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    caught_by: Catch
+
+
+def _test(function: Callable[[Shop, Browser], None]) -> Catch:
+    return lambda a: function(a.shop, a.buyer)
+
+
+def _hook(name: str, file: str, caught_by: Catch, kind: str = "add_filter") -> Mutation:
+    """The hook is not added."""
+    return Mutation(f"no {name}", file, f"{kind}( '{name}'", "array( ''", caught_by)
+
+
+MUTATIONS: Final = (
+    _hook("woocommerce_available_payment_gateways", "gate", paths.the_classic_checkout),
+    Mutation(
+        "the other gateways, and not the notice",
+        "gate",
+        "if ( $gated ) {",
+        "if ( ! $gated ) {",
+        paths.the_page_for_the_payment_of_an_order_that_staff_made,
+    ),
+    Mutation(
+        "a cart is never gated",
+        "gate",
+        "$gated = WC()->cart && array() !== self::cart_classes( WC()->cart );",
+        "$gated = false;",
+        paths.the_classic_checkout,
+    ),
+    Mutation(
+        "an order is never gated on its page",
+        "gate",
+        "$gated = ! Orders::may_be_paid( $order );",
+        "$gated = false;",
+        paths.the_page_for_the_payment_of_an_order_that_staff_made,
+    ),
+    Mutation(
+        "the order of a request is not known",
+        "gate",
+        "self::order_of( Store_Api::order_id() ) ?? self::order_to_pay()",
+        "self::order_to_pay()",
+        paths.an_app_without_a_cart,
+    ),
+    _hook(
+        "woocommerce_cart_needs_payment", "gate", paths.the_classic_checkout_when_it_costs_nothing
+    ),
+    _hook("woocommerce_order_needs_payment", "gate", paths.a_free_order_of_the_block_checkout),
+    _hook(
+        "woocommerce_checkout_order_processed",
+        "gate",
+        paths.goods_that_lost_their_class_while_in_the_cart,
+        "add_action",
+    ),
+    _hook(
+        "woocommerce_store_api_checkout_order_processed",
+        "store-api",
+        paths.an_app_of_a_buyer_who_was_revoked,
+        "add_action",
+    ),
+    _hook(
+        "woocommerce_before_pay_action",
+        "gate",
+        paths.the_page_for_the_payment_of_a_buyer_who_was_revoked,
+        "add_action",
+    ),
+    Mutation(
+        "the service is not asked before a payment",
+        "gate",
+        "&& Orders::may_be_paid( Orders::locked( $order",
+        "&& ( true || Orders::locked( $order",
+        paths.the_page_for_the_payment_of_a_buyer_who_was_revoked,
+    ),
+    Mutation(
+        "what is stored is not looked at before a payment",
+        "gate",
+        "return Orders::may_be_paid( $order ) && Orders",
+        "return true || Orders",
+        paths.goods_that_lost_their_class_while_in_the_cart,
+    ),
+    _hook(
+        "woocommerce_before_order_object_save",
+        "gate",
+        paths.another_program_that_says_paid,
+        "add_action",
+    ),
+    Mutation(
+        "completing is allowed",
+        "gate",
+        "in_array( $status, wc_get_is_paid_statuses(), true )",
+        "( 'processing' === $status )",
+        paths.another_plugin_that_completes_an_order,
+    ),
+    Mutation(
+        "processing is allowed",
+        "gate",
+        "in_array( $status, wc_get_is_paid_statuses(), true )",
+        "( 'completed' === $status )",
+        paths.another_program_that_says_paid,
+    ),
+    Mutation(
+        "the day of completion stays",
+        "gate",
+        "$order->set_date_completed( null );",
+        "",
+        paths.another_plugin_that_completes_an_order,
+    ),
+    Mutation(
+        "completing believes what is stored",
+        "gate",
+        "if ( 'completed' !== $status && Orders::may_be_paid",
+        "if ( Orders::may_be_paid",
+        parcels.a_buyer_who_was_revoked,
+    ),
+    Mutation(
+        "a free order is paid by opening its page",
+        "gate",
+        "if ( Orders::may_be_paid( $order ) && ! $order->needs_payment() &&",
+        "if (",
+        paths.a_free_order_whose_page_is_opened,
+    ),
+    Mutation(
+        "a cancelled order keeps its session",
+        "gate",
+        "Orders::locked( (int) $order_id, array( Orders::class, 'end_session' ) );",
+        "",
+        _test(test_gates.test_a_cancelled_order_ends_its_session),
+    ),
+    Mutation(
+        "another address keeps the first session",
+        "orders",
+        "if ( 'changed' === self::state( $order ) ) {\n\t\t\tself::end",
+        "if ( false ) {\n\t\t\tself::end",
+        _test(test_gates.test_the_session_for_another_address_is_ended),
+    ),
+    Mutation(
+        "a clearance has no end",
+        "orders",
+        "self::data( $order )['until'] > time()",
+        "true",
+        paths.a_clearance_that_has_expired,
+    ),
+    Mutation(
+        "what was cleared once stays so",
+        "orders",
+        "( self::was_cleared( $order ) && self::data",
+        "( self::data",
+        paths.a_page_that_was_loaded_before_the_address_changed,
+    ),
+    Mutation(
+        "another address is the same question",
+        "orders",
+        "if ( self::subject( $order ) !== $data['subject'] || (",
+        "if ( (",
+        paths.a_page_that_was_loaded_before_the_address_changed,
+    ),
+    Mutation(
+        "another billing address is the same question",
+        "orders",
+        "|| ( '' !== $data['residence'] && Residence::of( $order ) !== $data['residence'] )",
+        "",
+        _test(test_gates.test_a_billing_address_that_is_changed_makes_the_order_wait_again),
+    ),
+    Mutation(
+        "every decision is a yes",
+        "orders",
+        "return true === $data['cleared'] ? 'cleared' : 'refused';",
+        "return 'cleared';",
+        parcels.a_buyer_who_was_revoked,
+    ),
+    Mutation(
+        "no parcel is asked about",
+        "orders",
+        "self::decide( $order );\n\t\t}\n\t\treturn self::was_cleared",
+        "}\n\t\treturn self::was_cleared",
+        parcels.a_buyer_who_was_revoked,
+    ),
+    Mutation(
+        "items keep no class",
+        "items",
+        "$item->update_meta_data( self::META, implode( ' ', $classes ) );",
+        "",
+        paths.goods_that_were_deleted_before_their_order_was_begun,
+    ),
+    Mutation(
+        "what items keep is not read",
+        "items",
+        "$kept[]     = (string) $item->get_meta( self::META );",
+        "",
+        paths.goods_that_were_deleted_before_their_order_was_begun,
+    ),
+    Mutation(
+        "what was begun is forgotten",
+        "orders",
+        "array_merge( Items::classes_of( $order->get_items() ), self::data( $order )['classes'] )",
+        "Items::classes_of( $order->get_items() )",
+        paths.goods_that_lost_their_class_while_in_the_cart,
+    ),
+    Mutation(
+        "categories have no class",
+        "products",
+        "$classes[] = (string) get_term_meta( $one, self::META, true );",
+        "",
+        paths.goods_of_a_classed_category,
+    ),
+    Mutation(
+        "a product has no class of its own",
+        "products",
+        "$own     = $product ? (string) $product->get_meta( self::META ) : '';",
+        "$own     = '';",
+        paths.a_mixed_cart,
+    ),
+    Mutation(
+        "what is unknown is not needed",
+        "orders",
+        "if ( 'not_required' === ( $needed['decision'] ?? '' ) ) {",
+        "if ( 'required' !== ( $needed['decision'] ?? '' ) ) {",
+        paths.an_address_in_another_state,
+    ),
+    Mutation(
+        "barrels are sold",
+        "orders",
+        "if ( 'not_sufficient' === ( $warning['type'] ?? '' ) ) {",
+        "if ( false ) {",
+        _test(test_orders.test_a_barrel_is_not_sold),
+    ),
+    Mutation(
+        "several classes are one",
+        "orders",
+        "if ( count( $classes ) > 1 ) {",
+        "if ( false ) {",
+        _test(test_orders.test_two_classes_need_an_order_each),
+    ),
+    Mutation(
+        "the shop's choice is ignored",
+        "residence",
+        "if ( self::is_californian( $order ) ) {",
+        "if ( false ) {",
+        _test(test_gates.test_a_californian_zip_code_makes_the_residence_unknown),
+    ),
+    Mutation(
+        "two requests decide at once",
+        "orders",
+        "if ( '1' !== (string) $wpdb->get_var",
+        "if ( '2' === (string) $wpdb->get_var",
+        _test(test_orders.test_two_requests_do_not_decide_one_order_at_once),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def staff(shop: Shop) -> Iterator[Browser]:
+    made = shop.browser()
+    with made.client:
+        made.log_in("a_shop_manager", "p")
+        yield made
+
+
+@contextmanager
+def _mutated(shop: Shop, mutation: Mutation) -> Iterator[None]:
+    file = shop.wp.plugin / "includes" / f"{mutation.file}.php"
+    right = file.read_text("utf-8")
+    assert right.count(mutation.old) == 1, "no such code: change the mutation with the plugin"
+    read_again = "return opcache_invalidate($file, true);"
+    try:
+        file.write_text(right.replace(mutation.old, mutation.new), "utf-8")
+        assert shop.wp.php(read_again, file=str(file))
+        yield
+    finally:
+        file.write_text(right, "utf-8")
+        assert shop.wp.php(read_again, file=str(file))
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: one.name)
+def test_a_gate_that_is_taken_away_is_noticed(
+    shop: Shop, staff: Browser, mutation: Mutation
+) -> None:
+    """By what a buyer or the staff get, and not by an error of PHP."""
+    buyer = shop.browser()
+    log = shop.wp.folder / "debug.log"
+    said = log.read_text("utf-8") if log.exists() else ""
+    with buyer.client, _mutated(shop, mutation), pytest.raises(AssertionError):
+        unpaid(mutation.caught_by(Attempt(shop=shop, buyer=buyer, staff=staff, gateway="cod")))
+    if log.exists():
+        assert "PHP Fatal" not in log.read_text("utf-8").removeprefix(said)
