@@ -13,9 +13,10 @@ import pytest
 
 from tests.woocommerce.conftest import EVENTS
 from tests.woocommerce.wordpress import PLUGIN
+from tools import translations
 from tools.release import ROOT, pack_plugin
 
-FILES = sorted(PLUGIN.rglob("*.php"))
+FILES = sorted(path for path in PLUGIN.rglob("*.php") if path.parent.name != "languages")
 MAIN = PLUGIN / "countersign-woocommerce.php"
 
 
@@ -43,6 +44,33 @@ def test_the_words_are_of_one_domain() -> None:
     for path in FILES:
         calls = re.findall(r"\b(?:esc_html)?_{1,2}e?\( '(?:[^'\\]|\\.)*'(.*?)\)", path.read_text())
         assert all(rest.startswith(", 'countersign-woocommerce' ") for rest in calls), path
+
+
+def test_translations_are_those_of_the_code() -> None:
+    """`python -m tools.translations` writes them again."""
+    assert {path: path.read_bytes() for path in translations.files()} == translations.files()
+
+
+def test_nothing_is_left_in_english() -> None:
+    spanish = (PLUGIN / "languages" / "countersign-woocommerce-es_ES.po").read_text("utf-8")
+    translated = translations.read_po(spanish)
+    assert [one.one for one in translations.messages() if not all(translated[one.one])] == []
+    for one in translations.messages():
+        marks = [
+            re.findall(r"%(?:\d\$)?[sd]|{\w+}", text) for text in (one.one, *translated[one.one])
+        ]
+        assert all(sorted(found) == sorted(marks[0]) for found in marks), one.one
+
+
+@pytest.mark.php
+def test_the_style_is_kept() -> None:
+    """PSR-12, where WordPress's own style does not say otherwise."""
+    sniffer = shutil.which("phpcs")
+    if sniffer is None:
+        pytest.skip("no phpcs: on Debian, php-codesniffer")
+    command = [sniffer, "-q", f"--standard={ROOT / 'tools' / 'phpcs.xml'}", "--report=emacs"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_all_versions_are_those_of_the_project() -> None:
@@ -73,5 +101,6 @@ def test_the_archive_has_one_folder_and_the_same_bytes_each_time(tmp_path: Path)
         "countersign-woocommerce/includes/gate.php",
         "countersign-woocommerce/assets/checkout.js",
         "countersign-woocommerce/readme.txt",
+        "countersign-woocommerce/languages/countersign-woocommerce-es_ES.mo",
         "countersign-woocommerce/LICENSE",
     } <= set(names)

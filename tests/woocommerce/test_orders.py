@@ -185,7 +185,7 @@ def test_a_payment_that_no_hook_stopped_is_not_processed(shop: Shop, browser: Br
     order, _ = shop.ordered(browser)
     shop.wp.php("wc_get_order($id)->payment_complete('tx'); return 1;", id=order.id)
     assert order.status == "on-hold"
-    assert "not cleared (open)" in order.notes
+    assert "not cleared (Waiting for the buyer)" in order.notes
 
 
 def test_a_revoked_buyer_stops_the_parcel(shop: Shop, browser: Browser) -> None:
@@ -194,7 +194,9 @@ def test_a_revoked_buyer_stops_the_parcel(shop: Shop, browser: Browser) -> None:
     shop.client.sandbox.move_buyer(cbid=order.data["buyer"], status="revoked")
     wait_until(lambda: order.status == "on-hold", "the webhook")
     assert (order.state, order.data["reasons"]) == ("refused", ["buyer_revoked"])
-    assert "do not ship. No longer cleared: buyer_revoked" in order.notes
+    assert (
+        "do not ship. No longer cleared: the verification of the buyer was revoked" in order.notes
+    )
     order.set_status("completed")
     assert order.status == "on-hold"
 

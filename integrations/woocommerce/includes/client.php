@@ -97,7 +97,7 @@ final class Client {
 	 */
 	private static function send( string $method, string $path, string $body = '', string $key = '', array $headers = array() ): array {
 		$base = rtrim( Settings::get( 'base_url' ), '/' );
-		if ( '' === Settings::get( 'api_key' ) || ! Settings::is_safe( $base ) ) {
+		if ( ! Settings::is_complete() ) {
 			throw new Service_Error( 'not_configured', __( 'Countersign is not set up.', 'countersign-woocommerce' ) );
 		}
 		$headers['Authorization'] = 'Bearer ' . Settings::get( 'api_key' );

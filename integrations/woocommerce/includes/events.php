@@ -16,6 +16,8 @@ final class Events {
 
 	const HOOK              = 'countersign_catch_up';
 	const CURSOR            = 'countersign_events_after';
+	const HEARD             = 'countersign_events_heard';
+	const ALL               = array( 'buyer.expired', 'buyer.failed', 'buyer.requires_input', 'buyer.revoked', 'buyer.verified', 'checkout_session.completed', 'checkout_session.declined', 'checkout_session.expired' );
 	const TOLERANCE_SECONDS = 300;
 	const PAGES_MAX         = 20;
 	const NEW_DECISION      = array( 'buyer.expired', 'buyer.failed', 'buyer.requires_input', 'buyer.revoked', 'buyer.verified' );
@@ -26,6 +28,8 @@ final class Events {
 	public static function register(): void {
 		add_action( 'rest_api_init', array( self::class, 'add_route' ) );
 		add_action( self::HOOK, array( self::class, 'catch_up' ) );
+		// Also on the sites of a network, where activating runs once.
+		add_action( 'admin_init', array( self::class, 'schedule' ) );
 	}
 
 	/**
@@ -95,6 +99,7 @@ final class Events {
 	 */
 	public static function receive( \WP_REST_Request $request ): \WP_REST_Response {
 		$event = json_decode( $request->get_body(), true );
+		update_option( self::HEARD, time(), false );
 		// Signed with the message, unlike what a header could be changed to.
 		$seen = 'countersign_event_' . md5( (string) $request->get_header( 'webhook-id' ) );
 		if ( ! is_array( $event ) || get_transient( $seen ) ) {
@@ -107,6 +112,39 @@ final class Events {
 		}
 		set_transient( $seen, 1, 5 * DAY_IN_SECONDS );
 		return new \WP_REST_Response( null, 204 );
+	}
+
+	/**
+	 * Make the webhook endpoint at the service, or a new secret for it, and store the secret.
+	 *
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function connect(): void {
+		$url  = rest_url( 'countersign/v1/webhook' );
+		$made = null;
+		foreach ( (array) ( Client::get( '/v1/webhook_endpoints?limit=100' )['data'] ?? array() ) as $one ) {
+			if ( $url === ( $one['url'] ?? '' ) && empty( $one['disabled_at'] ) ) {
+				$made = Client::post( '/v1/webhook_endpoints/' . rawurlencode( $one['endpoint_id'] ) . '/rotate_secret', array() );
+			}
+		}
+		$made = $made ?? Client::post(
+			'/v1/webhook_endpoints',
+			array(
+				'url'         => $url,
+				'description' => 'WooCommerce',
+				'event_types' => self::ALL,
+			)
+		);
+		if ( ! is_string( $made['secret'] ?? null ) ) {
+			throw new Service_Error( 'unexpected_response' );
+		}
+		Settings::set( 'webhook_secret', $made['secret'] );
+		try {
+			Client::post( '/v1/webhook_endpoints/' . rawurlencode( (string) $made['endpoint_id'] ) . '/send_example', array( 'type' => 'buyer.verified' ) );
+		} catch ( Service_Error $error ) {
+			// The set-up check shows whether it has come.
+			wc_get_logger()->warning( "Webhook: {$error->reason}", array( 'source' => 'countersign' ) );
+		}
 	}
 
 	/**

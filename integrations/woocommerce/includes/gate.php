@@ -21,6 +21,10 @@ final class Gate {
 	 */
 	public static function register(): void {
 		add_filter( 'woocommerce_payment_gateways', array( self::class, 'add_gateway' ) );
+		add_filter( 'woocommerce_gateway_' . Gateway::ID . '_settings_values', array( Gateway::class, 'stays_on' ), 10, 2 );
+		add_action( 'wp_ajax_woocommerce_toggle_gateway_enabled', array( Gateway::class, 'refuse_switch' ), 1 );
+		add_action( 'woocommerce_before_pay_action', array( Gateway::class, 'remember_payment' ), 0 );
+		add_action( 'admin_head-woocommerce_page_wc-settings', array( Gateway::class, 'hide_switch' ) );
 		// The block checkout's registry of payment methods.
 		add_action( 'woocommerce_blocks_payment_method_type_registration', array( self::class, 'add_block_method' ) );
 		// WC_Payment_Gateways::get_available_payment_gateways().
@@ -207,14 +211,14 @@ final class Gate {
 			if ( Orders::may_ship( $order ) ) {
 				return;
 			}
-			$why = implode( ', ', array_merge( array( Orders::state( $order ) ), Orders::data( $order )['reasons'] ) );
+			$why = implode( ': ', array_filter( array( Words::state( Orders::state( $order ) ), Words::reasons( Orders::data( $order )['reasons'] ) ) ) );
 		} catch ( Service_Error $error ) {
-			$why = $error->reason;
+			$why = Words::trouble( $error->reason );
 		}
 		if ( isset( $changes['date_completed'] ) ) {
 			$order->set_date_completed( null );
 		}
-		/* translators: 1: a status, 2: codes of the service */
+		/* translators: 1: a status, 2: why */
 		$note = __( 'Countersign: this order is not cleared (%2$s), so it did not become “%1$s”. Do not ship it. If it was paid, find out how, and refund it or have it cleared.', 'countersign-woocommerce' );
 		$order->set_status( 'on-hold', sprintf( $note, wc_get_order_status_name( $status ), $why ) );
 	}

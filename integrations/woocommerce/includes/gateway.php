@@ -19,17 +19,106 @@ final class Gateway extends \WC_Payment_Gateway {
 	const ID = 'countersign';
 
 	/**
+	 * The way in which the order was paid before its buyer was led to the notice.
+	 *
+	 * @var string
+	 */
+	private static $before = '';
+
+	/**
+	 * Its name.
+	 *
+	 * @var string
+	 */
+	private static $title_before = '';
+
+	/**
 	 * What the buyer sees in the place of the ways to pay.
 	 */
 	public function __construct() {
 		$this->id                 = self::ID;
-		$this->enabled            = 'yes';
 		$this->has_fields         = false;
 		$this->title              = __( 'Legal notice first, payment afterwards', 'countersign-woocommerce' );
 		$this->description        = __( 'Before you can pay for this order, you read and initial a legal notice, and may have to show who you are. Nothing is charged until then.', 'countersign-woocommerce' );
 		$this->order_button_text  = __( 'Continue to the notice', 'countersign-woocommerce' );
 		$this->method_title       = 'Countersign';
-		$this->method_description = __( 'Takes no payment. Orders with a classed product go through the notice, and are paid afterwards with the shop’s other methods.', 'countersign-woocommerce' );
+		$this->method_description = __( 'Takes no payment: it leads the buyers of classed products to the notice first. It is on while the plugin is active.', 'countersign-woocommerce' );
+		$this->init_settings();
+	}
+
+	/**
+	 * It is on while the plugin is: what WooCommerce stored of a switch does not count.
+	 */
+	public function init_settings() {
+		$this->settings = array( 'enabled' => 'yes' );
+		$this->enabled  = 'yes';
+	}
+
+	/**
+	 * The same for WooCommerce's REST API, whose answer has what was asked for otherwise.
+	 *
+	 * @param array   $settings What would be stored.
+	 * @param Gateway $gateway  This gateway, or another object of it.
+	 */
+	public static function stays_on( $settings, $gateway ) {
+		$gateway->enabled = 'yes';
+		return array( 'enabled' => 'yes' ) + $settings;
+	}
+
+	/**
+	 * Until there is an address and a key, WooCommerce says that something has to be done.
+	 */
+	public function needs_setup() {
+		return ! Settings::is_complete();
+	}
+
+	/**
+	 * For WooCommerce's list, which says so.
+	 */
+	public function is_test_mode(): bool {
+		return Settings::is_test();
+	}
+
+	/**
+	 * Where *Manage* leads.
+	 */
+	public function get_settings_url(): string {
+		return Settings_Page::url();
+	}
+
+	/**
+	 * Where *Manage* leads in WooCommerce before 9.
+	 */
+	public function admin_options() {
+		echo '<h2>Countersign</h2><p>' . esc_html( $this->method_description ) . '</p>';
+		echo '<p><a class="button" href="' . esc_url( Settings_Page::url() ) . '">' . esc_html__( 'Settings', 'countersign-woocommerce' ) . '</a></p>';
+		$GLOBALS['hide_save_button'] = true; // phpcs:ignore WordPress.WP.GlobalVariablesOverride -- WooCommerce's own: there is nothing to save.
+	}
+
+	/**
+	 * WooCommerce's switch of a gateway: ours has none, and the answer leads to the settings.
+	 */
+	public static function refuse_switch(): void {
+		if ( isset( $_POST['gateway_id'] ) && self::ID === sanitize_key( wp_unslash( $_POST['gateway_id'] ) ) ) { // phpcs:ignore WordPress.Security.NonceVerification.Missing -- nothing is done.
+			wp_send_json_error( 'needs_setup' );
+		}
+	}
+
+	/**
+	 * On the page where an order is paid, before WooCommerce notes our gateway on it.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function remember_payment( $order ): void {
+		self::$before       = $order->get_payment_method();
+		self::$title_before = $order->get_payment_method_title();
+	}
+
+	/**
+	 * Hide the switch, where WooCommerce shows one for each gateway.
+	 */
+	public static function hide_switch(): void {
+		echo '<style>#countersign .woocommerce-list__item-after,tr[data-gateway_id="countersign"] .wc-payment-gateway-method-toggle-enabled{visibility:hidden}</style>';
 	}
 
 	/**
@@ -60,6 +149,10 @@ final class Gateway extends \WC_Payment_Gateway {
 			wc_get_logger()->warning( "Order {$order_id}: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
 			return self::failure( Gate::sorry() );
 		}
+		// No payment was made in this way: the order has the way that it was paid in before, or none.
+		$order->set_payment_method( self::$before );
+		$order->set_payment_method_title( self::$title_before );
+		$order->save();
 		return array(
 			'result'   => 'success',
 			'redirect' => '' === $url ? $order->get_checkout_payment_url() : $url,

@@ -62,10 +62,11 @@ final class Order_Box {
 		}
 		$data           = Orders::data( $order );
 		self::$order_id = $order->get_id();
+		$state          = Orders::state( $order );
 		$rows           = array(
-			__( 'Decision', 'countersign-woocommerce' )        => Orders::state( $order ),
-			__( 'Reasons', 'countersign-woocommerce' )         => implode( ', ', $data['reasons'] ),
-			__( 'Class', 'countersign-woocommerce' )           => implode( ', ', Orders::classes( $order ) ),
+			__( 'Decision', 'countersign-woocommerce' )        => Words::state( $state ),
+			__( 'Reasons', 'countersign-woocommerce' )         => Words::reasons( $data['reasons'] ),
+			__( 'Class', 'countersign-woocommerce' )           => Words::classes( Orders::classes( $order ) ),
 			__( 'Session', 'countersign-woocommerce' )         => $data['session'],
 			__( 'Acknowledgment', 'countersign-woocommerce' )  => $data['ack'],
 			__( 'Buyer', 'countersign-woocommerce' )           => $data['buyer'],
@@ -75,14 +76,17 @@ final class Order_Box {
 		);
 		echo '<dl>';
 		foreach ( array_filter( $rows ) as $name => $value ) {
-			echo '<dt><strong>' . esc_html( $name ) . '</strong></dt><dd>' . esc_html( $value ) . '</dd>';
+			echo '<dt><strong>' . esc_html( $name ) . '</strong></dt><dd style="margin-inline-start:0;overflow-wrap:anywhere">' . esc_html( $value ) . '</dd>';
 		}
 		echo '</dl>';
+		if ( '' !== Words::advice( $state ) ) {
+			echo '<p>' . esc_html( Words::advice( $state ) ) . '</p>';
+		}
 		$obligations = array_filter( $data['obligations'], 'is_array' );
 		if ( array() !== $obligations ) {
 			echo '<p><strong>' . esc_html__( 'What has to be done with the parcel', 'countersign-woocommerce' ) . '</strong></p><ul>';
 			foreach ( $obligations as $one ) {
-				echo '<li>' . esc_html( implode( ': ', array_filter( $one, 'is_string' ) ) ) . '</li>';
+				echo '<li>' . esc_html( Words::obligation( $one ) ) . '</li>';
 			}
 			echo '</ul>';
 		}
@@ -95,13 +99,19 @@ final class Order_Box {
 				'kind'     => $kind,
 			);
 			$url   = wp_nonce_url( add_query_arg( $query, admin_url( 'admin-post.php' ) ), self::EVIDENCE . $order->get_id() );
-			echo '<a href="' . esc_url( $url ) . '">' . esc_html( $kind ) . '</a> ';
+			$label = 'dossier' === $kind ? __( 'All evidence (ZIP)', 'countersign-woocommerce' ) : __( 'Certificate (PDF)', 'countersign-woocommerce' );
+			echo '<p><a href="' . esc_url( $url ) . '">' . esc_html( $label ) . '</a></p>';
 		}
 		// The page of an order is a form itself, so these fields belong to one at the end of the page.
-		if ( '' !== $data['ack'] ) {
+		if ( in_array( $state, array( 'open', 'undecided', 'cleared', 'refused' ), true ) ) {
 			self::button( 'decide', __( 'Ask again', 'countersign-woocommerce' ) );
 		}
-		if ( 'cleared' === Orders::state( $order ) && '' === $data['closed'] ) {
+		if ( self::can_be_sent( $order ) ) {
+			$url = $order->get_checkout_payment_url();
+			echo '<p><label>' . esc_html__( 'The buyer’s link', 'countersign-woocommerce' ) . ' <input type="text" readonly class="widefat" value="' . esc_attr( $url ) . '" onfocus="this.select()"></label></p>';
+			self::button( 'send', __( 'E-mail the buyer the link', 'countersign-woocommerce' ) );
+		}
+		if ( 'cleared' === $state && '' === $data['closed'] ) {
 			self::input( 'carrier', __( 'Carrier', 'countersign-woocommerce' ) );
 			self::input( 'tracking_number', __( 'Tracking number', 'countersign-woocommerce' ) );
 			if ( in_array( 'adult_signature', array_column( $obligations, 'type' ), true ) ) {
@@ -110,6 +120,15 @@ final class Order_Box {
 			}
 			self::button( 'report', __( 'Report the fulfilment', 'countersign-woocommerce' ) );
 		}
+	}
+
+	/**
+	 * Whether its buyer can go through the notice: as long as the page for the payment has a way to it.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	private static function can_be_sent( $order ): bool {
+		return ! Orders::was_cleared( $order ) && $order->needs_payment();
 	}
 
 	/**
@@ -175,7 +194,7 @@ final class Order_Box {
 			'tracking_number'          => isset( $_POST['tracking_number'] ) ? sanitize_text_field( wp_unslash( $_POST['tracking_number'] ) ) : '', // phpcs:ignore WordPress.Security.NonceVerification.Missing
 			'adult_signature_obtained' => ! empty( $_POST['adult_signature_obtained'] ), // phpcs:ignore WordPress.Security.NonceVerification.Missing
 		);
-		$result = 'done';
+		$result = '';
 		try {
 			Orders::locked(
 				$order->get_id(),
@@ -194,27 +213,33 @@ final class Order_Box {
 	 * Do what a button says.
 	 *
 	 * @param \WC_Order $order  The order, locked.
-	 * @param string    $wanted decide or report.
+	 * @param string    $wanted decide, send or report.
 	 * @param array     $report For report.
 	 * @return string A code for the notice.
 	 * @throws Service_Error If the service refuses or does not respond.
 	 */
 	private static function do_one( $order, string $wanted, array $report ): string {
-		$shippable = Orders::may_ship( $order );
+		if ( 'send' === $wanted ) {
+			if ( self::can_be_sent( $order ) && '' !== (string) $order->get_billing_email() ) {
+				Emails::send_notice( $order );
+				return 'sent';
+			}
+			return 'not_sent';
+		}
 		if ( 'decide' === $wanted ) {
-			Orders::stop_if_refused( $order );
-			return 'done';
+			Orders::ask_again( $order );
+			return 'asked';
 		}
 		if ( 'report' !== $wanted || array() === array_filter( $report ) ) {
 			return 'nothing_to_report';
 		}
-		if ( ! $shippable ) {
+		if ( ! Orders::may_ship( $order ) ) {
 			Orders::stop_if_refused( $order );
 			return 'not_cleared';
 		}
 		Orders::report( $order, $report );
 		$order->add_order_note( __( 'Countersign: the fulfilment was reported.', 'countersign-woocommerce' ), 0, true );
-		return 'done';
+		return 'reported';
 	}
 
 	/**
@@ -225,8 +250,19 @@ final class Order_Box {
 		if ( '' === $result || ! current_user_can( self::CAPABILITY ) ) {
 			return;
 		}
-		$kind = 'done' === $result ? 'success' : 'error';
-		echo '<div class="notice notice-' . esc_attr( $kind ) . '"><p>Countersign: ' . esc_html( $result ) . '</p></div>';
+		$done   = array(
+			'asked'    => __( 'The service was asked: the decision is in the box.', 'countersign-woocommerce' ),
+			'sent'     => __( 'The link was sent to the buyer.', 'countersign-woocommerce' ),
+			'reported' => __( 'The fulfilment was reported.', 'countersign-woocommerce' ),
+		);
+		$failed = array(
+			'not_sent'          => __( 'Nothing was sent: the order has no e-mail address, or needs no notice any more.', 'countersign-woocommerce' ),
+			'nothing_to_report' => __( 'Nothing was reported: enter a carrier or a tracking number.', 'countersign-woocommerce' ),
+			'not_cleared'       => __( 'Nothing was reported: the order is not cleared. Do not ship it.', 'countersign-woocommerce' ),
+		);
+		/* translators: %s: what is wrong */
+		$words = $done[ $result ] ?? $failed[ $result ] ?? sprintf( __( 'It does not work: %s.', 'countersign-woocommerce' ), Words::trouble( $result ) );
+		echo '<div class="notice notice-' . ( isset( $done[ $result ] ) ? 'success' : 'error' ) . ' is-dismissible"><p>Countersign: ' . esc_html( $words ) . '</p></div>';
 	}
 
 	/**

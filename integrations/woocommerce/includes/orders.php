@@ -73,10 +73,21 @@ final class Orders {
 	 * @param array     $changes Members of DEFAULTS.
 	 */
 	private static function note( $order, array $changes ): void {
-		$data = array_merge( self::data( $order ), $changes );
+		$before = array(
+			'state'   => self::state( $order ),
+			'session' => self::data( $order )['session'],
+		);
+		$data   = array_merge( self::data( $order ), $changes );
 		$order->update_meta_data( self::META, $data );
 		$order->update_meta_data( self::SESSION, $data['session'] );
 		$order->update_meta_data( self::BUYER, $data['buyer'] );
+		/**
+		 * Fires when what is known of an order has changed; it is not saved yet.
+		 *
+		 * @param \WC_Order $order  The order.
+		 * @param array     $before The `state` and the `session` that it had.
+		 */
+		do_action( 'countersign_order_changed', $order, $before );
 	}
 
 	/**
@@ -397,6 +408,21 @@ final class Orders {
 	}
 
 	/**
+	 * Ask about an order for staff, whatever it waits for.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function ask_again( $order ): void {
+		if ( 'open' === self::state( $order ) ) {
+			self::refresh( $order );
+		} else {
+			self::decide( $order );
+		}
+		self::stop_if_refused( $order );
+	}
+
+	/**
 	 * Report what was done with the parcel of a cleared order.
 	 *
 	 * @param \WC_Order $order  The order.
@@ -424,8 +450,8 @@ final class Orders {
 	 */
 	public static function stop_if_refused( $order ): void {
 		if ( $order->has_status( 'processing' ) && 'refused' === self::state( $order ) ) {
-			/* translators: %s: codes of the service */
-			$why = sprintf( __( 'Countersign: do not ship. No longer cleared: %s.', 'countersign-woocommerce' ), implode( ', ', self::data( $order )['reasons'] ) );
+			/* translators: %s: reasons */
+			$why = sprintf( __( 'Countersign: do not ship. No longer cleared: %s.', 'countersign-woocommerce' ), Words::reasons( self::data( $order )['reasons'] ) );
 			$order->update_status( 'on-hold', $why );
 		}
 	}

@@ -77,6 +77,15 @@ final class Products {
 	}
 
 	/**
+	 * How many products and categories have a class of their own.
+	 */
+	public static function count_classed(): int {
+		global $wpdb;
+		return (int) $wpdb->get_var( $wpdb->prepare( "SELECT COUNT(*) FROM {$wpdb->postmeta} WHERE meta_key = %s AND meta_value <> ''", self::META ) )
+			+ (int) $wpdb->get_var( $wpdb->prepare( "SELECT COUNT(*) FROM {$wpdb->termmeta} WHERE meta_key = %s AND meta_value <> ''", self::META ) );
+	}
+
+	/**
 	 * The field of a product.
 	 */
 	public static function show_product_field(): void {

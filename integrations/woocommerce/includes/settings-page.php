@@ -10,21 +10,38 @@ namespace Countersign\WooCommerce;
 defined( 'ABSPATH' ) || exit;
 
 /**
- * Settings → Countersign, for administrators. Secrets are never shown again.
+ * WooCommerce → Countersign, for administrators. Secrets are never shown again.
  */
 final class Settings_Page {
 
-	const PAGE  = 'countersign';
-	const CHECK = 'countersign_check';
+	const PAGE    = 'countersign';
+	const CONNECT = 'countersign_connect';
 
 	/**
 	 * Add the page.
 	 */
 	public static function register(): void {
 		add_action( 'admin_init', array( self::class, 'add_fields' ) );
-		add_action( 'admin_menu', array( self::class, 'add_page' ) );
-		add_action( 'admin_post_' . self::CHECK, array( self::class, 'check' ) );
-		add_action( 'admin_notices', array( self::class, 'warn_of_test_key' ) );
+		add_action( 'admin_menu', array( self::class, 'add_page' ), 60 );
+		add_action( 'admin_post_' . self::CONNECT, array( self::class, 'connect' ) );
+		add_action( 'admin_notices', array( self::class, 'warn' ) );
+		add_filter( 'plugin_action_links_' . plugin_basename( FILE ), array( self::class, 'add_link' ) );
+	}
+
+	/**
+	 * The address of the page.
+	 */
+	public static function url(): string {
+		return admin_url( 'admin.php?page=' . self::PAGE );
+	}
+
+	/**
+	 * The link in the list of plugins.
+	 *
+	 * @param string[] $links Those that WordPress has.
+	 */
+	public static function add_link( $links ) {
+		return array_merge( array( 'settings' => '<a href="' . esc_url( self::url() ) . '">' . esc_html__( 'Settings', 'countersign-woocommerce' ) . '</a>' ), $links );
 	}
 
 	/**
@@ -35,10 +52,18 @@ final class Settings_Page {
 	}
 
 	/**
-	 * With a test key every buyer chooses what the identity check finds.
+	 * Where staff of a shop look: that nothing is set up, or that the key is one of the sandbox. Not on a copy of the shop.
 	 */
-	public static function warn_of_test_key(): void {
-		if ( Settings::is_test() && current_user_can( 'manage_options' ) ) {
+	public static function warn(): void {
+		$screen = get_current_screen();
+		$places = array_merge( array( 'dashboard', 'plugins' ), wc_get_screen_ids() );
+		if ( ! current_user_can( 'manage_options' ) || ! $screen || ! in_array( $screen->id, $places, true ) ) {
+			return;
+		}
+		if ( ! Settings::is_complete() ) {
+			echo '<div class="notice notice-error"><p>' . esc_html__( 'Countersign is not set up: no product with a class can be sold.', 'countersign-woocommerce' )
+				. ' <a href="' . esc_url( self::url() ) . '">' . esc_html__( 'Set it up', 'countersign-woocommerce' ) . '</a></p></div>';
+		} elseif ( Settings::is_test() && 'production' === wp_get_environment_type() ) {
 			echo '<div class="notice notice-warning"><p>' . esc_html__( 'Countersign has a test key: buyers choose themselves what their identity check finds. Do not sell with it.', 'countersign-woocommerce' ) . '</p></div>';
 		}
 	}
@@ -69,10 +94,10 @@ final class Settings_Page {
 	}
 
 	/**
-	 * Add the page to the menu.
+	 * Add the page to WooCommerce's menu.
 	 */
 	public static function add_page(): void {
-		add_options_page( 'Countersign', 'Countersign', 'manage_options', self::PAGE, array( self::class, 'show' ) );
+		add_submenu_page( 'woocommerce', 'Countersign', 'Countersign', 'manage_options', self::PAGE, array( self::class, 'show' ) );
 	}
 
 	/**
@@ -137,8 +162,8 @@ final class Settings_Page {
 		foreach ( array( 'api_key' => '/^csign_[sr]k_(test|live)_\S+$/D', 'webhook_secret' => '/^whsec_[A-Za-z0-9+\/=]+$/D' ) as $name => $form ) {
 			$value = isset( $given[ $name ] ) ? trim( (string) $given[ $name ] ) : '';
 			if ( '' !== $value && 1 !== preg_match( $form, $value ) ) {
-				/* translators: %s: api_key or webhook_secret */
-				add_settings_error( Settings::OPTION, $name, sprintf( __( 'This is no %s: it was not stored.', 'countersign-woocommerce' ), $name ) );
+				/* translators: %s: a field */
+				add_settings_error( Settings::OPTION, $name, sprintf( __( 'This is no %s: it was not stored.', 'countersign-woocommerce' ), 'api_key' === $name ? __( 'API key', 'countersign-woocommerce' ) : __( 'Webhook secret', 'countersign-woocommerce' ) ) );
 			} elseif ( '' !== $value ) {
 				$kept[ $name ] = $value;
 			}
@@ -147,49 +172,74 @@ final class Settings_Page {
 	}
 
 	/**
-	 * The page.
+	 * The page: what is missing first, the settings below.
 	 */
 	public static function show(): void {
 		if ( ! current_user_can( 'manage_options' ) ) {
 			return;
 		}
-		$checked = isset( $_GET['checked'] ) ? sanitize_key( wp_unslash( $_GET['checked'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- shown, and nothing else.
 		echo '<div class="wrap"><h1>Countersign</h1>';
-		if ( 'ok' === $checked ) {
-			$mode = Settings::is_test() ? __( 'The key is one of the sandbox: nothing counts.', 'countersign-woocommerce' ) : '';
-			echo '<div class="notice notice-success"><p>' . esc_html( __( 'The service responds, and knows the key.', 'countersign-woocommerce' ) . ' ' . $mode ) . '</p></div>';
-		} elseif ( '' !== $checked ) {
-			/* translators: %s: a code */
-			echo '<div class="notice notice-error"><p>' . esc_html( sprintf( __( 'It does not work: %s.', 'countersign-woocommerce' ), $checked ) ) . '</p></div>';
+		settings_errors();
+		$failed = isset( $_GET['failed'] ) ? sanitize_key( wp_unslash( $_GET['failed'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- shown, and nothing else.
+		if ( '' !== $failed ) {
+			/* translators: %s: what is wrong */
+			echo '<div class="notice notice-error"><p>' . esc_html( sprintf( __( 'It does not work: %s.', 'countersign-woocommerce' ), Words::trouble( $failed ) ) ) . '</p></div>';
 		}
+		self::show_checks();
+		echo '<h2>' . esc_html__( 'Settings', 'countersign-woocommerce' ) . '</h2>';
+		echo '<p>' . esc_html__( 'Address and key are from the operator of your Countersign service.', 'countersign-woocommerce' ) . '</p>';
 		echo '<form method="post" action="' . esc_url( admin_url( 'options.php' ) ) . '">';
 		settings_fields( self::PAGE );
 		do_settings_sections( self::PAGE );
-		submit_button();
-		echo '</form><h2>' . esc_html__( 'Webhook', 'countersign-woocommerce' ) . '</h2><p>';
-		echo esc_html__( 'The address for the webhook endpoint of the service:', 'countersign-woocommerce' ) . ' <code>' . esc_html( rest_url( 'countersign/v1/webhook' ) ) . '</code></p>';
-		echo '<form method="post" action="' . esc_url( admin_url( 'admin-post.php' ) ) . '">';
-		echo '<input type="hidden" name="action" value="' . esc_attr( self::CHECK ) . '">';
-		wp_nonce_field( self::CHECK );
-		submit_button( __( 'Check the connection', 'countersign-woocommerce' ), 'secondary' );
-		echo '</form></div>';
+		submit_button( __( 'Save and check', 'countersign-woocommerce' ) );
+		echo '</form><p>' . esc_html__( 'The address for the webhook endpoint of the service:', 'countersign-woocommerce' ) . ' <code>' . esc_html( rest_url( 'countersign/v1/webhook' ) ) . '</code></p></div>';
 	}
 
 	/**
-	 * Send a request with the stored settings.
+	 * The checks, each with what to press.
 	 */
-	public static function check(): void {
+	private static function show_checks(): void {
+		$checks = Health::checks();
+		$marks  = array(
+			Health::GOOD  => array( 'yes-alt', '#007017', __( 'good', 'countersign-woocommerce' ) ),
+			Health::WATCH => array( 'warning', '#996800', __( 'look at this', 'countersign-woocommerce' ) ),
+			Health::TODO  => array( 'dismiss', '#b32d2e', __( 'missing', 'countersign-woocommerce' ) ),
+		);
+		echo '<h2>' . esc_html__( 'Set-up check', 'countersign-woocommerce' ) . '</h2><table class="widefat striped" id="countersign-checks" style="max-width:60em"><tbody>';
+		foreach ( $checks as $name => $one ) {
+			list( $icon, $color, $word ) = $marks[ $one['state'] ];
+			echo '<tr data-check="' . esc_attr( $name ) . '" data-state="' . esc_attr( $one['state'] ) . '"><td style="width:1.5em"><span class="dashicons dashicons-' . esc_attr( $icon ) . '" style="color:' . esc_attr( $color ) . '" aria-hidden="true"></span><span class="screen-reader-text">' . esc_html( $word ) . '</span></td>';
+			echo '<th scope="row" style="width:10em;font-weight:600">' . esc_html( $one['label'] ) . '</th><td>' . esc_html( $one['words'] ) . '</td><td style="text-align:right">';
+			if ( 'webhook' === $name && Health::GOOD !== $one['state'] && Settings::is_complete() && ! Settings::is_constant( 'webhook_secret' ) ) {
+				echo '<form method="post" action="' . esc_url( admin_url( 'admin-post.php' ) ) . '"><input type="hidden" name="action" value="' . esc_attr( self::CONNECT ) . '">';
+				wp_nonce_field( self::CONNECT );
+				echo '<button class="button button-primary">' . esc_html__( 'Connect the webhook', 'countersign-woocommerce' ) . '</button></form>';
+			} elseif ( array() !== $one['link'] ) {
+				echo '<a class="button" href="' . esc_url( $one['link'][0] ) . '">' . esc_html( $one['link'][1] ) . '</a>';
+			}
+			echo '</td></tr>';
+		}
+		echo '</tbody></table>';
+		if ( Health::GOOD === Health::worst( $checks ) ) {
+			echo '<p>' . esc_html__( 'Everything is set up. Order a product with a class yourself, before your buyers do.', 'countersign-woocommerce' ) . '</p>';
+		}
+	}
+
+	/**
+	 * Make the webhook endpoint.
+	 */
+	public static function connect(): void {
 		if ( ! current_user_can( 'manage_options' ) ) {
 			wp_die( esc_html__( 'You may not do this.', 'countersign-woocommerce' ), '', array( 'response' => 403 ) );
 		}
-		check_admin_referer( self::CHECK );
-		$checked = 'ok';
+		check_admin_referer( self::CONNECT );
+		$url = self::url();
 		try {
-			Client::get( '/v1/notices' );
+			Events::connect();
 		} catch ( Service_Error $error ) {
-			$checked = $error->reason;
+			$url = add_query_arg( 'failed', $error->reason, $url );
 		}
-		wp_safe_redirect( add_query_arg( array( 'page' => self::PAGE, 'checked' => $checked ), admin_url( 'options-general.php' ) ) );
+		wp_safe_redirect( $url );
 		exit;
 	}
 }

@@ -37,6 +37,17 @@ final class Settings {
 	}
 
 	/**
+	 * Store one setting.
+	 *
+	 * @param string $name  A key of CONSTANTS.
+	 * @param string $value Its value.
+	 */
+	public static function set( string $name, string $value ): void {
+		$stored = get_option( self::OPTION );
+		update_option( self::OPTION, array( $name => $value ) + ( is_array( $stored ) ? $stored : array() ) );
+	}
+
+	/**
 	 * Whether wp-config.php has this setting.
 	 *
 	 * @param string $name A key of CONSTANTS.
@@ -58,6 +69,13 @@ final class Settings {
 		$scheme = strtolower( $parts['scheme'] ?? '' );
 		return 'https' === $scheme
 			|| ( 'http' === $scheme && in_array( strtolower( $parts['host'] ), array( 'localhost', '127.0.0.1', '[::1]' ), true ) );
+	}
+
+	/**
+	 * Whether requests can be sent.
+	 */
+	public static function is_complete(): bool {
+		return '' !== self::get( 'api_key' ) && self::is_safe( self::get( 'base_url' ) );
 	}
 
 	/**

@@ -1,0 +1,92 @@
+<?php
+/**
+ * Commands for WP-CLI.
+ *
+ * @package Countersign
+ */
+
+namespace Countersign\WooCommerce;
+
+defined( 'ABSPATH' ) || exit;
+
+/**
+ * Check the set-up, and look after orders that wait for a decision.
+ */
+final class Command {
+
+	/**
+	 * Show what is missing in this shop. Fails if something is.
+	 *
+	 * @param array $arguments None.
+	 */
+	public function check( $arguments ): void {
+		$checks = Health::checks();
+		foreach ( $checks as $one ) {
+			\WP_CLI::line( "{$one['state']}\t{$one['label']}: {$one['words']}" );
+		}
+		if ( Health::TODO === Health::worst( $checks ) ) {
+			\WP_CLI::error( __( 'Something is missing.', 'countersign-woocommerce' ) );
+		}
+	}
+
+	/**
+	 * List the orders of a group: waiting, refused or cleared. One a line: number and state.
+	 *
+	 * ## OPTIONS
+	 *
+	 * <group>
+	 * : waiting, refused or cleared.
+	 *
+	 * @param array $arguments The group.
+	 */
+	public function orders( $arguments ): void {
+		foreach ( Order_List::find( (string) $arguments[0] ) as $id => $state ) {
+			\WP_CLI::line( "{$id}\t{$state}" );
+		}
+	}
+
+	/**
+	 * Ask the service about orders again.
+	 *
+	 * ## OPTIONS
+	 *
+	 * <id>...
+	 * : Orders.
+	 *
+	 * @param array $arguments Ids.
+	 */
+	public function ask( $arguments ): void {
+		foreach ( $arguments as $id ) {
+			try {
+				\WP_CLI::line( "{$id}\t" . Orders::state( Orders::locked( (int) $id, array( Orders::class, 'ask_again' ) ) ) );
+			} catch ( Service_Error $error ) {
+				\WP_CLI::warning( "{$id}: " . Words::trouble( $error->reason ) );
+			}
+		}
+	}
+
+	/**
+	 * Read the events that no webhook brought, as WordPress does once an hour.
+	 *
+	 * @subcommand catch-up
+	 * @param array $arguments None.
+	 */
+	public function catch_up( $arguments ): void {
+		Events::catch_up();
+	}
+
+	/**
+	 * Write the receipts that are new into a directory, for `countersign log monitor --receipts`.
+	 *
+	 * ## OPTIONS
+	 *
+	 * <directory>
+	 * : Outside of what browsers are shown.
+	 *
+	 * @param array $arguments The directory.
+	 */
+	public function receipts( $arguments ): void {
+		/* translators: %d: a number */
+		\WP_CLI::line( sprintf( __( '%d receipts were new.', 'countersign-woocommerce' ), Receipts::collect( (string) $arguments[0] ) ) );
+	}
+}

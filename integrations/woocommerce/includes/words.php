@@ -1,0 +1,154 @@
+<?php
+/**
+ * What codes of the service are called on the screens of a shop.
+ *
+ * @package Countersign
+ */
+
+namespace Countersign\WooCommerce;
+
+defined( 'ABSPATH' ) || exit;
+
+/**
+ * Words in place of codes. A code that is not listed here is shown as it is: a later service may have more.
+ */
+final class Words {
+
+	/**
+	 * Where an order is.
+	 *
+	 * @param string $state One of Orders::state().
+	 */
+	public static function state( string $state ): string {
+		$words = array(
+			'none'       => __( 'Notice not begun', 'countersign-woocommerce' ),
+			'open'       => __( 'Waiting for the buyer', 'countersign-woocommerce' ),
+			'undecided'  => __( 'Not decided yet', 'countersign-woocommerce' ),
+			'cleared'    => __( 'Cleared', 'countersign-woocommerce' ),
+			'not_needed' => __( 'No notice needed', 'countersign-woocommerce' ),
+			'refused'    => __( 'Refused', 'countersign-woocommerce' ),
+			'declined'   => __( 'Declined by the buyer', 'countersign-woocommerce' ),
+			'changed'    => __( 'Changed', 'countersign-woocommerce' ),
+			'expired'    => __( 'The link has expired', 'countersign-woocommerce' ),
+			'cancelled'  => __( 'Cancelled', 'countersign-woocommerce' ),
+		);
+		return $words[ $state ] ?? $state;
+	}
+
+	/**
+	 * What staff can do about a state; empty if there is nothing to do.
+	 *
+	 * @param string $state One of Orders::state().
+	 */
+	public static function advice( string $state ): string {
+		$again = __( 'Send the buyer the link, so that the buyer goes through the notice again.', 'countersign-woocommerce' );
+		$words = array(
+			'none'      => __( 'The buyer has not been led to the notice yet. Send the buyer the link.', 'countersign-woocommerce' ),
+			'open'      => __( 'The buyer has the link and is not finished. You can send it again.', 'countersign-woocommerce' ),
+			'undecided' => __( 'The buyer is finished, and the service has not decided. Press “Ask again”.', 'countersign-woocommerce' ),
+			'refused'   => __( 'Do not ship. “Ask again” asks for another decision on the same notice; with the link, the buyer goes through the notice again.', 'countersign-woocommerce' ),
+			'declined'  => __( 'The buyer did not initial the notice. Cancel the order, or send the link if the buyer wants to go through the notice after all.', 'countersign-woocommerce' ),
+			'changed'   => __( 'The address or the products were changed after the decision, so it does not count any more.', 'countersign-woocommerce' ) . ' ' . $again,
+			'expired'   => $again,
+			'cancelled' => $again,
+		);
+		return $words[ $state ] ?? '';
+	}
+
+	/**
+	 * Why an order is not cleared.
+	 *
+	 * @param string[] $codes Reasons of the service.
+	 */
+	public static function reasons( array $codes ): string {
+		$words = array(
+			'acknowledgment_not_found'    => __( 'the service does not know the notice of this order', 'countersign-woocommerce' ),
+			'acknowledgment_erased'       => __( 'the personal data of the notice were erased', 'countersign-woocommerce' ),
+			'session_mismatch'            => __( 'the notice is of another checkout', 'countersign-woocommerce' ),
+			'acknowledgment_already_used' => __( 'the notice was used for another order', 'countersign-woocommerce' ),
+			'order_already_fulfilled'     => __( 'the order was reported as shipped', 'countersign-woocommerce' ),
+			'acknowledgment_too_old'      => __( 'the notice was initialed too long ago', 'countersign-woocommerce' ),
+			'notice_not_in_force'         => __( 'the version of the notice is not in force any more', 'countersign-woocommerce' ),
+			'product_class_missing'       => __( 'the class of the product is missing', 'countersign-woocommerce' ),
+			'notice_not_sufficient'       => __( 'a notice is not enough for this product: it is not shipped to buyers', 'countersign-woocommerce' ),
+			'buyer_not_found'             => __( 'the service does not know the buyer', 'countersign-woocommerce' ),
+			'buyer_mismatch'              => __( 'the notice is of another buyer', 'countersign-woocommerce' ),
+			'buyer_not_verified'          => __( 'the buyer is not verified', 'countersign-woocommerce' ),
+			'buyer_requires_input'        => __( 'the buyer has to do the identity check again', 'countersign-woocommerce' ),
+			'buyer_expired'               => __( 'the verification of the buyer has expired', 'countersign-woocommerce' ),
+			'buyer_revoked'               => __( 'the verification of the buyer was revoked', 'countersign-woocommerce' ),
+			'zip_mismatch'                => __( 'the parcel’s ZIP code is not the one that the buyer has proved', 'countersign-woocommerce' ),
+			'address_mismatch'            => __( 'address and ZIP code do not agree', 'countersign-woocommerce' ),
+			'age_not_proved'              => __( 'the age that is required was not proved', 'countersign-woocommerce' ),
+			'address_not_proved'          => __( 'the address was not proved', 'countersign-woocommerce' ),
+			'document_expired'            => __( 'the buyer’s document has expired', 'countersign-woocommerce' ),
+		);
+		return self::joined( $codes, $words );
+	}
+
+	/**
+	 * What has to be done with a parcel.
+	 *
+	 * @param array $one An obligation of a clearance.
+	 */
+	public static function obligation( array $one ): string {
+		$type = (string) ( $one['type'] ?? '' );
+		if ( 'package_label' === $type && is_string( $one['text'] ?? null ) ) {
+			/* translators: %s: words for the label */
+			return sprintf( __( 'Print on the parcel, word for word: “%s”', 'countersign-woocommerce' ), $one['text'] );
+		}
+		if ( 'adult_signature' === $type ) {
+			return __( 'Hand it over only against the signature of an adult', 'countersign-woocommerce' );
+		}
+		if ( 'compared' === $type && 'zip' === ( $one['what'] ?? '' ) ) {
+			return __( 'Send it only to the ZIP code of this order: it was compared with the buyer’s proved address', 'countersign-woocommerce' );
+		}
+		return implode( ': ', array_filter( $one, 'is_string' ) );
+	}
+
+	/**
+	 * What products are called.
+	 *
+	 * @param string[] $classes Classes.
+	 */
+	public static function classes( array $classes ): string {
+		return self::joined( $classes, Products::choices() );
+	}
+
+	/**
+	 * Why a request failed, for staff.
+	 *
+	 * @param string $code The reason of a Service_Error.
+	 */
+	public static function trouble( string $code ): string {
+		$words = array(
+			'unreachable'         => __( 'the service does not respond. Is the address right, and is the service running?', 'countersign-woocommerce' ),
+			'not_configured'      => __( 'address or key are missing', 'countersign-woocommerce' ),
+			'unexpected_response' => __( 'something responds at this address that is not a Countersign service', 'countersign-woocommerce' ),
+			'busy'                => __( 'the order is being changed at the moment. Try again', 'countersign-woocommerce' ),
+			'unauthorized'        => __( 'the service does not know the key', 'countersign-woocommerce' ),
+			'invalid_api_key'     => __( 'the service does not know the key, or it was revoked', 'countersign-woocommerce' ),
+			'forbidden'           => __( 'the key may not do this: ask the operator of the service for a key without limits', 'countersign-woocommerce' ),
+			'rate_limited'        => __( 'too many requests. Try again in some minutes', 'countersign-woocommerce' ),
+		);
+		return isset( $words[ $code ] ) ? $words[ $code ] . " ({$code})" : $code;
+	}
+
+	/**
+	 * Codes in words, with commas.
+	 *
+	 * @param string[] $codes Codes.
+	 * @param array    $words Words by code.
+	 */
+	private static function joined( array $codes, array $words ): string {
+		return implode(
+			', ',
+			array_map(
+				static function ( $code ) use ( $words ) {
+					return $words[ $code ] ?? $code;
+				},
+				$codes
+			)
+		);
+	}
+}
