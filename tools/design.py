@@ -18,6 +18,7 @@ SHEETS: Final = (
     ROOT / "src/countersign/server/templates/style.css",
     ROOT / "packages/evidence/src/countersign_evidence/offline/verify.html",
     ROOT / "examples/storefront/shop.css",
+    ROOT / "examples/node-shop/shop.css",
 )
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 _POLICY: Final = re.compile(r"style-src 'sha256-[^']*'")

@@ -1,12 +1,13 @@
 // The pages: no script, every value escaped.
 
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { payment, PRODUCTS } from "./orders.mjs";
 
 /** @typedef {import("./store.mjs").Order} Order */
 
-const STYLE = `body{font:1.1rem/1.5 system-ui;max-width:40rem;margin:auto;padding:1rem}
-label{display:block;margin:.6rem 0}input,button{font:inherit;padding:.4rem}`;
+const STYLE = readFileSync(new URL("shop.css", import.meta.url), "utf8");
+const NAME = "Ridgeline Tools";
 export const POLICY =
   // Without `form-action`, which would also judge where a form is redirected to: the service.
   `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; ` +
@@ -55,15 +56,18 @@ const html = (parts, ...values) => new Markup(String.raw(parts, ...values.map(re
 
 /** @param {string} title @param {unknown} content */
 export const page = (title, content) => render(html`<!doctype html><html lang="en"><head>
-<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${new Markup(STYLE)}</style>
-</head><body><main><h1>${title}</h1>${content}<p><a href="/">All products</a></p></main></body></html>`);
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title} – ${NAME}</title>
+<style>${new Markup(STYLE)}</style></head>
+<body><header><div><a class="brand" href="/">${NAME}</a><a href="/dispatch">Dispatch</a></div></header>
+<main><h1>${title}</h1>${content}<p><a href="/">All products</a></p></main>
+<footer>${PRETENDED}</footer></body></html>`);
 
-export const catalogue = () => page("For your workshop", html`<ul>${Object.entries(PRODUCTS).map(
-  ([slug, { title, price }]) => html`<li><a href="/products/${slug}">${title}</a>, $${price}</li>`)}</ul>`);
+export const catalogue = () => page("For your workshop", html`<ul class="cards">${Object.entries(PRODUCTS).map(
+  ([slug, { title, price }]) => html`<li><a href="/products/${slug}">${title}</a><p class="price">$${price}</p></li>`)}</ul>`);
 
 /** @param {string} slug @param {string} id */
-export const form = (slug, id) => page(PRODUCTS[slug]?.title ?? "", html`<p>$${PRODUCTS[slug]?.price}. ${PRETENDED}</p>
-<form method="post" action="/orders"><input type="hidden" name="id" value="${id}"><input type="hidden" name="product" value="${slug}">
+export const form = (slug, id) => page(PRODUCTS[slug]?.title ?? "", html`<p class="price">$${PRODUCTS[slug]?.price}</p>
+<form class="card" method="post" action="/orders"><input type="hidden" name="id" value="${id}"><input type="hidden" name="product" value="${slug}">
 <label>Ship to the state (two letters) <input name="state" value="CA" pattern="[A-Z]{2}" required></label>
 <label>ZIP code <input name="zip" inputmode="numeric" pattern="[0-9]{5}" autocomplete="postal-code" required></label>
 <label>State that you live in, if you want to say <input name="residence" pattern="[A-Z]{2}"></label>
@@ -76,11 +80,11 @@ export const why = ({ reasons }) => reasons.map((one) => html`<p>${WORDS[one] ??
 export function status(order) {
   const paid = payment(order), waiting = paid === "authorised";
   const title = waiting ? "Your order waits for you" : paid === "captured" ? "Thank you" : "Your order was not released";
-  return page(title, html`<p>${PAID[paid]} ${PRETENDED}</p>
+  return page(title, html`<div class="card"><p>${PAID[paid]}</p>
 ${why(order)}
 ${waiting && html`${order.needs === "unknown" && html`<p>It is not known whether the law asks for a notice for this order. So you are asked to read it.</p>`}
 <form method="post" action="/orders/${order.id}/notice"><button>Continue with the notice</button></form>`}
-${order.shipped && html`<p>Shipped: ${order.shipped}</p>`}${order.ack_id && html`<p>Proof of your initials: ${order.ack_id}</p>`}`);
+${order.shipped && html`<p>Shipped: ${order.shipped}</p>`}${order.ack_id && html`<p class="quiet">Proof of your initials: ${order.ack_id}</p>`}</div>`);
 }
 
 /** @type {Record<string, string>} */
@@ -104,7 +108,7 @@ function duty({ type, text, what }) {
 
 /** @param {Order[]} orders */
 export const dispatch = (orders) => page("Dispatch", orders.length ? orders.map((order) => html`
-<h2>${order.product} to ${order.to.state} ${order.to.zip}</h2>${order.obligations.map(duty)}
+<section class="card"><h2>${order.product} to ${order.to.state} ${order.to.zip}</h2>${order.obligations.map(duty)}
 <form method="post" action="/dispatch/${order.id}">${order.shipped ? html`<button name="signed" value="yes">An adult has signed</button>`
-  : html`<label>Tracking number (UPS) <input name="tracking_number" required></label><button>Ship</button>`}</form>`)
+  : html`<label>Tracking number (UPS) <input name="tracking_number" required></label><button>Ship</button>`}</form></section>`)
   : html`<p>Nothing is paid and waits.</p>`);
