@@ -100,6 +100,9 @@ NAMES: Final = {
     "erase": "erasures.create",
     "listRetention": "retention.list",
     "listAudit": "audit.list",
+    "getBuyerEvidence": "buyers.evidence",
+    "revokeBuyer": "buyers.revoke",
+    "reinstateBuyer": "buyers.reinstate",
     "getDeployment": "deployment.retrieve",
     "getFindings": "deployment.findings",
 }

@@ -27,6 +27,7 @@ from countersign.errors import (
     InvalidRequest,
     MethodNotAllowed,
     NotFound,
+    NotGranted,
     OriginNotAllowed,
     OutcomeUnknown,
     Overloaded,
@@ -250,6 +251,7 @@ def refusals_of(route: Route[Any]) -> Iterable[type[Refusal]]:
         found += _WITH_A_BODY if route.scope is not None else _WITH_A_BODY[:2]
     if route.console:
         found.append(NotFound)
+        found += [NotGranted] if route.method != "GET" else []
     return dict.fromkeys([*found, *route.refusals, InternalError])
 
 

@@ -268,6 +268,10 @@ class UnknownSubject(Refusal, code="unknown_subject", status=404):
     """The acknowledgment, buyer, account or hold does not exist."""
 
 
+class NotGranted(Refusal, code="not_granted", status=409):
+    """The database role of this server may not do this."""
+
+
 class OnHold(Refusal, code="on_hold", status=409):
     """A legal hold prevents the erasure."""
 

@@ -65,17 +65,28 @@ class Person:
     id: str
     client: httpx2.Client
 
-    def get(self, path: str, status: int = 200, **headers: str) -> Any:  # noqa: ANN401 - any JSON
-        return self.ask("GET", path, None, status, **headers)
+    def get(self, path: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
+        return self.ask("GET", path, None, status, headers)
 
     def post(
-        self, path: str, body: Mapping[str, Any] | None = None, status: int = 200, **headers: str
+        self,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:  # noqa: ANN401 - any JSON
-        return self.ask("POST", path, body or {}, status, **headers)
+        return self.ask("POST", path, body or {}, status, headers)
 
-    def ask(self, method: str, path: str, body: Any, status: int, **headers: str) -> Any:  # noqa: ANN401 - any JSON
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        status: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:  # noqa: ANN401 - any JSON
         """Ask, and compare the answer with the document."""
-        answer = self.client.request(method, path, json=body, headers=headers)
+        answer = self.client.request(method, path, json=body, headers=dict(headers or {}))
         assert answer.status_code == status, answer.text
         assert DOCUMENT.answer_faults(method, path, answer) == []
         return answer.json()

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from sqlalchemy import event
 
+from countersign import bootstrap
+from countersign.access.key import Principal
 from countersign.access.role import Role
+from countersign.access.secrets import DeploymentSecret
 from countersign.console import order_sql
+from countersign.mode import Mode
 from tests.http.backstage import Vendor
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk, Person
@@ -205,6 +210,79 @@ def test_a_deployments_staff_see_how_it_stands(desk: Desk) -> None:
         assert [one for one in findings if one["severity"] == "broken"] == []
 
 
-def test_a_search_takes_few_queries_whatever_it_finds() -> None:
-    """At most so many orders are read, each query for all of them."""
-    assert order_sql.ORDERS_MAX <= 20
+def test_a_search_takes_the_same_queries_whatever_it_finds(desk: Desk, shop: Vendor) -> None:
+    """One order or many: each query is for all of them."""
+    for reference, number in (("alone", 1), ("many", 6)):
+        for _ in range(number):
+            acknowledge(shop.test, order_reference=reference)
+    who = Principal(
+        key_id="",
+        account_id=shop.account_id,
+        mode=Mode.TEST,
+        scopes=frozenset(),
+        credential="",
+    )
+
+    async def secret_of(opened: bootstrap.Deployment) -> DeploymentSecret:
+        return opened.access.secret
+
+    secret = desk.operator.act(secret_of)
+
+    def counted(text: str) -> tuple[int, int]:
+        statements = list[str]()
+        with desk.operator.transaction() as connection:
+            event.listen(
+                connection, "before_cursor_execute", lambda *given: statements.append(given[2])
+            )
+            stored = order_sql.read(connection, who, order_sql.find(connection, secret, who, text))
+        return len(stored), len(statements)
+
+    (one, few), (several, same) = counted("alone"), counted("many")
+    assert (one, several) == (1, 6)
+    assert few == same <= 16
+
+
+def test_the_evidence_of_a_check_is_shown_for_a_reason(desk: Desk, shop: Vendor) -> None:
+    """To those who see personal data; of a played check there is none."""
+    order = buy(shop, 1)
+    place = f"/v1/buyers/{order.cbid}/evidence"
+    with (
+        desk.person(Role.COMPLIANCE, shop.account_id, "test") as person,
+        desk.person(Role.COMPLIANCE, shop.account_id, "live") as live,
+        desk.person(Role.OWNER, shop.account_id, "test") as blind,
+    ):
+        person.get(place, 400)
+        why = {"Countersign-Reason": "case 24-1187"}
+        assert person.get(place, headers=why) == {"cbid": order.cbid, "checks": []}
+        assert live.get(place, 404, headers=why)["error"]["code"] == "not_found"
+        assert blind.client.get(place, headers=why).status_code == 403
+        noted = person.get("/v1/audit?action=evidence_shown")["data"]
+        assert [one["details"]["reason"] for one in noted] == ["case 24-1187"]
+
+
+def test_staff_revoke_a_buyer_at_every_vendor(desk: Desk, shop: Vendor) -> None:
+    """And reinstate it; for one account it cannot be done."""
+    order = buy(shop, 1)
+    place, why = f"/v1/buyers/{order.cbid}", {"reason": "case 7"}
+    with (
+        desk.person(Role.COMPLIANCE) as live,
+        desk.person(Role.COMPLIANCE, shop.account_id, "test") as one,
+    ):
+        assert one.client.post(f"{place}/revoke", json=why).status_code == 403
+        live.post(f"{place}/revoke", why, 404)
+        test = {"Countersign-Mode": "test"}
+        assert live.post(f"{place}/revoke", why, headers=test)["status"] == "revoked"
+        assert live.post(f"{place}/reinstate", why, headers=test)["status"] == "verified"
+
+
+def test_staff_see_the_review_queue_of_the_sandbox(desk: Desk, shop: Vendor) -> None:
+    """An approval can be practised."""
+    cbid = verify(shop.test, provider_identity_session_id="test_failed").json()["cbid"]
+    with desk.person(Role.COMPLIANCE) as staff:
+        waiting = staff.get("/v1/buyers/reviews?limit=100", headers={"Countersign-Mode": "test"})[
+            "data"
+        ]
+        assert (cbid, shop.account_id) in {(one["cbid"], one["account_id"]) for one in waiting}
+    with desk.person(Role.COMPLIANCE, shop.account_id, "test") as person:
+        person.post(f"/v1/buyers/{cbid}/review", {"decision": "dismiss", "reason": "practice"})
+        assert person.get("/v1/buyers/reviews")["data"] == []

@@ -83,6 +83,9 @@ export class ModeMismatch extends CountersignError {}
 /** The path or object was not found: it does not exist, or this key may not see it. */
 export class NotFound extends CountersignError {}
 
+/** The database role of this server may not do this. */
+export class NotGranted extends CountersignError {}
+
 /** The text of this version is incomplete. */
 export class NoticeIncomplete extends CountersignError {}
 
@@ -193,6 +196,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   method_not_allowed: MethodNotAllowed,
   mode_mismatch: ModeMismatch,
   not_found: NotFound,
+  not_granted: NotGranted,
   notice_incomplete: NoticeIncomplete,
   notice_not_found: NoticeNotFound,
   notice_not_in_force: NoticeNotInForce,

@@ -485,7 +485,8 @@ export class Buyers extends Resource {
    *
    * Buyers whose last attempt did not verify them, oldest attempt first.
    *
-   * Only attempts of this account, and not those that were dismissed.
+   * Only attempts of this account, and not those that were dismissed. Staff who name no account see
+   * those of all accounts, and name it to decide.
    *
    * Needs the scope `buyers:review`.
    */
@@ -527,6 +528,71 @@ export class Buyers extends Resource {
     return this.sender.send<types.BuyerVerification>({
       method: "POST",
       path: `/v1/buyers/${segment(cbid)}/review`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * See the evidence of a buyer's identity checks.
+   *
+   * What is known of the person from a buyer's identity checks.
+   *
+   * `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
+   *
+   * Needs the scope `buyers:review`. It answers only where the console is on, else with
+   * `not_found`. It discloses personal data: a person gives the reason in `Countersign-Reason`.
+   */
+  evidence(
+    cbid: string,
+    options: CallOptions = {},
+  ): Promise<types.BuyerEvidence> {
+    return this.sender.send<types.BuyerEvidence>({
+      method: "GET",
+      path: `/v1/buyers/${segment(cbid)}/evidence`,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Revoke a buyer at every vendor.
+   *
+   * Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated.
+   *
+   * Needs the scope `buyers:review`. It answers only where the console is on, else with
+   * `not_found`. A person needs a fresh passkey.
+   */
+  revoke(
+    cbid: string,
+    params: types.BuyerReason,
+    options: CallOptions = {},
+  ): Promise<types.BuyerStanding> {
+    return this.sender.send<types.BuyerStanding>({
+      method: "POST",
+      path: `/v1/buyers/${segment(cbid)}/revoke`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Undo the revocation of a buyer.
+   *
+   * Undo a revocation. The buyer gets the earlier status back, or has to verify again.
+   *
+   * Needs the scope `buyers:review`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  reinstate(
+    cbid: string,
+    params: types.BuyerReason,
+    options: CallOptions = {},
+  ): Promise<types.BuyerStanding> {
+    return this.sender.send<types.BuyerStanding>({
+      method: "POST",
+      path: `/v1/buyers/${segment(cbid)}/reinstate`,
       body: params,
       keyed: true,
       repeatable: true,

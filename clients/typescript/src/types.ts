@@ -462,6 +462,8 @@ export interface BuyerReview {
   provider: string;
   /** The record of the attempt. */
   verification_id: string;
+  /** The account whose attempt it was. */
+  account_id: string;
   attempted_at: string;
   /** The checkout session in which the attempt was made; null for any other attempt. */
   reference: string | null;
@@ -1624,6 +1626,39 @@ export type AuditAction = Open<
   | "webhook_endpoint_deleted"
   | "webhook_secret_rotated"
 >;
+
+/** The identity checks of a buyer, oldest first, with names, dates of birth and addresses. */
+export interface BuyerEvidence {
+  cbid: string;
+  checks: CheckEvidence[];
+}
+
+/** The evidence of one identity check. */
+export interface CheckEvidence {
+  verification_id: string;
+  account_id: string;
+  provider: string;
+  status: BuyerStatus;
+  at: string;
+  erased_at: string | null;
+  /**
+   * All that is known of the person; `answer.text` is the provider's response. null: it was erased.
+   */
+  content: Record<string, unknown> | null;
+}
+
+/** Why. */
+export interface BuyerReason {
+  /** Such as the number of a case. Kept: nothing personal. */
+  reason: string;
+}
+
+/** A buyer, as it stands now. */
+export interface BuyerStanding {
+  cbid: string;
+  livemode: boolean;
+  status: BuyerStatus;
+}
 
 /** How the deployment stands. */
 export interface DeploymentStanding {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, and_, or_, select
 
 from countersign.access.audit import AuditAction, AuditEntry, find_audit, write_audit
-from countersign.access.idempotency import Remember
+from countersign.access.idempotency import Remember, keeping
 from countersign.buyers.evaluate_session import override
 from countersign.buyers.model import (
     Buyer,
@@ -72,23 +73,27 @@ async def show(room: Buyers, cbid: str) -> tuple[Buyer, BuyerStatus]:
     return buyer, status_at(buyer, now)
 
 
-async def revoke(room: Buyers, cbid: str, reason: str) -> Buyer:
+async def revoke(room: Buyers, cbid: str, reason: str, *, entry: Remember[Buyer] = None) -> Buyer:
     """Revoke a buyer and its documents, until it is reinstated.
 
     Raises UnknownSubject if there is no such buyer, and InvalidArgument if no reason is given.
     """
     audit = room.access.audit.entry(AuditAction.BUYER_REVOKED, cbid, reason=checked(reason))
-    return await room.access.database.write(_change, cbid, audit)
+    change = keeping(lambda connection: _change(connection, cbid, audit), entry)
+    return await room.access.database.write(change)
 
 
-async def reinstate(room: Buyers, cbid: str, reason: str) -> Buyer:
+async def reinstate(
+    room: Buyers, cbid: str, reason: str, *, entry: Remember[Buyer] = None
+) -> Buyer:
     """Undo a revocation.
 
     Raises UnknownSubject if there is no such buyer, and InvalidArgument if it is not revoked,
     or no reason is given.
     """
     audit = room.access.audit.entry(AuditAction.BUYER_REINSTATED, cbid, reason=checked(reason))
-    return await room.access.database.write(_change, cbid, audit)
+    change = keeping(lambda connection: _change(connection, cbid, audit), entry)
+    return await room.access.database.write(change)
 
 
 def _change(
@@ -189,6 +194,29 @@ async def evidence(
     if not found and await _was_erased(room, buyer.cbid):
         raise UnknownSubject(f"The buyer {buyer.cbid} was erased; only the revocation remains.")
     return [(stored, await _opened(room, stored)) for stored in found]
+
+
+async def has_check(room: Buyers, cbid: str, account_id: str) -> bool:
+    """Whether this account has verified the buyer."""
+    own = select(verifications.c.id).where(
+        verifications.c.cbid == cbid, verifications.c.account_id == account_id
+    )
+    return await room.access.database.read(
+        lambda connection: connection.execute(own.limit(1)).first() is not None
+    )
+
+
+def readable(content: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The content of evidence, with the provider's responses as text, too."""
+    return content and content | {"answer": _readable(content["answer"])}
+
+
+def _readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
+    if response is None:
+        return None
+    text = b64decode(response["body"]).decode("utf-8", "replace")
+    further = [_readable(more) for more in response["further"]]
+    return response | {"text": text, "further": further}
 
 
 async def audit_log(room: Buyers, subject: str | None) -> Sequence[AuditEntry]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -154,16 +153,8 @@ def _opened(one: StoredEvidence, content: dict[str, Any] | None) -> dict[str, An
         "status": one.status.value,
         "at": rfc3339(one.at),
         "erased_at": one.erased_at and rfc3339(one.erased_at),
-        "content": content and content | {"answer": _readable(content["answer"])},
+        "content": admin.readable(content),
     }
-
-
-def _readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
-    if response is None:
-        return None
-    text = b64decode(response["body"]).decode("utf-8", "replace")
-    further = [_readable(more) for more in response["further"]]
-    return response | {"text": text, "further": further}
 
 
 @click.group()

@@ -23,6 +23,13 @@ _in_room = with_room(Buyers)
 @click.command()
 @click.option("--account", help="Only the attempts of this account (id or name).")
 @click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in Mode]),
+    default=Mode.LIVE.value,
+    show_default=True,
+    help="Buyers of live keys, or those of the sandboxes.",
+)
+@click.option(
     "--status",
     "statuses",
     type=click.Choice([status.value for status in review.REVIEWED]),
@@ -32,12 +39,12 @@ _in_room = with_room(Buyers)
 @command
 @_in_room
 async def queue(
-    room: Buyers, *, account: str | None, statuses: tuple[str, ...], as_json: bool
+    room: Buyers, *, account: str | None, mode: str, statuses: tuple[str, ...], as_json: bool
 ) -> None:
-    """List the live buyers whose last attempt did not verify them, the oldest attempt first."""
+    """List the buyers whose last attempt did not verify them, the oldest attempt first."""
     found = await review.queue(
         room,
-        Mode.LIVE,
+        Mode(mode),
         account_id=None if account is None else (await find_account(room.access, account)).id,
         statuses=[BuyerStatus(status) for status in statuses] or review.REVIEWED,
     )

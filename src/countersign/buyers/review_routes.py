@@ -51,6 +51,13 @@ class BuyerReview(Struct, frozen=True, kw_only=True):
     verification_id: Annotated[
         str, Meta(description="The record of the attempt.", examples=[_VERIFICATION_ID])
     ]
+    account_id: Annotated[
+        str,
+        Meta(
+            description="The account whose attempt it was.",
+            examples=["acct_01km9wtz3tfs8v8j2c7n5k9m0c"],
+        ),
+    ]
     attempted_at: Timestamp
     reference: Annotated[
         str | None,
@@ -93,13 +100,14 @@ class BuyerReviewRequest(Request, frozen=True, kw_only=True):
 async def list_reviews(room: Buyers, call: Call) -> Reply:
     """Buyers whose last attempt did not verify them, oldest attempt first.
 
-    Only attempts of this account, and not those that were dismissed.
+    Only attempts of this account, and not those that were dismissed. Staff who name no account see
+    those of all accounts, and name it to decide.
     """
     query: ReviewsQuery = call.query
     found = await review.queue(
         room,
         call.principal.mode,
-        account_id=call.principal.account_id,
+        account_id=call.principal.account_id or None,
         statuses=REVIEWED if query.status is None else (BuyerStatus(query.status),),
         after=query.after or "",
         limit=query.limit + 1,
@@ -139,6 +147,7 @@ def _view(waiting: Waiting) -> BuyerReview:
         status=waiting.status,
         provider=waiting.provider,
         verification_id=waiting.verification_id,
+        account_id=waiting.account_id,
         attempted_at=to_the_second(waiting.attempted_at) or waiting.attempted_at,
         reference=waiting.reference,
         reasons=waiting.reasons or UNSET,

@@ -162,7 +162,7 @@ def _by_index(
 
 def read(connection: Connection, who: Principal, found: Found) -> list[StoredOrder]:
     """The orders that these lead to, within the caller's reach; the newest first, one too many."""
-    reached = {id_ for id_ in found.record_ids if _within(connection, who, id_)}
+    reached = _within(connection, who, found.record_ids)
     hosted = _sessions(connection, who, _s.id.in_(found.session_ids))
     reached |= {id_ for one in hosted for id_ in (one.ack_id, one.clearance_id) if id_}
     orders = orders_of(connection, reached)
@@ -211,9 +211,11 @@ def _order(
     return StoredOrder(key, sessions, made, stored, cbid, use and use.closed_at)
 
 
-def _within(connection: Connection, who: Principal, record_id: str) -> bool:
-    owner = owner_of(connection, record_id)
-    return owner is not None and in_reach(who, *owner)
+def _within(connection: Connection, who: Principal, ids: Iterable[str]) -> set[str]:
+    own = select(records.c.id).where(records.c.id.in_([*ids]), records.c.mode == who.mode)
+    if who.account_id:
+        own = own.where(records.c.account_id == who.account_id)
+    return {*connection.execute(own).scalars()}
 
 
 def _sessions(connection: Connection, who: Principal, wanted: Any) -> Sequence[_Row]:  # noqa: ANN401 - a condition

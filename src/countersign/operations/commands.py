@@ -116,18 +116,23 @@ def database() -> None:
 @database.command("grants")
 @click.option("--role", required=True, help="The role that servers use to connect.")
 @click.option("--apply", is_flag=True, help="Also run the SQL, as the role of the settings.")
+@click.option(
+    "--console", is_flag=True, help="Also what staff do with accounts, keys, notices, holds."
+)
 @command
-def grants(role: str, *, apply: bool, as_json: bool) -> None:
+def grants(role: str, *, apply: bool, console: bool, as_json: bool) -> None:
     """Print the SQL that grants a role exactly the rights that servers need.
 
     Run it with --apply, as the owner of the tables, after `countersign init` and again after each
     upgrade.
     """
-    statements = serving_role_grants(role)
+    statements = serving_role_grants(role, console=console)
     if apply:
         settings = load_settings()
         grant(
-            database_url(settings.database_url, settings.data_dir, settings.database_pooler), role
+            database_url(settings.database_url, settings.data_dir, settings.database_pooler),
+            role,
+            console=console,
         )
     show({"statements": statements}, "\n".join(f"{s};" for s in statements), as_json=as_json)
 

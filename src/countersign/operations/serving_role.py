@@ -37,6 +37,12 @@ _GRANTED: Final = {
     "INSERT": "verification_evidence",
     "": "log_rosters log_proposals log_approvals waiting_erasures blind_recent blind_runs",
 }
+_FOR_CONSOLE: Final = (
+    ("INSERT, UPDATE", "accounts, api_keys, account_brands, legal_holds, matters"),
+    ("INSERT, DELETE", "account_origins"),
+    ("INSERT", "notice_versions, notice_events, buyer_references"),
+)
+"""What staff do through a server besides; nothing of it destroys evidence or personal data."""
 RIGHTS: Final[Mapping[str, str]] = {
     table: rights for rights, tables in _GRANTED.items() for table in tables.split()
 }
@@ -60,26 +66,30 @@ _MISSING: Final = text(
 )
 
 
-def grants(role: str) -> list[str]:
-    """The statements that give a role what servers need, and take from it all else."""
+def grants(role: str, *, console: bool = False) -> list[str]:
+    """The statements that give a role what servers need, and take from it all else.
+
+    `console`: also what staff do with accounts, keys, notices and holds.
+    """
     name = '"' + role.replace('"', '""') + '"'
     return [
         "BEGIN",
         f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {name}",
         f"GRANT USAGE ON SCHEMA public TO {name}",
         *(f"GRANT {rights} ON {table} TO {name}" for table, rights in RIGHTS.items() if rights),
+        *(f"GRANT {more} ON {of} TO {name}" for more, of in (_FOR_CONSOLE if console else ())),
         f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}",
         "COMMIT",
     ]
 
 
-def grant(url: URL, role: str) -> None:
+def grant(url: URL, role: str, *, console: bool = False) -> None:
     """Run the statements of `grants` as the role that this URL names."""
     if is_embedded(url):
         raise InvalidConfiguration("The embedded database has no roles.")
     try:
         with connected(url, Purpose.WRITE) as connection:
-            for statement in grants(role):
+            for statement in grants(role, console=console):
                 connection.exec_driver_sql(statement)
     except ProgrammingError as error:
         raise InvalidConfiguration(f"Nothing was granted: {error.orig}".rstrip()) from error

@@ -30,6 +30,7 @@ from countersign.errors import (
     InvalidRequest,
     MethodNotAllowed,
     NotFound,
+    NotGranted,
     OutcomeUnknown,
     RateLimited,
     Refusal,
@@ -322,6 +323,8 @@ class App:
         shown = error if isinstance(error, Refusal) else InternalError()
         if isinstance(error, DatabasePermissionDenied):
             shown = StorageUnavailable(retry_after=_DENIED_RETRY_SECONDS)
+            if call.audit is not None:  # an act of staff, for which it was never granted
+                shown = NotGranted()
         if isinstance(error, OutcomeUnknown) and call.method in _WITHOUT_BODY:
             # What was written on the way is not the caller's, who has only asked.
             shown = StorageUnavailable(retry_after=error.retry_after)

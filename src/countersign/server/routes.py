@@ -14,6 +14,7 @@ from countersign.checkout import routes as checkout
 from countersign.clearances import routes as clearances
 from countersign.console import accounts as staff_accounts
 from countersign.console import audit as staff_audit
+from countersign.console import buyers as staff_buyers
 from countersign.console import deployment as staff_deployment
 from countersign.console import erasures as staff_erasures
 from countersign.console import holds as staff_holds
@@ -55,6 +56,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *staff_orders.ROUTES,
     *staff_erasures.ROUTES,
     *staff_audit.ROUTES,
+    *staff_buyers.ROUTES,
     *staff_deployment.ROUTES,
     *console.ROUTES,
 )

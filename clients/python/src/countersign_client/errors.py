@@ -172,6 +172,12 @@ class NotFound(CountersignError):
     default_code = "not_found"
 
 
+class NotGranted(CountersignError):
+    """The database role of this server may not do this."""
+
+    default_code = "not_granted"
+
+
 class NoticeIncomplete(CountersignError):
     """The text of this version is incomplete."""
 
@@ -362,6 +368,7 @@ _ALL: Final = (
     MethodNotAllowed,
     ModeMismatch,
     NotFound,
+    NotGranted,
     NoticeIncomplete,
     NoticeNotFound,
     NoticeNotInForce,

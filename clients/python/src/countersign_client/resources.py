@@ -599,7 +599,8 @@ class Buyers(Resource[S]):
 
         Buyers whose last attempt did not verify them, oldest attempt first.
 
-        Only attempts of this account, and not those that were dismissed.
+        Only attempts of this account, and not those that were dismissed. Staff who name no
+        account see those of all accounts, and name it to decide.
 
         Needs the scope `buyers:review`.
 
@@ -646,6 +647,77 @@ class Buyers(Resource[S]):
             path=f"/v1/buyers/{segment(cbid)}/review",
             returns=types.BuyerVerification,
             body={"decision": decision, "reason": reason, "zip": zip, "document": document},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def evidence(
+        self,
+        cbid: str,
+    ) -> Call[types.BuyerEvidence]:
+        """See the evidence of a buyer's identity checks.
+
+        What is known of the person from a buyer's identity checks.
+
+        `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
+
+        Needs the scope `buyers:review`. It answers only where the console is on, else with
+        `not_found`. It discloses personal data: a person gives the reason in
+        `Countersign-Reason`.
+        """
+        return Call(
+            method="GET",
+            path=f"/v1/buyers/{segment(cbid)}/evidence",
+            returns=types.BuyerEvidence,
+        )
+
+    @operation
+    def revoke(
+        self,
+        cbid: str,
+        *,
+        reason: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.BuyerStanding]:
+        """Revoke a buyer at every vendor.
+
+        Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated.
+
+        Needs the scope `buyers:review`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+
+        - `reason`: Such as the number of a case. Kept: nothing personal.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/buyers/{segment(cbid)}/revoke",
+            returns=types.BuyerStanding,
+            body={"reason": reason},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def reinstate(
+        self,
+        cbid: str,
+        *,
+        reason: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.BuyerStanding]:
+        """Undo the revocation of a buyer.
+
+        Undo a revocation. The buyer gets the earlier status back, or has to verify again.
+
+        Needs the scope `buyers:review`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `reason`: Such as the number of a case. Kept: nothing personal.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/buyers/{segment(cbid)}/reinstate",
+            returns=types.BuyerStanding,
+            body={"reason": reason},
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )
 

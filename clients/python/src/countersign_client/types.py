@@ -777,6 +777,9 @@ class BuyerReview(Result, frozen=True, kw_only=True):
     verification_id: str
     """The record of the attempt."""
 
+    account_id: str
+    """The account whose attempt it was."""
+
     attempted_at: datetime
 
     reference: str | None
@@ -1705,6 +1708,47 @@ class AuditView(Result, frozen=True, kw_only=True):
     subject: str
 
     details: dict[str, Any]
+
+
+class BuyerEvidence(Result, frozen=True, kw_only=True):
+    """The identity checks of a buyer, oldest first, with names, dates of birth and addresses."""
+
+    cbid: str
+
+    checks: tuple[CheckEvidence, ...]
+
+
+class CheckEvidence(Result, frozen=True, kw_only=True):
+    """The evidence of one identity check."""
+
+    verification_id: str
+
+    account_id: str
+
+    provider: str
+
+    status: str
+    """See `BuyerStatus`."""
+
+    at: datetime
+
+    erased_at: datetime | None
+
+    content: dict[str, Any] | None
+    """All that is known of the person; `answer.text` is the provider's response. null: it was
+    erased.
+    """
+
+
+class BuyerStanding(Result, frozen=True, kw_only=True):
+    """A buyer, as it stands now."""
+
+    cbid: str
+
+    livemode: bool
+
+    status: str
+    """See `BuyerStatus`."""
 
 
 class DeploymentStanding(Result, frozen=True, kw_only=True):
