@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +19,7 @@ from countersign.acknowledgments.find import find_many
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
 from countersign.cli.deployment import with_room
+from countersign.cli.spreadsheet import csv_lines
 from countersign.errors import InvalidArgument
 from countersign.instant import parse_rfc3339, rfc3339, rfc3339_ms
 from countersign.mode import Mode
@@ -38,14 +37,6 @@ COLUMNS: Final = (
     *("evidence_status", "evidence_log", "evidence_index", "erased_at", "unreadable"),
     "order_reference",
 )
-_FORMULA: Final = (
-    *("=", "+", "-", "@", "\t", "\r", "\n", "|", "%"),
-    *("\uff1d", "\uff0b", "\uff0d", "\uff20"),
-)
-"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection).
-
-The last four are the full-width forms of the first: with some languages they count as these.
-"""
 
 
 @click.group()
@@ -170,24 +161,3 @@ def operator_of(account_id: str, mode: Mode) -> Principal:
         scopes=frozenset(),
         credential="operator",
     )
-
-
-def csv_lines(rows: Iterable[Sequence[object]]) -> str:
-    """Lines of CSV (RFC 4180), safe to open in a spreadsheet.
-
-    A field that a spreadsheet would take for a formula gets an apostrophe in front.
-    """
-    target = io.StringIO()
-    writer = csv.writer(target, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
-    for row in rows:
-        writer.writerow([_safe(value) for value in row])
-    return target.getvalue()
-
-
-def _safe(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from countersign.access.audit import AuditEntry
 from countersign.buyers import admin
 from countersign.buyers import settings as acts
 from countersign.buyers.admin import StoredEvidence
@@ -24,6 +25,7 @@ from countersign.buyers.rules import (
     weakened,
 )
 from countersign.cli.deployment import with_room
+from countersign.cli.spreadsheet import csv_lines
 from countersign.errors import InvalidArgument
 from countersign.identity.registry import provider_names
 from countersign.instant import rfc3339
@@ -126,11 +128,16 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("subject", required=False)
+@click.option("--csv", "as_csv", is_flag=True, help="As CSV, with a line of names first.")
 @command
-def audit(subject: str | None, *, as_json: bool) -> None:
-    """List what operators did from the command line, oldest first: who, when, what and why."""
+def audit(subject: str | None, *, as_csv: bool, as_json: bool) -> None:
+    """List what operators and people did or looked at, oldest first: who, when, what and why."""
     found = _in_room(admin.audit_log)(subject)
     view = [msgspec.to_builtins(entry) | {"at": rfc3339(entry.at)} for entry in found]
+    if as_csv:
+        rows = [[*[*one.values()][:-1], json_text(one["details"])] for one in view]
+        click.echo(csv_lines([AuditEntry.__struct_fields__, *rows]), nl=False)
+        return
     lines = [
         f"{rfc3339(entry.at)}  {entry.actor}  {entry.action}  {entry.subject}  "
         f"{json_text(entry.details)}"

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from countersign.db.engine import is_damage
 from countersign.errors import HeadUnavailable, InternalError, StorageUnavailable
 from countersign.log import logs_sql, tree_sql
+from countersign.log.audit_chain import check_audit
 from countersign.log.check_records import check_records
 from countersign.log.ended import ended
 from countersign.log.fork_guard import guard
@@ -77,6 +78,8 @@ async def _everything(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:
             yield LogFinding(mode.value, None, "the log is missing")
     async for about, message in check_records(room):
         yield LogFinding(newest[about or Mode.LIVE], None, message)
+    async for message in check_audit(room):
+        yield LogFinding(newest[Mode.LIVE], None, message)
     for mode in Mode:
         finding = await _head(room, mode, newest[mode])
         if finding is not None:

@@ -25,6 +25,7 @@ class RecordType(StrEnum):
     OPERATOR = "operator"
     ACCOUNT = "account"
     CAPTURE_PROCESS = "capture_process"
+    AUDIT_HEAD = "audit_head"
 
 
 class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):

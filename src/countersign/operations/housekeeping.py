@@ -20,6 +20,7 @@ from countersign.db.tables import idempotency_keys, provider_messages, rate_shar
 from countersign.events.model import KEPT as EVENTS_KEPT
 from countersign.instant import from_ns, to_ms
 from countersign.log import logs_sql
+from countersign.log.audit_chain import seal_audit
 from countersign.loops import forever
 from countersign.operations.room import Operations
 from countersign.privacy.erase import destroy_copies
@@ -38,12 +39,13 @@ _log: Final = structlog.get_logger("countersign.housekeeping")
 
 
 async def keep_house(room: Operations) -> None:
-    """Delete what has expired now and then, until cancelled."""
+    """Delete what has expired now and then, and seal the audit's head, until cancelled."""
     looked: dict[int, int] = {}
 
     async def turn() -> None:
         await delete_outdated(room.database, from_ns(room.clock.time_ns()))
         await thin_checkpoints(room.database, looked)
+        await seal_audit(room.notices.log)
         if not await destroy_copies(room.database):
             _log.warning("erased_copies_remain")
 

@@ -898,6 +898,7 @@ TYPES = {
     "operator",
     "account",
     "capture_process",
+    "audit_head",
 }
 
 
