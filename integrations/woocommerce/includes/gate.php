@@ -23,7 +23,6 @@ final class Gate {
 		add_filter( 'woocommerce_payment_gateways', array( self::class, 'add_gateway' ) );
 		add_filter( 'woocommerce_gateway_' . Gateway::ID . '_settings_values', array( Gateway::class, 'stays_on' ), 10, 2 );
 		add_action( 'wp_ajax_woocommerce_toggle_gateway_enabled', array( Gateway::class, 'refuse_switch' ), 1 );
-		add_action( 'woocommerce_before_pay_action', array( Gateway::class, 'remember_payment' ), 0 );
 		add_action( 'admin_head-woocommerce_page_wc-settings', array( Gateway::class, 'hide_switch' ) );
 		// The block checkout's registry of payment methods.
 		add_action( 'woocommerce_blocks_payment_method_type_registration', array( self::class, 'add_block_method' ) );

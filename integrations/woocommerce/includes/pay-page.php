@@ -20,6 +20,7 @@ final class Pay_Page {
 	public static function register(): void {
 		// After Gate has read the session, before WooCommerce takes a payment.
 		add_action( 'wp', array( self::class, 'lead_on' ), 15 );
+		add_action( 'woocommerce_before_pay_action', array( Gateway::class, 'remember_payment' ), 0 );
 		add_action( 'before_woocommerce_pay', array( self::class, 'show' ) );
 		add_filter( 'woocommerce_pay_order_button_text', array( self::class, 'button' ) );
 		add_filter( 'woocommerce_thankyou_order_received_text', array( self::class, 'thank' ), 20, 2 );
