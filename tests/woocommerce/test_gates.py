@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cli.serving import wait_until
 from tests.woocommerce.conftest import Browser, Shop, nonce_in, offered
 from tests.woocommerce.paths import pay_by_app
+from tests.woocommerce.test_history import mails, sending
 
 pytestmark = [pytest.mark.shops, pytest.mark.long, pytest.mark.one_engine]
 NEVADA = {"state": "NV", "postcode": "89101"}
@@ -175,3 +177,19 @@ def test_an_order_without_a_shipping_address_is_refused_in_words_for_it(
     said = browser.place().said
     assert "this order has none" in said
     assert "please enter one" not in said
+
+
+def test_a_bank_transfer_of_a_buyer_who_was_revoked_is_not_silent(
+    shop: Shop, browser: Browser
+) -> None:
+    """The order waits anyway: its notes and a mail to the shop say that it is refused."""
+    order = shop.cleared(browser)
+    browser.pay(order.url, "bacs")
+    with sending(shop) as sent:
+        shop.client.sandbox.move_buyer(cbid=order.data["buyer"], status="revoked")
+        wait_until(lambda: order.state == "refused", "the webhook")
+        subject = f"Do not ship order #{order.id}"
+        wait_until(lambda: any(subject == one[1] for one in mails(shop)), "the mail")
+    assert order.status == "on-hold"
+    assert "Do not ship" in order.notes
+    assert [one[1] for one in sent].count(subject) == 1

@@ -86,11 +86,12 @@ MUTATIONS: Final = (
         paths.an_app_of_a_buyer_who_was_revoked,
         "add_action",
     ),
-    _hook(
-        "woocommerce_before_pay_action",
+    Mutation(
+        "no question when the buyer pays",
         "gate",
+        "array( self::class, 'before_pay_action' )",
+        "'__return_true'",
         paths.the_page_for_the_payment_of_a_buyer_who_was_revoked,
-        "add_action",
     ),
     Mutation(
         "the service is not asked before a payment",
