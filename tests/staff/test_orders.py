@@ -207,7 +207,8 @@ def test_a_deployments_staff_see_how_it_stands(desk: Desk) -> None:
         assert [one["suspended"] for one in standing["logs"]] == [None, None]
         findings = person.get("/v1/deployment/findings")["findings"]
         assert {"disk", "schema", "logs", "notices", "backup"} <= {one["check"] for one in findings}
-        assert [one for one in findings if one["severity"] == "broken"] == []
+        broken = {one["check"] for one in findings if one["severity"] == "broken"}
+        assert broken <= {"durability"}  # the PostgreSQL of the tests does not wait for its disk
 
 
 def test_a_search_takes_the_same_queries_whatever_it_finds(desk: Desk, shop: Vendor) -> None:
