@@ -173,7 +173,7 @@ def test_a_look_at_the_address_of_the_form_leads_to_the_page(posted: Posted) -> 
 def test_without_a_mail_server_there_is_no_form_and_no_address_of_one(
     shop: Shop,
 ) -> None:
-    """The answer is that of any address that there is not."""
+    """The answer is that of any unknown address."""
     with Surfer(shop.server, shop.buyer()) as surfer:
         done = surfer.complete()
         assert mail_form(done) is None

@@ -86,15 +86,16 @@ class MailServer:
             raw = envelope.original_content or b""
             known: Any = session.auth_data
             user = known.login.decode() if known else None
-            tls = session.ssl is not None
+            transport: Any = server.transport
+            tls = transport.get_extra_info("ssl_object") is not None
             got = Received(envelope.mail_from or "", [*envelope.rcpt_tos], raw, tls, user)
             self.mails.append(got)
         self.arrived.set()
         if self.hold is not None:
             await server.loop.run_in_executor(None, self.hold.wait, 60)
         if self.hang_up:
-            transport: Any = server.transport
-            transport.abort()
+            connection: Any = server.transport
+            connection.abort()
         return self.to_content
 
 

@@ -39,7 +39,7 @@ class MailAnswer(StrEnum):
     """What became of a buyer's request, as the address of the page says it."""
 
     QUEUED = "queued"
-    """Or withheld, which no one is told: it would say how many mails an address gets."""
+    """Or withheld, which is not said: it would say how many mails an address gets."""
     ENOUGH = "enough"
     """The session has had its mails."""
     BUSY = "busy"
