@@ -42,9 +42,8 @@ _Name = Annotated[
     str,
     Meta(
         description="What staff call the account; buyers see it where no brand has a name.",
-        min_length=1,
-        max_length=NAME_LENGTH_MAX,
-        extra_json_schema=STORABLE,
+        # The act judges it, without the white space around it.
+        extra_json_schema={**STORABLE, "minLength": 1, "maxLength": NAME_LENGTH_MAX},
         examples=["Ridgeline Workshop"],
     ),
 ]
