@@ -27,7 +27,7 @@ MONITOR_ARGS ?=
 
 VENV := .venv
 # The tools and the client that are installed next to the service.
-PACKAGES := packages/evidence packages/simulators packages/conformance clients/python
+PACKAGES := packages/evidence packages/console packages/simulators packages/conformance clients/python
 # Node.js, each with a lock file; the tests need the packages of all of them.
 NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript clients/typescript \
 	examples/node-shop

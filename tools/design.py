@@ -19,6 +19,7 @@ SHEETS: Final = (
     ROOT / "packages/evidence/src/countersign_evidence/offline/verify.html",
     ROOT / "examples/storefront/shop.css",
     ROOT / "examples/node-shop/shop.css",
+    ROOT / "packages/console/src/countersign_console/templates/style.css",
 )
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 _POLICY: Final = re.compile(r"style-src 'sha256-[^']*'")

@@ -29,7 +29,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 PYTHON: Final = (
     *(".", "packages/evidence", "packages/conformance", "packages/simulators", "clients/python"),
-    "integrations/django",
+    *("packages/console", "integrations/django"),
 )
 NPM: Final = "clients/typescript"
 PLUGIN: Final = "integrations/woocommerce"

@@ -21,6 +21,8 @@ from importlib.metadata import entry_points
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
+from countersign.access.key import Scope
+from countersign.access.role import OF_DEPLOYMENT, ROLES, Role
 from countersign.bootstrap import Deployment
 from countersign.checkout.visits import read_form
 from countersign.errors import NotFound, OriginNotAllowed
@@ -157,6 +159,11 @@ class Host:
     async def who(self, session: str) -> SignedInPerson | None:
         """Who is signed in with this session; None: no one is."""
         return await sign_in.signed_in(self._people, session)
+
+    def scopes(self, role: str, *, staff: bool) -> frozenset[str]:
+        """What a role lets a person ask for: `staff` of the whole service, else in one account."""
+        never = frozenset[Scope]() if staff else OF_DEPLOYMENT
+        return frozenset(scope.value for scope in ROLES[Role(role)].scopes - never)
 
     async def names(self, person_ids: Sequence[str]) -> Mapping[str, str]:
         """The names of people (`per_…`) whom the audit names; without a name: there is none."""

@@ -1,0 +1,1 @@
+"""Pages for staff, over the API of Countersign. See README.md."""

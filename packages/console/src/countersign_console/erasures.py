@@ -1,0 +1,70 @@
+"""Erasing: what would go and what a hold keeps, first; then the act, which cannot be undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from countersign.console_host import PageReply
+from countersign_console.visit import Refused, Visit
+
+_REASONS: Final = ("request", "retention", "court_order", "other")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasures:
+    """`erasures`. A buyer is named in a form, never in an address."""
+
+    async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
+        """The requests that wait, and the form."""
+        return visit.show(
+            "erasures.html",
+            visit.words["page_erasures"],
+            status=status,
+            problem=problem,
+            requests=await visit.all_of("/v1/erasures/requests"),
+            preview=None,
+            done=None,
+            reasons=_REASONS,
+            form=visit.form,
+        )
+
+    async def show_item(self, visit: Visit) -> PageReply:
+        """There are no items."""
+        return await self.show(visit)
+
+    async def do(self, visit: Visit, action: str) -> PageReply:
+        """Show what would go; or erase."""
+        body = {
+            "subject": visit.form.get("subject", "").strip(),
+            "with_acknowledgments": bool(visit.form.get("with_acknowledgments")),
+        }
+        try:
+            if action != "erase":
+                preview = await visit.call("POST", "/v1/erasures/preview", body=body)
+                return self._shown(visit, preview=preview)
+            if not visit.form.get("sure"):
+                preview = await visit.call("POST", "/v1/erasures/preview", body=body)
+                problem = visit.words["tick_sure"]
+                return self._shown(visit, preview=preview, problem=problem)
+            why = {"reason": visit.form.get("why", "request")}
+            done = await visit.call("POST", "/v1/erasures", body=body | why)
+            return self._shown(visit, done=done)
+        except Refused as refused:
+            if refused.needs_passkey:
+                return visit.lead_to_passkey("erasures")
+            return await self.show(visit, refused.message, refused.status)
+
+    def _shown(
+        self, visit: Visit, preview: object = None, done: object = None, problem: str = ""
+    ) -> PageReply:
+        return visit.show(
+            "erasures.html",
+            visit.words["page_erasures"],
+            requests=(),
+            reasons=_REASONS,
+            form=visit.form,
+            preview=preview,
+            done=done,
+            problem=problem,
+        )

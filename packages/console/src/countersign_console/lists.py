@@ -1,0 +1,156 @@
+"""Pages that are a list, its items, and what can be done with them: declared, not written.
+
+A list page shows what one operation of the API returns, a line an item. An item has a page with all
+its members and a form for each act. Names of columns, fields and acts are words of `words.toml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from countersign.console_host import PageReply
+from countersign_console.visit import Refused, Visit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """What a form asks for: a member of the body of a call."""
+
+    name: str
+    kind: str = "text"
+    """`text`, `area`, `number`, `check`, `choice`, `choices` or `list` (one value a line)."""
+    required: bool = False
+    choices: Sequence[str] = ()
+
+    def read(self, form: Mapping[str, str]) -> object:
+        """The member as the API takes it; None: left out."""
+        if self.kind == "choices":
+            return [one for one in self.choices if form.get(f"{self.name}.{one}")] or None
+        value = form.get(self.name, "").strip()
+        match self.kind:
+            case "check":
+                return True if value else None
+            case "number":
+                return int(value) if value.isascii() and value.isdecimal() else value or None
+            case "list":
+                return [line.strip() for line in value.splitlines() if line.strip()] or None
+            case _:
+                return value or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """A form, and the call that it leads to."""
+
+    name: str
+    path: str
+    """Of the API; `{id}` stands for the item's identifier."""
+    method: str = "POST"
+    scope: str = ""
+    """What the person must be able to do with it."""
+    fields: Sequence[Field] = ()
+    danger: bool = False
+    """Whether it cannot be undone: it says so, and is confirmed by a tick."""
+    shows: Sequence[str] = ()
+    """Members of the response that are shown once, such as a new key."""
+
+    def body(self, form: Mapping[str, str]) -> dict[str, Any]:
+        """The body of the call; what is left empty is left out."""
+        read = {one.name: one.read(form) for one in self.fields}
+        return {name: value for name, value in read.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage:
+    """A list of the API as a page."""
+
+    name: str
+    path: str
+    identifier: str
+    """The member by which an item is named."""
+    columns: Sequence[str]
+    item_path: str = ""
+    """By which one item is read, with `{id}`; "": the list has all of it."""
+    new: Sequence[Act] = ()
+    acts: Sequence[Act] = ()
+    filters: Sequence[Field] = ()
+    query: Mapping[str, str] = field(default_factory=dict)
+
+    async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
+        """The list, and forms for what is new."""
+        wanted = {one.name: visit.request.query.get(one.name, "") for one in self.filters}
+        query = {
+            "limit": "50",
+            **self.query,
+            **{name: text for name, text in wanted.items() if text},
+        }
+        if after := visit.request.query.get("after"):
+            query["after"] = after
+        found = await visit.call("GET", self.path, query=query)
+        return visit.show(
+            "list.html",
+            visit.words[f"page_{self.name}"],
+            status=status,
+            problem=problem,
+            page=self,
+            wanted=wanted,
+            rows=found["data"],
+            more=found.get("next_cursor"),
+            acts=[act for act in self.new if visit.may(act.scope)],
+            form=visit.form,
+        )
+
+    async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
+        """One item with all its members, and what can be done with it."""
+        item = await self._item(visit)
+        return visit.show(
+            "item.html",
+            visit.words[f"item_{self.name}"],
+            status=status,
+            problem=problem,
+            page=self,
+            item=item,
+            acts=[act for act in self.acts if visit.may(act.scope)],
+            form=visit.form,
+        )
+
+    async def do(self, visit: Visit, action: str) -> PageReply:
+        """What a form of the list or of an item asks for."""
+        acts = self.acts if visit.parameter else self.new
+        act = next((one for one in acts if one.name == action and visit.may(one.scope)), None)
+        show = self.show_item if visit.parameter else self.show
+        if act is None:
+            return await show(visit)
+        if act.danger and not visit.form.get("sure"):
+            return await show(visit, visit.words["tick_sure"], 422)
+        try:
+            made = await visit.call(
+                act.method,
+                act.path.replace("{id}", visit.parameter),
+                body=act.body(visit.form),
+                reason=visit.form.get("reason") or None,
+            )
+        except Refused as refused:
+            if refused.needs_passkey:
+                return visit.lead_to_passkey(f"{self.name}/{visit.parameter}".rstrip("/"))
+            return await show(visit, refused.message, refused.status)
+        if act.shows:
+            once = {name: made[name] for name in act.shows if made.get(name)}
+            return visit.show("once.html", visit.words[f"act_{act.name}"], page=self, once=once)
+        return visit.lead(self.name, said=act.name)
+
+    async def _item(self, visit: Visit) -> Any:  # noqa: ANN401 - JSON
+        if self.item_path:
+            return await visit.call("GET", self.item_path.replace("{id}", visit.parameter))
+        after: str | None = None
+        while True:
+            query = {"limit": "100", **self.query} | ({"after": after} if after else {})
+            found = await visit.call("GET", self.path, query=query)
+            for item in found["data"]:
+                if item[self.identifier] == visit.parameter:
+                    return item
+            after = found.get("next_cursor")
+            if not after:
+                raise Refused(404, "not_found", visit.words["no_such"])

@@ -1,0 +1,126 @@
+"""Where a page is, an account and a mode or the whole deployment, and which pages a person has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+from countersign.console_host import ROOT
+
+DEPLOYMENT: Final = "all"
+"""In an address, in the place of an account and a mode."""
+
+OF_ACCOUNT: Final = {
+    "search": "search:read",
+    "reviews": "buyers:review",
+    "holds": "holds:manage",
+    "matters": "holds:manage",
+    "erasures": "erasure:write",
+    "retention": "retention:read",
+    "keys": "keys:manage",
+    "webhooks": "webhooks:manage",
+    "links": "checkout_sessions:create",
+    "audit": "audit:read",
+}
+"""The pages of an account: page → scope with which it is read."""
+OF_DEPLOYMENT: Final = {
+    "accounts": "accounts:manage",
+    "notices": "notices:read",
+    "state": "deployment:read",
+    "audit": "audit:read",
+}
+"""The pages of the whole deployment, for its staff."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """The person who is signed in."""
+
+    id: str
+    name: str
+    is_fresh: bool
+    """Whether the passkey was used in the last minutes."""
+    roles: Mapping[str, str]
+    """Account ("" for the deployment) → role."""
+    scopes: Mapping[str, frozenset[str]]
+    """Account ("" for the deployment) → what the person may ask for there."""
+    accounts: Mapping[str, str]
+    """The accounts that the person may see: identifier → name."""
+
+    def may(self, account_id: str, scope: str) -> bool:
+        """Whether the role allows this there."""
+        return not scope or scope in self.scopes.get(account_id, self.scopes.get("", frozenset()))
+
+    def role_at(self, account_id: str) -> str:
+        return self.roles.get(account_id) or self.roles.get("", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a page is about."""
+
+    account_id: str = ""
+    """Of one account; "": of the whole deployment."""
+    name: str = ""
+    mode: str = "live"
+
+    @property
+    def is_test(self) -> bool:
+        return self.mode == "test"
+
+    @property
+    def is_deployment(self) -> bool:
+        return not self.account_id
+
+    def at(self, page: str, **query: str) -> str:
+        """The address of a page here."""
+        here = f"{self.account_id}/{self.mode}" if self.account_id else DEPLOYMENT
+        return f"{ROOT}/{here}/{page}" + (f"?{urlencode(query)}" if query else "")
+
+    @property
+    def other_mode(self) -> str:
+        """The address of the search in the other mode."""
+        return replace(self, mode="live" if self.is_test else "test").at("search")
+
+
+class Entry(NamedTuple):
+    """A line of the menu."""
+
+    href: str
+    label: str
+    current: bool
+
+
+class Group(NamedTuple):
+    """Lines of the menu that are about the same."""
+
+    title: str
+    entries: Sequence[Entry]
+
+
+def menu(person: Signed, place: Place, words: Mapping[str, str], path: str) -> Sequence[Group]:
+    """The pages that this person may read, here and of the deployment; the others' accounts."""
+
+    def entries(where: Place, pages: Mapping[str, str]) -> list[Entry]:
+        found = []
+        for page, scope in pages.items():
+            href = where.at(page)
+            current = f"{path}/".startswith(f"{href.removeprefix(ROOT + '/')}/")
+            if person.may(where.account_id, scope):
+                found.append(Entry(href, words[f"page_{page}"], current))
+        return found
+
+    groups = []
+    if not place.is_deployment:
+        groups.append(Group(place.name, entries(place, OF_ACCOUNT)))
+    others = [
+        Entry(Place(account_id=account, mode=place.mode).at("search"), name, current=False)
+        for account, name in person.accounts.items()
+        if account != place.account_id
+    ]
+    groups.append(Group(words["accounts_others" if groups else "accounts_yours"], others))
+    if "" in person.roles:
+        groups.append(Group(words["deployment"], entries(Place(), OF_DEPLOYMENT)))
+    return [group for group in groups if group.entries]

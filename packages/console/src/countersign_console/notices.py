@@ -1,0 +1,122 @@
+"""Notices: each version and how it stands; a new one from a file; a second person's review."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from countersign.console_host import PageReply
+from countersign_console.lists import Act, Field
+from countersign_console.visit import Refused, Visit
+
+_VERSION: Final = "~"
+"""Between a notice and its version in an address."""
+_ACTS: Final = (
+    Act(
+        name="review_notice",
+        path="/v1/notices/{id}/review",
+        scope="notices:manage",
+        fields=(
+            Field(name="by", required=True),
+            Field(name="against", required=True),
+            Field(name="gap_closed"),
+        ),
+    ),
+    Act(
+        name="withdraw_notice",
+        path="/v1/notices/{id}/withdraw",
+        scope="notices:manage",
+        fields=(Field(name="reason", required=True), Field(name="enjoined", kind="check")),
+        danger=True,
+    ),
+    Act(
+        name="reinstate_notice",
+        path="/v1/notices/{id}/reinstate",
+        scope="notices:manage",
+        fields=(Field(name="by", required=True), Field(name="against", required=True)),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notices:
+    """`notices`, and `notices/{notice}~{version}`."""
+
+    async def show(
+        self,
+        visit: Visit,
+        problem: str = "",
+        status: int = 200,
+        checked: Any = None,  # noqa: ANN401 - JSON
+    ) -> PageReply:
+        """All versions, and a form for a new one."""
+        return visit.show(
+            "notices.html",
+            visit.words["page_notices"],
+            status=status,
+            problem=problem,
+            notices=await visit.all_of("/v1/notices/lifecycle"),
+            checked=checked,
+            may_publish=visit.may("notices:manage"),
+            form=visit.form,
+        )
+
+    async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
+        """One version: its life, its difference to the one before, what can be done with it."""
+        notice_id, _, version = visit.parameter.partition(_VERSION)
+        query = {"notice_id": notice_id}
+        versions = await visit.all_of("/v1/notices/lifecycle", **query)
+        own = next((one for one in versions if one["version"] == version), None)
+        if own is None:
+            raise Refused(404, "not_found", visit.words["no_such"])
+        others = [one["version"] for one in versions if one["version"] != version]
+        before = max((other for other in others if other < version), default="")
+        compared: Any = None
+        if before:
+            path = f"/v1/notices/{notice_id}/compare"
+            compared = await visit.call("GET", path, query={"old": before, "new": version})
+        return visit.show(
+            "notice.html",
+            f"{notice_id} {version}",
+            status=status,
+            problem=problem,
+            notice=own,
+            compared=compared,
+            acts=[act for act in _ACTS if visit.may(act.scope)],
+            form=visit.form,
+        )
+
+    async def do(self, visit: Visit, action: str) -> PageReply:
+        """Check or publish a file; review, withdraw or reinstate a version."""
+        if not visit.parameter:
+            return await self._file(visit, action)
+        notice_id, _, version = visit.parameter.partition(_VERSION)
+        act = next((one for one in _ACTS if one.name == action), None)
+        if act is None:
+            return await self.show_item(visit)
+        if act.danger and not visit.form.get("sure"):
+            return await self.show_item(visit, visit.words["tick_sure"], 422)
+        try:
+            body = {"version": version, **act.body(visit.form)}
+            await visit.call("POST", act.path.replace("{id}", notice_id), body=body)
+        except Refused as refused:
+            if refused.needs_passkey:
+                return visit.lead_to_passkey(f"notices/{visit.parameter}")
+            return await self.show_item(visit, refused.message, refused.status)
+        return visit.lead(f"notices/{visit.parameter}", said=act.name)
+
+    async def _file(self, visit: Visit, action: str) -> PageReply:
+        body = {"file": visit.form.get("file", "").replace("\r\n", "\n")}
+        if closed := visit.form.get("gap_closed", "").strip():
+            body["gap_closed"] = closed
+        try:
+            if action == "publish":
+                made = await visit.call("POST", "/v1/notices/publish", body=body)
+                place = f"notices/{made['notice_id']}{_VERSION}{made['version']}"
+                return visit.lead(place, said="publish_notice")
+            checked = await visit.call("POST", "/v1/notices/check", body=body)
+        except Refused as refused:
+            if refused.needs_passkey:
+                return visit.lead_to_passkey("notices")
+            return await self.show(visit, refused.message, refused.status)
+        return await self.show(visit, checked=checked)

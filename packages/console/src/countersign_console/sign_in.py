@@ -1,0 +1,181 @@
+"""The doors: a link that lets a person in, signing in with a passkey, using it again, and out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from countersign.console_host import ROOT, Host, PageReply, PageRequest
+from countersign_console.menu import Signed
+from countersign_console.view import LANGUAGE, WORDS, lead, render
+from countersign_console.visit import Visit
+
+SESSION: Final = "session"
+_STATE: Final = "state"
+_LINK: Final = "link"
+_DOORS: Final = frozenset({"sign-in", "link"})
+_STATE_SECONDS: Final = 600
+_LANGUAGE_SECONDS: Final = 365 * 86_400
+
+
+def is_door(path: str) -> bool:
+    """Whether the page is one for those who are not signed in."""
+    return path in _DOORS
+
+
+async def who(host: Host, session: str) -> Signed | None:
+    """The person with this session, and the accounts that the person may see."""
+    found = await host.who(session)
+    if found is None:
+        return None
+    roles = {place.account_id or "": str(place.role) for place in found.places}
+    accounts = {p.account_id: p.account_name or "" for p in found.places if p.account_id}
+    if "" in roles:
+        listed = await host.call("GET", "/v1/accounts", session=session, query={"limit": "100"})
+        if listed.ok:
+            accounts |= {one["account_id"]: one["name"] for one in listed.data["data"]}
+    return Signed(
+        id=found.id,
+        name=found.name,
+        is_fresh=found.is_fresh,
+        roles=roles,
+        scopes={where: host.scopes(role, staff=not where) for where, role in roles.items()},
+        accounts=dict(sorted(accounts.items(), key=lambda item: item[1].casefold())),
+    )
+
+
+async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
+    """A door: the page, or what its form leads to."""
+    door = _Door(host=host, request=request, locale=locale)
+    if request.path == _LINK:
+        return await (door.use_link() if request.method == "POST" else door.link())
+    return await (door.sign_in() if request.method == "POST" else door.ask())
+
+
+async def sign_out(visit: Visit) -> PageReply:
+    """End the session here and on the server."""
+    await visit.host.sign_out(visit.session)
+    return lead(f"{ROOT}/sign-in?said=signed_out", visit.host.cookie(SESSION, "", 0))
+
+
+async def freshen(visit: Visit) -> PageReply:
+    """Use the passkey again, before something that cannot be undone; then back."""
+    back = visit.request.query.get("back", "")
+    if visit.request.method == "POST":
+        state = visit.request.cookies.get(visit.host.cookie_name(_STATE), "")
+        if await visit.host.freshen(visit.session, state, visit.form.get("credential", "")):
+            return lead(f"{ROOT}/{visit.form.get('back', '')}?said=passkey")
+        return visit.failed(403, visit.words["passkey_refused"])
+    asked = visit.host.passkey_options(visit.session)
+    if asked is None:
+        return visit.failed(409, visit.words["passkey_address"])
+    options, state = asked
+    page = visit.show(
+        "passkey.html",
+        visit.words["passkey_title"],
+        script="passkey.js",
+        options=json.dumps(options),
+        back=back,
+    )
+    return _with(page, visit.host.cookie(_STATE, state, _STATE_SECONDS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Door:
+    host: Host
+    request: PageRequest
+    locale: str
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        return WORDS[self.locale]
+
+    def show(self, template: str, title: str, status: int = 200, **values: object) -> PageReply:
+        said = self.request.query.get("said", "")
+        page = render(
+            template,
+            self.locale,
+            status,
+            "passkey.js",
+            **{
+                "title": self.words[title],
+                "person": None,
+                "place": None,
+                "menu": (),
+                "base": ROOT,
+                "path": f"{ROOT}/{self.request.path}",
+                "said": self.words.get(f"said_{said}", "") if said else "",
+                "problem": "",
+                **values,
+            },
+        )
+        chosen = self.request.query.get("lang")
+        if chosen != self.locale:
+            return page
+        return _with(page, self.host.cookie(LANGUAGE, self.locale, _LANGUAGE_SECONDS))
+
+    async def ask(self, problem: str = "") -> PageReply:
+        """The page on which a person signs in."""
+        asked = self.host.passkey_options()
+        if asked is None:
+            return self.show(
+                "sign_in.html", "sign_in", 409, options="", problem=self.words["passkey_address"]
+            )
+        options, state = asked
+        page = self.show(
+            "sign_in.html",
+            "sign_in",
+            403 if problem else 200,
+            options=json.dumps(options),
+            problem=problem,
+        )
+        return _with(page, self.host.cookie(_STATE, state, _STATE_SECONDS))
+
+    async def sign_in(self) -> PageReply:
+        """By the passkey: a new session, whatever the browser had before."""
+        state = self.request.cookies.get(self.host.cookie_name(_STATE), "")
+        signed = await self.host.sign_in(state, self.request.form.get("credential", ""))
+        if signed is None:
+            return await self.ask(self.words["passkey_refused"])
+        return self._in(signed.token)
+
+    async def link(self) -> PageReply:
+        """The page that a link leads to: it has no token, which stands behind the #."""
+        return self.show("link.html", "link_title", says=None, options="", link="")
+
+    async def use_link(self) -> PageReply:
+        """First what the link says, then, with a new passkey, in."""
+        link = self.request.form.get("link", "")
+        if credential := self.request.form.get("credential", ""):
+            signed = await self.host.use_link(link, credential)
+            if signed is not None:
+                return self._in(signed.token)
+        says, options = await self.host.link_says(link), await self.host.link_options(link)
+        if says is None or options is None:
+            return self.show(
+                "link.html",
+                "link_title",
+                403,
+                says=None,
+                options="",
+                link="",
+                problem=self.words["link_refused"],
+            )
+        return self.show(
+            "link.html",
+            "link_title",
+            says=says,
+            until=says.expires_at.isoformat(),
+            options=json.dumps(options),
+            link=link,
+            problem=self.words["passkey_refused"] if credential else "",
+        )
+
+    def _in(self, token: str) -> PageReply:
+        return lead(f"{ROOT}/", self.host.cookie(SESSION, token), self.host.cookie(_STATE, "", 0))
+
+
+def _with(page: PageReply, *headers: tuple[str, str]) -> PageReply:
+    return PageReply(body=page.body, status=page.status, headers=[*page.headers, *headers])

@@ -1,0 +1,27 @@
+"""How the service stands: what is wrong and what to do, logs, witnesses, the last backup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from countersign.console_host import PageReply
+from countersign_console.visit import Visit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """`state`: nothing can be done here; a line to type says what can be done on the machine."""
+
+    async def show(self, visit: Visit) -> PageReply:
+        """The state as the API has it now."""
+        standing = await visit.call("GET", "/v1/deployment")
+        doctor = await visit.call("GET", "/v1/deployment/findings")
+        return visit.show("state.html", visit.words["page_state"], standing=standing, doctor=doctor)
+
+    async def show_item(self, visit: Visit) -> PageReply:
+        """There are no items."""
+        return await self.show(visit)
+
+    async def do(self, visit: Visit, action: str) -> PageReply:  # noqa: ARG002 - a page's form
+        """Nothing can be done."""
+        return await self.show(visit)

@@ -1,0 +1,96 @@
+"""How pages are made: HTML on the server, one style sheet in the page, no third party."""
+
+from __future__ import annotations
+
+import tomllib
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from countersign.console_host import PageReply, PageRequest
+from countersign_console import times
+
+WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    (files(__package__) / "words.toml").read_text("utf-8")
+)
+"""By locale, then by name."""
+LOCALES: Final = tuple(WORDS)
+LANGUAGE: Final = "csc-language"
+_SAFE: Final = {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "referrer-policy": "same-origin",
+    "x-robots-tag": "noindex",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+def locale_of(request: PageRequest) -> str:
+    """The language that was chosen, or the first one of the browser's that there is."""
+    chosen = request.query.get("lang") or request.cookies.get(LANGUAGE, "")
+    if chosen in LOCALES:
+        return chosen
+    asked = request.headers.get("accept-language", "")
+    wanted = (one.partition(";")[0].strip()[:2].lower() for one in asked.split(","))
+    return next((one for one in wanted if one in LOCALES), LOCALES[0])
+
+
+def render(
+    template: str, locale: str, status: int = 200, script: str = "", **values: object
+) -> PageReply:
+    """A page; `script` is the name of a file among the templates."""
+    style, style_digest = _part("style.css")
+    code, code_digest = _part(script) if script else ("", "")
+    context: dict[str, object] = {
+        "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
+        "words": WORDS[locale],
+        "locale": locale,
+        "style": Markup(style),  # noqa: S704 - a file of this package
+        "script": Markup(code),  # noqa: S704 - a file of this package
+    }
+    text = _templates().get_template(template).render(context | values)
+    allowed = f"'sha256-{code_digest}'" if code else "'none'"
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{style_digest}'; script-src {allowed}; "
+        "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    )
+    return PageReply(
+        status=status,
+        headers=[*_SAFE.items(), ("content-security-policy", policy)],
+        body=text.encode(),
+    )
+
+
+def lead(to: str, *headers: tuple[str, str]) -> PageReply:
+    """A response that leads to another page (RFC 9110 §15.4.4)."""
+    return PageReply(
+        status=303, headers=[("location", to), ("cache-control", "no-store"), *headers], body=b""
+    )
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["moment"] = times.moment
+    made.filters["day"] = times.day
+    return made
+
+
+@cache
+def _part(name: str) -> tuple[str, str]:
+    """A file of the page as it stands in it, and its digest for the policy."""
+    text = (files(__package__) / "templates" / name).read_text("utf-8")
+    return text, b64encode(sha256(text.encode()).digest()).decode()

@@ -1,0 +1,160 @@
+"""One request for a page: who asks, about which account and mode, and what the API says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from countersign.console_host import ROOT, Host, PageReply, PageRequest
+from countersign_console.menu import DEPLOYMENT, Place, Signed, menu
+from countersign_console.view import WORDS, lead, render
+
+_ERRORS_FROM: Final = 400
+_PAGE_LIMIT: Final = "50"
+_PASSKEY: Final = "passkey_required"
+_SEES_PERSONAL_DATA: Final = frozenset({"compliance", "auditor"})
+
+
+class Refused(Exception):
+    """The API refused a call; `message` is in its own words."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+    @property
+    def needs_passkey(self) -> bool:
+        """Whether the person has to use the passkey first."""
+        return self.code == _PASSKEY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A request of a person who is signed in."""
+
+    host: Host
+    request: PageRequest
+    session: str
+    """The token of the session."""
+    person: Signed
+    place: Place
+    locale: str
+    parameter: str = ""
+    """What the address names, such as an order."""
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        return WORDS[self.locale]
+
+    @property
+    def form(self) -> Mapping[str, str]:
+        return self.request.form
+
+    @property
+    def code(self) -> str:
+        """What a form has that was made for this session: a page elsewhere does not know it."""
+        return self.host.form_code(self.session)
+
+    def may(self, scope: str) -> bool:
+        """Whether the role of the person allows this here."""
+        return self.person.may(self.place.account_id, scope)
+
+    def at(self, page: str, **query: str) -> str:
+        """The address of another page of this account and mode."""
+        return self.place.at(page, **query)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        reason: str | None = None,
+        place: Place | None = None,
+    ) -> Any:  # noqa: ANN401 - JSON
+        """What the API returns to this call, made as this person.
+
+        Raises Refused if it refuses.
+        """
+        where = place or self.place
+        answer = await self.host.call(
+            method,
+            path,
+            session=self.session,
+            account=where.account_id,
+            mode=where.mode,
+            body=body,
+            query=query,
+            reason=reason,
+        )
+        if answer.status >= _ERRORS_FROM:
+            error = answer.data["error"]
+            raise Refused(answer.status, error["code"], error["message"])
+        return answer.data
+
+    async def all_of(self, path: str, **query: str) -> Sequence[Any]:
+        """The first items of a list."""
+        found = await self.call("GET", path, query={"limit": _PAGE_LIMIT, **query})
+        items: Sequence[Any] = found["data"]
+        return items
+
+    def show(
+        self,
+        template: str,
+        title: str,
+        *,
+        status: int = 200,
+        script: str = "",
+        **values: object,
+    ) -> PageReply:
+        """A page for this person."""
+        said = self.request.query.get("said", "")
+        return render(
+            template,
+            self.locale,
+            status,
+            script,
+            title=title,
+            person=self.person,
+            place=self.place,
+            menu=menu(self.person, self.place, self.words, self.request.path),
+            base=ROOT,
+            path=f"{ROOT}/{self.request.path}",
+            code=self.code,
+            said=self.words.get(f"said_{said}", "") if said else "",
+            **{"problem": "", "form": {}, **values},
+        )
+
+    def failed(self, status: int, problem: str) -> PageReply:
+        """A page that says what is wrong, with the menu beside it."""
+        return self.show("failed.html", self.words["failed"], status=status, problem=problem)
+
+    def first(self) -> PageReply:
+        """Where a person begins: the first account's search, or the state of the service."""
+        for account_id in self.person.accounts:
+            return lead(Place(account_id=account_id).at("search"))
+        return lead(f"{ROOT}/{DEPLOYMENT}/state")
+
+    @property
+    def sees_personal_data(self) -> bool:
+        """Whether a role of the person here is one that does, for a reason."""
+        roles = self.person.roles
+        return bool(_SEES_PERSONAL_DATA & {roles.get(self.place.account_id), roles.get("")})
+
+    def lead_to_passkey(self, page: str) -> PageReply:
+        """To the page that asks for the passkey before something is destroyed, and then here."""
+        back = self.at(page).removeprefix(f"{ROOT}/")
+        return lead(f"{ROOT}/passkey?{urlencode({'back': back})}")
+
+    def lead(self, page: str, said: str = "") -> PageReply:
+        """To another page, which says what was done."""
+        return lead(self.at(page, said=said) if said else self.at(page))
+
+    def of(self, place: Place) -> Visit:
+        """This visit, about another account or mode."""
+        return replace(self, place=place)

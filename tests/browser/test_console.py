@@ -1,0 +1,193 @@
+"""The console in a real browser: a person comes in by a link and does what staff do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+from playwright.sync_api import Page, expect
+
+from countersign_console.view import WORDS
+from tests.browser.test_remembered import authenticator
+from tests.browser.windows import Windows, assert_accessible_in_every_look
+from tests.http.backstage import another_deployment
+from tests.support import service
+from tests.support.service import Server, running_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.usefixtures("patient")]
+EN: Final = WORDS["en"]
+OF_ACCOUNT: Final = (
+    *("search", "reviews", "holds", "matters", "erasures", "retention"),
+    *("webhooks", "links", "audit"),
+)
+OF_SERVICE: Final = (
+    "accounts",
+    "notices",
+    "notices/ab1263~2026-01-01-incomplete",
+    "state",
+    "audit",
+)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Serve at a name: browsers allow no passkeys at an IP address."""
+    port = service.free_port()
+    url = f"http://localhost:{port}"
+    made = another_deployment(tmp_path / "data", PUBLIC_URL=url, CONSOLE="true")
+    monkeypatch.setattr(service, "free_port", lambda: port)
+    with running_server(made) as started:
+        monkeypatch.undo()
+        yield started
+
+
+@pytest.fixture
+def vendor(server: Server) -> Iterator[tuple[str, httpx2.Client]]:
+    """Give the account of a shop, and a client with its test key."""
+    account = server.deployment.run("accounts", "create", "Ridgeline Workshop").stdout.strip()
+    made = server.deployment.run("keys", "create", "--account", account, "--mode", "test")
+    headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
+    with httpx2.Client(base_url=server.url, headers=headers, verify=False) as client:
+        yield account, client
+
+
+def an_order(client: httpx2.Client) -> dict[str, Any]:
+    """A buyer who was verified, initials on every line, and a clearance; another buyer waits."""
+
+    def post(path: str, **body: object) -> Any:  # noqa: ANN401 - JSON
+        return client.post(path, json=body).raise_for_status().json()
+
+    verify = "/v1/buyers/verify"
+    zip_code = {"shipping_zip": "94105", "test_mode": True}
+    buyer = post(verify, provider_identity_session_id="session-1", **zip_code)
+    post(verify, provider_identity_session_id="test_zip_mismatch", **zip_code)
+    told = {"session_id": "cs_1", "cbid": buyer["cbid"]}
+    lines = len(client.get("/v1/notices/ab1263").json()["bullets"])
+    made = post(
+        "/v1/notices/ab1263/acknowledge",
+        initials_per_line=["JD"] * lines,
+        order_reference="order 1001",
+        ip="203.0.113.7",
+        user_agent="test",
+        **told,
+    )
+    about = {"ack_id": made["ack_id"], "shipping_zip": "94105"}
+    assert post("/v1/clearances", product_class="firearm_accessory", **about, **told)["cleared"]
+    return {"ack_id": made["ack_id"], **told}
+
+
+def come_in(page: Page, server: Server, name: str, role: str, account: str = "") -> str:
+    """Come in by an invitation, with a new passkey; gives where the console is."""
+    authenticator(page)
+    group = ("members", "invite", "--account", account) if account else ("staff", "invite")
+    invited = server.deployment.run(*group, name, "--role", role)
+    link = next(word for word in invited.stdout.split() if "/console/link#" in word)
+    page.goto(link)
+    expect(page.get_by_text(name, exact=True)).to_be_visible()
+    page.get_by_role("button", name=EN["link_button"]).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(EN["page_search"])
+    return link.partition("/link#")[0]
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=EN[name], exact=True).click()
+
+
+def test_an_order_is_found_read_and_held(
+    server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
+) -> None:
+    """By its reference, in words; personal data for a reason that the audit keeps."""
+    account, client = vendor
+    order = an_order(client)
+    page = windows.open()
+    console = come_in(page, server, "Cora", "compliance")
+    page.goto(f"{console}/{account}/test/search")
+    page.locator("#query").fill("order 1001")
+    press(page, "search_button")
+    expect(page.get_by_text(EN["verdict_cleared"])).to_be_visible()
+    assert "1001" not in page.url
+    assert_accessible_in_every_look(page)
+
+    page.locator("#why").fill("letter of counsel")
+    press(page, "act_read")
+    expect(page.get_by_text("JD", exact=True).first).to_be_visible()
+    assert_accessible_in_every_look(page)
+
+    page.goto(f"{console}/{account}/test/search/{order['ack_id']}")
+    page.locator("#why").fill("letter of counsel")
+    with page.expect_download() as given:
+        press(page, "certificate")
+    assert Path(given.value.path()).read_bytes().startswith(b"%PDF-")
+
+    page.locator("#field-reason").fill("Case 26-2")
+    press(page, "act_place_hold")
+    expect(page.get_by_text(EN["said_place_hold"])).to_be_visible()
+
+    page.goto(f"{console}/{account}/test/audit")
+    expect(page.get_by_text("letter of counsel").first).to_be_visible()
+
+    page.goto(f"{console}/{account}/test/erasures")
+    page.locator("#subject").fill(order["cbid"])
+    page.get_by_role("button", name=EN["erase_preview"]).last.click()
+    expect(page.get_by_text(EN["erase_kept"])).to_be_visible()
+    assert order["cbid"] not in page.url
+    assert_accessible_in_every_look(page)
+
+
+def test_every_page_is_readable_in_every_look(
+    server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
+) -> None:
+    """Phone, dark, forced colours; at most 80 KB, and nothing from elsewhere."""
+    account, client = vendor
+    an_order(client)
+    page = windows.open()
+    console = come_in(page, server, "Cora", "compliance")
+    here = [f"{account}/test/{name}" for name in OF_ACCOUNT]
+    for place in (*here, *(f"all/{name}" for name in OF_SERVICE)):
+        shown = page.goto(f"{console}/{place}")
+        assert shown is not None
+        assert shown.status == 200, place
+        assert len(shown.body()) < 80 * 1024
+        assert_accessible_in_every_look(page)
+    shown = page.goto(f"{console}/{account}/test/search?lang=es")
+    expect(page.get_by_role("heading", level=1)).to_have_text(WORDS["es"]["page_search"])
+
+
+def test_a_developer_makes_a_key_and_sees_no_personal_data(
+    server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
+) -> None:
+    """The key is shown once, and works; what is destroyed needs the tick."""
+    account, client = vendor
+    order = an_order(client)
+    page = windows.open()
+    console = come_in(page, server, "Dev", "developer", account)
+    page.goto(f"{console}/{account}/test/keys")
+    press(page, "act_create_key")
+    key = page.locator("main code").last.inner_text()
+    headers = {"Authorization": f"Bearer {key}"}
+    assert client.get("/v1/notices/ab1263", headers=headers).status_code == 200
+
+    windows.expect_trouble("422")
+    page.goto(f"{console}/{account}/test/keys")
+    page.get_by_role("link", name=EN["open"]).last.click()
+    press(page, "act_revoke_key")
+    expect(page.get_by_text(EN["tick_sure"])).to_be_visible()
+
+    page.goto(f"{console}/{account}/test/search/{order['ack_id']}")
+    expect(page.get_by_text(EN["no_personal"])).to_be_visible()
+
+
+def test_who_is_signed_out_sees_nothing(server: Server, windows: Windows) -> None:
+    page = windows.open()
+    console = come_in(page, server, "Cora", "auditor")
+    page.goto(f"{console}/all/state")
+    cookies = page.context.cookies()
+    press(page, "sign_out")
+    expect(page.get_by_role("heading", level=1)).to_have_text(EN["sign_in"])
+    page.context.add_cookies(json.loads(json.dumps(cookies)))
+    page.goto(f"{console}/all/state")
+    expect(page.get_by_role("heading", level=1)).to_have_text(EN["sign_in"])

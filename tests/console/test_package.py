@@ -1,0 +1,49 @@
+"""The package of the console: small, in two languages, and a client of the API."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Final
+
+import countersign_console
+from countersign_console.menu import OF_ACCOUNT, OF_DEPLOYMENT
+from countersign_console.pages import PAGES
+from countersign_console.view import WORDS
+from tests.unit.house import modules_of
+
+SOURCE: Final = Path(countersign_console.__file__).parent
+CODE_MAX: Final = 5000
+HOST: Final = "countersign.console_host"
+
+
+def test_of_the_service_the_console_imports_one_module() -> None:
+    """What else a page shows, it asks of the API."""
+    imported = {
+        name
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom | ast.Import)
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [one.name for one in node.names]
+        )
+    }
+    own = {name for name in imported if name.split(".")[0] == "countersign"}
+    assert own == {HOST}
+
+
+def test_the_console_is_small() -> None:
+    """The bound is of the issue that asked for it; most pages are declared, not written."""
+    assert sum(module.code for module in modules_of(SOURCE)) < CODE_MAX
+
+
+def test_every_text_is_in_each_language() -> None:
+    assert {frozenset(words) for words in WORDS.values()} == {frozenset(WORDS["en"])}
+
+
+def test_every_line_of_the_menu_leads_to_a_page() -> None:
+    assert {(False, name) for name in OF_ACCOUNT} | {(True, name) for name in OF_DEPLOYMENT} == (
+        set(PAGES)
+    )
