@@ -20,11 +20,15 @@ SHEETS: Final = (
     ROOT / "examples/storefront/shop.css",
     ROOT / "examples/node-shop/shop.css",
     ROOT / "packages/console/src/countersign_console/templates/style.css",
+    ROOT / "examples/oscar-shop/outfitter/static/outfitter/shop.css",
 )
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 _POLICY: Final = re.compile(r"style-src 'sha256-[^']*'")
 """Of a page that has its sheet in itself, and names the sheet by its digest."""
-_COPY: Final = re.compile(r"(?<=/\* design \*/\n).*?(?=/\* end of design \*/)", re.DOTALL)
+_COPY: Final = re.compile(
+    r"(/\* design(, light only)? \*/\n).*?(?=/\* end of design \*/)", re.DOTALL
+)
+"""Light only: where another's sheet sets what is behind the text, and has no dark."""
 
 
 def with_design(text: str) -> str:
@@ -33,7 +37,8 @@ def with_design(text: str) -> str:
     Raises ValueError if it has no place for it.
     """
     tokens = TOKENS.read_text(encoding="utf-8")
-    made, number = _COPY.subn(lambda _: tokens, text)
+    light = tokens.splitlines(keepends=True)[0].replace("light dark", "light")
+    made, number = _COPY.subn(lambda place: place[1] + (light if place[2] else tokens), text)
     if number != 1:
         raise ValueError("the sheet has no place for the design")
     style = _STYLE.search(made)

@@ -92,6 +92,7 @@ LANGUAGE_CODE = "en-us"
 TIME_ZONE = "America/Los_Angeles"
 USE_TZ = True
 STATIC_URL = "/static/"
+STATICFILES_DIRS = [HERE / "static"]
 MEDIA_URL = "/media/"
 MEDIA_ROOT = DATA / "media"
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
