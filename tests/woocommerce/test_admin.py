@@ -25,7 +25,8 @@ def test_settings_are_stored_by_their_page(shop: Shop, people: dict[str, Browser
 
     def send(**changed: str) -> str:
         fields = {f"countersign_settings[{name}]": value for name, value in changed.items()}
-        form = {"option_page": "countersign", "action": "update", "_wpnonce": nonce_in(page)}
+        nonce = nonce_in(page.partition("option_page")[2])
+        form = {"option_page": "countersign", "action": "update", "_wpnonce": nonce}
         form["_wp_http_referer"] = "/wp-admin/admin.php?page=countersign"
         return staff.client.post(f"{shop.url}/wp-admin/options.php", data=form | fields).text
 

@@ -109,12 +109,13 @@ def test_a_billing_address_that_is_changed_makes_the_order_wait_again(
 def test_the_setting_of_the_residence_says_what_it_means(
     shop: Shop, people: dict[str, Browser]
 ) -> None:
-    place = f"{shop.url}/wp-admin/options-general.php?page=countersign"
+    place = f"{shop.url}/wp-admin/admin.php?page=countersign"
     staff = people["administrator"]
     page = staff.client.get(place).text
     assert "your shop relies on what the buyer typed there" in page
     before = shop.stored()
-    form = {"option_page": "countersign", "action": "update", "_wpnonce": nonce_in(page)}
+    nonce = nonce_in(page.partition("option_page")[2])
+    form = {"option_page": "countersign", "action": "update", "_wpnonce": nonce}
     for value, stored in (("billing", "billing"), ("<b>", "billing"), ("", "")):
         form["countersign_settings[residence]"] = value
         staff.client.post(f"{shop.url}/wp-admin/options.php", data=form)
