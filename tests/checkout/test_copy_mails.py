@@ -458,6 +458,9 @@ NO_ADDRESSES: Final = (
     f"ana@{'é' * 200}.org",
     "a" * 100_000 + "@example.org",
     "ana@" + "ß." * 50_000 + "org",
+    "=?utf-8?q?eve=40example.net=2C?=@example.org",
+    "=?utf-8?q??=@example.org",
+    "ana.=?utf-8?q?=0D=0ABcc?=@example.org",
     "ana@\u202egro.elpmaxe",
     "ana@example\u3002org\u3002",
 )

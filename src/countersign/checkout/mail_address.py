@@ -8,9 +8,12 @@ from typing import Final
 ADDRESS_LENGTH_MAX: Final = 254
 """RFC 5321 §4.5.3.1.3, without the angle brackets; also as it is sent, in ASCII."""
 _LOCAL: Final = re.compile(
-    r"(?=.{1,64}\Z)[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*", re.ASCII
+    r"(?=.{1,64}\Z)(?!.*=\?)[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*", re.ASCII
 )
-"""A dot-atom (RFC 5322 §3.2.3) in ASCII: no quotes, spaces, comments or lines."""
+"""A dot-atom (RFC 5322 §3.2.3) in ASCII: no quotes, spaces, comments or lines.
+
+No encoded word (RFC 2047) either: mail libraries decode it, and the mail goes to another address.
+"""
 _DOMAIN: Final = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9-]{1,63}\.)+(?=[^.]*[a-z])[a-z0-9-]{2,63}")
 """Of at least two labels, of which the last is no number: no address of a machine."""
 
