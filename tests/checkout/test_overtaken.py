@@ -10,7 +10,10 @@ import pytest
 
 from countersign import bootstrap
 from countersign.access.origins import add_origin
+from countersign.checkout import buyer, store
+from countersign.checkout.reading import Reading
 from countersign.checkout.words import WORDS
+from countersign.errors import CheckoutSessionClosed
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from countersign_simulators.base import Reply, Request
@@ -177,3 +180,26 @@ def test_a_start_whose_end_comes_after_that_of_another_tab_goes_on_with_the_same
     assert _made(desk) == 2
     account = desk.shop.vendor.account_id
     assert len(desk.operator.rows(_OF_ALL, account=account)) == 1
+
+
+def test_a_review_of_initials_is_not_noted_for_those_of_another_tab(
+    shop: Shop, operator: Operator
+) -> None:
+    """A record would say so, and who has agreed to the first ones would have sent the others."""
+    with Surfer(shop.server, shop.buyer()) as surfer:
+        assert surfer.initial(surfer.open()).heading == EN["review_title"]
+
+    async def overtake(opened: bootstrap.Deployment) -> object:
+        room = opened.checkout
+        before = await store.find_by_id(room, surfer.buyer.id)
+        assert before is not None
+        assert before.asked.reading is not None
+        first, digest = before.asked.reading.initials or (), before.asked.reading.notice_digest
+        after = await buyer.initial(room, before, digest, ["XY"] * len(first))
+        with pytest.raises(CheckoutSessionClosed):
+            await buyer.review(room, before, "es")
+        return (await store.find_by_id(room, after.id) or before).asked.reading
+
+    reading = operator.act(overtake)
+    assert isinstance(reading, Reading)
+    assert (set(reading.initials or ()), reading.reviewed_at) == ({"XY"}, None)

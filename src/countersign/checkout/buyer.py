@@ -35,6 +35,7 @@ from countersign_evidence.process import Binding, Claim, Line, Process, Surface,
 
 TYPED_LENGTH_MAX: Final = 4 * INITIALS_LENGTH_MAX
 """Of what is shown again where it is no initials; fields take no more than initials."""
+_OTHERS: Final = "Other initials were sent at the same time."
 _TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new text."
 
 
@@ -165,11 +166,28 @@ async def correct(room: Checkout, session: Session, digest: str, typed: Sequence
 
 
 async def review(room: Checkout, session: Session, locale: str) -> Session:
-    """Note that the review of the initials was served, with its sentences in this locale."""
-    seen = partial(model.reviewed, locale=locale)
+    """Note that the review of the session's initials was served, with its sentences in this locale.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or has no initials, or others by now.
+    """
+    given = _initials(session)
+
+    def seen(before: Session, now: datetime) -> Session:
+        after = model.reviewed(before, now, locale)
+        if _initials(before) != given:
+            raise CheckoutSessionClosed(_OTHERS)
+        return after
+
     return await room.looks.join(
-        (session.id, "review", locale), lambda: store.change(room, session, seen)
+        (session.id, "review", locale, given), lambda: store.change(room, session, seen)
     )
+
+
+def _initials(session: Session) -> tuple[str, Sequence[str] | None] | None:
+    """The initials that a session has, and the digest of what they are of."""
+    reading = session.asked.reading
+    return None if reading is None else (reading.notice_digest, reading.initials)
 
 
 async def accept(
@@ -192,7 +210,7 @@ async def accept(
         if reading is None or reading.initials is None:
             raise CheckoutSessionClosed("There are no initials to send yet.")
         if given is None or (reading.initials, reading.locale) != (given.initials, given.locale):
-            raise CheckoutSessionClosed("Other initials were sent at the same time.")
+            raise CheckoutSessionClosed(_OTHERS)
         await identity.require_verified(room, session)
         notice = await notice_of(room, session)
         if notice.digest != reading.notice_digest:
