@@ -15,7 +15,17 @@ from countersign.reason import Reason
 _ROOM = Path(room.__file__).parent
 _COMPONENT = Path(__file__).parents[2] / "web" / "src"
 _PLACES = re.compile(r"\{[^}]*\}")
-_KNOWN = {"{vendor}", "{number}", "{total}", "{provider}", "{time}", "{operator}", "{language}"}
+_KNOWN = {
+    "{vendor}",
+    "{number}",
+    "{total}",
+    "{provider}",
+    "{time}",
+    "{operator}",
+    "{language}",
+    "{letters}",
+}
+_WITHOUT_SCRIPT = {"remembered_buyer.html", "remembered_consent.html", "remembered_first.html"}
 
 
 def test_every_locale_has_the_same_texts_with_the_same_places() -> None:
@@ -63,3 +73,18 @@ def _sources() -> Iterator[str]:
     files: list[Path] = [*_ROOM.glob("*.py"), *_ROOM.glob("templates/*"), *_COMPONENT.rglob("*.ts")]
     for file in files:
         yield file.read_text(encoding="utf-8")
+
+
+def test_each_form_that_the_script_of_the_page_watches_says_how_it_goes() -> None:
+    """That it is on its way, or that there is no connection; that initials stay, if any do."""
+    for page in sorted((_ROOM / "templates").glob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        # A form with an id is sent by its own script; other pages do not have this one.
+        forms = [] if page.name in _WITHOUT_SCRIPT else re.findall(r"<form (?!.* id=)[^\n]+", text)
+        for form in forms:
+            assert 'data-sending="{{ words.sending }}"' in form, page.name
+            kept = page.name in {"notice.html", "review.html"}
+            assert (
+                f'data-offline="{{{{ words.{"offline" if kept else "offline_plain"} }}}}"' in form
+            )
+        assert text.count("data-status>") >= len(forms), page.name
