@@ -65,7 +65,7 @@ def an_order(client: httpx2.Client) -> dict[str, Any]:
     zip_code = {"shipping_zip": "94105", "test_mode": True}
     buyer = post(verify, provider_identity_session_id="session-1", **zip_code)
     post(verify, provider_identity_session_id="test_zip_mismatch", **zip_code)
-    told = {"session_id": "cs_1", "cbid": buyer["cbid"]}
+    shared = {"session_id": "cs_1", "cbid": buyer["cbid"]}
     lines = len(client.get("/v1/notices/ab1263").json()["bullets"])
     made = post(
         "/v1/notices/ab1263/acknowledge",
@@ -73,11 +73,11 @@ def an_order(client: httpx2.Client) -> dict[str, Any]:
         order_reference="order 1001",
         ip="203.0.113.7",
         user_agent="test",
-        **told,
+        **shared,
     )
     about = {"ack_id": made["ack_id"], "shipping_zip": "94105"}
-    assert post("/v1/clearances", product_class="firearm_accessory", **about, **told)["cleared"]
-    return {"ack_id": made["ack_id"], **told}
+    assert post("/v1/clearances", product_class="firearm_accessory", **about, **shared)["cleared"]
+    return {"ack_id": made["ack_id"], **shared}
 
 
 def come_in(page: Page, server: Server, name: str, role: str, account: str = "") -> str:

@@ -157,6 +157,7 @@ def test_a_documented_setting_exists() -> None:
         "COUNTERSIGN_BASE_URL",
         # Of the plugin for WooCommerce, in wp-config.php.
         "COUNTERSIGN_WEBHOOK_SECRET",
+        "COUNTERSIGN_RESIDENCE",
         "COUNTERSIGN_TESTS_REQUIRE_ALL",
         "COUNTERSIGN_TESTS_CHROMIUM",
         "COUNTERSIGN_PROT",

@@ -158,7 +158,7 @@ def test_a_buyer_who_closed_the_window_gets_the_link_to_pay(shop: Shop, browser:
     assert order.key in words
 
 
-def test_the_buyer_is_told_where_the_order_is(shop: Shop, browser: Browser) -> None:
+def test_the_buyer_is_shown_where_the_order_is(shop: Shop, browser: Browser) -> None:
     """On the page for the payment; and the order has no way to pay until there is one."""
     paying = "return wc_get_order($id)->get_payment_method();"
     order, link = shop.ordered(browser)
@@ -195,7 +195,7 @@ def test_an_order_that_was_paid_first_is_asked_for_the_notice(
     assert "It is on hold: if it was paid, set it to processing" in order.notes
 
 
-def test_the_shop_is_told_not_to_ship(shop: Shop, browser: Browser) -> None:
+def test_the_shop_is_shown_not_to_ship(shop: Shop, browser: Browser) -> None:
     order = shop.cleared(browser)
     browser.pay(order.url)
     with sending(shop) as sent:
@@ -214,8 +214,8 @@ def test_personal_data_are_exported(shop: Shop, browser: Browser) -> None:
     [item] = [one for one in found["data"] if one["item_id"] == f"countersign-{order.id}"]
     values = {row["name"]: row["value"] for row in item["data"]}
     assert (values["ZIP code"], values["Buyer"]) == ("94105", order.data["buyer"])
-    nobody = shop.wp.php(code, email="nobody@example.com")
-    assert nobody == {"data": [], "done": True}
+    without_orders = shop.wp.php(code, email="nobody@example.com")
+    assert without_orders == {"data": [], "done": True}
 
 
 def test_personal_data_are_erased_with_the_order(shop: Shop, browser: Browser) -> None:

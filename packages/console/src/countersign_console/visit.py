@@ -131,7 +131,7 @@ class Visit:
         )
 
     def failed(self, status: int, problem: str) -> PageReply:
-        """A page that says what is wrong, with the menu beside it."""
+        """A page that says what is wrong, with the menu next to it."""
         return self.show("failed.html", self.words["failed"], status=status, problem=problem)
 
     def first(self) -> PageReply:
