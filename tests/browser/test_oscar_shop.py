@@ -119,10 +119,13 @@ class Customer(Shopper):
         token = {"csrfmiddlewaretoken": self.client.cookies["csrftoken"]}
         return self.client.post(f"{self.shop}{path}", data=token | fields)
 
-    def log_in(self, name: str) -> None:
+    def can_log_in(self, name: str, password: str) -> bool:
         self.get("/accounts/login/")
-        login = {"login-username": name, "login-password": "sandbox", "login_submit": "1"}
-        assert self.post("/accounts/login/", **login).url.path != "/accounts/login/"
+        login = {"login-username": name, "login-password": password, "login_submit": "1"}
+        return self.post("/accounts/login/", **login).url.path != "/accounts/login/"
+
+    def log_in(self, name: str) -> None:
+        assert self.can_log_in(name, "sandbox")
 
     def check_out(self, product: str) -> httpx2.Response:
         """Order a product as a guest; gives where that leads."""
@@ -306,3 +309,29 @@ def test_an_order_is_shown_to_its_buyer_alone(oscar: Oscar, guest: Customer) -> 
     other = Customer(oscar.url)
     with other.client:
         assert "Paid and released" not in other.get(place)
+
+
+def test_a_shop_with_a_live_key_has_a_password_of_its_own(oscar: Oscar, tmp_path: Path) -> None:
+    """It does not start with the one that everyone knows, nor keeps it for users of a sandbox."""
+    (tmp_path / "shop").mkdir()
+    with (
+        closing(sqlite3.connect(oscar.database)) as sandbox,
+        closing(sqlite3.connect(tmp_path / "shop" / "shop.sqlite3")) as live,
+    ):
+        sandbox.backup(live)
+    port, log = free_port(), tmp_path / "log"
+    environment = {
+        "COUNTERSIGN_API_KEY": "csign_sk_live_" + "a" * 43,
+        "SHOP_DATA_DIR": str(tmp_path / "shop"),
+        "PYTHONUNBUFFERED": "1",
+    }
+    command = [sys.executable, *OPEN, "--port", str(port)]
+    with running(command, environment | {"SHOP_PASSWORD": ""}, log) as process:
+        assert process.wait() == 1
+        assert "Set SHOP_PASSWORD" in log.read_text()
+    with running(command, environment | {"SHOP_PASSWORD": "a chosen one"}, log) as process:
+        wait_for(process, log, "Quit the server")
+        customer = Customer(f"http://localhost:{port}")
+        with customer.client:
+            assert not customer.can_log_in("staff@example.com", "sandbox")
+            assert customer.can_log_in("staff@example.com", "a chosen one")

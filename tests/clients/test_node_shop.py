@@ -324,7 +324,7 @@ def test_the_documented_shop_sells(place: Place, built: Path, tmp_path: Path) ->
         program = program.replace(shown, shown.replace("3000", str(port)))
     (project(tmp_path, built) / "shop.mjs").write_text(program, encoding="utf-8")
     customer = Customer(f"http://localhost:{port}")
-    with closed_shop(place, tmp_path, port) as shop, shop.open(), customer.client:
+    with closed_shop(place, tmp_path, port) as shop, shop.open(SHOP_PASSWORD="p"), customer.client:
 
         def ordered() -> Page:
             return customer.send(page := customer.open("/"), page.form)
@@ -335,9 +335,10 @@ def test_the_documented_shop_sells(place: Place, built: Path, tmp_path: Path) ->
         def order_page() -> str:
             return customer.open(f"/orders/{session().session_id}").text
 
-        def leaves() -> str:
+        def leaves(password: str = "p") -> str:
             parcel = f"{shop.url}/dispatch/{session().session_id}"
-            return customer.client.post(parcel, data={"tracking_number": "1Z9"}).text
+            data, auth = {"tracking_number": "1Z9"}, ("staff", password)
+            return customer.client.post(parcel, data=data, auth=auth).text
 
         wrong = {"product": "handgard", "state": "CA", "zip": "94105"}
         assert customer.client.post(f"{shop.url}/orders", data=wrong).status_code == 400
@@ -349,6 +350,7 @@ def test_the_documented_shop_sells(place: Place, built: Path, tmp_path: Path) ->
         assert "Thank you" in customer.come_back(done).text
         message = shop.message({"session": session().checkout_session_id})
         assert [shop.post(*message), shop.post(message[0] + b" ", message[1])] == [204, 400]
+        assert leaves("undefined") == "Unauthorized"
         assert leaves() == "Shipped"
         assert leaves().startswith("Do not ship")
         customer.initial(customer.identify(ordered()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from argparse import ArgumentParser
 from decimal import Decimal
@@ -12,7 +13,7 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from oscar.apps.address.models import Country
 from oscar.apps.catalogue.models import Category, Product, ProductAttribute, ProductClass
 from oscar.apps.partner.models import Partner, StockRecord
@@ -23,6 +24,8 @@ PRODUCTS = (
     ("barrel", "Barrel, 16 inch", "189.00", "barrel"),
     ("apron", "Workshop apron", "48.00", ""),
 )
+EVERYONES = "sandbox"
+"""The password that everyone knows: of a shop with a test key."""
 
 
 class Command(BaseCommand):
@@ -33,6 +36,11 @@ class Command(BaseCommand):
         parser.add_argument("--without-migrations", action="store_true", help="quicker, for tests")
 
     def handle(self, *, port: str, without_migrations: bool, **_: object) -> None:
+        chosen = os.environ.get("SHOP_PASSWORD", "")
+        if not chosen and not re.match("csign_[a-z]+_test_", settings.COUNTERSIGN["API_KEY"]):
+            raise CommandError(
+                "Set SHOP_PASSWORD: with a live key, staff have no password that everyone knows."
+            )
         Path(settings.DATABASES["default"]["NAME"]).parent.mkdir(parents=True, exist_ok=True)
         self.stdout.write("The tables are made, if they are missing.")
         if without_migrations:
@@ -44,10 +52,14 @@ class Command(BaseCommand):
         if not Product.objects.exists():
             _stock()
         for name, staff in (("staff@example.com", True), ("jo@example.com", False)):
-            if not User.objects.filter(username=name).exists():
-                # Everyone who starts a sandbox may choose.
-                password = os.environ.get("SHOP_PASSWORD", "sandbox")
-                User.objects.create_user(name, name, password, is_staff=staff, is_superuser=staff)
+            user, is_new = User.objects.get_or_create(
+                username=name,
+                defaults={"email": name, "is_staff": staff, "is_superuser": staff},
+            )
+            # Users of a sandbox that goes live get the chosen one.
+            if is_new or (chosen and user.check_password(EVERYONES)):
+                user.set_password(chosen or EVERYONES)
+                user.save()
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         self.stdout.write(f"The shop opens: http://localhost:{port}")
         call_command("runserver", f"127.0.0.1:{port}", use_reloader=False)
