@@ -344,6 +344,19 @@ def test_what_waits_ends_after_two_days_also_where_no_one_sends_it(post: Post) -
     assert post.got.tried == []
 
 
+def test_no_address_is_kept_beyond_two_days_however_late_the_last_attempt(stage: Stage) -> None:
+    """The page promises it: what fails shortly before has no further hour."""
+    with mail_server() as gone:
+        pass
+    with posting(stage, gone) as post:
+        post.ask(post.completed())
+        for step in (timedelta(0), timedelta(hours=47), timedelta(minutes=59)):
+            post.later(step)
+        assert post.states() == [(None, True, 3)]
+        post.later(MINUTE)
+        assert post.states() == [("given_up", False, 3)]
+
+
 @each_engine
 def test_a_mail_goes_with_what_its_session_holds(post: Post) -> None:
     """Erased or deleted: nothing is sent, no row is left, and none is accepted any more."""

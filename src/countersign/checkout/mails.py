@@ -85,6 +85,7 @@ class ClaimedMail(NamedTuple):
     locale: str
     address: bytes
     attempts: int
+    created_at: datetime
 
 
 @dataclass(slots=True)
@@ -182,7 +183,10 @@ def claim(connection: Connection, now: datetime, lease_until: datetime) -> Claim
         update(copy_mails)
         .where(_c.id.in_(due))
         .values(attempts=_c.attempts + 1, unsure=_c.unsure + 1, due_at=lease_until)
-        .returning(_c.id, _c.account_id, _c.checkout_session_id, _c.locale, _c.address, _c.attempts)
+        .returning(
+            *(_c.id, _c.account_id, _c.checkout_session_id, _c.locale, _c.address, _c.attempts),
+            _c.created_at,
+        )
     ).one_or_none()
     return None if row is None else ClaimedMail(*row)
 

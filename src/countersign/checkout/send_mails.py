@@ -91,7 +91,8 @@ class SendMails:
             _log.warning("copy_mail_not_sent", mail=mail.id, **facts)
         due_at = None
         if outcome in {MailOutcome.POSTPONED, MailOutcome.UNSURE}:
-            due_at = self._now + min(_WAIT * 2 ** min(mail.attempts - 1, 6), _WAIT_MAX)
+            wait = min(_WAIT * 2 ** min(mail.attempts - 1, 6), _WAIT_MAX)
+            due_at = min(self._now + wait, mail.created_at + mails.TRIED)
         await self._room.access.database.write(mails.note, mail, outcome, due_at)
 
     async def _attempt(self, mail: ClaimedMail) -> Attempt:
