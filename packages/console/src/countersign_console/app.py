@@ -15,7 +15,7 @@ from countersign.console_host import ROOT, Host, PageReply, PageRequest
 from countersign_console import sign_in
 from countersign_console.menu import DEPLOYMENT, Place
 from countersign_console.pages import PAGES
-from countersign_console.view import WORDS, lead, locale_of
+from countersign_console.view import WORDS, keep_locale, lead, locale_of
 from countersign_console.visit import Refused, Visit
 
 _MODES: Final = frozenset({"test", "live"})
@@ -36,7 +36,10 @@ class Console:
 
     async def __call__(self, request: PageRequest) -> PageReply:
         """The response to a request below /console."""
-        locale = locale_of(request)
+        return keep_locale(self._host, request, await self._answer(request))
+
+    async def _answer(self, request: PageRequest) -> PageReply:
+        locale = locale_of(self._host, request)
         if sign_in.is_door(request.path):
             return await sign_in.answer(self._host, request, locale)
         session = request.cookies.get(self._host.cookie_name(sign_in.SESSION), "")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import quote
 
 from countersign.console_host import ROOT, Host, PageReply, PageRequest
 from countersign_console.menu import Signed
-from countersign_console.view import LANGUAGE, WORDS, lead, render
+from countersign_console.view import WORDS, lead, render
 from countersign_console.visit import Visit
 
 SESSION: Final = "session"
@@ -17,7 +18,6 @@ _STATE: Final = "state"
 _LINK: Final = "link"
 _DOORS: Final = frozenset({"sign-in", "link"})
 _STATE_SECONDS: Final = 600
-_LANGUAGE_SECONDS: Final = 365 * 86_400
 
 
 def is_door(path: str) -> bool:
@@ -66,7 +66,7 @@ async def freshen(visit: Visit) -> PageReply:
     if visit.request.method == "POST":
         state = visit.request.cookies.get(visit.host.cookie_name(_STATE), "")
         if await visit.host.freshen(visit.session, state, visit.form.get("credential", "")):
-            return lead(f"{ROOT}/{visit.form.get('back', '')}?said=passkey")
+            return lead(f"{ROOT}/{quote(visit.form.get('back', ''))}?said=passkey")
         return visit.failed(403, visit.words["passkey_refused"])
     asked = visit.host.passkey_options(visit.session)
     if asked is None:
@@ -94,7 +94,7 @@ class _Door:
 
     def show(self, template: str, title: str, status: int = 200, **values: object) -> PageReply:
         said = self.request.query.get("said", "")
-        page = render(
+        return render(
             template,
             self.locale,
             status,
@@ -111,10 +111,6 @@ class _Door:
                 **values,
             },
         )
-        chosen = self.request.query.get("lang")
-        if chosen != self.locale:
-            return page
-        return _with(page, self.host.cookie(LANGUAGE, self.locale, _LANGUAGE_SECONDS))
 
     async def ask(self, problem: str = "") -> PageReply:
         """The page on which a person signs in."""
@@ -178,4 +174,4 @@ class _Door:
 
 
 def _with(page: PageReply, *headers: tuple[str, str]) -> PageReply:
-    return PageReply(body=page.body, status=page.status, headers=[*page.headers, *headers])
+    return replace(page, headers=[*page.headers, *headers])

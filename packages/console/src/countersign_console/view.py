@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -13,7 +14,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from countersign.console_host import PageReply, PageRequest
+from countersign.console_host import Host, PageReply, PageRequest
 from countersign_console import times
 
 WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
@@ -21,7 +22,8 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
 )
 """By locale, then by name."""
 LOCALES: Final = tuple(WORDS)
-LANGUAGE: Final = "csc-language"
+_LANGUAGE: Final = "language"
+_LANGUAGE_SECONDS: Final = 365 * 86_400
 _SAFE: Final = {
     "content-type": "text/html; charset=utf-8",
     "cache-control": "no-store",
@@ -31,14 +33,23 @@ _SAFE: Final = {
 }
 
 
-def locale_of(request: PageRequest) -> str:
+def locale_of(host: Host, request: PageRequest) -> str:
     """The language that was chosen, or the first one of the browser's that there is."""
-    chosen = request.query.get("lang") or request.cookies.get(LANGUAGE, "")
+    chosen = request.query.get("lang") or request.cookies.get(host.cookie_name(_LANGUAGE), "")
     if chosen in LOCALES:
         return chosen
     asked = request.headers.get("accept-language", "")
     wanted = (one.partition(";")[0].strip()[:2].lower() for one in asked.split(","))
     return next((one for one in wanted if one in LOCALES), LOCALES[0])
+
+
+def keep_locale(host: Host, request: PageRequest, page: PageReply) -> PageReply:
+    """The page, with the cookie that keeps the language if it was chosen just now."""
+    chosen = request.query.get("lang", "")
+    if chosen not in LOCALES:
+        return page
+    kept = host.cookie(_LANGUAGE, chosen, _LANGUAGE_SECONDS)
+    return replace(page, headers=[*page.headers, kept])
 
 
 def render(
