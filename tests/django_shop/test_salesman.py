@@ -1,4 +1,4 @@
-"""django-salesman with the app: a second shop that nobody here wrote."""
+"""django-salesman with the app: a second shop, not written here."""
 
 from __future__ import annotations
 
