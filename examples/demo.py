@@ -37,6 +37,8 @@ class Shop:
     webhooks: str
     event_types: tuple[str, ...] | None = None
     """The events that it wants; None: all."""
+    invented: Path | None = None
+    """An invented notice, for the product that the shop sells with it."""
 
 
 _HERE = Path(__file__).parent
@@ -51,6 +53,7 @@ SHOPS = {
         event_types=tuple(
             f"checkout_session.{end}" for end in ("completed", "declined", "expired")
         ),
+        invented=_HERE / "storefront" / "invented_notice.toml",
     ),
     "oscar": Shop(
         data="demo-oscar",
@@ -86,6 +89,9 @@ def main(wanted: Shop) -> int:
     }
     try:
         _countersign(service, "init")
+        if wanted.invented:
+            # Never reviewed: no official text has these words.
+            _countersign(service, "notices", "publish", str(wanted.invented))
         key = _key(service)
         running.append(_start([*COMMAND, "serve"], service))
         _await(running[0], f"{base_url}/readyz")
@@ -97,6 +103,7 @@ def main(wanted: Shop) -> int:
             ),
             "SHOP_DATA_DIR": str(data / "shop"),
             "SHOP_PORT": shop_port,
+            "SHOP_INVENTED": "yes" if wanted.invented else "",
         }
         running.append(_start([*wanted.command], shop))
         while all(process.poll() is None for process in running):

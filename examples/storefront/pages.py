@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any, NamedTuple
 
@@ -63,6 +64,17 @@ PRODUCTS = {
         "M18 8h12l2 10h6v22H10V18h6z M16 28h16v8H16z",
     ),
 }
+INVENTED = {
+    "parcel": Product(
+        "Parcel with an invented notice",
+        1900,
+        "Invented for this demonstration: no law. To California it needs a notice, which asks "
+        "something of the people who pack it: see /packing.",
+        "M8 16l16-8 16 8v18l-16 8-16-8z M8 16l16 8 16-8 M24 24v18",
+        "demo_parcel",
+    ),
+}
+"""For sale only where `invented_notice.toml` is published."""
 
 
 @dataclass
@@ -80,6 +92,8 @@ class Order:
     paid: bool = False
     number: str = ""
     """What the people who pack call it."""
+    obligations: list[dict[str, Any]] = field(default_factory=list)
+    """What the people who pack have to do."""
 
     @property
     def state(self) -> str:
@@ -174,10 +188,11 @@ def catalog() -> Page:
 def product(name: str) -> Page:
     one = PRODUCTS[name]
     law = "<p>Some states require a notice and an identity check for this product.</p>"
+    by_law = one.product_class and name not in INVENTED
     return Page(
         one.title,
         f'<div class="product">{picture(one)}<div><p>{escape(one.words)}</p>'
-        f'<p class="price">{money(one.cents)}</p>{law if one.product_class else ""}'
+        f'<p class="price">{money(one.cents)}</p>{law if by_law else ""}'
         f'<form method="post" action="/cart"><input type="hidden" name="product" value="{name}">'
         "<button>Add to cart</button></form></div></div>",
     )
@@ -313,6 +328,32 @@ def order(order: Order) -> Page:
         f"<p>Proof of your initials: <code>{escape(proof)}</code></p>" if proof else "",
     ]
     return Page(title, "".join(parts))
+
+
+def packing(orders: Iterable[Order]) -> Page:
+    """What staff pack, and what they have to do with each parcel; addresses stay elsewhere."""
+    parts = [
+        f"<h2>Order {order.number}</h2>{summary(order.lines)}<h3>With the parcel:</h3><ul>"
+        f"{''.join(f'<li>{escape(duty(one))}</li>' for one in order.obligations) or NO_DUTY}</ul>"
+        for order in orders
+    ]
+    return Page("To pack", "".join(parts) or "<p>No order is released.</p>")
+
+
+NO_DUTY = "<li>Nothing more.</li>"
+
+
+def duty(obligation: Mapping[str, Any]) -> str:
+    """An obligation in words; one that this shop does not know as it is."""
+    match obligation:
+        case {"type": "package_label", "text": text}:
+            return f"Print on it, word for word: “{text}”"
+        case {"type": "adult_signature"}:
+            return "Hand it over only against the signature of an adult."
+        case {"type": "compared", "what": "zip"}:
+            return "Ship it only to the ZIP code that was verified."
+        case _:
+            return json.dumps(obligation, ensure_ascii=False)
 
 
 def unavailable() -> Page:

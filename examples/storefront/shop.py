@@ -7,7 +7,8 @@ Needs a running Countersign and Python, and no package:
 `make demo` starts both. COUNTERSIGN_BASE_URL is where Countersign is, SHOP_PORT where the shop is,
 and SHOP_WEBHOOK_SECRET the secret of a webhook endpoint for /webhooks, if there is one. Orders are
 in memory, so their receipts are written at once, into the directory SHOP_RECEIPTS_DIR, if it is
-set: for `countersign log monitor --receipts`.
+set: for `countersign log monitor --receipts`. With SHOP_INVENTED the shop also sells what
+`invented_notice.toml` is for, which `make demo` publishes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pages
 from countersign_api import Countersign, Refused
-from pages import PRODUCTS, Order
+from pages import INVENTED, PRODUCTS, Order
 
 BODY_BYTES_MAX = 80 * 1024
 STYLE = (Path(__file__).parent / "shop.css").read_bytes()
@@ -87,6 +88,7 @@ class Shop:
                     return pages.not_sufficient(warning["product_class"])
             # What is unknown is needed: only `not_required` means that nothing is.
             notices = [n for n in needs["notices"] if n["required"] != "not_required"]
+            order.obligations = needs["obligations"]
             if needs["decision"] != "not_required":
                 if len(classes) > 1 or len(notices) != 1:
                     return pages.NOT_TOGETHER
@@ -123,6 +125,10 @@ class Shop:
         if order.session is not None and order.state in {"open", "undecided"}:
             order.session = self.service.session(order.session["checkout_session_id"])
             self._settle(order)
+
+    def released(self) -> list[Order]:
+        """The orders to pack."""
+        return [order for order in [*self._orders.values()] if order.paid]
 
     def cancel(self, order: Order) -> None:
         """Cancel an order that waits for its buyer."""
@@ -192,6 +198,9 @@ class Handler(BaseHTTPRequestHandler):
                 self._page(pages.catalog())
             case ["shop.css"]:
                 self._send(200, STYLE, "text/css; charset=utf-8")
+            case ["packing"]:
+                # A real shop shows this to its staff alone.
+                self._page(pages.packing(self.shop.released()))
             case ["products", name] if name in PRODUCTS:
                 self._page(pages.product(name))
             case ["cart"]:
@@ -203,15 +212,19 @@ class Handler(BaseHTTPRequestHandler):
                 self.shop.refresh(order)
                 self._page(pages.order(order))
             case ["orders", order_id, "notice"] if order := self.shop.order(order_id, self.visit):
-                self.shop.refresh(order)
-                if order.state == "open":
-                    self._page(pages.notice(order, self.shop.service.base_url), component=True)
-                else:
-                    self._lead(f"/orders/{order.id}")
+                self._notice(order)
             case ["checkout"]:
                 self._lead("/cart")
             case _:
                 self._page(pages.not_found(), 404)
+
+    def _notice(self, order: Order) -> None:
+        """The page with the component, while the order waits for its buyer."""
+        self.shop.refresh(order)
+        if order.state == "open":
+            self._page(pages.notice(order, self.shop.service.base_url), component=True)
+        else:
+            self._lead(f"/orders/{order.id}")
 
     def _post(self, path: list[str]) -> None:
         length = self.headers.get("Content-Length", "")
@@ -321,6 +334,8 @@ def main() -> int:
     receipts = Path(kept).resolve() if (kept := os.environ.get("SHOP_RECEIPTS_DIR")) else None
     if receipts is not None:
         receipts.mkdir(parents=True, exist_ok=True)
+    if os.environ.get("SHOP_INVENTED"):
+        PRODUCTS.update(INVENTED)
     Handler.shop = Shop(service, f"http://localhost:{port}", receipts)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     print(f"The shop is open: {Handler.shop.url}", flush=True)

@@ -44,7 +44,9 @@ class Storefront:
 
 
 @contextmanager
-def running_shop(service: str, key: str, directory: Path) -> Iterator[Storefront]:
+def running_shop(
+    service: str, key: str, directory: Path, *, invented: str = ""
+) -> Iterator[Storefront]:
     """Run the shop with nothing but the standard library within reach."""
     port = free_port()
     environment = {
@@ -52,6 +54,7 @@ def running_shop(service: str, key: str, directory: Path) -> Iterator[Storefront
         "COUNTERSIGN_API_KEY": key,
         "SHOP_WEBHOOK_SECRET": SECRET,
         "SHOP_PORT": str(port),
+        "SHOP_INVENTED": invented,
         "SHOP_RECEIPTS_DIR": str(directory / "kept" / "receipts"),
     }
     command = [sys.executable, "-S", "-E", str(ROOT / "examples" / "storefront" / "shop.py")]

@@ -60,6 +60,7 @@ def _buy(shop: str) -> None:
     """Buy without coming back to the shop: a webhook says that the order is complete."""
     shopper = Shopper(shop)
     with shopper.client:
+        assert shopper.open("/products/parcel").heading == "Parcel with an invented notice"
         identity = shopper.order("handguard")
         assert "Ridgeline Workshop" in identity.text
         shopper.initial(shopper.identify(identity))
