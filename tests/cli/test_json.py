@@ -71,6 +71,14 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "clearances keys": (),
     "clearances rotate-key": ("--mode", "test", "--yes"),
     "clearances withdraw-key": ("{replaced_key}", "--yes"),
+    "staff invite": ("Ada", "--role", "owner"),
+    "staff list": (),
+    "staff link": ("{colleague}",),
+    "staff remove": ("{colleague}", "--yes"),
+    "members invite": ("Sam", "--account", "{account_id}", "--role", "developer"),
+    "members list": ("--account", "{account_id}"),
+    "members link": ("{of_account}", "--account", "{account_id}"),
+    "members remove": ("{of_account}", "--account", "{account_id}", "--yes"),
     "keys create": ("--account", "vendor", "--mode", "test"),
     "keys list": (),
     "keys rotate": ("{key_id}",),
@@ -164,7 +172,13 @@ SERVERS: dict[str, tuple[str, ...]] = {
     "webhooks listen": ("--forward-to", "http://127.0.0.1:1/", "--key", "csign_sk_test_none"),
 }
 # Where there is nothing to tell: nothing was sent yet, and the sandbox has no evidence.
-EMPTY = {"buyers evidence", "webhooks deliveries", "acknowledgments list"}
+EMPTY = {
+    "staff list",
+    "members list",
+    "buyers evidence",
+    "webhooks deliveries",
+    "acknowledgments list",
+}
 # These need no configuration; their arguments are right or not.
 BARE = {"verify", "simulate-provider", "database grants"}
 BARE |= {"log approver-key", "log sign-approval"}
@@ -298,6 +312,20 @@ def endpoint_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     return made
 
 
+def colleague(bench: Bench, _there_is: Mapping[str, str]) -> str:
+    """Invite a person to the staff, after an owner."""
+    bench.run("staff", "invite", "An owner", "--role", "owner")
+    bench.run("staff", "invite", "A colleague", "--role", "support")
+    return "A colleague"
+
+
+def of_account(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Invite a person to the account."""
+    of = ("--account", there_is["account_id"])
+    bench.run("members", "invite", "A member", *of, "--role", "support")
+    return "A member"
+
+
 def owner(bench: Bench, there_is: Mapping[str, str]) -> str:
     """Make a webhook endpoint; gives whose it is."""
     endpoint_id(bench, there_is)
@@ -357,7 +385,7 @@ MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
     made.__name__: made
     for made in (
         *(verifying, credentials, revoked, moved, waiting, reviewing, replaced_key, endpoint_id),
-        *(owner, event_id),
+        *(owner, event_id, colleague, of_account),
         *(complete, enjoined, now, origin, of_origin, checkout_session_id, session),
         *(approver_key, proposal, approval),
     )

@@ -72,6 +72,7 @@ def _contexts(brand: Brand, locale: str) -> Mapping[str, Mapping[str, Any]]:
             "return_url": "#",
             "next": True,
             "ack": None,
+            "mail": None,
             "remembered": None,
             "remembered_yes": False,
         },
