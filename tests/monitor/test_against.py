@@ -90,7 +90,7 @@ def test_the_guides_show_what_the_command_prints(tmp_path: Path) -> None:
     with served(log) as site:
         for page in ("monitor", "what-it-proves"):
             texts = [block.text for block in read(ROOT / "docs" / f"{page}.md").blocks]
-            (shown,) = [text for text in texts if text.startswith("$ countersign verify ")]
+            (shown,) = [text for text in texts if text.startswith("$ countersign verify ack_")]
             line, _, printed = shown.partition("\n")
             words = line.replace(f"https://{log.origin}", site.at()).split()[2:]
             done = command.run(words, {"PATH": "/nothing"}, directory=tmp_path)

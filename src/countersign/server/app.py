@@ -165,7 +165,9 @@ class App:
         PATIENCE.set(TimeLeft(self._patience_seconds))
         operation, begun = "", self._monotonic()
         try:
-            route, call.parameter = self._find(call)
+            route, call.parameter = self._router.match(call.method, call.path)
+            if route.console:
+                self._refuse_elsewhere(call)
             operation = route.operation
             if len(call.headers) != len(call.raw_headers):
                 headers.refuse_repeated(call)
@@ -194,17 +196,15 @@ class App:
             complete.append((b"content-length", b"%d" % len(body)))
         return Reply(b"" if call.method == "HEAD" else body, complete, status)
 
-    def _find(self, call: Call) -> tuple[Route[Any], str]:
-        """The route, and its parameter; those of the console only at its own host, if it has one.
+    def _refuse_elsewhere(self, call: Call) -> None:
+        """What is of the console is at its own host alone, if it has one.
 
-        Raises NotFound or MethodNotAllowed.
+        Raises NotFound.
         """
-        route, parameter = self._router.match(call.method, call.path)
-        if route.console and self._console_host and not call.is_within:
+        if self._console_host and not call.is_within:
             host = call.headers.get(b"host", b"").decode("latin-1").lower()
             if host != self._console_host:
                 raise NotFound(UNKNOWN_PATH)
-        return route, parameter
 
     async def _who(self, token: bytes, call: Call) -> Principal:
         if not (self._has_console and token.startswith(_OF_A_PERSON)):
@@ -215,7 +215,7 @@ class App:
 
     async def _admit(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Pass the gates behind authentication, and the handler."""
-        room = self._room_for(route, call)
+        room = self._room_for(route, call) if route.console else self._rooms[route.address]
         if route.scope is not None:
             if route.scope not in call.principal.scopes:
                 raise lacks(call.principal, route.scope)
@@ -257,7 +257,7 @@ class App:
     def _room_for(self, route: Route[Any], call: Call) -> Any:  # noqa: ANN401 - that of the route
         """The room of a route; for what a key does of staff's work, one whose acts note the key."""
         room = self._rooms[route.address]
-        if route.console and route.scope is not None and call.principal.person is None:
+        if route.scope is not None and call.principal.person is None:
             call.audit = self._access.audit.of(call.principal.actor)
             return acting(room, call.audit)
         return room
