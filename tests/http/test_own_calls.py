@@ -11,9 +11,9 @@ from tests.support import forked
 
 pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 
-MOST = {"acknowledge": 153, "status": 46, "accept": 633}
+MOST = {"acknowledge": 154, "status": 47, "accept": 634}
 """Of functions of our own, for one request alone: an acknowledgment with an Idempotency-Key, the
-status of a buyer, and the end of a checkout on the hosted page. Two of each are by which people
+status of a buyer, and the end of a checkout on the hosted page. By three of each, people
 are known from keys; the end of a checkout also knows adopted initials and the copy by e-mail."""
 
 

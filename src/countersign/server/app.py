@@ -165,9 +165,7 @@ class App:
         PATIENCE.set(TimeLeft(self._patience_seconds))
         operation, begun = "", self._monotonic()
         try:
-            route, call.parameter = self._router.match(call.method, call.path)
-            if route.console:
-                self._refuse_elsewhere(call)
+            route, call.parameter = self._find(call)
             operation = route.operation
             if len(call.headers) != len(call.raw_headers):
                 headers.refuse_repeated(call)
@@ -196,15 +194,17 @@ class App:
             complete.append((b"content-length", b"%d" % len(body)))
         return Reply(b"" if call.method == "HEAD" else body, complete, status)
 
-    def _refuse_elsewhere(self, call: Call) -> None:
-        """What is of the console is at its own host alone, if it has one.
+    def _find(self, call: Call) -> tuple[Route[Any], str]:
+        """The route, and its parameter; those of the console only at its own host, if it has one.
 
-        Raises NotFound.
+        Raises NotFound or MethodNotAllowed.
         """
-        if self._console_host and not call.is_within:
+        route, parameter = self._router.match(call.method, call.path)
+        if route.console and self._console_host and not call.is_within:
             host = call.headers.get(b"host", b"").decode("latin-1").lower()
             if host != self._console_host:
                 raise NotFound(UNKNOWN_PATH)
+        return route, parameter
 
     async def _who(self, token: bytes, call: Call) -> Principal:
         if not (self._has_console and token.startswith(_OF_A_PERSON)):
