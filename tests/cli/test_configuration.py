@@ -36,6 +36,11 @@ MISTAKES = {
     "DATABASE_POOLER": "session",
     "PROVIDER_PROXY_URL": "proxy.example.com",
     "TRACES_URL": "127.0.0.1:4318",
+    "CONSOLE": "perhaps",
+    "CONSOLE_URL": "console.example.com",
+    "SMTP_URL": "mail.example.com",
+    "SMTP_SENDER": "somebody",
+    "SMTP_DAILY_LIMIT": "0",
 }
 
 
