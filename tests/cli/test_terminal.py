@@ -46,7 +46,9 @@ def test_no_command_prints_by_itself() -> None:
     sources = [root / "src/countersign", root / "packages/evidence/src/countersign_evidence"]
     found = [m for s in sources for m in (*s.rglob("*command*.py"), *s.glob("cli/*.py"))]
     assert found
-    allowed = {"support.py", "verify_command.py", "acknowledgments/commands.py"}
+    # CSV is escaped where its lines are made.
+    csv = {"acknowledgments/commands.py", "buyers/commands.py"}
+    allowed = {"support.py", "verify_command.py", *csv}
     for module in found:
         text = module.read_text()
         if not {module.name, f"{module.parent.name}/{module.name}"} & allowed:

@@ -323,7 +323,10 @@ def _find(
     for found in versions:
         if found.content.version == version:
             return found, versions
-    raise NoticeNotFound(f"The notice {notice_id!r} has no version {version!r}.")
+    raise NoticeNotFound(
+        f"The notice {notice_id!r} has no version {version!r}; "
+        "`countersign notices list` shows all published versions."
+    )
 
 
 def _refuse_incomplete(content: NoticeContent) -> None:
