@@ -1803,6 +1803,7 @@ RECORDS: dict[str, Within] = {
         *("at", "previous_log", "previous_size", "previous_root", "previous_published", "reason")
     ),
     "recovery": record_of("at", "log", "published", "kept", "overruled", "reason"),
+    "audit_head": record_of("at", "head"),
 }
 NOTICE = having(
     **dict.fromkeys(
