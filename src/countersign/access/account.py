@@ -235,7 +235,10 @@ def _refuse_taken(connection: Connection, name: str, but: str = "") -> None:
 
 
 def unknown_account(id_or_name: str) -> UnknownAccount:
-    return UnknownAccount(f"The account {id_or_name!r} does not exist.")
+    return UnknownAccount(
+        f"The account {id_or_name!r} does not exist; `countersign accounts list` shows "
+        "all accounts."
+    )
 
 
 def _exists(name: str, *, is_closed: bool = False) -> AccountExists:
