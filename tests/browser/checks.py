@@ -219,8 +219,9 @@ class Walk:
         """Let the provider's page find this, and see where it leads."""
         if self.provider is None:
             self.manner.select(window, _PLAYED.get(outcome, outcome))
+            again = self.page.locator("button", has_text=self.said("retry")).count()
             with window.expect_navigation():
-                self.press("identity_start")
+                self.press("retry" if again else "identity_start")
             return
         self.manner.select(window, outcome)
         with window.expect_navigation():

@@ -109,7 +109,7 @@ def closed_shop(place: Place, folder: Path, port: int) -> Iterator[Shop]:
 def closed(place: Place, built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """Give the shop of the examples."""
     folder = project(tmp_path_factory.mktemp("shop"), built)
-    for path in [*node.SHOP.glob("*.mjs"), *node.SHOP.glob("*.json")]:
+    for path in [path for kind in ("mjs", "json", "css") for path in node.SHOP.glob(f"*.{kind}")]:
         shutil.copy(path, folder)
     with closed_shop(place, folder, free_port()) as shop:
         yield shop
