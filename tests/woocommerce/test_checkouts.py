@@ -77,7 +77,7 @@ def test_a_buyer_walks_through_the_block_checkout(shop: Shop, page: Page) -> Non
         expect(button).to_be_enabled(timeout=60_000)
         assert [way.get_attribute("value") for way in ways.all()] in (["countersign"], [])
         expect(page.get_by_text("Legal notice first, payment afterwards")).to_be_visible()
-        button.click()
+        button.press("Enter")
         _go_through_the_notice(shop, page)
         _pay(page, "cod")
     assert shop.newest().see("status", "state", "taken") == ("processing", "cleared", 1)
@@ -91,7 +91,7 @@ def test_a_buyer_walks_through_the_classic_checkout(shop: Shop, page: Page) -> N
         _fill(page, "#billing_{}")
         ways = page.locator('input[name="payment_method"]')
         assert [way.get_attribute("value") for way in ways.all()] == ["countersign"]
-        page.get_by_role("button", name=NOTICE).click()
+        page.get_by_role("button", name=NOTICE).press("Enter")
         _go_through_the_notice(shop, page)
         _pay(page, "bacs")
     assert shop.newest().see("status", "state", "taken") == ("on-hold", "cleared", 1)
