@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from countersign_console.view import WORDS
 from tests.browser.test_remembered import authenticator
 from tests.browser.windows import Windows, assert_accessible, assert_accessible_in_every_look
-from tests.http.backstage import another_deployment
+from tests.http.backstage import Operator, another_deployment
 from tests.support import service
 from tests.support.service import Server, running_server
 
@@ -184,6 +184,20 @@ def test_a_developer_makes_a_key_and_sees_no_personal_data(
 
     page.goto(f"{console}/{account}/test/search/{order['ack_id']}")
     expect(page.get_by_text(EN["no_personal"])).to_be_visible()
+
+
+def test_staff_reach_an_account_that_the_menu_does_not_name(
+    server: Server, windows: Windows
+) -> None:
+    """The menu has a hundred of them."""
+    with Operator(server.deployment) as operator:
+        newest = [operator.account() for _ in range(101)][-1]
+    page = windows.open()
+    console = come_in(page, server, "Cora", "compliance")
+    shown = page.goto(f"{console}/{newest}/test/search")
+    assert shown is not None
+    assert shown.status == 200
+    expect(page.get_by_role("heading", level=1)).to_have_text(EN["page_search"])
 
 
 def test_who_is_signed_out_sees_nothing(

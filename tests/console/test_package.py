@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 import countersign_console
-from countersign_console.menu import OF_ACCOUNT, OF_DEPLOYMENT
+from countersign_console.lists import ListPage
+from countersign_console.menu import OF_ACCOUNT, OF_DEPLOYMENT, Signed
 from countersign_console.pages import PAGES
 from countersign_console.view import WORDS
 from tests.unit.house import modules_of
@@ -41,6 +42,31 @@ def test_the_console_is_small() -> None:
 
 def test_every_text_is_in_each_language() -> None:
     assert {frozenset(words) for words in WORDS.values()} == {frozenset(WORDS["en"])}
+
+
+def test_a_role_of_staff_counts_in_each_account_too() -> None:
+    """Also for a person who has another one there."""
+    person = Signed(
+        name="Ana",
+        roles={"": "owner", "acct_1": "support"},
+        scopes={"": frozenset({"keys:manage"}), "acct_1": frozenset({"search:read"})},
+        accounts={"acct_1": "Ridgeline Workshop"},
+    )
+    assert all(person.may("acct_1", scope) for scope in ("keys:manage", "search:read"))
+    assert person.may("acct_2", "keys:manage")
+    assert not person.may("acct_2", "search:read")
+    assert not person.may("", "search:read")
+
+
+def test_no_list_is_filtered_by_a_buyer() -> None:
+    """A filter stands in the address, and addresses are kept by browsers and proxies."""
+    filters = {
+        field.name
+        for page in PAGES.values()
+        if isinstance(page, ListPage)
+        for field in page.filters
+    }
+    assert filters == {"actor", "matter_id"}
 
 
 def test_every_line_of_the_menu_leads_to_a_page() -> None:

@@ -71,7 +71,7 @@ class Console:
             case [place, page, *rest] if place == DEPLOYMENT and len(rest) <= 2:
                 return await self._at(visit, page, rest)
             case [account, mode, page, *rest] if mode in _MODES and len(rest) <= 2:
-                name = visit.person.accounts.get(account)
+                name = await sign_in.name_of(visit, account)
                 if name is not None:
                     here = Place(account_id=account, name=name, mode=mode)
                     return await self._at(visit.of(here), page, rest)

@@ -7,7 +7,7 @@ its members and a form for each act. Names of columns, fields and acts are words
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from countersign.console_host import PageReply
@@ -20,22 +20,17 @@ class Field:
 
     name: str
     kind: str = "text"
-    """`text`, `area`, `number`, `check`, `choice`, `choices` or `list` (one value a line)."""
+    """`text`, `number` or `check`."""
     required: bool = False
-    choices: Sequence[str] = ()
 
     def read(self, form: Mapping[str, str]) -> object:
         """The member as the API takes it; None: left out."""
-        if self.kind == "choices":
-            return [one for one in self.choices if form.get(f"{self.name}.{one}")] or None
         value = form.get(self.name, "").strip()
         match self.kind:
             case "check":
                 return True if value else None
             case "number":
                 return int(value) if value.isascii() and value.isdecimal() else value or None
-            case "list":
-                return [line.strip() for line in value.splitlines() if line.strip()] or None
             case _:
                 return value or None
 
@@ -47,9 +42,9 @@ class Act:
     name: str
     path: str
     """Of the API; `{id}` stands for the item's identifier."""
-    method: str = "POST"
-    scope: str = ""
+    scope: str
     """What the person must be able to do with it."""
+    method: str = "POST"
     fields: Sequence[Field] = ()
     danger: bool = False
     """Whether it cannot be undone: it says so, and is confirmed by a tick."""
@@ -76,14 +71,13 @@ class ListPage:
     new: Sequence[Act] = ()
     acts: Sequence[Act] = ()
     filters: Sequence[Field] = ()
-    query: Mapping[str, str] = field(default_factory=dict)
+    """They stand in the address of the list: none may be of a buyer."""
 
     async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
         """The list, and forms for what is new."""
         wanted = {one.name: visit.request.query.get(one.name, "") for one in self.filters}
         query = {
             "limit": "50",
-            **self.query,
             **{name: text for name, text in wanted.items() if text},
         }
         if after := visit.request.query.get("after"):
@@ -130,7 +124,6 @@ class ListPage:
                 act.method,
                 act.path.replace("{id}", visit.parameter),
                 body=act.body(visit.form),
-                reason=visit.form.get("reason") or None,
             )
         except Refused as refused:
             if refused.needs_passkey:
@@ -146,7 +139,7 @@ class ListPage:
             return await visit.call("GET", self.item_path.replace("{id}", visit.parameter))
         after: str | None = None
         while True:
-            query = {"limit": "100", **self.query} | ({"after": after} if after else {})
+            query = {"limit": "100"} | ({"after": after} if after else {})
             found = await visit.call("GET", self.path, query=query)
             for item in found["data"]:
                 if item[self.identifier] == visit.parameter:

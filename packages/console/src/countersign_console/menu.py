@@ -38,20 +38,18 @@ OF_DEPLOYMENT: Final = {
 class Signed:
     """The person who is signed in."""
 
-    id: str
     name: str
-    is_fresh: bool
-    """Whether the passkey was used in the last minutes."""
     roles: Mapping[str, str]
     """Account ("" for the deployment) → role."""
     scopes: Mapping[str, frozenset[str]]
     """Account ("" for the deployment) → what the person may ask for there."""
     accounts: Mapping[str, str]
-    """The accounts that the person may see: identifier → name."""
+    """The accounts that the menu names: identifier → name."""
 
     def may(self, account_id: str, scope: str) -> bool:
-        """Whether the role allows this there."""
-        return not scope or scope in self.scopes.get(account_id, self.scopes.get("", frozenset()))
+        """Whether a role allows this there: that of the account, or that of staff."""
+        none = frozenset[str]()
+        return scope in self.scopes.get(account_id, none) | self.scopes.get("", none)
 
     def role_at(self, account_id: str) -> str:
         return self.roles.get(account_id) or self.roles.get("", "")

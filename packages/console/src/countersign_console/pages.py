@@ -183,7 +183,7 @@ _AUDIT: Final = ListPage(
     path="/v1/audit",
     identifier="audit_id",
     columns=("at", "actor", "action", "subject", "details"),
-    filters=(Field(name="subject"), Field(name="actor")),
+    filters=(Field(name="actor"),),
 )
 
 _OF_ACCOUNT: Final = (_HOLDS, _MATTERS, _RETENTION, _AUDIT, _KEYS, _WEBHOOKS, _LINKS)

@@ -37,13 +37,23 @@ async def who(host: Host, session: str) -> Signed | None:
         if listed.ok:
             accounts |= {one["account_id"]: one["name"] for one in listed.data["data"]}
     return Signed(
-        id=found.id,
         name=found.name,
-        is_fresh=found.is_fresh,
         roles=roles,
         scopes={where: host.scopes(role, staff=not where) for where, role in roles.items()},
         accounts=dict(sorted(accounts.items(), key=lambda item: item[1].casefold())),
     )
+
+
+async def name_of(visit: Visit, account_id: str) -> str | None:
+    """The name of an account that the person may see; None: there is none.
+
+    Of many accounts the menu has only the first.
+    """
+    known = visit.person.accounts.get(account_id)
+    if known is not None or "" not in visit.person.roles:
+        return known
+    found = await visit.host.call("GET", f"/v1/accounts/{account_id}", session=visit.session)
+    return str(found.data["name"]) if found.ok else None
 
 
 async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:

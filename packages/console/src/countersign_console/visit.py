@@ -75,19 +75,17 @@ class Visit:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
         reason: str | None = None,
-        place: Place | None = None,
     ) -> Any:  # noqa: ANN401 - JSON
         """What the API returns to this call, made as this person.
 
         Raises Refused if it refuses.
         """
-        where = place or self.place
         answer = await self.host.call(
             method,
             path,
             session=self.session,
-            account=where.account_id,
-            mode=where.mode,
+            account=self.place.account_id,
+            mode=self.place.mode,
             body=body,
             query=query,
             reason=reason,
