@@ -186,6 +186,25 @@ def test_a_developer_makes_a_key_and_sees_no_personal_data(
     expect(page.get_by_text(EN["no_personal"])).to_be_visible()
 
 
+def test_an_order_is_found_and_held_without_javascript(
+    server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
+) -> None:
+    """Only the passkey needs it."""
+    account, client = vendor
+    an_order(client)
+    signed = windows.open()
+    console = come_in(signed, server, "Cora", "compliance")
+    state = signed.context.storage_state()
+    page = windows.open(java_script_enabled=False, storage_state=state)
+    page.goto(f"{console}/{account}/test/search")
+    page.locator("#query").fill("order 1001")
+    press(page, "search_button")
+    expect(page.get_by_text(EN["verdict_cleared"])).to_be_visible()
+    page.locator("#field-reason").fill("Case 26-2")
+    press(page, "act_place_hold")
+    expect(page.get_by_text(EN["said_place_hold"])).to_be_visible()
+
+
 def test_staff_reach_an_account_that_the_menu_does_not_name(
     server: Server, windows: Windows
 ) -> None:
