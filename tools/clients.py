@@ -70,6 +70,7 @@ NAMES: Final = {
     "listAccounts": "accounts.list",
     "getAccount": "accounts.retrieve",
     "renameAccount": "accounts.rename",
+    "changeAccount": "accounts.change",
     "disableAccount": "accounts.disable",
     "enableAccount": "accounts.enable",
     "changeBrand": "accounts.change_brand",

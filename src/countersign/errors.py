@@ -203,6 +203,10 @@ class ReviewRefused(Refusal, code="review_refused", status=409):
     """This decision cannot make the buyer verified."""
 
 
+class SecondPersonRequired(Refusal, code="second_person_required", status=409):
+    """Two people decide on the buyers of this account, and this is not a second one."""
+
+
 class ClearanceNotGranted(Refusal, code="clearance_not_granted", status=409):
     """This order was not cleared, so no fulfilment can be reported for it."""
 

@@ -33,6 +33,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "accounts create": ("another",),
     "accounts list": (),
     "accounts rename": ("{account_id}", "renamed"),
+    "accounts reviewers": ("{account_id}", "1"),
     "accounts disable": ("{account_id}", "--yes"),
     "accounts enable": ("{account_id}",),
     "accounts close": ("{account_id}", "--yes"),

@@ -143,6 +143,9 @@ export class RateLimited extends CountersignError {}
 /** This decision cannot make the buyer verified. */
 export class ReviewRefused extends CountersignError {}
 
+/** Two people decide on the buyers of this account, and this is not a second one. */
+export class SecondPersonRequired extends CountersignError {}
+
 /** The database did not respond. */
 export class StorageUnavailable extends CountersignError {}
 
@@ -216,6 +219,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   provider_unavailable: ProviderUnavailable,
   rate_limited: RateLimited,
   review_refused: ReviewRefused,
+  second_person_required: SecondPersonRequired,
   storage_unavailable: StorageUnavailable,
   too_many_webhook_endpoints: TooManyWebhookEndpoints,
   unauthorized: Unauthorized,

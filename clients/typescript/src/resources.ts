@@ -498,6 +498,8 @@ export class Buyers extends Resource {
       after?: string | undefined;
       /** Only buyers with this status. */
       status?: types.Open<"failed" | "pending" | "requires_input"> | undefined;
+      /** Only this attempt. */
+      verification_id?: string | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.BuyerReview> {
@@ -518,14 +520,18 @@ export class Buyers extends Resource {
    * for this account; all other rules are applied again. `dismiss` takes the buyer out of the queue
    * until the next attempt; the status stays as it is.
    *
+   * Where two people decide on the buyers of an account, the first decision is a proposal: the
+   * response has `proposed`, and nothing changes. Someone else who decides the same makes it final;
+   * who decides otherwise makes another proposal.
+   *
    * Needs the scope `buyers:review`.
    */
   review(
     cbid: string,
     params: types.BuyerReviewRequest,
     options: CallOptions = {},
-  ): Promise<types.BuyerVerification> {
-    return this.sender.send<types.BuyerVerification>({
+  ): Promise<types.ReviewedBuyer> {
+    return this.sender.send<types.ReviewedBuyer>({
       method: "POST",
       path: `/v1/buyers/${segment(cbid)}/review`,
       body: params,
@@ -1462,6 +1468,28 @@ export class Accounts extends Resource {
     return this.sender.send<types.AccountView>({
       method: "POST",
       path: `/v1/accounts/${segment(account_id)}/rename`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Change the settings of an account.
+   *
+   * Say whether one person decides on a buyer who waits, or two.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`. A person needs a fresh passkey.
+   */
+  change(
+    account_id: string,
+    params: types.AccountChange,
+    options: CallOptions = {},
+  ): Promise<types.AccountView> {
+    return this.sender.send<types.AccountView>({
+      method: "PATCH",
+      path: `/v1/accounts/${segment(account_id)}`,
       body: params,
       keyed: true,
       repeatable: true,

@@ -469,6 +469,21 @@ export interface BuyerReview {
   reference: string | null;
   /** The reasons against it; present only if there is a reason. */
   reasons?: Reason[];
+  /**
+   * Present only where two people decide, and one has: a second one has to decide the same, with
+   * the same ZIP code.
+   */
+  proposal?: ReviewProposal;
+}
+
+/** What the first of two people has decided on a buyer. */
+export interface ReviewProposal {
+  decision: string;
+  reason: string;
+  document: string | null;
+  /** The person (`per_…`) or the key (`key_…`): someone else has to decide the same. */
+  by: string;
+  at: string;
 }
 
 /** A decision on a buyer in the review queue. */
@@ -490,6 +505,21 @@ export type ReviewDecision = Open<
   | "accept_zip"
   | "dismiss"
 >;
+
+/** A buyer after a decision; the same as of a verification if the decision is final. */
+export interface ReviewedBuyer {
+  cbid: string;
+  status: BuyerStatus;
+  expires_at: string | null;
+  message: string;
+  /** The reasons against it; present only if there is a reason. */
+  reasons?: Reason[];
+  /**
+   * Present and true if nothing was decided yet: two people decide on the buyers of this account,
+   * and someone else has to decide the same.
+   */
+  proposed?: boolean;
+}
 
 /** Something that has happened. It names objects; only events about buyers have reasons. */
 export interface Event {
@@ -1072,6 +1102,8 @@ export interface AccountView {
   status: Open<"active" | "closed" | "disabled">;
   /** After so many years its evidence ends; null: never. */
   evidence_years: number | null;
+  /** How many people decide on a buyer who waits: 1, or 2. */
+  reviewers: number;
 }
 
 /** An account, how buyers see it, and the pages that live sessions may embed or return to. */
@@ -1083,6 +1115,8 @@ export interface AccountDetails {
   status: Open<"active" | "closed" | "disabled">;
   /** After so many years its evidence ends; null: never. */
   evidence_years: number | null;
+  /** How many people decide on a buyer who waits: 1, or 2. */
+  reviewers: number;
   brand: BrandView;
   origins: string[];
 }
@@ -1099,6 +1133,12 @@ export interface BrandView {
   font: string | null;
   /** What buyers do: `typed` in each line, or `adopted_allowed`: typed once. */
   initials: string;
+}
+
+/** Settings of an account. */
+export interface AccountChange {
+  /** 2: what a first person decides, a second one makes final. */
+  reviewers: number;
 }
 
 /** Nothing is to be said. */
@@ -1142,6 +1182,8 @@ export interface ClosedAccount {
   status: Open<"active" | "closed" | "disabled">;
   /** After so many years its evidence ends; null: never. */
   evidence_years: number | null;
+  /** How many people decide on a buyer who waits: 1, or 2. */
+  reviewers: number;
   keys: number;
   webhook_endpoints: number;
   origins: number;
@@ -1571,6 +1613,7 @@ export type AuditAction = Open<
   | "bundle_written"
   | "buyer_reinstated"
   | "buyer_review_dismissed"
+  | "buyer_review_proposed"
   | "buyer_revoked"
   | "buyer_zip_accepted"
   | "called"
@@ -1613,6 +1656,7 @@ export type AuditAction = Open<
   | "person_signed_in"
   | "person_signed_out"
   | "personal_data_shown"
+  | "reviewers_set"
   | "searched"
   | "time_stamps_chosen"
   | "vault_rewrapped"

@@ -41,6 +41,8 @@ class Account:
     closed_at: datetime | None = None
     evidence_years: int | None = None
     """After how many years the evidence of its orders ends; None: never."""
+    reviewers: int = 1
+    """How many people decide on a buyer who waits: 1, or 2."""
 
     @property
     def status(self) -> str:
@@ -175,6 +177,22 @@ async def enable_account(
         )
 
     return await access.database.write(keeping(enable, entry))
+
+
+async def set_reviewers(
+    access: Access, id_or_name: str, reviewers: int, entry: Remember[Account] = None
+) -> Account:
+    """Have one person decide on a buyer who waits, or two (`reviewers` is 1 or 2).
+
+    Raises UnknownAccount or AccountClosed.
+    """
+
+    def put(connection: Connection) -> Account:
+        account, action = lock_account(connection, id_or_name), AuditAction.REVIEWERS_SET
+        details = {"reviewers": reviewers}
+        return change_account(connection, access, account, action, details, **details)
+
+    return await access.database.write(keeping(put, entry))
 
 
 def lock_account(connection: Connection, id_or_name: str) -> Account:

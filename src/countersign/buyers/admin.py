@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +15,8 @@ from sqlalchemy import Connection, and_, or_, select
 
 from countersign.access.audit import AuditAction, AuditEntry, find_audit, write_audit
 from countersign.access.idempotency import Remember, keeping
-from countersign.buyers.evaluate_session import override
+from countersign.buyers.evaluate_session import First, override
+from countersign.buyers.four_eyes import refuse_alone
 from countersign.buyers.model import (
     Buyer,
     BuyerStatus,
@@ -138,11 +140,14 @@ async def accept_zip_of(
     zip_: str,
     audit: AuditEntry,
     entry: Remember[bytes] = None,
+    *,
+    first: First | None = None,
 ) -> VerifyResult:
     """Accept another ZIP code for the buyer of this audit entry, as `accept_zip`.
 
     With `account_id`, a reviewer of this account accepts it: only what a provider said to this
-    account counts, and the ZIP code counts for this account alone. Raises as `accept_zip`.
+    account counts, and the ZIP code counts for this account alone. `first` says whether
+    it is a proposal only. Raises as `accept_zip`, and SecondPersonRequired where two people decide.
     """
     buyer, _ = await show(room, audit.subject)
     if buyer.status is BuyerStatus.REVOKED:
@@ -172,7 +177,11 @@ async def accept_zip_of(
     )
     request = msgspec.convert(content["request"] | {"shipping_zip": zip_}, SessionRequest)
     result, own = result_in(content, zip_), account_id is not None
-    return await override(room, integration, request, result, accepted, entry, for_account_only=own)
+    if first is None:
+        first = partial(refuse_alone, account_id=basis.account_id)
+    return await override(
+        room, integration, request, result, accepted, first, entry, for_account_only=own
+    )
 
 
 async def evidence(

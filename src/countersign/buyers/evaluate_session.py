@@ -7,9 +7,11 @@ trace, and the same request leads to the same buyer later.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
+from sqlalchemy import Connection
 from structlog.contextvars import bound_contextvars
 
 from countersign.access.audit import AuditEntry
@@ -42,6 +44,8 @@ from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.reason import Reason
 
+First: TypeAlias = Callable[[Connection], VerifyResult | CountersignError | None]
+"""Keeps a decision that is only the first of two; None: the decision is final."""
 _WITHHELD: Final = (
     "The identity provider approved the session, but does not show its date of birth to the "
     "credentials of this account."
@@ -121,11 +125,15 @@ async def override(  # noqa: PLR0917 - all that `_evaluated` takes, and how to k
     request: SessionRequest,
     result: ProviderResult,
     accepted: AuditEntry,
+    first: First,
     entry: Remember[bytes] = None,
     *,
     for_account_only: bool = False,
 ) -> VerifyResult:
     """Evaluate what a provider said before, with what an operator accepts; durable on return.
+
+    What `first` returns, in the same transaction, is returned in the place of it, and nothing else
+    is written.
 
     `for_account_only`: what is accepted counts for the account of the integration alone.
 
@@ -138,7 +146,11 @@ async def override(  # noqa: PLR0917 - all that `_evaluated` takes, and how to k
         why = ", ".join(view.reasons) or view.status.value
         msg = f"This would not make the buyer verified: {why}. Nothing was changed."
         raise InvalidArgument(msg)
-    written = await room.access.database.write(write_evaluation, room, work, entry)
+
+    def write(connection: Connection) -> VerifyResult | CountersignError | None:
+        return first(connection) or write_evaluation(connection, room, work, entry)
+
+    written = await room.access.database.write(write)
     if written is None:
         raise AssertionError("what an operator accepts is about a buyer")
     return written

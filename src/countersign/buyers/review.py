@@ -18,8 +18,11 @@ from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.key import Principal
 from countersign.buyers.admin import accept_zip_of
+from countersign.buyers.evaluate_session import First
+from countersign.buyers.four_eyes import KeptProposal, needs_two, proposal_of, propose, refuse_alone
 from countersign.buyers.model import BuyerStatus, BuyerStatusView, simulated_status_view
 from countersign.buyers.room import Buyers
+from countersign.buyers.rules import zip5
 from countersign.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
 from countersign.buyers.schemas import VerifyResult, verify_result
 from countersign.buyers.sql import buyers_by_cbid, decoded_reasons
@@ -29,6 +32,7 @@ from countersign.errors import (
     InvalidArgument,
     NotFound,
     ReviewRefused,
+    SecondPersonRequired,
     UnknownSubject,
 )
 from countersign.mode import Mode
@@ -61,6 +65,8 @@ class Waiting(Struct, frozen=True, kw_only=True):
     attempted_at: datetime
     reference: str | None
     """The checkout session whose check it was; None for any other attempt."""
+    proposal: KeptProposal | None
+    """What the first of two people has decided; None: nothing, or one person decides."""
 
 
 class AcceptedZip(NamedTuple):
@@ -77,15 +83,18 @@ async def queue(
     *,
     account_id: str | None = None,
     statuses: Collection[BuyerStatus] = REVIEWED,
+    verification_id: str | None = None,
     after: str = "",
     limit: int | None = None,
 ) -> list[Waiting]:
     """The buyers that wait for a decision, the oldest attempt first.
 
-    With `account_id`, only those whose last attempt was this account's. `after` is the
-    verification of the last buyer of the page before.
+    With `account_id`, only those whose last attempt was this account's; with `verification_id`,
+    only the buyer of this one. `after` is the verification of the last buyer of the page before.
     """
-    found = _query(mode, account_id, statuses, verifications.c.id > after)
+    own = verifications.c.id
+    only = () if verification_id is None else (own == verification_id,)
+    found = _query(mode, account_id, statuses, own > after, *only)
     return await room.access.database.scan(_queue, found.limit(limit))
 
 
@@ -103,15 +112,21 @@ async def accept(
     Raises:
         NotFound: the buyer is not in the review queue of this account.
         ReviewRefused: a ZIP code is not what is missing, or an operator's word does not count.
+        SecondPersonRequired: two people decide, and this one has proposed it.
     """
     waiting, played = await room.access.database.scan(_waiting, principal, cbid)
     details = {"reason": accepted.reason, "document": accepted.document}
     audit = _signed(room, principal, AuditAction.BUYER_ZIP_ACCEPTED, waiting, details)
+    index = room.access.secret.blind_index(waiting.account_id, "review", zip5(accepted.zip))
+    decided = (ReviewDecision.ACCEPT_ZIP, index.hex())
+    first = _first_of_two(principal, waiting, decided, audit, entry)
     if played:
         act = await sandbox_act(room, principal.account_id, waiting.cbid)
-        return await room.access.database.write(_play, room, act, audit, entry)
+        return await room.access.database.write(_play, room, act, audit, entry, first=first)
     try:
-        return await accept_zip_of(room, principal.account_id, accepted.zip, audit, entry)
+        return await accept_zip_of(
+            room, principal.account_id, accepted.zip, audit, entry, first=first
+        )
     except InvalidArgument as error:
         raise ReviewRefused(error.message) from None
     except UnknownSubject:
@@ -130,17 +145,58 @@ async def dismiss(
     `principal` is None for the deployment's operator, who decides on the live buyers of every
     account.
 
-    Raises NotFound if the buyer is not in this queue.
+    Raises:
+        NotFound: the buyer is not in this queue.
+        SecondPersonRequired: two people decide, and this one has proposed it, or is no one of them.
     """
     waiting, _ = await room.access.database.scan(_waiting, principal, cbid)
     details = {"reason": reason, "verification": waiting.verification_id}
     audit = _signed(room, principal, AuditAction.BUYER_REVIEW_DISMISSED, waiting, details)
-    return await room.access.database.write(_dismiss, waiting, audit, entry)
+    first = _first_of_two(principal, waiting, (ReviewDecision.DISMISS, ""), audit, entry)
+    return await room.access.database.write(_dismiss, waiting, first, audit, entry)
+
+
+def _first_of_two(
+    principal: Principal | None,
+    waiting: Waiting,
+    decided: tuple[ReviewDecision, str],
+    audit: AuditEntry,
+    entry: Remember[bytes],
+) -> First:
+    """Does nothing but where two people decide; `decided` has the keyed hash of a ZIP code."""
+
+    def first(connection: Connection) -> VerifyResult | CountersignError | None:
+        if principal is None:
+            return refuse_alone(connection, waiting.account_id)
+        if not needs_two(connection, waiting.account_id):
+            return None
+        buyers_by_cbid(connection, [waiting.cbid], to_change=True)
+        now = _waiting(connection, principal, waiting.cbid)
+        if isinstance(now, NotFound):
+            return now
+        decision, zip_index = decided
+        about = {"verification_id": waiting.verification_id, "zip_index": zip_index}
+        made = propose(connection, now[0].proposal, audit, decision=decision.value, **about)
+        if made is None or isinstance(made, SecondPersonRequired):
+            return made
+        view = BuyerStatusView(status=waiting.status, reasons=waiting.reasons)
+        result = verify_result(waiting.cbid, view, proposed=True)
+        keep_answer(connection, entry, result.body)
+        return result
+
+    return first
 
 
 def _dismiss(
-    connection: Connection, waiting: Waiting, audit: AuditEntry, entry: Remember[bytes]
-) -> VerifyResult | NotFound:
+    connection: Connection,
+    waiting: Waiting,
+    first: First,
+    audit: AuditEntry,
+    entry: Remember[bytes],
+) -> VerifyResult | CountersignError:
+    proposed = first(connection)
+    if proposed is not None:
+        return proposed
     # A newer attempt is not what was decided on: it stays in the queue.
     changed = connection.execute(
         update(buyers)
@@ -162,12 +218,17 @@ def _play(
     act: SimulatedAct,
     audit: AuditEntry,
     entry: Remember[bytes],
+    *,
+    first: First,
 ) -> VerifyResult | CountersignError:
     before = buyers_by_cbid(connection, [act.cbid], to_change=True).get(act.cbid)
     if before is None:
         return NotFound(_NOT_WAITING)
     if before.status is not BuyerStatus.FAILED or not set(before.reasons) <= _ZIP_REASONS:
         return ReviewRefused("A ZIP code is not all that is against this buyer.")
+    proposed = first(connection)
+    if proposed is not None:
+        return proposed
     result = (BuyerStatus.VERIFIED, ())
     after = in_state(before, *result, act.now)
     write_simulated(connection, room, act, (before, after), result, test_helper=True)
@@ -227,7 +288,7 @@ def _query(
         select(
             *(verifications.c.id, verifications.c.account_id, verifications.c.provider),
             *(verifications.c.at, buyers.c.cbid, buyers.c.mode, buyers.c.status, buyers.c.reasons),
-            *(buyers.c.attempted_by, started.label("reference")),
+            *(buyers.c.attempted_by, buyers.c.proposal, started.label("reference")),
         )
         .join(verifications, verifications.c.cbid == buyers.c.cbid)
         .where(
@@ -260,4 +321,5 @@ def _from_row(row: Row[Any]) -> Waiting:
         reasons=decoded_reasons(row.reasons),
         attempted_at=row.at,
         reference=row.reference,
+        proposal=proposal_of(row.proposal, row.id),
     )

@@ -48,7 +48,12 @@ async def queue(
         account_id=None if account is None else (await find_account(room.access, account)).id,
         statuses=[BuyerStatus(status) for status in statuses] or review.REVIEWED,
     )
-    view = [msgspec.to_builtins(one) | {"attempted_at": rfc3339(one.attempted_at)} for one in found]
+    view = [
+        msgspec.to_builtins(one)
+        | {"attempted_at": rfc3339(one.attempted_at)}
+        | {"proposal": one.proposal and msgspec.to_builtins(one.proposal.shown)}
+        for one in found
+    ]
     lines = [
         f"{rfc3339(one.attempted_at)}  {one.cbid}  {one.account_id}  {one.provider}  {one.status}  "
         f"{one.reference or '-'}  {', '.join(one.reasons)}".rstrip()

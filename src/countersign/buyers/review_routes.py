@@ -8,11 +8,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.access.key import Scope
 from countersign.buyers import review
+from countersign.buyers.four_eyes import ReviewProposal
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.review import REVIEWED, AcceptedZip, ReviewDecision, Waiting
 from countersign.buyers.room import Buyers
-from countersign.buyers.schemas import UNDERAGE, BuyerVerification
-from countersign.errors import InvalidRequest, NotFound, ReviewRefused
+from countersign.buyers.schemas import UNDERAGE, ReviewedBuyer
+from countersign.errors import InvalidRequest, NotFound, ReviewRefused, SecondPersonRequired
 from countersign.http.body import parse_body
 from countersign.http.examples import CHECKOUT_SESSION_ID, BuyerId
 from countersign.http.paging import Listing, Page, cursor, page_of
@@ -23,6 +24,7 @@ from countersign.instant import to_the_second
 from countersign.reason import Reason
 
 _VERIFICATION_ID: Final = "ver_01km9x4v8gen3rr1p6q1s2t3v4"
+_PROPOSED: Final = {**UNDERAGE, "proposed": True}
 
 
 class ReviewsQuery(
@@ -33,6 +35,9 @@ class ReviewsQuery(
     status: Annotated[
         Literal["pending", "requires_input", "failed"] | None,
         Meta(description="Only buyers with this status.", examples=["failed"]),
+    ] = None
+    verification_id: Annotated[
+        Reference | None, Meta(description="Only this attempt.", examples=[_VERIFICATION_ID])
     ] = None
 
 
@@ -74,6 +79,13 @@ class BuyerReview(Struct, frozen=True, kw_only=True):
             examples=[["zip_mismatch"]],
         ),
     ] = UNSET
+    proposal: Annotated[
+        ReviewProposal | UnsetType,
+        Meta(
+            description="Present only where two people decide, and one has: a second one has to "
+            "decide the same, with the same ZIP code."
+        ),
+    ] = UNSET
 
 
 class BuyerReviewRequest(Request, frozen=True, kw_only=True):
@@ -109,6 +121,7 @@ async def list_reviews(room: Buyers, call: Call) -> Reply:
         call.principal.mode,
         account_id=call.principal.account_id or None,
         statuses=REVIEWED if query.status is None else (BuyerStatus(query.status),),
+        verification_id=query.verification_id,
         after=query.after or "",
         limit=query.limit + 1,
     )
@@ -122,6 +135,10 @@ async def review_buyer(room: Buyers, call: Call) -> Reply:
     `accept_zip` accepts another ZIP code on sight of a document, if a provider approved the person
     for this account; all other rules are applied again. `dismiss` takes the buyer out of the queue
     until the next attempt; the status stays as it is.
+
+    Where two people decide on the buyers of an account, the first decision is a proposal: the
+    response has `proposed`, and nothing changes. Someone else who decides the same makes it final;
+    who decides otherwise makes another proposal.
     """
     body = parse_body(call.body, BuyerReviewRequest)
     reason = _text(body.reason, "reason")
@@ -151,6 +168,7 @@ def _view(waiting: Waiting) -> BuyerReview:
         attempted_at=to_the_second(waiting.attempted_at) or waiting.attempted_at,
         reference=waiting.reference,
         reasons=waiting.reasons or UNSET,
+        proposal=UNSET if waiting.proposal is None else waiting.proposal.shown,
     )
 
 
@@ -173,8 +191,8 @@ ROUTES: Final = grouped(
         summary="Decide on a buyer in the review queue",
         scope=Scope.BUYERS_REVIEW,
         request=BuyerReviewRequest,
-        response=BuyerVerification,
-        refusals=(NotFound, ReviewRefused),
+        response=ReviewedBuyer,
+        refusals=(NotFound, ReviewRefused, SecondPersonRequired),
         request_examples={
             "accept another ZIP code": {
                 "decision": "accept_zip",
@@ -184,6 +202,6 @@ ROUTES: Final = grouped(
             },
             "dismiss": {"decision": "dismiss", "reason": "The buyer cancelled."},
         },
-        response_examples={"accepted": {}, "dismissed": UNDERAGE},
+        response_examples={"accepted": {}, "dismissed": UNDERAGE, "proposed": _PROPOSED},
     ),
 )

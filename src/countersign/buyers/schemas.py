@@ -65,6 +65,18 @@ class BuyerVerification(Struct, frozen=True, kw_only=True):
     ] = UNSET
 
 
+class ReviewedBuyer(BuyerVerification, frozen=True, kw_only=True):
+    """A buyer after a decision; the same as of a verification if the decision is final."""
+
+    proposed: Annotated[
+        bool | UnsetType,
+        Meta(
+            description="Present and true if nothing was decided yet: two people decide on the "
+            "buyers of this account, and someone else has to decide the same.",
+        ),
+    ] = UNSET
+
+
 class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
     """The present status of a buyer."""
 
@@ -104,9 +116,10 @@ class VerifyResult(NamedTuple):
     body: bytes
 
 
-def verify_result(cbid: str, view: BuyerStatusView) -> VerifyResult:
-    """The result with its response body."""
-    body = BuyerVerification(
+def verify_result(cbid: str, view: BuyerStatusView, *, proposed: bool = False) -> VerifyResult:
+    """The result with its response body; `proposed`: of the first of two who decide."""
+    body = ReviewedBuyer(
+        proposed=proposed or UNSET,
         cbid=cbid,
         status=view.status,
         expires_at=to_the_second(view.expires_at),

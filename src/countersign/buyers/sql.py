@@ -76,7 +76,7 @@ _UPDATE: Final = (
         {
             c.name: bindparam(c.name)
             for c in buyers.c
-            if c.name not in {"cbid", "expiry_due_at", "reminder_due_at", "dismissed"}
+            if c.name not in {"cbid", "expiry_due_at", "reminder_due_at", "dismissed", "proposal"}
         }
     )
 )

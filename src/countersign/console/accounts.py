@@ -19,6 +19,7 @@ from countersign.access.account import (
     enable_account,
     find_account,
     rename_account,
+    set_reviewers,
     unknown_account,
 )
 from countersign.access.key import Scope
@@ -76,6 +77,19 @@ class AccountView(Struct, frozen=True, kw_only=True):
     status: Annotated[Literal["active", "disabled", "closed"], Meta(examples=["active"])]
     evidence_years: Annotated[
         int | None, Meta(description="After so many years its evidence ends; null: never.")
+    ]
+    reviewers: Annotated[
+        int,
+        Meta(description="How many people decide on a buyer who waits: 1, or 2.", examples=[1]),
+    ]
+
+
+class AccountChange(Request, frozen=True, kw_only=True):
+    """Settings of an account."""
+
+    reviewers: Annotated[
+        Annotated[int, Meta(ge=1, le=2)],
+        Meta(description="2: what a first person decides, a second one makes final.", examples=[2]),
     ]
 
 
@@ -192,6 +206,13 @@ async def rename(room: Access, call: Call) -> Reply:
     return Reply(_rendered(await rename_account(room, account.id, body.name, entry)))
 
 
+async def change(room: Access, call: Call) -> Reply:
+    """Say whether one person decides on a buyer who waits, or two."""
+    body, account = parse_body(call.body, AccountChange), await _named(room, call)
+    entry = call.remembering(_rendered)
+    return Reply(_rendered(await set_reviewers(room, account.id, body.reviewers, entry)))
+
+
 async def disable(room: Access, call: Call) -> Reply:
     """Let no key of an account work until it is enabled again.
 
@@ -294,6 +315,7 @@ def _members(account: Account) -> dict[str, Any]:
         "created_at": account.created_at.replace(microsecond=0),
         "status": account.status,
         "evidence_years": account.evidence_years,
+        "reviewers": account.reviewers,
     }
 
 
@@ -361,6 +383,19 @@ ROUTES: Final = (
             response=AccountView,
             refusals=(UnknownAccount, AccountClosed, AccountExists),
             commands=(_command(name="accounts rename", arguments=("name",), shows=("name",)),),
+        ),
+        _route(
+            address="PATCH /v1/accounts/{account_id}",
+            handler=change,
+            operation="changeAccount",
+            summary="Change the settings of an account",
+            fresh=True,
+            request=AccountChange,
+            response=AccountView,
+            refusals=(UnknownAccount, AccountClosed),
+            commands=(
+                _command(name="accounts reviewers", arguments=("reviewers",), shows=("reviewers",)),
+            ),
         ),
         _route(
             address="POST /v1/accounts/{account_id}/disable",

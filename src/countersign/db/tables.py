@@ -116,6 +116,8 @@ accounts: Final = _table(
     Column("closed_at", Instant),
     # After how many years the evidence of its orders ends; NULL: never.
     Column("evidence_years", Integer),
+    # How many people decide on a buyer who waits: 1, or 2.
+    Column("reviewers", Integer, nullable=False, server_default="1"),
 )
 
 # The pages that may embed the component or be returned to, with live keys.
@@ -261,6 +263,8 @@ buyers: Final = _table(
     Column("attempted_by", String(40)),
     # The verification after which an operator took the buyer out of the review queue.
     Column("dismissed", String(40)),
+    # What the first of two reviewers has proposed, as JSON; a ZIP code only as its keyed hash.
+    Column("proposal", Text),
     # For the review queue.
     Index(None, "attempted_by", "status"),
     # For the sweep that reports verifications which have expired.

@@ -223,6 +223,10 @@ def _forget_zips(connection: Connection, ids: Sequence[str], at: datetime) -> No
     live = (v.id.in_(ids), v.mode == Mode.LIVE)
     rows = connection.execute(select(v.cbid, v.session_index).where(*live)).all()
     connection.execute(update(verifications).where(*live).values(zip_index=None))
+    named = buyers.c.cbid.in_([row.cbid for row in rows])
+    connection.execute(
+        update(buyers).where(named, buyers.c.proposal.is_not(None)).values(proposal=None)
+    )
     sessions = {row.session_index.hex() for row in rows if row.session_index}
     for before in buyers_by_cbid(connection, [row.cbid for row in rows], to_change=True).values():
         proofs = tuple(
@@ -297,7 +301,7 @@ def forget_buyer(
         connection.execute(statement)
     if revoked:
         bare: dict[str, str | None] = {"reasons": "[]", "proofs": "[]"}
-        bare |= dict.fromkeys(("attempted_by", "verified_at", "expires_at"))
+        bare |= dict.fromkeys(("attempted_by", "verified_at", "expires_at", "proposal"))
         connection.execute(update(buyers).where(buyers.c.cbid.in_(cbids)).values(bare))
         return
     forget_references(connection, cbids)

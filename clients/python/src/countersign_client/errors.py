@@ -292,6 +292,12 @@ class ReviewRefused(CountersignError):
     default_code = "review_refused"
 
 
+class SecondPersonRequired(CountersignError):
+    """Two people decide on the buyers of this account, and this is not a second one."""
+
+    default_code = "second_person_required"
+
+
 class StorageUnavailable(CountersignError):
     """The database did not respond."""
 
@@ -388,6 +394,7 @@ _ALL: Final = (
     ProviderUnavailable,
     RateLimited,
     ReviewRefused,
+    SecondPersonRequired,
     StorageUnavailable,
     TooManyWebhookEndpoints,
     Unauthorized,

@@ -594,6 +594,7 @@ class Buyers(Resource[S]):
         limit: int | None = None,
         after: str | None = None,
         status: Literal["failed", "pending", "requires_input"] | None = None,
+        verification_id: str | None = None,
     ) -> Call[Page[types.BuyerReview]]:
         """List the buyers that wait for a review.
 
@@ -608,12 +609,18 @@ class Buyers(Resource[S]):
         - `after`: The `next_cursor` of the previous page: the verification of that page's last
           buyer.
         - `status`: Only buyers with this status.
+        - `verification_id`: Only this attempt.
         """
         return Call(
             method="GET",
             path="/v1/buyers/reviews",
             returns=Page[types.BuyerReview],
-            query={"limit": limit, "after": after, "status": status},
+            query={
+                "limit": limit,
+                "after": after,
+                "status": status,
+                "verification_id": verification_id,
+            },
         )
 
     @operation
@@ -626,7 +633,7 @@ class Buyers(Resource[S]):
         zip: str | None = None,
         document: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Call[types.BuyerVerification]:
+    ) -> Call[types.ReviewedBuyer]:
         """Decide on a buyer in the review queue.
 
         Decide on a buyer in the review queue. The audit log names the key that decided.
@@ -634,6 +641,10 @@ class Buyers(Resource[S]):
         `accept_zip` accepts another ZIP code on sight of a document, if a provider approved the
         person for this account; all other rules are applied again. `dismiss` takes the buyer out
         of the queue until the next attempt; the status stays as it is.
+
+        Where two people decide on the buyers of an account, the first decision is a proposal:
+        the response has `proposed`, and nothing changes. Someone else who decides the same makes
+        it final; who decides otherwise makes another proposal.
 
         Needs the scope `buyers:review`.
 
@@ -645,7 +656,7 @@ class Buyers(Resource[S]):
         return Call(
             method="POST",
             path=f"/v1/buyers/{segment(cbid)}/review",
-            returns=types.BuyerVerification,
+            returns=types.ReviewedBuyer,
             body={"decision": decision, "reason": reason, "zip": zip, "document": document},
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )
@@ -1751,6 +1762,31 @@ class Accounts(Resource[S]):
             path=f"/v1/accounts/{segment(account_id)}/rename",
             returns=types.AccountView,
             body={"name": name},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def change(
+        self,
+        account_id: str,
+        *,
+        reviewers: int,
+        idempotency_key: str | None = None,
+    ) -> Call[types.AccountView]:
+        """Change the settings of an account.
+
+        Say whether one person decides on a buyer who waits, or two.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey.
+
+        - `reviewers`: 2: what a first person decides, a second one makes final.
+        """
+        return Call(
+            method="PATCH",
+            path=f"/v1/accounts/{segment(account_id)}",
+            returns=types.AccountView,
+            body={"reviewers": reviewers},
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )
 

@@ -199,6 +199,7 @@ AuditAction: TypeAlias = Literal[
     "bundle_written",
     "buyer_reinstated",
     "buyer_review_dismissed",
+    "buyer_review_proposed",
     "buyer_revoked",
     "buyer_zip_accepted",
     "called",
@@ -241,6 +242,7 @@ AuditAction: TypeAlias = Literal[
     "person_signed_in",
     "person_signed_out",
     "personal_data_shown",
+    "reviewers_set",
     "searched",
     "time_stamps_chosen",
     "vault_rewrapped",
@@ -788,6 +790,47 @@ class BuyerReview(Result, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
     """The reasons against it; present only if there is a reason. See `Reason`."""
 
+    proposal: ReviewProposal | None = None
+    """Present only where two people decide, and one has: a second one has to decide the same, with
+    the same ZIP code.
+    """
+
+
+class ReviewProposal(Result, frozen=True, kw_only=True):
+    """What the first of two people has decided on a buyer."""
+
+    decision: str
+
+    reason: str
+
+    document: str | None
+
+    by: str
+    """The person (`per_…`) or the key (`key_…`): someone else has to decide the same."""
+
+    at: datetime
+
+
+class ReviewedBuyer(Result, frozen=True, kw_only=True):
+    """A buyer after a decision; the same as of a verification if the decision is final."""
+
+    cbid: str
+
+    status: str
+    """See `BuyerStatus`."""
+
+    expires_at: datetime | None
+
+    message: str
+
+    reasons: tuple[str, ...] = ()
+    """The reasons against it; present only if there is a reason. See `Reason`."""
+
+    proposed: bool | None = None
+    """Present and true if nothing was decided yet: two people decide on the buyers of this account,
+    and someone else has to decide the same.
+    """
+
 
 class Event(Result, frozen=True, kw_only=True):
     """Something that has happened. It names objects; only events about buyers have reasons."""
@@ -1248,6 +1291,9 @@ class AccountView(Result, frozen=True, kw_only=True):
     evidence_years: int | None
     """After so many years its evidence ends; null: never."""
 
+    reviewers: int
+    """How many people decide on a buyer who waits: 1, or 2."""
+
 
 class AccountDetails(Result, frozen=True, kw_only=True):
     """An account, how buyers see it, and the pages that live sessions may embed or return to."""
@@ -1264,6 +1310,9 @@ class AccountDetails(Result, frozen=True, kw_only=True):
 
     evidence_years: int | None
     """After so many years its evidence ends; null: never."""
+
+    reviewers: int
+    """How many people decide on a buyer who waits: 1, or 2."""
 
     brand: BrandView
 
@@ -1316,6 +1365,9 @@ class ClosedAccount(Result, frozen=True, kw_only=True):
 
     evidence_years: int | None
     """After so many years its evidence ends; null: never."""
+
+    reviewers: int
+    """How many people decide on a buyer who waits: 1, or 2."""
 
     keys: int
 

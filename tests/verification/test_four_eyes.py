@@ -1,0 +1,173 @@
+"""Two people decide where an account wants it: nothing is decided by one, in whatever order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import timedelta
+from itertools import product
+from typing import Final, NamedTuple
+
+import pytest
+
+from countersign.access.account import set_reviewers
+from countersign.access.audit import AuditEntry
+from countersign.access.key import Principal
+from countersign.buyers import admin, review
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.review import AcceptedZip
+from countersign.buyers.schemas import VerifyResult
+from countersign.errors import CountersignError, NotFound, SecondPersonRequired
+from countersign.mode import Mode
+from countersign.privacy.erase import erase_planned, plan_erasure
+from countersign.privacy.model import ErasureReason
+from tests.verification.conftest import each_engine
+from tests.verification.inside import Insider, Stage
+from tests.verification.test_review import NEW_ZIP, WITH_OPERATOR
+
+DISMISS: Final = "dismiss"
+DECISIONS: Final = (DISMISS, NEW_ZIP)
+"""To dismiss, or to accept this ZIP code."""
+
+
+class Case(NamedTuple):
+    """A buyer who waits in an account where two people decide."""
+
+    stage: Stage
+    vendor: Insider
+    cbid: str
+
+    def who(self, name: str) -> Principal:
+        return replace(self.vendor.principal, key_id=f"key_{name}")
+
+    async def deciding(self, name: str, decision: str) -> VerifyResult:
+        room, who = self.stage.opened.buyers, self.who(name)
+        if decision == DISMISS:
+            return await review.dismiss(room, who, self.cbid, f"case of {name}")
+        bill = AcceptedZip(decision, "a utility bill", f"case of {name}")
+        return await review.accept(room, who, self.cbid, bill)
+
+    def decide(self, name: str, decision: str) -> str:
+        """`proposed`, `final`, or the code of the refusal."""
+        self.stage.clock.now += timedelta(seconds=1)
+        try:
+            return said(self.stage.do(self.deciding(name, decision)))
+        except CountersignError as refused:
+            return refused.code
+
+    def waits(self) -> review.Waiting | None:
+        found = review.queue(self.stage.opened.buyers, Mode.LIVE, account_id=self.vendor.account_id)
+        return next((one for one in self.stage.do(found) if one.cbid == self.cbid), None)
+
+    def noted(self) -> list[AuditEntry]:
+        return [*self.stage.do(admin.audit_log(self.stage.opened.buyers, self.cbid))]
+
+
+def said(result: VerifyResult) -> str:
+    return "proposed" if json.loads(result.body).get("proposed") else "final"
+
+
+def a_case(stage: Stage, vendor: Insider | None = None, number: int = 0) -> Case:
+    vendor = vendor or stage.insider(zip_sources=WITH_OPERATOR)
+    stage.do(set_reviewers(stage.opened.access, vendor.account_id, 2))
+    stage.clock.now += timedelta(seconds=1)
+    return Case(stage, vendor, vendor.verify(vendor.part("verified", number), "10002").cbid)
+
+
+class Oracle:
+    """The rule in plain words: two who decide the same, one after the other."""
+
+    def __init__(self) -> None:
+        self.proposed: tuple[str, str] | None = None
+        self.done = False
+
+    def decide(self, name: str, decision: str) -> str:
+        if self.done:
+            return NotFound.code
+        if self.proposed is None or self.proposed[1] != decision:
+            self.proposed = (name, decision)
+            return "proposed"
+        if self.proposed[0] == name:
+            return SecondPersonRequired.code
+        self.done = True
+        return "final"
+
+
+@each_engine
+def test_every_order_of_decisions_goes_by_the_rule(stage: Stage) -> None:
+    """Two people, two decisions, three steps: all of them, each compared with a plain oracle."""
+    vendors = [stage.insider(zip_sources=WITH_OPERATOR) for _ in range(4)]
+    steps = list(product(("ada", "bob"), DECISIONS))
+    for number, (first, *rest) in enumerate(product(DECISIONS, steps, steps)):
+        case, oracle = a_case(stage, vendors[number % 4], number // 4), Oracle()
+        order = [("ada", first), *rest]
+        for name, decision in order:
+            assert case.decide(name, decision) == oracle.decide(name, decision), order
+            waiting = case.waits()
+            assert (waiting is None) == oracle.done, order
+            if waiting is not None:
+                assert waiting.proposal is not None
+                assert waiting.proposal.by == f"key_{oracle.proposed[0]}"  # type: ignore[index]
+
+
+@each_engine
+def test_of_two_who_decide_at_once_one_proposes_and_one_confirms(stage: Stage) -> None:
+    """And a third is too late: nothing is proposed on who has left the queue."""
+    for decision in DECISIONS:
+        case = a_case(stage)
+
+        async def at_once(case: Case = case, decision: str = decision) -> list[str]:
+            each = (case.deciding(name, decision) for name in ("ada", "bob", "eve"))
+            found = await asyncio.gather(*each, return_exceptions=True)
+            return sorted(
+                said(one) if isinstance(one, VerifyResult) else getattr(one, "code", repr(one))
+                for one in found
+            )
+
+        assert stage.do(at_once()) == ["final", "not_found", "proposed"]
+        assert case.waits() is None
+
+
+@each_engine
+def test_both_people_are_in_the_audit(stage: Stage) -> None:
+    """Each with the reason given; of a ZIP code there is nothing."""
+    case = a_case(stage)
+    case.decide("ada", NEW_ZIP)
+    case.decide("bob", NEW_ZIP)
+    first, second = case.noted()
+    assert (first.action, first.actor) == ("buyer_review_proposed", "key_ada")
+    assert (second.action, second.actor) == ("buyer_zip_accepted", "key_bob")
+    assert (first.details["reason"], second.details["reason"]) == ("case of ada", "case of bob")
+    assert first.details["decision"] == "accept_zip"
+    assert NEW_ZIP not in repr((first, second))
+    assert case.vendor.standing(case.cbid).status is BuyerStatus.VERIFIED
+
+
+@each_engine
+def test_a_newer_attempt_is_not_what_was_proposed_on(stage: Stage) -> None:
+    """The proposal goes with its attempt; so does it with the erasure of the buyer's evidence."""
+    case = a_case(stage)
+    case.decide("ada", DISMISS)
+    case.stage.clock.now += timedelta(minutes=1)
+    case.vendor.verify(case.vendor.part("verified"), "60601")
+    waiting = case.waits()
+    assert waiting is not None
+    assert waiting.proposal is None
+    assert case.decide("bob", DISMISS) == "proposed"
+    plan = stage.do(plan_erasure(stage.opened.privacy, waiting.verification_id))
+    stage.do(erase_planned(stage.opened.privacy, plan, ErasureReason.REQUEST))
+    assert stage.rows("SELECT cbid FROM buyers WHERE proposal IS NOT NULL") == []
+
+
+def test_the_command_of_the_machine_is_not_one_of_two(stage: Stage) -> None:
+    """It does not say who types it; `accounts reviewers ACCOUNT 1` is in the audit."""
+    case = a_case(stage)
+    room = stage.opened.buyers
+    with pytest.raises(SecondPersonRequired):
+        stage.do(review.dismiss(room, None, case.cbid, "case 7"))
+    with pytest.raises(SecondPersonRequired):
+        stage.do(admin.accept_zip(room, case.cbid, NEW_ZIP, document="a bill", reason="case 7"))
+    assert (case.noted(), case.waits() is None) == ([], False)
+    stage.do(set_reviewers(stage.opened.access, case.vendor.account_id, 1))
+    assert case.decide("ada", DISMISS) == "final"
