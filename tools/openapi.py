@@ -16,6 +16,7 @@ from countersign.access.key import BRAND, CLIENT_TOKEN
 from countersign.console.accounts import ACCOUNT_ID
 from countersign.console.holds import HOLD_ID, MATTER_ID
 from countersign.console.keys import KEY_ID
+from countersign.console.people import PERSON_ID, SESSION_ID
 from countersign.errors import (
     AccountDisabled,
     Forbidden,
@@ -89,6 +90,8 @@ _PATH_PARAMETERS: Final = {
     "matter_id": ("Identifier of the matter.", MATTER_ID),
     "key_id": ("Identifier of the API key.", KEY_ID),
     "endpoint_id": ("Identifier of the webhook endpoint.", examples.ENDPOINT_ID),
+    "person_id": ("Identifier of the person.", PERSON_ID),
+    "session_id": ("Identifier of the person's session.", SESSION_ID),
 }
 """Description and example by name."""
 

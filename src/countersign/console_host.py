@@ -31,7 +31,7 @@ from countersign.http.headers import ACCOUNT, MODE, REASON
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 from countersign.http.route import Route, grouped
 from countersign.people import sign_in, sql
-from countersign.people.model import LinkSays, OpenSession, SignedIn, SignedInPerson
+from countersign.people.model import LinkSays, SignedIn, SignedInPerson
 from countersign_evidence.disclosure import b64url
 
 GROUP: Final = "countersign.console"
@@ -160,10 +160,14 @@ class Host:
         """Who is signed in with this session; None: no one is."""
         return await sign_in.signed_in(self._people, session)
 
-    def scopes(self, role: str, *, staff: bool) -> frozenset[str]:
-        """What a role lets a person ask for: `staff` of the whole service, else in one account."""
-        never = frozenset[Scope]() if staff else OF_DEPLOYMENT
-        return frozenset(scope.value for scope in ROLES[Role(role)].scopes - never)
+    def scopes(self, role: str, *, staff: bool, acts: bool = False) -> frozenset[str]:
+        """What a role lets a person ask for: `staff` of the whole service, else in one account.
+
+        `acts`: without what the person only looks at.
+        """
+        never, allowed = frozenset[Scope]() if staff else OF_DEPLOYMENT, ROLES[Role(role)]
+        own = allowed.acts if acts else allowed.scopes
+        return frozenset(scope.value for scope in own - never)
 
     async def names(self, person_ids: Sequence[str]) -> Mapping[str, str]:
         """The names of people (`per_…`) whom the audit names; without a name: there is none."""
@@ -207,14 +211,6 @@ class Host:
     async def sign_out(self, session: str) -> None:
         """End this session."""
         await sign_in.sign_out(self._people, session)
-
-    async def sessions(self, session: str) -> Sequence[OpenSession]:
-        """The sessions of the person with this one."""
-        return await sign_in.open_sessions(self._people, session)
-
-    async def end_session(self, session: str, session_id: str) -> bool:
-        """End another session of the same person."""
-        return await sign_in.end_session(self._people, session, session_id)
 
     def form_code(self, session: str) -> str:
         """What each form of a person who is signed in has, and sends back: see `is_form`."""

@@ -230,6 +230,18 @@ class PeopleRefused(Refusal, code="people_refused", status=409):
     """This change of the people who may use the console is not allowed."""
 
 
+class LinkOnMachine(Refusal, code="link_on_machine", status=409):
+    """This link is made on the machine of the service alone."""
+
+
+class UnknownPerson(Refusal, code="person_not_found", status=404):
+    """No such person has a role there."""
+
+
+class UnknownSession(Refusal, code="session_not_found", status=404):
+    """The person is not signed in with such a session."""
+
+
 # --- events and webhooks ------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from countersign.access.key import PEOPLE_SCOPES, RESERVED_SCOPES, Scope
+from countersign.access.key import PEOPLE_SCOPES, Scope
 from tests.clients.proxy import Proxy, running_proxy
 from tests.http.backstage import Operator, another_deployment
 from tests.support import node
@@ -20,7 +20,7 @@ from tests.support.engines import ENGINES, Once, engine_server
 from tests.support.postgres import PostgresServer
 from tests.support.service import Server, free_port, running_server
 
-SCOPES = sorted(frozenset(Scope) - RESERVED_SCOPES - PEOPLE_SCOPES)
+SCOPES = sorted(frozenset(Scope) - PEOPLE_SCOPES)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ def test_an_operation_without_a_name_stops_the_generator() -> None:
 def test_every_code_that_an_operation_returns_has_an_exception() -> None:
     """All but those for identity providers, whose messages no client sends."""
     codes = {error.code for error in REFUSALS}
-    assert codes - set(Document(SPEC).errors()) <= {"invalid_webhook", "people_refused"}
+    assert codes - set(Document(SPEC).errors()) <= {"invalid_webhook"}
 
 
 @pytest.mark.npm

@@ -50,8 +50,12 @@ def test_a_role_of_staff_counts_in_each_account_too() -> None:
         name="Ana",
         roles={"": "owner", "acct_1": "support"},
         scopes={"": frozenset({"keys:manage"}), "acct_1": frozenset({"search:read"})},
+        acts={"": frozenset({"keys:manage"})},
         accounts={"acct_1": "Ridgeline Workshop"},
+        is_fresh=True,
     )
+    assert person.may_do("acct_1", "keys:manage")
+    assert not person.may_do("acct_1", "search:read")
     assert all(person.may("acct_1", scope) for scope in ("keys:manage", "search:read"))
     assert person.may("acct_2", "keys:manage")
     assert not person.may("acct_2", "search:read")

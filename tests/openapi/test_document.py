@@ -203,7 +203,7 @@ def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
 
 
 # The codes at addresses that the document does not describe: providers send their messages there.
-NEXT_TO_THE_API = {("invalid_webhook", 400), ("people_refused", 409)}
+NEXT_TO_THE_API = {("invalid_webhook", 400)}
 # The codes of what an operation itself does.
 _NO_ACCOUNT = {"account_not_found"}
 _NOTICE_SHOWN = {"notice_not_reviewed", "notice_not_in_force"}
@@ -296,6 +296,17 @@ OWN_CODES = {
     "createKey": {"account_closed"},
     "rotateKey": {"key_not_found", "key_not_usable", "account_closed"},
     "revokeKey": {"key_not_found"},
+    **{
+        f"{act}{group}": codes | {"person_not_found"}
+        for group in ("StaffPerson", "Member")
+        for act, codes in {
+            "invite": {"people_refused", "link_on_machine"},
+            "remove": {"people_refused"},
+            "link": {"link_on_machine"},
+            "signOut": set[str](),
+        }.items()
+    },
+    "endOwnSession": {"session_not_found"},
     "compareNotices": {"notice_not_found"},
     "checkNotice": {"invalid_notice_file"},
     "publishNotice": {"invalid_notice_file", "notice_incomplete", "notice_version_conflict"},

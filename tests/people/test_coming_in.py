@@ -10,17 +10,24 @@ import pytest
 
 from countersign.access.audit import find_audit
 from countersign.access.role import Role
-from countersign.errors import NotFound, PeopleRefused
+from countersign.errors import Forbidden, LinkOnMachine, PeopleRefused, UnknownPerson
 from countersign.people import roles
 from countersign.people.model import LinkKind
 from tests.people.crew import Console, in_console, token_of
 from tests.remembered.device import Passkey
 
 pytestmark = pytest.mark.one_engine
+SESSIONS = "/v1/me/sessions"
 
 
 async def is_in(console: Console, session: str | None) -> bool:
     return session is not None and await console.host.who(session) is not None
+
+
+async def sessions(console: Console, session: str) -> list[tuple[str, bool]]:
+    """The person's own, each with whether it is this one."""
+    found = (await console.ask(session, SESSIONS)).data["data"]
+    return [(one["session_id"], one["is_this"]) for one in found]
 
 
 def test_a_link_names_the_person_and_the_role_before_it_is_used(tmp_path: Path) -> None:
@@ -68,7 +75,7 @@ def test_a_link_ends_in_time(tmp_path: Path) -> None:
             console.clock.seconds += seconds
             found.append(await console.host.link_says(link) is not None)
         people = console.deployment.people
-        back = token_of((await roles.way_back(people, "ada", None, on_the_machine=True)).url)
+        back = token_of((await roles.way_back(people, "ada", None)).url)
         for seconds in (890, 20):
             console.clock.seconds += seconds
             found.append(await console.host.link_says(back) is not None)
@@ -83,7 +90,7 @@ def test_a_new_link_replaces_the_one_before(tmp_path: Path) -> None:
     async def work(console: Console) -> list[bool]:
         _, first = await console.link("Ada", Role.OWNER)
         people = console.deployment.people
-        back = await roles.way_back(people, "Ada", None, on_the_machine=True)
+        back = await roles.way_back(people, "Ada", None)
         links = (first, token_of(back.url))
         return [await console.host.link_says(link) is not None for link in links]
 
@@ -125,7 +132,7 @@ def test_the_way_back_ends_what_was_before(tmp_path: Path) -> None:
     async def work(console: Console) -> list[bool]:
         ada = await console.person("Ada", Role.OWNER)
         people = console.deployment.people
-        back = await roles.way_back(people, "Ada", None, on_the_machine=True)
+        back = await roles.way_back(people, "Ada", None)
         before = await is_in(console, ada.session)
         new = Passkey()
         session = await console.come_in(token_of(back.url), new)
@@ -148,8 +155,8 @@ def test_each_sign_in_has_a_token_of_its_own(tmp_path: Path) -> None:
         tokens = {ada.session, *[str(await console.sign_in(ada.passkey)) for _ in range(3)]}
         assert len(tokens) == 4
         assert all([await is_in(console, token) for token in tokens])
-        kept = await console.host.sessions(ada.session)
-        assert [one.is_this for one in kept] == [False, False, False, True]
+        kept = await console.ask(ada.session, SESSIONS)
+        assert [one["is_this"] for one in kept.data["data"]] == [False, False, False, True]
 
     in_console(tmp_path, work)
 
@@ -233,13 +240,11 @@ def test_a_revoked_session_ends_at_once(tmp_path: Path) -> None:
         ada = await console.person("Ada", Role.OWNER)
         eve = await console.person("Eve", Role.SUPPORT)
         other = str(await console.sign_in(ada.passkey))
-        (of_other,) = [
-            one.id for one in await console.host.sessions(ada.session) if not one.is_this
-        ]
-        (of_eve,) = [one.id for one in await console.host.sessions(eve.session)]
+        (of_other,) = [one for one, is_this in await sessions(console, ada.session) if not is_this]
+        ((of_eve, _),) = await sessions(console, eve.session)
         ended = [
-            await console.host.end_session(ada.session, of_eve),
-            await console.host.end_session(ada.session, of_other),
+            (await console.ask(ada.session, f"{SESSIONS}/{one}/end", "POST", body={})).ok
+            for one in (of_eve, of_other)
         ]
         await console.host.sign_out(ada.session)
         asked = [(await console.ask(s, "/v1/notices")).ok for s in (ada.session, other)]
@@ -289,7 +294,7 @@ def test_a_name_stands_for_one_person_in_each_place(tmp_path: Path) -> None:
         assert ada != other
         with pytest.raises(PeopleRefused):
             await console.link("ADA", Role.SUPPORT, first)
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownPerson):
             await roles.remove(console.deployment.people, "Eve", first)
 
     in_console(tmp_path, work)
@@ -305,17 +310,20 @@ def test_no_one_takes_the_place_of_a_person_elsewhere(tmp_path: Path) -> None:
         invited = await roles.invite(people, ada.id, Role.SUPPORT, second)
         assert invited.link is None
         assert (await console.ask(ada.session, "/v1/events", account=second, mode="test")).ok
+        owner = await console.person("Eve", Role.OWNER)
         for place in (first, second):
-            with pytest.raises(PeopleRefused):
-                await roles.way_back(people, "Ada", place)
+            with pytest.raises(LinkOnMachine):
+                await roles.way_back(people, "Ada", place, owner.id)
         await roles.remove(people, "Ada", first)
         assert await is_in(console, ada.session)
-        assert (await roles.way_back(people, "Ada", second)).kind is LinkKind.WAY_BACK
-        owner = await console.person("Eve", Role.OWNER, second)
+        back = await roles.way_back(people, "Ada", second, owner.id)
+        assert back.kind is LinkKind.WAY_BACK
         with pytest.raises(PeopleRefused):
-            await roles.way_back(people, owner.id, second)
-        with pytest.raises(PeopleRefused):
-            await roles.invite(people, "Max", Role.COMPLIANCE, second, by=Role.SUPPORT)
+            await roles.invite(people, ada.id, Role.OWNER, first)
+        with pytest.raises(LinkOnMachine):
+            await roles.way_back(people, owner.id, None, owner.id)
+        with pytest.raises(Forbidden):
+            await roles.invite(people, "Max", Role.COMPLIANCE, second, by=ada.id)
 
     in_console(tmp_path, work)
 

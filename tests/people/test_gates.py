@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.access.audit import AuditAction, AuditEntry, find_audit
-from countersign.access.role import Role, may_grant
+from countersign.access.role import Role
 from countersign.console_host import PageReply, PageRequest
 from countersign.errors import InvalidRequest
 from countersign.http import headers
@@ -270,12 +270,3 @@ def call_with(raw: bytes) -> Call:
         method="GET", path="/", query_string=b"", raw_headers=(), peer=None,
         headers=dict.fromkeys(names, raw),
     )  # fmt: skip
-
-
-def test_no_one_grants_more_than_the_own_role() -> None:
-    """Only owners grant at all, and each other role covers itself at most and what is less."""
-    granted = {(own, given) for own in Role for given in Role if may_grant(own, given)}
-    assert {given for own, given in granted if own is Role.OWNER} == set(Role)
-    assert (Role.SUPPORT, Role.COMPLIANCE) not in granted
-    assert (Role.AUDITOR, Role.OWNER) not in granted
-    assert (Role.COMPLIANCE, Role.DEVELOPER) not in granted

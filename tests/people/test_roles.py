@@ -37,11 +37,13 @@ erasure:write                 a     -         a          -       l
 retention:read                a     -         l          -       l
 audit:read                    a     -         l          -       l
 people:manage                 a     -         -          -       l
-accounts:manage               a     -         l          -       l
+staff:manage                  a     -         -          -       l
+sessions:manage               a     a         a          a       a
+accounts:manage               a     l         l          l       l
 notices:manage                a     -         a          -       l
 deployment:read               a     l         l          l       l
 """
-STAFF_ALONE = {"accounts:manage", "notices:manage", "deployment:read"}
+STAFF_ALONE = {"accounts:manage", "staff:manage", "notices:manage", "deployment:read"}
 SEE_PERSONAL_DATA = {"compliance", "auditor"}
 ALLOWED = {
     (scope, role): letter

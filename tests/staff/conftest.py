@@ -96,7 +96,7 @@ def _sign_in(connection: Connection, role: Role, account_id: str | None, digest:
     time_ns = time.time_ns()
     now = from_ns(time_ns)
     person, grant, session = (
-        timed_id(kind, time_ns, secrets.token_bytes(8)) for kind in ("per", "grt", "pss")
+        timed_id(kind, time_ns, secrets.token_bytes(8)) for kind in ("per", "grt", "ps")
     )
     connection.execute(insert(people), {"id": person, "name": "Ada", "created_at": now})
     granted = {"account_id": account_id, "role": role.value, "granted_by": "a test"}

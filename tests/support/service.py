@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import httpx2
 
-from countersign.access.key import PEOPLE_SCOPES, RESERVED_SCOPES, Scope
+from countersign.access.key import PEOPLE_SCOPES, Scope
 from tests.support import command, forked, privacy
 
 PREFIX = "COUNTERSIGN_"
@@ -83,7 +83,7 @@ class Deployment:
 
     def widest_key(self, account: str, mode: str = "test") -> str:
         """Make a key with every scope that an operation needs."""
-        scopes = sorted(frozenset(Scope) - RESERVED_SCOPES - PEOPLE_SCOPES)
+        scopes = sorted(frozenset(Scope) - PEOPLE_SCOPES)
         return self.key(account, mode, *(word for one in scopes for word in ("--scope", one)))
 
 

@@ -74,6 +74,9 @@ export class KeyNotFound extends CountersignError {}
 /** The key is revoked or expired. */
 export class KeyNotUsable extends CountersignError {}
 
+/** This link is made on the machine of the service alone. */
+export class LinkOnMachine extends CountersignError {}
+
 /** This path does not support that method. */
 export class MethodNotAllowed extends CountersignError {}
 
@@ -128,6 +131,12 @@ export class PasskeyRequired extends CountersignError {}
 /** The request body is larger than this path accepts. */
 export class PayloadTooLarge extends CountersignError {}
 
+/** This change of the people who may use the console is not allowed. */
+export class PeopleRefused extends CountersignError {}
+
+/** No such person has a role there. */
+export class PersonNotFound extends CountersignError {}
+
 /** The session belongs to someone else, to another integration, or to the test mode. */
 export class ProviderSessionNotBound extends CountersignError {}
 
@@ -145,6 +154,9 @@ export class ReviewRefused extends CountersignError {}
 
 /** Two people decide on the buyers of this account, and this is not a second one. */
 export class SecondPersonRequired extends CountersignError {}
+
+/** The person is not signed in with such a session. */
+export class SessionNotFound extends CountersignError {}
 
 /** The database did not respond. */
 export class StorageUnavailable extends CountersignError {}
@@ -196,6 +208,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   invalid_request: InvalidRequest,
   key_not_found: KeyNotFound,
   key_not_usable: KeyNotUsable,
+  link_on_machine: LinkOnMachine,
   method_not_allowed: MethodNotAllowed,
   mode_mismatch: ModeMismatch,
   not_found: NotFound,
@@ -214,12 +227,15 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   overloaded: Overloaded,
   passkey_required: PasskeyRequired,
   payload_too_large: PayloadTooLarge,
+  people_refused: PeopleRefused,
+  person_not_found: PersonNotFound,
   provider_session_not_bound: ProviderSessionNotBound,
   provider_session_not_found: ProviderSessionNotFound,
   provider_unavailable: ProviderUnavailable,
   rate_limited: RateLimited,
   review_refused: ReviewRefused,
   second_person_required: SecondPersonRequired,
+  session_not_found: SessionNotFound,
   storage_unavailable: StorageUnavailable,
   too_many_webhook_endpoints: TooManyWebhookEndpoints,
   unauthorized: Unauthorized,

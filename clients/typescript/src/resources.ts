@@ -2026,7 +2026,7 @@ export class Audit extends Resource {
    *
    * What operators and staff did or looked at, newest first.
    *
-   * For one account: what is about it, and about its records, buyers, keys and endpoints.
+   * For one account: what is about it, its people, and its records, buyers, keys and endpoints.
    *
    * Needs the scope `audit:read`. It answers only where the console is on, else with `not_found`.
    */

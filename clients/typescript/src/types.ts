@@ -1225,6 +1225,8 @@ export type Scope = Open<
   | "retention:read"
   | "sandbox:manage"
   | "search:read"
+  | "sessions:manage"
+  | "staff:manage"
   | "webhooks:manage"
 >;
 
@@ -1653,6 +1655,7 @@ export type AuditAction = Open<
   | "person_invited"
   | "person_link_made"
   | "person_removed"
+  | "person_sessions_ended"
   | "person_signed_in"
   | "person_signed_out"
   | "personal_data_shown"
@@ -1774,6 +1777,77 @@ export interface FoundByDoctor {
   found: string;
   /** "": nothing. */
   what_to_do: string;
+}
+
+/** Who is invited, and as what. */
+export interface Invitation {
+  /**
+   * What the person is called; from staff also the id of a person (`per_…`) who gets one more role
+   * and signs in as before.
+   */
+  name: string;
+  role: Role;
+}
+
+/** What a person is there for. */
+export type Role = Open<
+  | "auditor"
+  | "compliance"
+  | "developer"
+  | "owner"
+  | "support"
+>;
+
+/** Who was invited, and the link by which the person comes in. */
+export interface InvitedPerson {
+  person_id: string;
+  /** It works once. Give it to this person alone. null: the person signs in as before. */
+  link: string | null;
+  expires_at: string | null;
+  name: string;
+  role: Role;
+}
+
+/** A person with a role in one place. */
+export interface PersonView {
+  person_id: string;
+  name: string;
+  role: Role;
+  granted_at: string;
+  /** The person (`per_…`), or the user of the system. */
+  granted_by: string;
+  /** false: the person has not come in yet. */
+  has_passkey: boolean;
+  /** Until when an unused link of the person works. */
+  link_until: string | null;
+  /** When the person used the passkey last. */
+  last_used_at: string | null;
+}
+
+/** A link by which a person comes in: present only in the response that makes it. */
+export interface PersonLink {
+  person_id: string;
+  /** It works once. Give it to this person alone. null: the person signs in as before. */
+  link: string | null;
+  expires_at: string | null;
+}
+
+/** Sessions that were ended. */
+export interface EndedView {
+  person_id: string;
+  /** How many. */
+  sessions: number;
+}
+
+/** A browser in which the person is signed in. */
+export interface SessionView {
+  session_id: string;
+  created_at: string;
+  last_used_at: string;
+  /** If nothing more is done in it. */
+  ends_at: string;
+  /** Whether this request was made with it. */
+  is_this: boolean;
 }
 
 /** Test or live: the API key decides. */

@@ -91,6 +91,7 @@ class AuditAction(StrEnum):
     PERSON_CAME_IN = "person_came_in"
     PERSON_SIGNED_IN = "person_signed_in"
     PERSON_SIGNED_OUT = "person_signed_out"
+    PERSON_SESSIONS_ENDED = "person_sessions_ended"
     PERSONAL_DATA_SHOWN = "personal_data_shown"
     CALLED = "called"
     VAULT_REWRAPPED = "vault_rewrapped"

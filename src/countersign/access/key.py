@@ -63,10 +63,19 @@ class Scope(StrEnum):
     NOTICES_MANAGE = "notices:manage"
     PEOPLE_MANAGE = "people:manage"
     DEPLOYMENT_READ = "deployment:read"
+    STAFF_MANAGE = "staff:manage"
+    SESSIONS_MANAGE = "sessions:manage"
 
 
 PEOPLE_SCOPES: Final = frozenset(
-    {Scope.ACCOUNTS_MANAGE, Scope.NOTICES_MANAGE, Scope.PEOPLE_MANAGE, Scope.DEPLOYMENT_READ}
+    {
+        Scope.ACCOUNTS_MANAGE,
+        Scope.NOTICES_MANAGE,
+        Scope.PEOPLE_MANAGE,
+        Scope.STAFF_MANAGE,
+        Scope.SESSIONS_MANAGE,
+        Scope.DEPLOYMENT_READ,
+    }
 )
 """What no key has: the audit names the person who does it."""
 
@@ -80,9 +89,6 @@ STAFF_SCOPES: Final = PEOPLE_SCOPES | {
     Scope.AUDIT_READ,
 }
 """For what staff do: a vendor's server needs none of them."""
-
-RESERVED_SCOPES: Final = frozenset({Scope.PEOPLE_MANAGE})
-"""For operations of releases to come: no operation needs one of them yet."""
 
 VENDOR_SCOPES: Final = frozenset(Scope) - STAFF_SCOPES
 """All that a vendor's server needs: what a key made without `--scope` may do."""

@@ -39,7 +39,9 @@ class Allowed(NamedTuple):
 
 _EVIDENCE: Final = frozenset({Scope.ACKS_CREATE, Scope.BUYERS_VERIFY, Scope.CLEARANCES_CREATE})
 """What evidence is made by: it says that a vendor's server asked, so people do not."""
-_ALL: Final = frozenset(Scope) - _EVIDENCE
+OWN: Final = frozenset({Scope.SESSIONS_MANAGE})
+"""What every person may do, whatever the role: it is about the person alone."""
+_ALL: Final = frozenset(Scope) - _EVIDENCE - OWN
 _STATUS: Final = frozenset(
     {
         Scope.NOTICES_READ,
@@ -51,9 +53,10 @@ _STATUS: Final = frozenset(
         Scope.WEBHOOKS_MANAGE,
         Scope.SEARCH_READ,
         Scope.DEPLOYMENT_READ,
+        Scope.ACCOUNTS_MANAGE,
     }
 )
-"""How things stand."""
+"""How things stand, and for staff in which accounts."""
 
 ROLES: Final = {
     Role.OWNER: Allowed(_ALL, _ALL, personal=False),
@@ -79,7 +82,7 @@ ROLES: Final = {
                 Scope.NOTICES_MANAGE,
             }
         ),
-        _STATUS | {Scope.RETENTION_READ, Scope.AUDIT_READ, Scope.ACCOUNTS_MANAGE},
+        _STATUS | {Scope.RETENTION_READ, Scope.AUDIT_READ},
         personal=True,
     ),
     Role.SUPPORT: Allowed(frozenset(), _STATUS, personal=False),
@@ -96,19 +99,5 @@ WITHOUT_ACCOUNT: Final = PEOPLE_SCOPES | {
     Scope.BUYERS_REVIEW,
 }
 """What staff may do in a call that names no account: it is about all of them."""
-OF_DEPLOYMENT: Final = PEOPLE_SCOPES - {Scope.PEOPLE_MANAGE}
+OF_DEPLOYMENT: Final = PEOPLE_SCOPES - {Scope.PEOPLE_MANAGE} - OWN
 """What only staff may do."""
-
-
-def may_grant(own: Role, granted: Role) -> bool:
-    """Whether one with a role may give this one to another person: never more than the own role.
-
-    Owners alone have `people:manage`. They see no personal data, and appoint those who do.
-    """
-    theirs = ROLES[granted]
-    if own is Role.OWNER:
-        return True
-    mine = ROLES[own]
-    return (
-        theirs.acts <= mine.acts and theirs.looks <= mine.looks and theirs.personal <= mine.personal
-    )

@@ -22,7 +22,7 @@ from countersign.access.key import (
     Scope,
     well_formed,
 )
-from countersign.access.role import OF_DEPLOYMENT, ROLES, WITHOUT_ACCOUNT, Role
+from countersign.access.role import OF_DEPLOYMENT, OWN, ROLES, WITHOUT_ACCOUNT, Role
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock
 from countersign.db.database import Database
@@ -204,7 +204,7 @@ def _scopes(
     staff: Iterable[Role], member: Iterable[Role], account_id: str
 ) -> tuple[frozenset[Scope], frozenset[Scope]]:
     """The scopes to act with, and those to look with."""
-    acts, looks = set[Scope](), set[Scope]()
+    acts, looks = set(OWN), set[Scope]()
     for roles, never in ((staff, frozenset[Scope]()), (member, OF_DEPLOYMENT)):
         for role in roles:
             acts |= ROLES[role].acts - never

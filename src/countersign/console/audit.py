@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
-from sqlalchemy import ColumnElement, Connection, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from countersign.access.audit import AuditAction, AuditEntry, entries_of
 from countersign.access.key import Principal, Scope
@@ -76,7 +76,7 @@ class AuditView(Struct, frozen=True, kw_only=True):
 async def list_audit(room: Access, call: Call) -> Reply:
     """What operators and staff did or looked at, newest first.
 
-    For one account: what is about it, and about its records, buyers, keys and endpoints.
+    For one account: what is about it, its people, and its records, buyers, keys and endpoints.
     """
     query: AuditQuery = call.query
     found = await room.database.scan(_find, call.principal, query)
@@ -134,7 +134,11 @@ def _of_account(who: Principal) -> ColumnElement[bool]:
             buyers.c.mode == mode,
         )
     )
-    return or_(subject == who.account_id, named.exists(), *has)
+    people = and_(
+        audit_log.c.action.startswith("person_"),
+        audit_log.c.details.contains(f'"place":"{who.account_id}"', autoescape=True),
+    )
+    return or_(subject == who.account_id, named.exists(), people, *has)
 
 
 ROUTES: Final = grouped(

@@ -109,7 +109,7 @@ async def remove_member(room: People, name: str, *, account: str, as_json: bool)
 @with_room(People)
 async def link_staff(room: People, name: str, *, as_json: bool) -> None:
     """Print a link by which a person of the staff comes in again, with a new passkey."""
-    link = await roles.way_back(room, name, None, on_the_machine=True)
+    link = await roles.way_back(room, name, None)
     _show_link(room, link, {}, as_json=as_json)
 
 
@@ -121,7 +121,7 @@ async def link_staff(room: People, name: str, *, as_json: bool) -> None:
 async def link_member(room: People, name: str, *, account: str, as_json: bool) -> None:
     """Print a link by which a person of an account comes in again, with a new passkey."""
     owner = await find_account(room.access, account)
-    link = await roles.way_back(room, name, owner.id, on_the_machine=True)
+    link = await roles.way_back(room, name, owner.id)
     _show_link(room, link, {}, as_json=as_json)
 
 

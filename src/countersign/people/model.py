@@ -102,12 +102,3 @@ class SignedInPerson(NamedTuple):
     """Whether the passkey was used in the last minutes."""
     ends_at: datetime
     """When the session ends, if nothing more is done."""
-
-
-class OpenSession(NamedTuple):
-    """One of the browsers in which a person is signed in."""
-
-    id: str
-    created_at: datetime
-    last_used_at: datetime
-    is_this: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
@@ -10,10 +11,23 @@ from sqlalchemy import Connection, delete, insert
 
 from countersign.access.account import checked_account_name
 from countersign.access.audit import AuditAction, write_audit
-from countersign.access.key import PERSON_ENTROPY_BYTES, PERSON_LINK, compose_person_token
-from countersign.access.role import Role, may_grant
+from countersign.access.idempotency import Remember, keeping
+from countersign.access.key import (
+    PERSON_ENTROPY_BYTES,
+    PERSON_LINK,
+    Scope,
+    compose_person_token,
+)
+from countersign.access.role import Role
 from countersign.db.tables import people, person_grants, person_links
-from countersign.errors import InvalidArgument, InvalidRequest, NotFound, PeopleRefused
+from countersign.errors import (
+    Forbidden,
+    InvalidArgument,
+    InvalidRequest,
+    LinkOnMachine,
+    PeopleRefused,
+    UnknownPerson,
+)
 from countersign.ids import is_id, timed_id
 from countersign.instant import from_ns
 from countersign.people import sql
@@ -29,7 +43,8 @@ from countersign.people.model import (
 from countersign.people.room import People
 
 LINK_PATH: Final = "/console/link"
-_DEPLOYMENT: Final = "deployment"
+DEPLOYMENT: Final = "deployment"
+"""What the audit calls the place of staff."""
 _LASTS: Final[dict[LinkKind, timedelta]] = {
     LinkKind.INVITATION: INVITATION_LASTS,
     LinkKind.WAY_BACK: WAY_BACK_LASTS,
@@ -37,23 +52,34 @@ _LASTS: Final[dict[LinkKind, timedelta]] = {
 
 
 async def invite(
-    room: People, name: str, role: Role, account_id: str | None, by: Role = Role.OWNER
+    room: People,
+    name: str,
+    role: Role,
+    account_id: str | None,
+    *,
+    by: str | None = None,
+    entry: Remember[Invited] = None,
 ) -> Invited:
     """Give a new person a role in an account, or (None) in the deployment, and a link to come in.
 
     With the id of a person in place of a name, that person gets the role, and signs in as before:
-    a link would let the one who invites take the person's place elsewhere. `by` is the role of the
-    one who invites.
+    a link would let the one who invites take the person's place elsewhere. `by` is the id of the
+    owner who invites; None: it is done on the machine.
 
     Raises:
         InvalidRequest: the name cannot be used.
-        NotFound: there is no person with this id.
-        PeopleRefused: the role is more than that of the one who invites, or the name is taken.
+        UnknownPerson: there is no person with this id, or `by` is not of the staff, who alone know
+            those of elsewhere.
+        LinkOnMachine: the link would sign in an owner.
+        PeopleRefused: the name is taken, or the person has a link that was not used yet.
+        Forbidden: `by` is no owner there any more.
     """
     wanted = name if is_id(PERSON, name) else checked_name(name)
-    return await room.access.database.write(
-        _invite, room, wanted, role, account_id=account_id, by=by
-    )
+
+    def act(connection: Connection) -> Invited:
+        return _invite(connection, room, wanted, role, account_id=account_id, by=by)
+
+    return await room.access.database.write(keeping(act, entry))
 
 
 def checked_name(name: str) -> str:
@@ -69,31 +95,66 @@ async def members(room: People, account_id: str | None) -> Sequence[Member]:
     return await room.access.database.read(sql.members_of, account_id)
 
 
-async def remove(room: People, who: str, account_id: str | None) -> Member:
+async def remove(
+    room: People,
+    who: str,
+    account_id: str | None,
+    by: str | None = None,
+    entry: Remember[Member] = None,
+) -> Member:
     """Take a person's role; without any role left, the person is signed out and cannot sign in.
 
     Raises:
-        NotFound: no one there has this id or name.
+        UnknownPerson: no one there has this id or name.
         PeopleRefused: it is the last owner.
+        Forbidden: `by` is no owner there any more.
     """
-    return await room.access.database.write(_remove, room, who, account_id)
+
+    def act(connection: Connection) -> Member:
+        return _remove(connection, room, who, account_id, by)
+
+    return await room.access.database.write(keeping(act, entry))
 
 
 async def way_back(
-    room: People, who: str, account_id: str | None, *, on_the_machine: bool = False
+    room: People,
+    who: str,
+    account_id: str | None,
+    by: str | None = None,
+    entry: Remember[Link] = None,
 ) -> Link:
     """A link by which a person comes in again, with a new passkey in place of those of before.
 
-    Over the API it is made of no owner, and of no one who has a role elsewhere too: the one who
-    makes it could use it. `on_the_machine`: the one who makes it may do everything anyway.
+    Raises:
+        UnknownPerson: no one there has this id or name.
+        LinkOnMachine: `by` asks for that of an owner, or of one who has a role elsewhere too: the
+            one who makes a link could use it. On the machine (None) one may do everything anyway.
+        Forbidden: `by` is no owner there any more.
+    """
+
+    def act(connection: Connection) -> Link:
+        return _way_back(connection, room, who, account_id, by)
+
+    return await room.access.database.write(keeping(act, entry))
+
+
+def as_owner(connection: Connection, by: str | None, account_id: str | None) -> bool:
+    """Let no role there change until this transaction ends, and see that `by` owns the place.
+
+    The session was judged before: since then another owner may have removed this one. Gives whether
+    `by` is of the staff; None is, on the machine.
 
     Raises:
-        NotFound: no one there has this id or name.
-        PeopleRefused: the link is made on the machine only.
+        Forbidden: `by` is no owner there any more.
     """
-    return await room.access.database.write(
-        _way_back, room, who, account_id, on_the_machine=on_the_machine
-    )
+    sql.lock_grants(connection)
+    if by is None:
+        return True
+    held = {place.account_id: place.role for place in sql.places_of(connection, by)}
+    if Role.OWNER not in {held.get(None), held.get(account_id)}:
+        scope = Scope.PEOPLE_MANAGE if account_id else Scope.STAFF_MANAGE
+        raise Forbidden("You are no owner there any more.", scope=scope)
+    return None in held
 
 
 def _invite(
@@ -103,23 +164,26 @@ def _invite(
     role: Role,
     *,
     account_id: str | None,
-    by: Role,
+    by: str | None,
 ) -> Invited:
-    if not may_grant(by, role):
-        raise PeopleRefused(f"The role {role} is more than your own.")
-    sql.lock_grants(connection)
+    by_staff = as_owner(connection, by, account_id)
     access = room.access
     time_ns = access.clock.time_ns()
     person_id, link = name, None
     there = sql.members_of(connection, account_id)
     if is_id(PERSON, name):
         known = sql.name_of(connection, name)
-        if known is None:
-            raise NotFound("There is no such person.")
         if any(one.id == name for one in there):
             raise PeopleRefused(f"{known} has a role there: remove it first.")
+        if known is None or not by_staff:
+            raise UnknownPerson
+        if sql.has_link(connection, name, from_ns(time_ns)):
+            # Who made it could use it, and would have this role too.
+            raise PeopleRefused(f"{known} has a link that was not used yet: it is used first.")
         name = known
     else:
+        if role is Role.OWNER and by is not None:
+            raise LinkOnMachine(_line("invite", shlex.quote(name), account_id, " --role owner"))
         if any(one.name.casefold() == name.casefold() for one in there):
             raise PeopleRefused(f"A person named {name!r} has a role there already.")
         person_id = timed_id(PERSON, time_ns, access.entropy(8))
@@ -127,7 +191,7 @@ def _invite(
         connection.execute(insert(people), row)
         link = _new_link(connection, room, person_id, LinkKind.INVITATION)
     entry = access.audit.entry(
-        AuditAction.PERSON_INVITED, person_id, role=role.value, place=account_id or _DEPLOYMENT
+        AuditAction.PERSON_INVITED, person_id, role=role.value, place=account_id or DEPLOYMENT
     )
     connection.execute(
         insert(person_grants),
@@ -144,9 +208,11 @@ def _invite(
     return Invited(person_id, name, link)
 
 
-def _remove(connection: Connection, room: People, who: str, account_id: str | None) -> Member:
-    sql.lock_grants(connection)
-    member = _find(connection, who, account_id)
+def _remove(
+    connection: Connection, room: People, who: str, account_id: str | None, by: str | None
+) -> Member:
+    as_owner(connection, by, account_id)
+    member = find_member(connection, who, account_id)
     if sql.is_last_owner(connection, member, account_id):
         raise PeopleRefused(f"{member.name} is the last owner: invite another one first.")
     g = person_grants.c
@@ -155,39 +221,39 @@ def _remove(connection: Connection, room: People, who: str, account_id: str | No
     if not sql.places_of(connection, member.id):
         sql.lock_out(connection, member.id)
     audit = room.access.audit.entry(
-        AuditAction.PERSON_REMOVED, member.id, place=account_id or _DEPLOYMENT
+        AuditAction.PERSON_REMOVED, member.id, place=account_id or DEPLOYMENT
     )
     write_audit(connection, audit)
     return member
 
 
 def _way_back(
-    connection: Connection,
-    room: People,
-    who: str,
-    account_id: str | None,
-    *,
-    on_the_machine: bool,
+    connection: Connection, room: People, who: str, account_id: str | None, by: str | None
 ) -> Link:
-    member = _find(connection, who, account_id)
+    as_owner(connection, by, account_id)
+    member = find_member(connection, who, account_id)
     places = sql.places_of(connection, member.id)
-    if not on_the_machine and (len(places) > 1 or member.role is Role.OWNER):
-        raise PeopleRefused(
-            f"{member.name} is an owner or has a role elsewhere: the operator makes the link on "
-            "the machine, with `countersign staff link` or `countersign members link`."
-        )
+    if by is not None and (len(places) > 1 or member.role is Role.OWNER):
+        raise LinkOnMachine(_line("link", member.id, account_id))
     audit = room.access.audit.entry(
-        AuditAction.PERSON_LINK_MADE, member.id, place=account_id or _DEPLOYMENT
+        AuditAction.PERSON_LINK_MADE, member.id, place=account_id or DEPLOYMENT
     )
     write_audit(connection, audit)
     return _new_link(connection, room, member.id, LinkKind.WAY_BACK)
 
 
-def _find(connection: Connection, who: str, account_id: str | None) -> Member:
+def find_member(connection: Connection, who: str, account_id: str | None) -> Member:
+    """The person with this id or name there; raises UnknownPerson."""
     for member in sql.members_of(connection, account_id):
         if who == member.id or who.casefold() == member.name.casefold():
             return member
-    raise NotFound(f"No one there has the id or name {who!r}.")
+    raise UnknownPerson(f"No one there has the id or name {who!r}.")
+
+
+def _line(act: str, who: str, account_id: str | None, more: str = "") -> str:
+    """What is said of a link that the machine alone makes, with the line to type there."""
+    group, of = ("members", f" --account {account_id}") if account_id else ("staff", "")
+    return f"On the machine, type: countersign {group} {act} {who}{of}{more}"
 
 
 def _new_link(connection: Connection, room: People, person_id: str, kind: LinkKind) -> Link:

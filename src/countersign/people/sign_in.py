@@ -6,7 +6,7 @@ a keyed hash of what it is for, and a passkey signs one only once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,9 +21,9 @@ from countersign.access.key import (
     compose_person_token,
     well_formed,
 )
-from countersign.access.sessions import PersonSession, session_at
-from countersign.db.rows import rows
+from countersign.access.sessions import session_at
 from countersign.db.tables import person_passkeys, person_sessions
+from countersign.errors import UnknownSession
 from countersign.ids import timed_id
 from countersign.instant import from_ms, from_ns, to_ms
 from countersign.passkeys import (
@@ -36,8 +36,9 @@ from countersign.passkeys import (
     registered,
 )
 from countersign.people import sql
-from countersign.people.model import LinkRow, LinkSays, OpenSession, SignedIn, SignedInPerson
+from countersign.people.model import LinkRow, LinkSays, SignedIn, SignedInPerson
 from countersign.people.room import People
+from countersign.people.sessions import end_session
 from countersign_evidence.disclosure import b64url
 
 _NONCE_BYTES: Final = 16
@@ -128,19 +129,11 @@ async def freshen(room: People, session: str, state: str, response: str) -> bool
 
 
 async def sign_out(room: People, session: str) -> None:
-    """End a session."""
-    await end_session(room, session, "")
-
-
-async def end_session(room: People, session: str, session_id: str) -> bool:
-    """End one of the sessions of the person with this one, or ("") this one; False: no such."""
-    digest = _bound(room, session)
-    return await room.access.database.write(_end, room, digest, session_id, _now(room))
-
-
-async def open_sessions(room: People, session: str) -> Sequence[OpenSession]:
-    """The sessions of the person with this one, the newest first."""
-    return await room.access.database.read(_open, _bound(room, session), _now(room))
+    """End a session; what is none is left."""
+    own = await room.access.database.read(session_at, _bound(room, session), _now(room))
+    if own is not None:
+        with suppress(UnknownSession):
+            await end_session(room, own.person_id, own.id)
 
 
 async def signed_in(room: People, session: str) -> SignedInPerson | None:
@@ -277,35 +270,6 @@ def _begin(
     entry = access.audit.of(person_id).entry(action, person_id, session=session_id)
     write_audit(connection, entry)
     return SignedIn(token, person_id)
-
-
-def _end(
-    connection: Connection, room: People, digest: bytes, session_id: str, now: datetime
-) -> bool:
-    own = session_at(connection, digest, now)
-    if own is None:
-        return False
-    ended = session_id or own.id
-    one = delete(person_sessions).where(_s.id == ended, _s.person_id == own.person_id)
-    if connection.execute(one).rowcount == 0:
-        return False
-    audit = room.access.audit.of(own.person_id)
-    write_audit(
-        connection, audit.entry(AuditAction.PERSON_SIGNED_OUT, own.person_id, session=ended)
-    )
-    return True
-
-
-def _open(connection: Connection, digest: bytes, now: datetime) -> Sequence[OpenSession]:
-    own = session_at(connection, digest, now)
-    if own is None:
-        return []
-    query = select(person_sessions).where(_s.person_id == own.person_id).order_by(_s.id.desc())
-    return [
-        OpenSession(one.id, one.created_at, one.last_used_at, one.id == own.id)
-        for one in rows(connection, query, PersonSession)
-        if now < one.ends_at
-    ]
 
 
 def _who(connection: Connection, digest: bytes, now: datetime) -> SignedInPerson | None:

@@ -89,6 +89,13 @@ def lock_out(connection: Connection, person_id: str) -> None:
         connection.execute(delete(table).where(table.c.person_id == person_id))
 
 
+def has_link(connection: Connection, person_id: str, now: datetime) -> bool:
+    """Whether a link of this person works, which was not used yet."""
+    c = person_links.c
+    found = select(c.id).where(c.person_id == person_id, c.expires_at > now)
+    return connection.execute(found).first() is not None
+
+
 def find_link(connection: Connection, digest: bytes, now: datetime) -> LinkRow | None:
     """The link that is found by this, while it works."""
     c = person_links.c

@@ -21,6 +21,7 @@ from countersign.console import holds as staff_holds
 from countersign.console import keys as staff_keys
 from countersign.console import notices as staff_notices
 from countersign.console import orders as staff_orders
+from countersign.console import people as staff_people
 from countersign.dossiers import routes as dossiers
 from countersign.events import routes as events
 from countersign.http.reply import Call, Reply
@@ -58,6 +59,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *staff_audit.ROUTES,
     *staff_buyers.ROUTES,
     *staff_deployment.ROUTES,
+    *staff_people.ROUTES,
     *console.ROUTES,
 )
 

@@ -154,6 +154,12 @@ class KeyNotUsable(CountersignError):
     default_code = "key_not_usable"
 
 
+class LinkOnMachine(CountersignError):
+    """This link is made on the machine of the service alone."""
+
+    default_code = "link_on_machine"
+
+
 class MethodNotAllowed(CountersignError):
     """This path does not support that method."""
 
@@ -262,6 +268,18 @@ class PayloadTooLarge(CountersignError):
     default_code = "payload_too_large"
 
 
+class PeopleRefused(CountersignError):
+    """This change of the people who may use the console is not allowed."""
+
+    default_code = "people_refused"
+
+
+class PersonNotFound(CountersignError):
+    """No such person has a role there."""
+
+    default_code = "person_not_found"
+
+
 class ProviderSessionNotBound(CountersignError):
     """The session belongs to someone else, to another integration, or to the test mode."""
 
@@ -296,6 +314,12 @@ class SecondPersonRequired(CountersignError):
     """Two people decide on the buyers of this account, and this is not a second one."""
 
     default_code = "second_person_required"
+
+
+class SessionNotFound(CountersignError):
+    """The person is not signed in with such a session."""
+
+    default_code = "session_not_found"
 
 
 class StorageUnavailable(CountersignError):
@@ -371,6 +395,7 @@ _ALL: Final = (
     InvalidRequest,
     KeyNotFound,
     KeyNotUsable,
+    LinkOnMachine,
     MethodNotAllowed,
     ModeMismatch,
     NotFound,
@@ -389,12 +414,15 @@ _ALL: Final = (
     Overloaded,
     PasskeyRequired,
     PayloadTooLarge,
+    PeopleRefused,
+    PersonNotFound,
     ProviderSessionNotBound,
     ProviderSessionNotFound,
     ProviderUnavailable,
     RateLimited,
     ReviewRefused,
     SecondPersonRequired,
+    SessionNotFound,
     StorageUnavailable,
     TooManyWebhookEndpoints,
     Unauthorized,

@@ -2404,7 +2404,8 @@ class Audit(Resource[S]):
 
         What operators and staff did or looked at, newest first.
 
-        For one account: what is about it, and about its records, buyers, keys and endpoints.
+        For one account: what is about it, its people, and its records, buyers, keys and
+        endpoints.
 
         Needs the scope `audit:read`. It answers only where the console is on, else with
         `not_found`.

@@ -173,6 +173,8 @@ Scope: TypeAlias = Literal[
     "retention:read",
     "sandbox:manage",
     "search:read",
+    "sessions:manage",
+    "staff:manage",
     "webhooks:manage",
 ]
 """What a key may do."""
@@ -239,6 +241,7 @@ AuditAction: TypeAlias = Literal[
     "person_invited",
     "person_link_made",
     "person_removed",
+    "person_sessions_ended",
     "person_signed_in",
     "person_signed_out",
     "personal_data_shown",
@@ -260,6 +263,9 @@ AuditAction: TypeAlias = Literal[
 
 Severity: TypeAlias = Literal["broken", "fine", "missing", "warning"]
 """How bad it is; the best first."""
+
+Role: TypeAlias = Literal["auditor", "compliance", "developer", "owner", "support"]
+"""What a person is there for."""
 
 Mode: TypeAlias = Literal["live", "test"]
 """Test or live: the API key decides."""
@@ -1896,3 +1902,80 @@ class FoundByDoctor(Result, frozen=True, kw_only=True):
 
     what_to_do: str
     """"": nothing."""
+
+
+class InvitedPerson(Result, frozen=True, kw_only=True):
+    """Who was invited, and the link by which the person comes in."""
+
+    person_id: str
+
+    link: str | None
+    """It works once. Give it to this person alone. null: the person signs in as before."""
+
+    expires_at: datetime | None
+
+    name: str
+
+    role: str
+    """See `Role`."""
+
+
+class PersonView(Result, frozen=True, kw_only=True):
+    """A person with a role in one place."""
+
+    person_id: str
+
+    name: str
+
+    role: str
+    """See `Role`."""
+
+    granted_at: datetime
+
+    granted_by: str
+    """The person (`per_…`), or the user of the system."""
+
+    has_passkey: bool
+    """false: the person has not come in yet."""
+
+    link_until: datetime | None
+    """Until when an unused link of the person works."""
+
+    last_used_at: datetime | None
+    """When the person used the passkey last."""
+
+
+class PersonLink(Result, frozen=True, kw_only=True):
+    """A link by which a person comes in: present only in the response that makes it."""
+
+    person_id: str
+
+    link: str | None
+    """It works once. Give it to this person alone. null: the person signs in as before."""
+
+    expires_at: datetime | None
+
+
+class EndedView(Result, frozen=True, kw_only=True):
+    """Sessions that were ended."""
+
+    person_id: str
+
+    sessions: int
+    """How many."""
+
+
+class SessionView(Result, frozen=True, kw_only=True):
+    """A browser in which the person is signed in."""
+
+    session_id: str
+
+    created_at: datetime
+
+    last_used_at: datetime
+
+    ends_at: datetime
+    """If nothing more is done in it."""
+
+    is_this: bool
+    """Whether this request was made with it."""

@@ -1,9 +1,9 @@
 """Finds the page of a request: sessions, codes of forms, errors.
 
-Addresses below /console are `sign-in`, `link`, and `{account}/{mode}/{page}`, with `/{parameter}`
-and `/{action}` where there are some; `all` stands in the place of account and mode for pages of the
-whole service, and `-` in the place of a parameter where an act is about no item. None has a
-personal value in it.
+Addresses below /console are `sign-in`, `link`, `sessions`, and `{account}/{mode}/{page}`, with
+`/{parameter}` and `/{action}` where there are some; `all` stands in the place of account and mode
+for pages of the whole service, and `-` in the place of a parameter where an act is about no item.
+None has a personal value in it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from countersign.console_host import ROOT, Host, PageReply, PageRequest
-from countersign_console import sign_in
+from countersign_console import sessions, sign_in
 from countersign_console.menu import DEPLOYMENT, Place
 from countersign_console.pages import PAGES
 from countersign_console.view import WORDS, keep_locale, lead, locale_of
@@ -20,6 +20,8 @@ from countersign_console.visit import Refused, Visit
 
 _MODES: Final = frozenset({"test", "live"})
 _NO_ITEM: Final = "-"
+_OWN: Final = {"passkey": sign_in.freshen, "sessions": sessions.answer}
+"""Pages about the person alone."""
 _SIGN_IN_AGAIN: Final = 401
 
 
@@ -64,8 +66,8 @@ class Console:
         match visit.request.path.split("/"):
             case ["sign-out"] if visit.request.method == "POST":
                 return await sign_in.sign_out(visit)
-            case ["passkey"]:
-                return await sign_in.freshen(visit)
+            case [own] if own in _OWN:
+                return await _OWN[own](visit)
             case [""]:
                 return visit.first()
             case [place, page, *rest] if place == DEPLOYMENT and len(rest) <= 2:

@@ -22,6 +22,8 @@ class Field:
     kind: str = "text"
     """`text`, `number` or `check`."""
     required: bool = False
+    options: Sequence[str] = ()
+    """What there is to choose from; none: any text."""
 
     def read(self, form: Mapping[str, str]) -> object:
         """The member as the API takes it; None: left out."""
@@ -48,6 +50,8 @@ class Act:
     fields: Sequence[Field] = ()
     danger: bool = False
     """Whether it cannot be undone: it says so, and is confirmed by a tick."""
+    fresh: bool = False
+    """Whether it needs a passkey used now, which is asked for before the form is filled."""
     shows: Sequence[str] = ()
     """Members of the response that are shown once, such as a new key."""
 
@@ -72,6 +76,10 @@ class ListPage:
     acts: Sequence[Act] = ()
     filters: Sequence[Field] = ()
     """They stand in the address of the list: none may be of a buyer."""
+    machine: str = ""
+    """The line to type for what the machine alone does, with `{account}`."""
+    item_machine: str = ""
+    """The same about an item, with `{account}` and `{id}`."""
 
     async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
         """The list, and forms for what is new."""
@@ -92,8 +100,10 @@ class ListPage:
             wanted=wanted,
             rows=found["data"],
             more=found.get("next_cursor"),
-            acts=[act for act in self.new if visit.may(act.scope)],
+            acts=[act for act in self.new if visit.may_do(act.scope)],
             form=visit.form,
+            machine=self._line(self.machine, visit),
+            passkey=self._passkey(visit),
         )
 
     async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
@@ -106,14 +116,16 @@ class ListPage:
             problem=problem,
             page=self,
             item=item,
-            acts=[act for act in self.acts if visit.may(act.scope)],
+            acts=[act for act in self.acts if visit.may_do(act.scope)],
             form=visit.form,
+            machine=self._line(self.item_machine, visit),
+            passkey=self._passkey(visit),
         )
 
     async def do(self, visit: Visit, action: str) -> PageReply:
         """What a form of the list or of an item asks for."""
         acts = self.acts if visit.parameter else self.new
-        act = next((one for one in acts if one.name == action and visit.may(one.scope)), None)
+        act = next((one for one in acts if one.name == action and visit.may_do(one.scope)), None)
         show = self.show_item if visit.parameter else self.show
         if act is None:
             return await show(visit)
@@ -127,12 +139,22 @@ class ListPage:
             )
         except Refused as refused:
             if refused.needs_passkey:
-                return visit.lead_to_passkey(f"{self.name}/{visit.parameter}".rstrip("/"))
+                return visit.lead_to_passkey(self._here(visit))
             return await show(visit, refused.message, refused.status)
-        if act.shows:
-            once = {name: made[name] for name in act.shows if made.get(name)}
+        once = {name: made[name] for name in act.shows if made.get(name)}
+        if once:
             return visit.show("once.html", visit.words[f"act_{act.name}"], page=self, once=once)
         return visit.lead(self.name, said=act.name)
+
+    def _here(self, visit: Visit) -> str:
+        return f"{self.name}/{visit.parameter}".rstrip("/")
+
+    def _passkey(self, visit: Visit) -> str:
+        """Where the passkey is asked for; "": it was used just now."""
+        return "" if visit.person.is_fresh else visit.to_passkey(self._here(visit))
+
+    def _line(self, line: str, visit: Visit) -> str:
+        return line.format(account=visit.place.account_id, id=visit.parameter)
 
     async def _item(self, visit: Visit) -> Any:  # noqa: ANN401 - JSON
         if self.item_path:

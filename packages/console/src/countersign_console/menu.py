@@ -22,6 +22,7 @@ OF_ACCOUNT: Final = {
     "keys": "keys:manage",
     "webhooks": "webhooks:manage",
     "links": "checkout_sessions:create",
+    "people": "people:manage",
     "audit": "audit:read",
 }
 """The pages of an account: page → scope with which it is read."""
@@ -29,6 +30,7 @@ OF_DEPLOYMENT: Final = {
     "accounts": "accounts:manage",
     "notices": "notices:read",
     "state": "deployment:read",
+    "people": "staff:manage",
     "audit": "audit:read",
 }
 """The pages of the whole deployment, for its staff."""
@@ -43,16 +45,28 @@ class Signed:
     """Account ("" for the deployment) → role."""
     scopes: Mapping[str, frozenset[str]]
     """Account ("" for the deployment) → what the person may ask for there."""
+    acts: Mapping[str, frozenset[str]]
+    """The same, without what the person only looks at."""
     accounts: Mapping[str, str]
     """The accounts that the menu names: identifier → name."""
+    is_fresh: bool
+    """Whether the passkey was used in the last minutes."""
 
     def may(self, account_id: str, scope: str) -> bool:
         """Whether a role allows this there: that of the account, or that of staff."""
-        none = frozenset[str]()
-        return scope in self.scopes.get(account_id, none) | self.scopes.get("", none)
+        return _allowed(self.scopes, account_id, scope)
+
+    def may_do(self, account_id: str, scope: str) -> bool:
+        """Whether a role allows acts there, and not only looks."""
+        return _allowed(self.acts, account_id, scope)
 
     def role_at(self, account_id: str) -> str:
         return self.roles.get(account_id) or self.roles.get("", "")
+
+
+def _allowed(scopes: Mapping[str, frozenset[str]], account_id: str, scope: str) -> bool:
+    none = frozenset[str]()
+    return scope in scopes.get(account_id, none) | scopes.get("", none)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

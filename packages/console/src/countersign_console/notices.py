@@ -57,7 +57,7 @@ class Notices:
             problem=problem,
             notices=await visit.all_of("/v1/notices/lifecycle"),
             checked=checked,
-            may_publish=visit.may("notices:manage"),
+            may_publish=visit.may_do("notices:manage"),
             form=visit.form,
         )
 
@@ -82,7 +82,7 @@ class Notices:
             problem=problem,
             notice=own,
             compared=compared,
-            acts=[act for act in _ACTS if visit.may(act.scope)],
+            acts=[act for act in _ACTS if visit.may_do(act.scope)],
             form=visit.form,
         )
 

@@ -41,7 +41,7 @@ class Orders:
             held=held,
             good=_GOOD,
             bad=_BAD,
-            hold=_HOLD if visit.may(_HOLD.scope) else None,
+            hold=_HOLD if visit.may_do(_HOLD.scope) else None,
             may_read=visit.may("evidence:read") and visit.sees_personal_data,
             form=visit.form,
         )

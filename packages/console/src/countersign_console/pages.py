@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from countersign.console_host import PageReply
@@ -178,6 +178,46 @@ _RETENTION: Final = ListPage(
     identifier="record_id",
     columns=("record_id", "retention_ends_at", "hold_id"),
 )
+_ROLES: Final = ("owner", "developer", "compliance", "support", "auditor")
+
+
+def _people(scope: str, path: str, group: str, of: str) -> ListPage:
+    """The people of a place, by the operations and the group of commands for them."""
+
+    def act(name: str, end: str, *, danger: bool = False, shows: Sequence[str] = ()) -> Act:
+        to = f"{path}/{{id}}/{end}"
+        return Act(name=name, path=to, scope=scope, fresh=True, danger=danger, shows=shows)
+
+    return ListPage(
+        name="people",
+        path=path,
+        identifier="person_id",
+        columns=("name", "role", "has_passkey", "last_used_at"),
+        new=(
+            Act(
+                name="invite",
+                path=path,
+                scope=scope,
+                fresh=True,
+                fields=(
+                    Field(name="name", required=True),
+                    Field(name="role", required=True, options=_ROLES),
+                ),
+                shows=("link",),
+            ),
+        ),
+        acts=(
+            act("new_link", "link", shows=("link",)),
+            act("sign_out_person", "sign_out"),
+            act("remove_person", "remove", danger=True),
+        ),
+        machine=f"countersign {group} invite NAME{of} --role owner",
+        item_machine=f"countersign {group} link {{id}}{of}",
+    )
+
+
+_MEMBERS: Final = _people("people:manage", "/v1/members", "members", " --account {account}")
+_STAFF: Final = _people("staff:manage", "/v1/staff", "staff", "")
 _AUDIT: Final = ListPage(
     name="audit",
     path="/v1/audit",
@@ -186,8 +226,8 @@ _AUDIT: Final = ListPage(
     filters=(Field(name="actor"),),
 )
 
-_OF_ACCOUNT: Final = (_HOLDS, _MATTERS, _RETENTION, _AUDIT, _KEYS, _WEBHOOKS, _LINKS)
-_OF_DEPLOYMENT: Final = (_ACCOUNTS, _AUDIT)
+_OF_ACCOUNT: Final = (*(_HOLDS, _MATTERS, _RETENTION, _KEYS, _WEBHOOKS, _LINKS, _MEMBERS, _AUDIT),)
+_OF_DEPLOYMENT: Final = (_ACCOUNTS, _STAFF, _AUDIT)
 PAGES: Final[Mapping[tuple[bool, str], Page]] = {
     **{(False, page.name): page for page in _OF_ACCOUNT},
     **{(True, page.name): page for page in _OF_DEPLOYMENT},

@@ -40,7 +40,11 @@ async def who(host: Host, session: str) -> Signed | None:
         name=found.name,
         roles=roles,
         scopes={where: host.scopes(role, staff=not where) for where, role in roles.items()},
+        acts={
+            where: host.scopes(role, staff=not where, acts=True) for where, role in roles.items()
+        },
         accounts=dict(sorted(accounts.items(), key=lambda item: item[1].casefold())),
+        is_fresh=found.is_fresh,
     )
 
 

@@ -63,6 +63,10 @@ class Visit:
         """Whether the role of the person allows this here."""
         return self.person.may(self.place.account_id, scope)
 
+    def may_do(self, scope: str) -> bool:
+        """Whether the role of the person allows acts with this here, and not only looks."""
+        return self.person.may_do(self.place.account_id, scope)
+
     def at(self, page: str, **query: str) -> str:
         """The address of another page of this account and mode."""
         return self.place.at(page, **query)
@@ -144,10 +148,14 @@ class Visit:
         roles = self.person.roles
         return bool(_SEES_PERSONAL_DATA & {roles.get(self.place.account_id), roles.get("")})
 
-    def lead_to_passkey(self, page: str) -> PageReply:
-        """To the page that asks for the passkey before something is destroyed, and then here."""
+    def to_passkey(self, page: str) -> str:
+        """The address that asks for the passkey before what needs it, and then leads here."""
         back = self.at(page).removeprefix(f"{ROOT}/")
-        return lead(f"{ROOT}/passkey?{urlencode({'back': back})}")
+        return f"{ROOT}/passkey?{urlencode({'back': back})}"
+
+    def lead_to_passkey(self, page: str) -> PageReply:
+        """To the page that asks for the passkey, and then here."""
+        return lead(self.to_passkey(page))
 
     def lead(self, page: str, said: str = "") -> PageReply:
         """To another page, which says what was done."""

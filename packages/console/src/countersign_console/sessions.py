@@ -1,0 +1,32 @@
+"""The browsers in which the person is signed in, each of which the person can end."""
+
+from __future__ import annotations
+
+from countersign.console_host import ROOT, PageReply
+from countersign_console.sign_in import SESSION
+from countersign_console.view import lead
+from countersign_console.visit import Refused, Visit
+
+_PATH = "/v1/me/sessions"
+
+
+async def answer(visit: Visit) -> PageReply:
+    """`sessions`: the page, or what one of its forms asks for."""
+    try:
+        return await (_end(visit) if visit.request.method == "POST" else _show(visit))
+    except Refused as refused:
+        return visit.failed(refused.status, refused.message)
+
+
+async def _show(visit: Visit) -> PageReply:
+    found = await visit.all_of(_PATH)
+    return visit.show("sessions.html", visit.words["page_sessions"], sessions=found)
+
+
+async def _end(visit: Visit) -> PageReply:
+    """End the one that the form names, or all of them, this one too."""
+    one = visit.form.get("session", "")
+    await visit.call("POST", f"{_PATH}/{one}/end" if one else f"{_PATH}/end", body={})
+    if await visit.host.who(visit.session) is None:
+        return lead(f"{ROOT}/sign-in?said=signed_out", visit.host.cookie(SESSION, "", 0))
+    return lead(f"{ROOT}/sessions?said=session_ended")

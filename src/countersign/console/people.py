@@ -1,0 +1,339 @@
+"""People over the API: the staff, the members of an account, and a person's own sessions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from countersign.access.account import NAME_LENGTH_MAX
+from countersign.access.key import Scope
+from countersign.access.role import Role
+from countersign.console.accounts import NoWords
+from countersign.console.reach import require_account, require_deployment, staff_route
+from countersign.errors import LinkOnMachine, PeopleRefused, UnknownPerson, UnknownSession
+from countersign.http.body import parse_body
+from countersign.http.paging import Listing, Page, cursor, page_of
+from countersign.http.reply import Call, Reply, encode
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import STORABLE, Request, Timestamp
+from countersign.ids import is_id
+from countersign.instant import to_the_second
+from countersign.people import roles, sessions
+from countersign.people.model import PERSON, Invited, Link, Member
+from countersign.people.room import People
+from countersign.people.sessions import EndedSessions
+
+PERSON_ID: Final = "per_01km9wtz3tfs8v8j2c7n5k9m0d"
+SESSION_ID: Final = "ps_01km9wtz3tfs8v8j2c7n5k9m0d"
+_STAFF: Final = "/v1/staff"
+_LINK: Final = "https://evidence.example.com/console/link#csign_pl_…"
+_PersonId = Annotated[str, Meta(examples=[PERSON_ID])]
+_SessionId = Annotated[str, Meta(examples=[SESSION_ID])]
+_Name = Annotated[str, Meta(examples=["Ada Lovelace"])]
+_Role = Annotated[Role, Meta(examples=[Role.COMPLIANCE])]
+PeopleQuery = Listing[Annotated[str, cursor("that page's last person", PERSON_ID)]]
+SessionsQuery = Listing[Annotated[str, cursor("that page's last session", SESSION_ID)]]
+
+
+class Invitation(Request, frozen=True, kw_only=True):
+    """Who is invited, and as what."""
+
+    name: Annotated[
+        str,
+        Meta(
+            description="What the person is called; from staff also the id of a person (`per_…`) "
+            "who gets one more role and signs in as before.",
+            # The act judges it, without the white space around it.
+            extra_json_schema={**STORABLE, "minLength": 1, "maxLength": NAME_LENGTH_MAX},
+            examples=["Ada Lovelace"],
+        ),
+    ]
+    role: _Role
+
+
+class PersonView(Struct, frozen=True, kw_only=True):
+    """A person with a role in one place."""
+
+    person_id: _PersonId
+    name: _Name
+    role: _Role
+    granted_at: Timestamp
+    granted_by: Annotated[
+        str,
+        Meta(description="The person (`per_…`), or the user of the system.", examples=["root"]),
+    ]
+    has_passkey: Annotated[bool, Meta(description="false: the person has not come in yet.")]
+    link_until: Annotated[
+        Timestamp | None, Meta(description="Until when an unused link of the person works.")
+    ]
+    last_used_at: Annotated[
+        Timestamp | None, Meta(description="When the person used the passkey last.")
+    ]
+
+
+class PersonLink(Struct, frozen=True, kw_only=True):
+    """A link by which a person comes in: present only in the response that makes it."""
+
+    person_id: _PersonId
+    link: Annotated[
+        str | None,
+        Meta(
+            description="It works once. Give it to this person alone. null: the person signs in "
+            "as before.",
+            examples=[_LINK],
+        ),
+    ]
+    expires_at: Timestamp | None
+
+
+class InvitedPerson(PersonLink, frozen=True, kw_only=True):
+    """Who was invited, and the link by which the person comes in."""
+
+    name: _Name
+    role: _Role
+
+
+class EndedView(Struct, frozen=True, kw_only=True):
+    """Sessions that were ended."""
+
+    person_id: _PersonId
+    sessions: Annotated[int, Meta(description="How many.", examples=[2])]
+
+
+class SessionView(Struct, frozen=True, kw_only=True):
+    """A browser in which the person is signed in."""
+
+    session_id: _SessionId
+    created_at: Timestamp
+    last_used_at: Timestamp
+    ends_at: Annotated[Timestamp, Meta(description="If nothing more is done in it.")]
+    is_this: Annotated[bool, Meta(description="Whether this request was made with it.")]
+
+
+def _place(call: Call) -> str | None:
+    """The account whose people these are; None: they are the staff."""
+    if not call.path.startswith(_STAFF):
+        return require_account(call.principal)
+    require_deployment(call.principal, Scope.STAFF_MANAGE)
+    return None
+
+
+def _named(call: Call) -> str:
+    """The person of the path, by the id alone: no name is in an address."""
+    if not is_id(PERSON, call.parameter):
+        raise UnknownPerson
+    return call.parameter
+
+
+async def invite(room: People, call: Call) -> Reply:
+    """Give a person a role. The link is in this response only, and works once, for 24 hours.
+
+    Only owners appoint. The link of an owner is made on the machine.
+    """
+    body, who = parse_body(call.body, Invitation), call.principal
+    place = _place(call)
+
+    def render(invited: Invited) -> bytes:
+        link = invited.link
+        return encode(
+            InvitedPerson(
+                person_id=invited.person_id,
+                name=invited.name,
+                role=body.role,
+                link=None if link is None else link.url,
+                expires_at=None if link is None else link.expires_at.replace(microsecond=0),
+            )
+        )
+
+    entry = call.remembering(render)
+    made = await roles.invite(room, body.name, body.role, place, by=who.person_id, entry=entry)
+    return Reply(render(made))
+
+
+async def list_people(room: People, call: Call) -> Reply:
+    """The people with a role there, and since when."""
+    query: PeopleQuery = call.query
+    found = await roles.members(room, _place(call))
+    rows = sorted((_view(one) for one in found), key=lambda one: one.person_id)
+    rows = [one for one in rows if one.person_id > (query.after or "")]
+    return Reply(encode(page_of(rows, query.limit, lambda one: one.person_id)))
+
+
+async def remove(room: People, call: Call) -> Reply:
+    """Take a person's role; one without any role left is signed out at once.
+
+    The last owner stays.
+    """
+    parse_body(call.body, NoWords)
+    who, place = call.principal, _place(call)
+
+    def render(member: Member) -> bytes:
+        return encode(_view(member))
+
+    entry = call.remembering(render)
+    return Reply(render(await roles.remove(room, _named(call), place, who.person_id, entry)))
+
+
+async def link(room: People, call: Call) -> Reply:
+    """Make a link by which a person who has lost the passkey comes in again, for 15 minutes.
+
+    Its use ends the sessions and passkeys of before. That of an owner, or of somebody who has a
+    role elsewhere too, is made on the machine.
+    """
+    parse_body(call.body, NoWords)
+    place, person_id = _place(call), _named(call)
+
+    def render(made: Link) -> bytes:
+        until = made.expires_at.replace(microsecond=0)
+        return encode(PersonLink(person_id=person_id, link=made.url, expires_at=until))
+
+    entry, by = call.remembering(render), call.principal.person_id
+    return Reply(render(await roles.way_back(room, person_id, place, by, entry)))
+
+
+async def sign_out(room: People, call: Call) -> Reply:
+    """End all sessions of a person, who can sign in again."""
+    parse_body(call.body, NoWords)
+    place, entry = _place(call), call.remembering(_ended)
+    by = call.principal.person_id
+    ended = await sessions.sign_out_member(room, _named(call), place, by, entry)
+    return Reply(_ended(ended))
+
+
+async def list_sessions(room: People, call: Call) -> Reply:
+    """The person's own sessions, the newest first."""
+    query: SessionsQuery = call.query
+    who = call.principal
+    rows = [
+        SessionView(
+            session_id=one.id,
+            created_at=one.created_at.replace(microsecond=0),
+            last_used_at=one.last_used_at.replace(microsecond=0),
+            ends_at=one.ends_at.replace(microsecond=0),
+            is_this=one.id == who.key_id,
+        )
+        for one in await sessions.open_sessions(room, who.person_id)
+        if query.after is None or one.id < query.after
+    ]
+    return Reply(encode(page_of(rows, query.limit, lambda one: one.session_id)))
+
+
+async def end_session(room: People, call: Call) -> Reply:
+    """End one of the person's own sessions."""
+    parse_body(call.body, NoWords)
+    person, entry = call.principal.person_id, call.remembering(_ended)
+    return Reply(_ended(await sessions.end_session(room, person, call.parameter, entry)))
+
+
+async def end_sessions(room: People, call: Call) -> Reply:
+    """End all of the person's own sessions, also this one."""
+    parse_body(call.body, NoWords)
+    person, entry = call.principal.person_id, call.remembering(_ended)
+    return Reply(_ended(await sessions.end_sessions(room, person, entry)))
+
+
+def _ended(ended: EndedSessions) -> bytes:
+    return encode(EndedView(person_id=ended.person_id, sessions=ended.number))
+
+
+def _view(one: Member) -> PersonView:
+    return PersonView(
+        person_id=one.id,
+        name=one.name,
+        role=one.role,
+        granted_at=one.granted_at.replace(microsecond=0),
+        granted_by=one.granted_by,
+        has_passkey=one.has_passkey,
+        link_until=to_the_second(one.link_until),
+        last_used_at=to_the_second(one.last_used_at),
+    )
+
+
+def _of(scope: Scope, path: str, one: str, many: str) -> tuple[Route[People], ...]:
+    """The operations on the people of one place: the staff, or the members of an account."""
+    route = partial(staff_route, scope=scope)
+    act = partial(route, request=NoWords, request_examples={"nothing to say": {}}, fresh=True)
+    named = f"{path}/{{person_id}}"
+    return (
+        route(
+            address=f"POST {path}",
+            handler=invite,
+            operation=f"invite{one}",
+            summary=f"Invite a person to {many}",
+            fresh=True,
+            request=Invitation,
+            response=InvitedPerson,
+            refusals=(PeopleRefused, LinkOnMachine, UnknownPerson),
+        ),
+        route(
+            address=f"GET {path}",
+            handler=list_people,
+            operation=f"list{one}s",
+            summary=f"List the people of {many}, oldest first",
+            query=PeopleQuery,
+            response=Page[PersonView],
+        ),
+        act(
+            address=f"POST {named}/remove",
+            handler=remove,
+            operation=f"remove{one}",
+            summary=f"Remove a person from {many}",
+            response=PersonView,
+            refusals=(UnknownPerson, PeopleRefused),
+        ),
+        act(
+            address=f"POST {named}/link",
+            handler=link,
+            operation=f"link{one}",
+            summary=f"Make a way back in for a person of {many}",
+            response=PersonLink,
+            refusals=(UnknownPerson, LinkOnMachine),
+        ),
+        act(
+            address=f"POST {named}/sign_out",
+            handler=sign_out,
+            operation=f"signOut{one}",
+            summary=f"End all sessions of a person of {many}",
+            response=EndedView,
+            refusals=(UnknownPerson,),
+        ),
+    )
+
+
+_own: Final = partial(staff_route, scope=Scope.SESSIONS_MANAGE)
+
+ROUTES: Final = grouped(
+    "Staff: people",
+    People,
+    *_of(Scope.STAFF_MANAGE, _STAFF, "StaffPerson", "the staff"),
+    *_of(Scope.PEOPLE_MANAGE, "/v1/members", "Member", "an account"),
+    _own(
+        address="GET /v1/me/sessions",
+        handler=list_sessions,
+        operation="listOwnSessions",
+        summary="List your sessions, newest first",
+        query=SessionsQuery,
+        response=Page[SessionView],
+    ),
+    _own(
+        address="POST /v1/me/sessions/{session_id}/end",
+        handler=end_session,
+        operation="endOwnSession",
+        summary="End one of your sessions",
+        request=NoWords,
+        request_examples={"nothing to say": {}},
+        response=EndedView,
+        refusals=(UnknownSession,),
+    ),
+    _own(
+        address="POST /v1/me/sessions/end",
+        handler=end_sessions,
+        operation="endOwnSessions",
+        summary="End all of your sessions",
+        request=NoWords,
+        request_examples={"nothing to say": {}},
+        response=EndedView,
+    ),
+)

@@ -1,0 +1,105 @@
+"""The browsers in which people are signed in: listed and ended, by the person or by an owner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, delete, select
+
+from countersign.access.audit import AuditAction, write_audit
+from countersign.access.idempotency import Remember, keeping
+from countersign.access.sessions import PersonSession
+from countersign.db.rows import rows
+from countersign.db.tables import person_sessions
+from countersign.errors import UnknownSession
+from countersign.instant import from_ns
+from countersign.people.roles import DEPLOYMENT, as_owner, find_member
+from countersign.people.room import People
+
+_s: Final = person_sessions.c
+
+
+class EndedSessions(NamedTuple):
+    """Whose sessions were ended, and how many."""
+
+    person_id: str
+    number: int
+
+
+async def open_sessions(room: People, person_id: str) -> Sequence[PersonSession]:
+    """The sessions of a person that have not ended, the newest first."""
+    now = from_ns(room.access.clock.time_ns())
+    return await room.access.database.read(_open, person_id, now)
+
+
+async def end_session(
+    room: People, person_id: str, session_id: str, entry: Remember[EndedSessions] = None
+) -> EndedSessions:
+    """End one session of a person.
+
+    Raises:
+        UnknownSession: the person has no such session.
+    """
+
+    def act(connection: Connection) -> EndedSessions:
+        one = delete(person_sessions).where(_s.id == session_id, _s.person_id == person_id)
+        if connection.execute(one).rowcount == 0:
+            raise UnknownSession
+        audit = room.access.audit.of(person_id)
+        noted = audit.entry(AuditAction.PERSON_SIGNED_OUT, person_id, session=session_id)
+        write_audit(connection, noted)
+        return EndedSessions(person_id, 1)
+
+    return await room.access.database.write(keeping(act, entry))
+
+
+async def end_sessions(
+    room: People, person_id: str, entry: Remember[EndedSessions] = None
+) -> EndedSessions:
+    """End all sessions of a person, also the one in which this is asked."""
+
+    def act(connection: Connection) -> EndedSessions:
+        return _end(connection, room, person_id)
+
+    return await room.access.database.write(keeping(act, entry))
+
+
+async def sign_out_member(
+    room: People,
+    person_id: str,
+    account_id: str | None,
+    by: str,
+    entry: Remember[EndedSessions] = None,
+) -> EndedSessions:
+    """End all sessions of one who has a role in an account or (None) in the deployment.
+
+    The person signs in again with the passkey: what takes that too is a removal, or a way back.
+
+    Raises:
+        UnknownPerson: no one there has this id.
+        Forbidden: `by` is no owner there any more.
+    """
+
+    def act(connection: Connection) -> EndedSessions:
+        as_owner(connection, by, account_id)
+        member = find_member(connection, person_id, account_id)
+        return _end(connection, room, member.id, place=account_id or DEPLOYMENT)
+
+    return await room.access.database.write(keeping(act, entry))
+
+
+def _open(connection: Connection, person_id: str, now: datetime) -> list[PersonSession]:
+    own = select(person_sessions).where(_s.person_id == person_id).order_by(_s.id.desc())
+    return [one for one in rows(connection, own, PersonSession) if now < one.ends_at]
+
+
+def _end(connection: Connection, room: People, person_id: str, **details: str) -> EndedSessions:
+    all_of = delete(person_sessions).where(_s.person_id == person_id)
+    number = connection.execute(all_of).rowcount
+    noted = room.access.audit.entry(
+        AuditAction.PERSON_SESSIONS_ENDED, person_id, sessions=number, **details
+    )
+    write_audit(connection, noted)
+    return EndedSessions(person_id, number)
