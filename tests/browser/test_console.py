@@ -80,7 +80,15 @@ def an_order(client: httpx2.Client) -> dict[str, Any]:
     return {"ack_id": made["ack_id"], **shared}
 
 
-def come_in(page: Page, server: Server, name: str, role: str, account: str = "") -> str:
+def come_in(
+    page: Page,
+    server: Server,
+    name: str,
+    role: str,
+    account: str = "",
+    *,
+    start: str = "page_search",
+) -> str:
     """Come in by an invitation, with a new passkey; gives where the console is."""
     authenticator(page)
     group = ("members", "invite", "--account", account) if account else ("staff", "invite")
@@ -89,7 +97,7 @@ def come_in(page: Page, server: Server, name: str, role: str, account: str = "")
     page.goto(link)
     expect(page.get_by_text(name, exact=True)).to_be_visible()
     page.get_by_role("button", name=EN["link_button"]).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(EN["page_search"])
+    expect(page.get_by_role("heading", level=1)).to_have_text(EN[start])
     return link.partition("/link#")[0]
 
 
@@ -232,4 +240,34 @@ def test_who_is_signed_out_sees_nothing(
     expect(page.get_by_role("heading", level=1)).to_have_text(EN["sign_in"])
     page.context.add_cookies(json.loads(json.dumps(cookies)))
     page.goto(f"{console}/all/state")
+    expect(page.get_by_role("heading", level=1)).to_have_text(EN["sign_in"])
+
+
+def test_an_owner_invites_a_person_and_ends_the_own_sessions(
+    server: Server, windows: Windows
+) -> None:
+    """The link is shown once, and lets the person in; then all sessions of the owner are ended."""
+    page = windows.open()
+    console = come_in(page, server, "Bo", "owner", start="page_state")
+    page.goto(f"{console}/all/people")
+    assert_accessible_in_every_look(page)
+    page.locator("#field-name").fill("Sam Poe")
+    page.locator("#field-role").select_option("support")
+    press(page, "act_invite")
+    link = page.locator("main code").inner_text()
+    assert_accessible(page)
+    page.goto(f"{console}/all/people")
+    page.get_by_role("link", name=EN["open"]).last.click()
+    expect(page.get_by_text("Sam Poe")).to_be_visible()
+    assert_accessible_in_every_look(page)
+
+    other = windows.open()
+    authenticator(other)
+    other.goto(link)
+    other.get_by_role("button", name=EN["link_button"]).click()
+    expect(other.get_by_role("heading", level=1)).to_have_text(EN["page_state"])
+
+    page.get_by_role("link", name=EN["page_sessions"]).click()
+    assert_accessible_in_every_look(page)
+    press(page, "act_end_sessions")
     expect(page.get_by_role("heading", level=1)).to_have_text(EN["sign_in"])
