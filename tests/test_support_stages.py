@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from tests.support.stages import APART
 
 ROOT = Path(__file__).parents[1]
 SPY = """
@@ -16,6 +19,13 @@ def pytest_deselected(items):
         marked = {mark.name for mark in item.iter_markers()}
         if not marked >= {"second_engine", "one_engine"}:
             print("LEFT", item.nodeid)
+"""
+SPY_ON_STAGES = """
+from tests.support.stages import stages_with
+
+def pytest_collection_finish(session):
+    for item in session.items:
+        print("STAGES", ",".join(stages_with(item)), item.nodeid)
 """
 CONFTEST = """
 from tests.support import stages
@@ -73,17 +83,25 @@ def _collected(folder: Path, *options: str) -> tuple[set[str], set[str], str]:
 @pytest.mark.timeout(600)
 def test_the_four_stages_have_every_test_once(tmp_path: Path) -> None:
     """CI runs one after the other: nothing twice, and nothing is left out."""
-    first, left, said = _collected(tmp_path)
-    rest, left_by_rest, _ = _collected(tmp_path, "--rest")
-    drills, left_by_drills, _ = _collected(tmp_path, "--drills")
-    ha, left_by_ha, _ = _collected(tmp_path, "--ha")
-    assert len(first) > len(rest) > 1000
-    assert (rest | drills | ha, left_by_rest) == (left, first | drills | ha)
-    assert (left_by_drills, left_by_ha) == (first | rest | ha, first | rest | drills)
-    assert all(test.startswith("tests/drills/") for test in drills), "as in the Makefile"
-    assert all(test.startswith("tests/ha/") for test in ha), "as in the Makefile"
-    assert len(first) + len(rest) + len(drills) + len(ha) == len(first | rest | drills | ha)
-    assert "make test-all" in said
+    (tmp_path / "spy.py").write_text(SPY_ON_STAGES)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "spy", "--all-engines"],
+        env=dict(os.environ) | {"COUNTERSIGN_TESTS_REQUIRE_ALL": "1", "PYTHONPATH": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith("STAGES ")]
+    stages_of = {test: said.split(",") for _, said, test in lines}
+    assert len(lines) == len(stages_of)
+    assert [test for test, stages in stages_of.items() if len(stages) != 1] == []
+    sizes = Counter(stages[0] for stages in stages_of.values())
+    assert sizes["first"] > sizes["rest"] > 1000
+    apart = {stage: [t for t, had in stages_of.items() if had == [stage]] for stage in APART}
+    assert all(apart.values())
+    for stage, tests in apart.items():
+        assert all(test.startswith(f"tests/{stage}/") for test in tests), "as in the Makefile"
 
 
 def test_a_run_that_names_a_file_has_what_it_holds(tmp_path: Path) -> None:

@@ -91,21 +91,11 @@ class Stages:
         """Keep what this stage has."""
         unneeded = [item for item in items if _marked(item) >= {"second_engine", "one_engine"}]
         items[:] = [item for item in items if item not in set(unneeded)]
-        others = [item for item in items if not self._has(_marked(item))]
+        others = [item for item in items if not _has(self._stage, _marked(item))]
         if unneeded or others:
             config.hook.pytest_deselected(items=unneeded + others)
             items[:] = [item for item in items if item not in set(others)]
         self._left_out = Counter(_reason(_marked(item)) for item in others)
-
-    def _has(self, marked: set[str]) -> bool:
-        if self._stage == "named":
-            return "second_engine" not in marked or "both_engines" in marked
-        if self._stage == "all":
-            return True
-        apart = next((stage for stage, (marker, _) in APART.items() if marker in marked), None)
-        if apart is not None or self._stage in APART:
-            return apart == self._stage
-        return bool(marked & LATER.keys()) is (self._stage == "rest")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Report to the process that prints the summary, if this is not the one."""
@@ -132,6 +122,22 @@ class Stages:
                 " make test-rest, make drills and make test-ha run these tests, make test-all"
                 " everything"
             )
+
+
+def stages_with(item: pytest.Item) -> list[str]:
+    """The stages of CI that have a test: there should be one."""
+    return [stage for stage in ("first", "rest", *APART) if _has(stage, _marked(item))]
+
+
+def _has(stage: str, marked: set[str]) -> bool:
+    if stage == "named":
+        return "second_engine" not in marked or "both_engines" in marked
+    if stage == "all":
+        return True
+    apart = next((name for name, (marker, _) in APART.items() if marker in marked), None)
+    if apart is not None or stage in APART:
+        return apart == stage
+    return bool(marked & LATER.keys()) is (stage == "rest")
 
 
 def _reason(marked: set[str]) -> str:
