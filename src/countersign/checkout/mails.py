@@ -133,7 +133,7 @@ def accept(connection: Connection, new: NewMail, daily_limit: int) -> MailAnswer
     of_account = lately.where(_c.account_id == new.account_id, _c.mode == new.mode, was_sent)
     if connection.execute(of_account).scalar_one() >= daily_limit:
         return MailAnswer.BUSY
-    to_address = lately.where(_c.address_index == new.address_index)
+    to_address = lately.where(_c.address_index == new.address_index, was_sent)
     is_too_much = connection.execute(to_address).scalar_one() >= PER_ADDRESS
     row = {
         "id": new.id,
@@ -142,9 +142,10 @@ def accept(connection: Connection, new: NewMail, daily_limit: int) -> MailAnswer
         "checkout_session_id": new.session_id,
         "created_at": new.at,
         "locale": new.locale,
-        "address": None if is_too_much else new.address,
-        "address_index": None if is_too_much else new.address_index,
-        "due_at": None if is_too_much else new.at,
+        "address": new.address,
+        "address_index": new.address_index,
+        # What is withheld waits like the others: the page's next response shows no difference.
+        "due_at": new.at,
         "attempts": 0,
         "unsure": 0,
         "outcome": MailOutcome.WITHHELD if is_too_much else None,
@@ -205,8 +206,9 @@ def note(
 
 
 def end_old(connection: Connection, now: datetime) -> None:
-    """End what is due and was attempted for too long, or may have been sent too often."""
+    """End what is due and never to be sent, was attempted too long, or may have gone too often."""
     for outcome, over in (
+        (MailOutcome.WITHHELD, _c.outcome == MailOutcome.WITHHELD),
         (MailOutcome.UNKNOWN, _c.unsure >= SENDINGS_MAX),
         (MailOutcome.GIVEN_UP, _c.created_at <= now - TRIED),
     ):
