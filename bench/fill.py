@@ -8,6 +8,7 @@ What a copy hides was encrypted for the first one: nothing reads it back.
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from hashlib import sha256
 from io import BytesIO
 from secrets import token_bytes
@@ -42,8 +43,11 @@ _STEP_NS: Final = 1_000
 """Between the times of two copies, which are all over before a server begins again."""
 
 
-async def fill(installed: Installation, number: int) -> None:
-    """Store so many acknowledgments in an embedded database without a server."""
+async def fill(installed: Installation, number: int, over: timedelta = timedelta(0)) -> None:
+    """Store so many acknowledgments in an embedded database without a server.
+
+    `over`: as if they had been made in this time, which ends now.
+    """
     async with open_deployment(load_settings(installed.environment)) as deployment:
         first = await _first(deployment)
         engine = open_engine(deployment.database.url, Purpose.WRITE)
@@ -54,11 +58,13 @@ async def fill(installed: Installation, number: int) -> None:
             cursor.execute("PRAGMA cache_size=-1000000")
             cursor.close()
             begun = time.time_ns()
+            past = int(over.total_seconds() * 1e9)
             for start in range(0, number, _RUN):
                 end = min(start + _RUN, number)
                 with connection.begin():
                     allow_late(connection)
-                    _write(connection, first, begun, range(start, end))
+                    step = past // number or _STEP_NS
+                    _write(connection, first, begun - past, step, range(start, end))
                 say(f"{end:,} of {number:,} stored in {(time.time_ns() - begun) / 1e9:.0f} s")
             deployment.log.sequencer.note_accepted()
         engine.dispose()
@@ -79,11 +85,11 @@ async def _first(deployment: Deployment) -> Made:
     return made
 
 
-def _write(connection: Connection, first: Made, begun: int, places: range) -> None:
+def _write(connection: Connection, first: Made, begun: int, step: int, places: range) -> None:
     last = ""
     for start in places[::_TOGETHER]:
         own = range(start, min(start + _TOGETHER, places.stop))
-        copies = [_copy(first, begun + place * _STEP_NS) for place in own]
+        copies = [_copy(first, begun + place * step) for place in own]
         leave(connection, copies)
         do_late(connection)
         last = copies[-1].record.id

@@ -119,6 +119,7 @@ NAMES: Final = {
     "reinstateBuyer": "buyers.reinstate",
     "getDeployment": "deployment.retrieve",
     "getFindings": "deployment.findings",
+    "getToday": "today.retrieve",
 }
 """How the clients call each operation."""
 
@@ -144,6 +145,7 @@ RESOURCES: Final = {
     "retention": "What falls due: for staff.",
     "audit": "What operators and staff did: for staff.",
     "deployment": "How the deployment stands: for its staff.",
+    "today": "What happened lately in an account: for staff.",
 }
 
 

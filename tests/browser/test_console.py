@@ -21,7 +21,7 @@ from tests.support.service import Server, running_server
 pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.usefixtures("patient")]
 EN: Final = WORDS["en"]
 OF_ACCOUNT: Final = (
-    *("search", "reviews", "holds", "matters", "erasures", "retention"),
+    *("today", "search", "reviews", "holds", "matters", "erasures", "retention"),
     *("webhooks", "links", "audit"),
 )
 OF_SERVICE: Final = (
@@ -87,7 +87,7 @@ def come_in(
     role: str,
     account: str = "",
     *,
-    start: str = "page_search",
+    start: str = "page_today",
 ) -> str:
     """Come in by an invitation, with a new passkey; gives where the console is."""
     authenticator(page)

@@ -2097,6 +2097,29 @@ export class Deployment extends Resource {
   }
 }
 
+/** What happened lately in an account: for staff. */
+export class Today extends Resource {
+  /**
+   * See how an account does.
+   *
+   * How an account does: the last 24 hours, the last 14 days, and what waits.
+   *
+   * Hours and days are those of UTC, and of real time in the sandbox too. Of the whole deployment,
+   * `GET /v1/deployment` shows how it stands.
+   *
+   * Needs the scope `search:read`. It answers only where the console is on, else with `not_found`.
+   */
+  retrieve(
+    options: CallOptions = {},
+  ): Promise<types.Today> {
+    return this.sender.send<types.Today>({
+      method: "GET",
+      path: "/v1/today",
+      repeatable: true,
+    }, options);
+  }
+}
+
 /** All operations, by what they are about. */
 export class Resources {
   /** The notices that buyers initial. */
@@ -2141,6 +2164,8 @@ export class Resources {
   readonly audit: Audit;
   /** How the deployment stands: for its staff. */
   readonly deployment: Deployment;
+  /** What happened lately in an account: for staff. */
+  readonly today: Today;
 
   constructor(sender: Sender) {
     this.notices = new Notices(sender);
@@ -2164,5 +2189,6 @@ export class Resources {
     this.retention = new Retention(sender);
     this.audit = new Audit(sender);
     this.deployment = new Deployment(sender);
+    this.today = new Today(sender);
   }
 }

@@ -1709,6 +1709,8 @@ export interface BuyerStanding {
 
 /** How the deployment stands. */
 export interface DeploymentStanding {
+  /** When this was looked up. */
+  at: string;
   version: string;
   public_url: string;
   database: string;
@@ -1848,6 +1850,90 @@ export interface SessionView {
   ends_at: string;
   /** Whether this request was made with it. */
   is_this: boolean;
+}
+
+/** How an account does in one mode. Nothing in it is personal. */
+export interface Today {
+  /** The account. */
+  account_id: string;
+  livemode: boolean;
+  /** When this was counted. */
+  at: string;
+  /** A figure of so many stands for that many or more: nothing is counted further. */
+  most: number;
+  /** The last 24 hours, oldest first; the last one goes on. */
+  hours: Figures[];
+  /** The last 14 days, oldest first; the last one goes on. */
+  days: Figures[];
+  /** The most frequent first. */
+  refusals: RefusedFor[];
+  /**
+   * Reasons are counted of the newest 1000 refusals: since when, if `days` has more. null: of all
+   * of them.
+   */
+  refusals_since: string | null;
+  /** Counted up to `most`, which stands for that many or more. */
+  open_checkout_sessions: number;
+  /** In the review queue. */
+  buyers_waiting: number;
+  /** Of webhooks: an attempt has failed, another one is to come. */
+  deliveries_repeated: number;
+  /** Of webhooks. */
+  endpoints_disabled: number;
+}
+
+/** What happened in an hour or a day, of UTC. */
+export interface Figures {
+  begins_at: string;
+  /**
+   * Counted up to `most`, which stands for that many or more; null: it was not measured, as before
+   * there was the account.
+   */
+  acknowledgments: number | null;
+  /**
+   * Counted up to `most`, which stands for that many or more; null: it was not measured, as before
+   * there was the account.
+   */
+  cleared: number | null;
+  /**
+   * Counted up to `most`, which stands for that many or more; null: it was not measured, as before
+   * there was the account.
+   */
+  refused: number | null;
+  /**
+   * Counted up to `most`, which stands for that many or more; null: it was not measured, as before
+   * there was the account.
+   */
+  sessions_completed: number | null;
+  /**
+   * Counted up to `most`, which stands for that many or more; null: it was not measured, as before
+   * there was the account.
+   */
+  sessions_declined: number | null;
+  /**
+   * Counted up to `most`, which stands for that many or more; null: it was not measured, as before
+   * there was the account.
+   */
+  sessions_expired: number | null;
+  /**
+   * Counted up to `most`, which stands for that many or more; null: it was not measured, as before
+   * there was the account.
+   */
+  buyers_verified: number | null;
+  /**
+   * Counted up to `most`, which stands for that many or more; null: it was not measured, as before
+   * there was the account.
+   */
+  buyers_failed: number | null;
+}
+
+/** How often orders were refused for this reason; a decision may have several. */
+export interface RefusedFor {
+  reason: Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "zip_mismatch" | "zip_unknown">;
+  /** In the time of `hours`. */
+  last_hours: number;
+  /** In the time of `days`. */
+  last_days: number;
 }
 
 /** Test or live: the API key decides. */

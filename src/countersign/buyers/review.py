@@ -262,6 +262,12 @@ def _waiting(
     return _from_row(row), row.attempted_by is None
 
 
+def count_waiting(connection: Connection, mode: Mode, account_id: str, most: int) -> int:
+    """How many buyers wait in the queue of an account; at most so many are counted."""
+    found = _query(mode, account_id, REVIEWED).limit(most).subquery()
+    return connection.execute(select(func.count()).select_from(found)).scalar_one()
+
+
 def _queue(connection: Connection, found: Select[Any]) -> list[Waiting]:
     return [_from_row(row) for row in connection.execute(found.order_by(verifications.c.id))]
 

@@ -76,6 +76,7 @@ class BackupStanding(Struct, frozen=True, kw_only=True):
 class DeploymentStanding(Struct, frozen=True, kw_only=True):
     """How the deployment stands."""
 
+    at: Annotated[Timestamp, Meta(description="When this was looked up.")]
     version: Annotated[str, Meta(examples=[__version__])]
     public_url: Annotated[str, Meta(examples=["https://evidence.example.com"])]
     database: Annotated[str, Meta(examples=["sqlite"])]
@@ -114,6 +115,7 @@ async def get_deployment(room: Deployment, call: Call) -> Reply:
     embedded = is_embedded(room.database.url)
     note = await asyncio.to_thread(read_note, room.settings.data_dir) if embedded else {}
     view = DeploymentStanding(
+        at=from_ns(room.clock.time_ns()).replace(microsecond=0),
         version=__version__,
         public_url=room.settings.public_url,
         database="sqlite" if embedded else "postgresql",

@@ -54,6 +54,9 @@ PROTECTED: Final = (
 EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
 """In SQL, that an event is about a buyer; with exactly this, the buyer's own are found."""
 
+EVENT_OF_DAY: Final = "substr(type, 1, 6) IN ('buyer.', 'checko')"
+"""In SQL, that an event is one that the console counts; with exactly this, they are counted."""
+
 ONLY_ON: Final = "only_on"
 """In the `info` of an index: the engine that has it."""
 
@@ -727,6 +730,12 @@ events: Final = _table(
     Index(None, "account_id", "mode", "at"),
     # For erasing: the events of one buyer.
     Index("ix_events_of_buyers", "object_id", info={WHERE: EVENT_OF_BUYER}),
+    # For the figures of a day: it has no event of an acknowledgment, of which there are most.
+    Index(
+        "ix_events_of_day",
+        *("account_id", "mode", "type", "at", "triggered"),
+        info={WHERE: EVENT_OF_DAY},
+    ),
 )
 
 webhook_endpoints: Final = _table(
@@ -803,6 +812,8 @@ clearances: Final = _table(
     Column("expires_at", Instant),
     Column("at", Instant, nullable=False),
     Index(None, "ack_id"),
+    # For the figures of a day. SQLite reads no row for a column that is in the index.
+    Index("ix_clearances_refused", "account_id", "mode", "at", "kid", info={WHERE: "kid IS NULL"}),
 )
 
 # One acknowledgment, one buyer and one order.
@@ -894,6 +905,12 @@ checkout_sessions: Final = _table(
     Index(None, "ack_id"),
     Index(None, "expiry_due_at"),
     Index(None, "ended_at"),
+    # How many of an account are open.
+    Index(
+        "ix_checkout_sessions_open",
+        *("account_id", "mode", "expiry_due_at"),
+        info={WHERE: "expiry_due_at IS NOT NULL"},
+    ),
 )
 
 # Mails with the link of a buyer's copy: what waits, and without an address what was.

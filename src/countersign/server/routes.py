@@ -22,6 +22,7 @@ from countersign.console import keys as staff_keys
 from countersign.console import notices as staff_notices
 from countersign.console import orders as staff_orders
 from countersign.console import people as staff_people
+from countersign.console import today as staff_today
 from countersign.dossiers import routes as dossiers
 from countersign.events import routes as events
 from countersign.http.reply import Call, Reply
@@ -60,6 +61,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *staff_buyers.ROUTES,
     *staff_deployment.ROUTES,
     *staff_people.ROUTES,
+    *staff_today.ROUTES,
     *console.ROUTES,
 )
 

@@ -2472,6 +2472,30 @@ class Deployment(Resource[S]):
         )
 
 
+class Today(Resource[S]):
+    """What happened lately in an account: for staff."""
+
+    @operation
+    def retrieve(
+        self,
+    ) -> Call[types.Today]:
+        """See how an account does.
+
+        How an account does: the last 24 hours, the last 14 days, and what waits.
+
+        Hours and days are those of UTC, and of real time in the sandbox too. Of the whole
+        deployment, `GET /v1/deployment` shows how it stands.
+
+        Needs the scope `search:read`. It answers only where the console is on, else with
+        `not_found`.
+        """
+        return Call(
+            method="GET",
+            path="/v1/today",
+            returns=types.Today,
+        )
+
+
 class Resources(Generic[S]):
     """All operations, by what they are about."""
 
@@ -2540,3 +2564,6 @@ class Resources(Generic[S]):
 
         self.deployment: Final[Deployment[S]] = Deployment(sender)
         """How the deployment stands: for its staff."""
+
+        self.today: Final[Today[S]] = Today(sender)
+        """What happened lately in an account: for staff."""

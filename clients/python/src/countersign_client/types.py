@@ -1812,6 +1812,9 @@ class BuyerStanding(Result, frozen=True, kw_only=True):
 class DeploymentStanding(Result, frozen=True, kw_only=True):
     """How the deployment stands."""
 
+    at: datetime
+    """When this was looked up."""
+
     version: str
 
     public_url: str
@@ -1979,3 +1982,116 @@ class SessionView(Result, frozen=True, kw_only=True):
 
     is_this: bool
     """Whether this request was made with it."""
+
+
+class Today(Result, frozen=True, kw_only=True):
+    """How an account does in one mode. Nothing in it is personal."""
+
+    account_id: str
+    """The account."""
+
+    livemode: bool
+
+    at: datetime
+    """When this was counted."""
+
+    most: int
+    """A figure of so many stands for that many or more: nothing is counted further."""
+
+    hours: tuple[Figures, ...]
+    """The last 24 hours, oldest first; the last one goes on."""
+
+    days: tuple[Figures, ...]
+    """The last 14 days, oldest first; the last one goes on."""
+
+    refusals: tuple[RefusedFor, ...]
+    """The most frequent first."""
+
+    refusals_since: datetime | None
+    """Reasons are counted of the newest 1000 refusals: since when, if `days` has more. null: of all
+    of them.
+    """
+
+    open_checkout_sessions: int
+    """Counted up to `most`, which stands for that many or more."""
+
+    buyers_waiting: int
+    """In the review queue."""
+
+    deliveries_repeated: int
+    """Of webhooks: an attempt has failed, another one is to come."""
+
+    endpoints_disabled: int
+    """Of webhooks."""
+
+
+class Figures(Result, frozen=True, kw_only=True):
+    """What happened in an hour or a day, of UTC."""
+
+    begins_at: datetime
+
+    acknowledgments: int | None
+    """Counted up to `most`, which stands for that many or more; null: it was not measured, as
+    before there was the account.
+    """
+
+    cleared: int | None
+    """Counted up to `most`, which stands for that many or more; null: it was not measured, as
+    before there was the account.
+    """
+
+    refused: int | None
+    """Counted up to `most`, which stands for that many or more; null: it was not measured, as
+    before there was the account.
+    """
+
+    sessions_completed: int | None
+    """Counted up to `most`, which stands for that many or more; null: it was not measured, as
+    before there was the account.
+    """
+
+    sessions_declined: int | None
+    """Counted up to `most`, which stands for that many or more; null: it was not measured, as
+    before there was the account.
+    """
+
+    sessions_expired: int | None
+    """Counted up to `most`, which stands for that many or more; null: it was not measured, as
+    before there was the account.
+    """
+
+    buyers_verified: int | None
+    """Counted up to `most`, which stands for that many or more; null: it was not measured, as
+    before there was the account.
+    """
+
+    buyers_failed: int | None
+    """Counted up to `most`, which stands for that many or more; null: it was not measured, as
+    before there was the account.
+    """
+
+
+class RefusedFor(Result, frozen=True, kw_only=True):
+    """How often orders were refused for this reason; a decision may have several."""
+
+    reason: str
+    """Such as `acknowledgment_already_used`, `acknowledgment_erased`, `acknowledgment_not_found`,
+    `acknowledgment_too_old`, `address_mismatch`, `address_not_proved`, `age_below_minimum`,
+    `age_not_proved`, `age_unknown`, `buyer_expired`, `buyer_mismatch`, `buyer_not_found`,
+    `buyer_not_verified`, `buyer_requires_input`, `buyer_revoked`, `consent_declined`,
+    `contact_unverified`, `details_mismatch`, `device_unsupported`, `document_expired`,
+    `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
+    `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
+    `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
+    `product_class_missing`, `provider_session_not_found`, `revoked`, `selfie_mismatch`,
+    `selfie_not_accepted`, `session_canceled`, `session_expired`, `session_mismatch`,
+    `session_not_bound`, `session_redacted`, `session_undecided`, `simulated_elsewhere`,
+    `test_session`, `verification_misconfigured`, `verification_not_configured`, `zip_mismatch`,
+    `zip_unknown`.
+    """
+
+    last_hours: int
+    """In the time of `hours`."""
+
+    last_days: int
+    """In the time of `days`."""

@@ -13,6 +13,7 @@ DEPLOYMENT: Final = "all"
 """In an address, in the place of an account and a mode."""
 
 OF_ACCOUNT: Final = {
+    "today": "search:read",
     "search": "search:read",
     "reviews": "buyers:review",
     "holds": "holds:manage",

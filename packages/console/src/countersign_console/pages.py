@@ -12,6 +12,7 @@ from countersign_console.notices import Notices
 from countersign_console.orders import Orders
 from countersign_console.reviews import Reviews
 from countersign_console.state import State
+from countersign_console.today import Today
 from countersign_console.visit import Visit
 
 
@@ -231,6 +232,7 @@ _OF_DEPLOYMENT: Final = (_ACCOUNTS, _STAFF, _AUDIT)
 PAGES: Final[Mapping[tuple[bool, str], Page]] = {
     **{(False, page.name): page for page in _OF_ACCOUNT},
     **{(True, page.name): page for page in _OF_DEPLOYMENT},
+    (False, "today"): Today(),
     (False, "search"): Orders(),
     (False, "reviews"): Reviews(),
     (False, "erasures"): Erasures(),

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from countersign.console_host import PageReply
 from countersign_console.visit import Visit
+
+ON_THE_MACHINE: Final = {
+    "upgrade": "countersign init",
+    "backup": "countersign backup DIRECTORY",
+    "restore": "countersign restore DIRECTORY",
+    "migrate": "countersign migrate-database",
+    "log_key": "countersign log rotate-key",
+    "clearance_key": "countersign clearances rotate-key",
+    "vault_key": "countersign vault rotate",
+    "recover": "countersign log recover",
+    "owner": "countersign staff link NAME",
+}
+"""What is not done in the console, since it needs the machine itself → the line to type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +30,13 @@ class State:
         """The state as the API has it now."""
         standing = await visit.call("GET", "/v1/deployment")
         doctor = await visit.call("GET", "/v1/deployment/findings")
-        return visit.show("state.html", visit.words["page_state"], standing=standing, doctor=doctor)
+        return visit.show(
+            "state.html",
+            visit.words["page_state"],
+            standing=standing,
+            doctor=doctor,
+            lines=ON_THE_MACHINE,
+        )
 
     async def show_item(self, visit: Visit) -> PageReply:
         """There are no items."""

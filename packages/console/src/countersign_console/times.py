@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -11,6 +12,9 @@ _MONTHS: Final = {
     "en": ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
     "es": ["ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sept", "oct", "nov", "dic"],
 }
+
+_UNITS: Final = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+_THOUSANDS: Final = {"en": ",", "es": "\N{NO-BREAK SPACE}"}
 
 
 def moment(value: str | None, locale: str) -> Markup:
@@ -29,3 +33,26 @@ def day(value: str | None, locale: str) -> Markup:
     at = datetime.fromisoformat(value)
     text = f"{at.day} {_MONTHS[locale][at.month - 1]} {at.year}"
     return Markup('<time datetime="{}">{}</time>').format(value, text)
+
+
+def short_day(at: datetime, locale: str) -> str:
+    """A day as `27 Nov`."""
+    return f"{at.day} {_MONTHS[locale][at.month - 1]}"
+
+
+def age(value: str, now: str, words: Mapping[str, str]) -> Markup:
+    """How long before `now` an instant was, in words; both of the API."""
+    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(value)).total_seconds()
+    for unit, length in _UNITS.items():
+        number_ = int(seconds // length)
+        if number_ >= 1:
+            text = words[f"age_{unit}" if number_ == 1 else f"age_{unit}s"].format(number=number_)
+            break
+    else:
+        text = words["age_now"]
+    return Markup('<time datetime="{}">{}</time>').format(value, text)
+
+
+def number(value: int, locale: str) -> str:
+    """A whole number with its thousands apart."""
+    return f"{value:,}".replace(",", _THOUSANDS[locale])

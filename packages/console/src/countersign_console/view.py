@@ -97,6 +97,8 @@ def _templates() -> Environment:
     )
     made.filters["moment"] = times.moment
     made.filters["day"] = times.day
+    made.filters["age"] = times.age
+    made.filters["number"] = times.number
     return made
 
 

@@ -137,9 +137,9 @@ class Visit:
         return self.show("failed.html", self.words["failed"], status=status, problem=problem)
 
     def first(self) -> PageReply:
-        """Where a person begins: the first account's search, or the state of the service."""
+        """Where a person begins: the first account's day, or the state of the service."""
         for account_id in self.person.accounts:
-            return lead(Place(account_id=account_id).at("search"))
+            return lead(Place(account_id=account_id).at("today"))
         return lead(f"{ROOT}/{DEPLOYMENT}/state")
 
     @property

@@ -1,0 +1,103 @@
+"""What is seen first: how an account does, what waits for whom, and how the service stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from countersign.console_host import PageReply
+from countersign_console.charts import HEIGHT, WIDTH, Period, draw
+from countersign_console.menu import OF_ACCOUNT, Place
+from countersign_console.visit import Refused, Visit
+
+CHARTS: Final = {
+    "acknowledgments": ("acknowledgments",),
+    "decisions": ("cleared", "refused"),
+    "links": ("sessions_completed", "sessions_declined", "sessions_expired"),
+    "buyers": ("buyers_verified", "buyers_failed"),
+}
+"""The figures that are drawn together: chart → series."""
+FIGURES: Final = tuple(one for series in CHARTS.values() for one in series)
+_WAITING: Final = {
+    "buyers_waiting": "reviews",
+    "open_checkout_sessions": "links",
+    "deliveries_repeated": "webhooks",
+    "endpoints_disabled": "webhooks",
+}
+"""What waits → the page on which something is done about it."""
+_OF_SERVICE: Final = "deployment:read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """A number with its words, and where to act."""
+
+    name: str
+    number: str
+    href: str
+    """"": the person has no page for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Today:
+    """`today`: figures, charts with the same numbers in a table, and why orders were refused."""
+
+    async def show(self, visit: Visit) -> PageReply:
+        """The page as the API has its numbers now."""
+        found = await visit.call("GET", "/v1/today")
+        periods = [self._period(visit, found, name) for name in ("days", "hours")]
+        return visit.show(
+            "today.html",
+            visit.words["page_today"],
+            today=found,
+            tiles=_tiles(visit, found, periods[0]),
+            periods={
+                one.name: (one, [draw(one, name, series) for name, series in CHARTS.items()])
+                for one in reversed(periods)
+            },
+            figures=FIGURES,
+            width=WIDTH,
+            height=HEIGHT,
+            service=await _service(visit),
+            service_page=Place().at("state"),
+        )
+
+    async def show_item(self, visit: Visit) -> PageReply:
+        """There are no items."""
+        return await self.show(visit)
+
+    async def do(self, visit: Visit, action: str) -> PageReply:  # noqa: ARG002 - a page's form
+        """Nothing can be done here."""
+        return await self.show(visit)
+
+    @staticmethod
+    def _period(visit: Visit, found: Mapping[str, Any], name: str) -> Period:
+        return Period(
+            name=name,
+            figures=found[name],
+            most=found["most"],
+            locale=visit.locale,
+            words=visit.words,
+        )
+
+
+def _tiles(visit: Visit, found: Mapping[str, Any], period: Period) -> list[Tile]:
+    return [
+        Tile(
+            name=name,
+            number=period.shown(found[name]),
+            href=visit.at(page) if visit.may(OF_ACCOUNT[page]) else "",
+        )
+        for name, page in _WAITING.items()
+    ]
+
+
+async def _service(visit: Visit) -> Any:  # noqa: ANN401 - JSON
+    """How the whole service stands, for its staff; None: it is none of this person's business."""
+    if not visit.person.may("", _OF_SERVICE):
+        return None
+    try:
+        return await visit.of(Place()).call("GET", "/v1/deployment")
+    except Refused:
+        return None
