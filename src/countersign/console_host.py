@@ -40,6 +40,7 @@ DISTRIBUTION: Final = "countersign-console"
 ROOT: Final = "/console"
 _OWN: Final = frozenset({b"same-origin", b"none"})
 _JSON: Final = "application/json"
+_FORM_KEY_BYTES: Final = 16
 
 Handle: TypeAlias = Callable[[Call, Incoming], Awaitable[Reply]]
 
@@ -213,13 +214,26 @@ class Host:
         await sign_in.sign_out(self._people, session)
 
     def form_code(self, session: str) -> str:
-        """What each form of a person who is signed in has, and sends back: see `is_form`."""
-        digest = self._people.access.sessions.digest(session.encode()) or b""
-        return b64url(self._people.access.secret.page_code("person form", "", digest))
+        """What one form of a person who is signed in has, and sends back: see `is_form`.
+
+        It begins with a key of its own: see `form_key`.
+        """
+        return self._form_code(session, b64url(self._people.access.entropy(_FORM_KEY_BYTES)))
 
     def is_form(self, session: str, sent: str) -> bool:
         """Whether a form is of a page that was served in this session."""
-        return compare_digest(self.form_code(session).encode(), sent.encode())
+        code = self._form_code(session, self.form_key(sent))
+        return compare_digest(code.encode(), sent.encode())
+
+    @staticmethod
+    def form_key(sent: str) -> str:
+        """The `Idempotency-Key` of a form, by what it sent: sent twice, it acts once."""
+        return sent.partition(".")[0]
+
+    def _form_code(self, session: str, key: str) -> str:
+        access = self._people.access
+        digest = access.sessions.digest(session.encode()) or b""
+        return f"{key}.{b64url(access.secret.page_code('person form', key, digest))}"
 
     def cookie_name(self, name: str) -> str:
         """The name of a cookie of the console: `__Host-` where browsers reach it by https."""

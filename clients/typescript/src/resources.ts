@@ -1896,6 +1896,8 @@ export class Matters extends Resource {
    *
    * Close a matter: all its holds end, and what waited for that is erased.
    *
+   * A closed one has no holds.
+   *
    * Needs the scope `holds:manage`. It answers only where the console is on, else with `not_found`.
    * A person needs a fresh passkey.
    */

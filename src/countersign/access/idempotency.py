@@ -102,6 +102,12 @@ def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) ->
         _INSERT(connection, entries)
 
 
+def replace_answer(connection: Connection, entry: IdempotencyEntry) -> None:
+    """Keep this response instead of what the act kept in its transaction."""
+    connection.execute(delete(idempotency_keys).where(idempotency_keys.c.slot == entry.slot))
+    _INSERT(connection, [entry])
+
+
 def kept_entries(connection: Connection, slots: Sequence[bytes]) -> list[IdempotencyEntry | None]:
     """An act for `read_batched`: what is kept in each of these slots, expired or not."""
     found = entries_in(connection, slots)

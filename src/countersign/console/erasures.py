@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from sqlalchemy import Connection, select
 
-from countersign.access.idempotency import keep_answers
+from countersign.access.idempotency import replace_answer
 from countersign.access.key import Principal, Scope
 from countersign.console.reach import staff_route, within
 from countersign.db.tables import buyers, erasure_requests
@@ -24,6 +24,7 @@ from countersign.http.schemas import STORABLE, Reference, Request, Timestamp
 from countersign.instant import from_ns, to_the_second
 from countersign.mode import Mode
 from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
+from countersign.privacy.held import HeldRecords
 from countersign.privacy.holds import in_reach, owner_of
 from countersign.privacy.model import ErasureReason, Plan
 from countersign.privacy.retention import list_due
@@ -191,19 +192,24 @@ async def erase(room: Privacy, call: Call) -> Reply:
     """
     body = parse_body(call.body, ErasureOrder)
     plan, now = await _plan(room, call, body), from_ns(room.access.clock.time_ns())
-    kept = await erase_planned(room, plan, body.reason)
+
+    def view(kept: HeldRecords, *, copies_remain: bool) -> bytes:
+        done = ErasureDone(
+            subject=body.subject,
+            buyer=plan.buyer is not None,
+            erased_at=now.replace(microsecond=0),
+            records=[r.record_id for r in plan.records if r.record_id not in kept],
+            kept=_kept(kept),
+            copies_remain=copies_remain,
+        )
+        return encode(done)
+
+    remember = call.remembering(partial(view, copies_remain=True))
+    kept = await erase_planned(room, plan, body.reason, remember=remember)
     destroyed = await destroy_copies(room.access.database)
-    view = ErasureDone(
-        subject=body.subject,
-        buyer=plan.buyer is not None,
-        erased_at=now.replace(microsecond=0),
-        records=[r.record_id for r in plan.records if r.record_id not in kept],
-        kept=_kept(kept),
-        copies_remain=not destroyed,
-    )
-    answer = encode(view)
+    answer = view(kept, copies_remain=not destroyed)
     if call.entry is not None:
-        await room.access.database.write(keep_answers, [call.entry(answer)])
+        await room.access.database.write(replace_answer, call.entry(answer))
     return Reply(answer)
 
 

@@ -196,7 +196,10 @@ async def list_matters(room: Privacy, call: Call) -> Reply:
 
 
 async def release_matter(room: Privacy, call: Call) -> Reply:
-    """Close a matter: all its holds end, and what waited for that is erased."""
+    """Close a matter: all its holds end, and what waited for that is erased.
+
+    A closed one has no holds.
+    """
     parse_body(call.body, NoWords)
     return await _ended(room, call, await close_matter(room, call.principal, call.parameter))
 

@@ -11,6 +11,7 @@ import structlog
 from sqlalchemy import Connection, Row, delete, select, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.sql import ERASED_BUYER, erased_name
 from countersign.db.database import Database
@@ -108,9 +109,16 @@ async def kept_of_plan(privacy: Privacy, plan: Plan) -> HeldRecords:
 
 
 async def erase_planned(
-    privacy: Privacy, plan: Plan, reason: ErasureReason, **details: object
+    privacy: Privacy,
+    plan: Plan,
+    reason: ErasureReason,
+    *,
+    remember: Remember[HeldRecords] = None,
+    **details: object,
 ) -> HeldRecords:
     """Destroy it permanently, and write that down; `details` are for the audit.
+
+    `remember` makes the response that is kept in the transaction, of what holds keep.
 
     Returns what legal holds keep of a buyer's records: whatever the orders on hold need. All else
     goes, and what is kept is erased when the holds have ended: `carry_out_waiting`.
@@ -126,7 +134,9 @@ async def erase_planned(
     """
     while True:
         kept = await kept_of(privacy, [record.record_id for record in plan.records])
-        outdated = await _erase_as_planned(privacy, plan, reason, kept, details)
+        outdated = await _erase_as_planned(
+            privacy, plan, reason, kept, details=details, remember=remember
+        )
         if outdated is None:
             return kept.held
         plan = replace(plan, records=(*plan.records, *outdated.found))
@@ -137,7 +147,9 @@ async def _erase_as_planned(
     plan: Plan,
     reason: ErasureReason,
     kept: KeptRecords,
+    *,
     details: Mapping[str, object] | None,
+    remember: Remember[HeldRecords] = None,
 ) -> Outdated | None:
     access = privacy.access
     # Without a buyer it is all or nothing: the transaction refuses.
@@ -159,7 +171,15 @@ async def _erase_as_planned(
         cbid = subject if plan.buyer else None
         secret, journal = access.secret, privacy.log.journal
         return await access.database.write(
-            carry_out, secret, journal, parts, cbid=cbid, audit=audit, kept=kept, reason=reason
+            carry_out,
+            secret,
+            journal,
+            parts,
+            cbid=cbid,
+            audit=audit,
+            kept=kept,
+            reason=reason,
+            remember=remember,
         )
     return None
 
@@ -189,6 +209,7 @@ def carry_out(
     audit: AuditEntry | None = None,
     kept: KeptRecords = NOTHING_KEPT,
     reason: ErasureReason = ErasureReason.OTHER,
+    remember: Remember[HeldRecords] = None,
 ) -> OnHold | Outdated | None:
     """Destroy the disclosures of these records, and what is known of the buyer: all or nothing.
 
@@ -222,6 +243,7 @@ def carry_out(
         sql.wait_for_holds(connection, [*held], reason, parts[0].erasure.at)
     journal.write(connection, [part.erasure for part in parts])
     write_audit(connection, audit)
+    keep_answer(connection, remember, kept.held)
     return None
 
 
@@ -294,7 +316,9 @@ async def _erase_buyers(privacy: Privacy) -> int:
         plan = Plan(subject=cbid, buyer=owner, records=left, kept_until=None)
         kept = await kept_of(privacy, [one.record_id for one in left])
         try:
-            if await _erase_as_planned(privacy, plan, ErasureReason.OTHER, kept, None) is not None:
+            other = ErasureReason.OTHER
+            outdated = await _erase_as_planned(privacy, plan, other, kept, details=None)
+            if outdated is not None:
                 raise AssertionError("no server writes during a restore")
         except OnHold as error:
             # The hold was released before the erasure, and the backup is older than both.

@@ -118,11 +118,16 @@ def in_reach(who: Principal | None, account_id: str, mode: Mode | None) -> bool:
     return who is None or (who.account_id in {"", account_id} and mode in {None, who.mode})
 
 
-def find_matter(connection: Connection, matter_id: str, who: Principal | None) -> Matter:
-    """A matter that is open, within the reach of this caller. Raises UnknownSubject."""
+def find_matter(
+    connection: Connection, matter_id: str, who: Principal | None, *, closed: bool = False
+) -> Matter:
+    """A matter within the reach of this caller; open, unless it may be `closed`.
+
+    Raises UnknownSubject.
+    """
     found = row(connection, select(matters).where(matters.c.id == matter_id), Matter)
     known = found is not None and in_reach(who, found.account_id, found.mode)
-    if found is None or not known or found.closed_at is not None:
+    if found is None or not known or not (closed or found.closed_at is None):
         raise UnknownSubject(f"The matter {matter_id!r} does not exist, or is closed.")
     return found
 

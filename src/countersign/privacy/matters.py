@@ -86,11 +86,16 @@ async def open_matter(
 
 
 async def close_matter(privacy: Privacy, who: Principal, matter_id: str) -> EndedHolds:
-    """Release all holds of a matter. Raises UnknownSubject."""
+    """Release all holds of a matter, and erase what waited for that; an earlier end is kept.
+
+    So one whose close was interrupted can be closed again. Raises UnknownSubject.
+    """
     access = privacy.access
 
     def act(connection: Connection) -> list[str]:
-        find_matter(connection, matter_id, who)
+        matter = find_matter(connection, matter_id, who, closed=True)
+        if matter.closed_at is not None:
+            return []
         own = select(legal_holds).where(
             legal_holds.c.matter_id == matter_id, legal_holds.c.released_at.is_(None)
         )

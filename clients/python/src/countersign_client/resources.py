@@ -2252,6 +2252,8 @@ class Matters(Resource[S]):
 
         Close a matter: all its holds end, and what waited for that is erased.
 
+        A closed one has no holds.
+
         Needs the scope `holds:manage`. It answers only where the console is on, else with
         `not_found`. A person needs a fresh passkey.
         """

@@ -41,10 +41,10 @@ class Erasures:
         }
         try:
             if action != "erase":
-                preview = await visit.call("POST", "/v1/erasures/preview", body=body)
+                preview = await visit.call("POST", "/v1/erasures/preview", body=body, is_look=True)
                 return self._shown(visit, preview=preview)
             if not visit.form.get("sure"):
-                preview = await visit.call("POST", "/v1/erasures/preview", body=body)
+                preview = await visit.call("POST", "/v1/erasures/preview", body=body, is_look=True)
                 problem = visit.words["tick_sure"]
                 return self._shown(visit, preview=preview, problem=problem)
             why = {"reason": visit.form.get("why", "request")}

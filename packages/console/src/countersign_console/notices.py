@@ -114,7 +114,7 @@ class Notices:
                 made = await visit.call("POST", "/v1/notices/publish", body=body)
                 place = f"notices/{made['notice_id']}{_VERSION}{made['version']}"
                 return visit.lead(place, said="publish_notice")
-            checked = await visit.call("POST", "/v1/notices/check", body=body)
+            checked = await visit.call("POST", "/v1/notices/check", body=body, is_look=True)
         except Refused as refused:
             if refused.needs_passkey:
                 return visit.lead_to_passkey("notices")

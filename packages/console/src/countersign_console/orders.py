@@ -69,7 +69,7 @@ class Orders:
     async def _find(self, visit: Visit) -> PageReply:
         query = visit.form.get("query", "").strip()
         try:
-            found = await visit.call("POST", "/v1/search", body={"query": query})
+            found = await visit.call("POST", "/v1/search", body={"query": query}, is_look=True)
         except Refused as refused:
             return self._search(visit, refused.message, refused.status)
         orders = found["orders"]
@@ -90,7 +90,9 @@ class Orders:
         )
 
     async def _order(self, visit: Visit) -> Any:  # noqa: ANN401 - JSON
-        found = await visit.call("POST", "/v1/search", body={"query": visit.parameter})
+        found = await visit.call(
+            "POST", "/v1/search", body={"query": visit.parameter}, is_look=True
+        )
         if not found["orders"]:
             raise Refused(404, "not_found", visit.words["no_such"])
         return found["orders"][0]

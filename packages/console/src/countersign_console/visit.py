@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -14,6 +16,10 @@ from countersign_console.view import WORDS, lead, render
 _ERRORS_FROM: Final = 400
 _PAGE_LIMIT: Final = "50"
 _PASSKEY: Final = "passkey_required"
+_RUNNING: Final = "idempotency_in_progress"
+_SENT_BEFORE: Final = "idempotency_key_reused"
+_LOOKS: Final = 100
+_LOOK_SECONDS: Final = 0.1
 _SEES_PERSONAL_DATA: Final = frozenset({"compliance", "auditor"})
 
 
@@ -30,6 +36,19 @@ class Refused(Exception):
     def needs_passkey(self) -> bool:
         """Whether the person has to use the passkey first."""
         return self.code == _PASSKEY
+
+
+class FormCode:
+    """What a form has that was made for this session: a page elsewhere does not know it.
+
+    Each time that a template writes it, it is another: each form has a key of its own.
+    """
+
+    def __init__(self, host: Host, session: str) -> None:
+        self._host, self._session = host, session
+
+    def __str__(self) -> str:
+        return self._host.form_code(self._session)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +73,6 @@ class Visit:
     def form(self) -> Mapping[str, str]:
         return self.request.form
 
-    @property
-    def code(self) -> str:
-        """What a form has that was made for this session: a page elsewhere does not know it."""
-        return self.host.form_code(self.session)
-
     def may(self, scope: str) -> bool:
         """Whether the role of the person allows this here."""
         return self.person.may(self.place.account_id, scope)
@@ -79,12 +93,19 @@ class Visit:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
         reason: str | None = None,
+        is_look: bool = False,
     ) -> Any:  # noqa: ANN401 - JSON
         """What the API returns to this call, made as this person.
 
+        A call that a form makes has the key of the form, so that a form that is sent again gets the
+        response of the first time; `is_look`: a POST that changes nothing, and needs none.
+
         Raises Refused if it refuses.
         """
-        answer = await self.host.call(
+        is_act = self.request.method == "POST" and method != "GET" and not is_look
+        key = self.host.form_key(self.form.get("code", "")) if is_act else None
+        ask = partial(
+            self.host.call,
             method,
             path,
             session=self.session,
@@ -93,10 +114,17 @@ class Visit:
             body=body,
             query=query,
             reason=reason,
+            idempotency_key=key,
         )
+        answer = await ask()
+        for _ in range(_LOOKS):
+            if answer.code != _RUNNING:
+                break
+            await asyncio.sleep(_LOOK_SECONDS)  # the same form is being carried out
+            answer = await ask()
         if answer.status >= _ERRORS_FROM:
-            error = answer.data["error"]
-            raise Refused(answer.status, error["code"], error["message"])
+            message = self.words["sent_before"] if answer.code == _SENT_BEFORE else answer.message
+            raise Refused(answer.status, answer.code, message)
         return answer.data
 
     async def all_of(self, path: str, **query: str) -> Sequence[Any]:
@@ -127,7 +155,7 @@ class Visit:
             menu=menu(self.person, self.place, self.words, self.request.path),
             base=ROOT,
             path=f"{ROOT}/{self.request.path}",
-            code=self.code,
+            code=FormCode(self.host, self.session),
             said=self.words.get(f"said_{said}", "") if said else "",
             **{"problem": "", "form": {}, **values},
         )
