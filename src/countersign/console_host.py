@@ -118,6 +118,8 @@ class Host:
         settings = deployment.settings
         self.url: Final = settings.console_url or settings.public_url
         """Where browsers reach the console, without /console."""
+        self.public_url: Final = settings.public_url
+        """Where everyone reaches the service: its log, and what evidence is verified against."""
         self.is_secure: Final = self.url.startswith("https:")
         self._people = deployment.people
         self._handle = handle

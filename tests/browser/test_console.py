@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -211,6 +212,50 @@ def test_an_order_is_found_and_held_without_javascript(
     page.locator("#field-reason").fill("Case 26-2")
     press(page, "act_place_hold")
     expect(page.get_by_text(EN["said_place_hold"])).to_be_visible()
+
+
+def test_the_proofs_of_an_order_are_checked_in_the_browser(
+    server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
+) -> None:
+    """With the verifier of every dossier; the covering page is printed without menu and buttons."""
+    account, client = vendor
+    order = an_order(client)
+    proof = f"/v1/acknowledgments/{order['ack_id']}/proof"
+    client.get(proof, headers={"Prefer": "wait=10"}).raise_for_status()
+    page = windows.open(timezone_id="America/Los_Angeles")
+    console = come_in(page, server, "Cora", "compliance")
+    place = f"{console}/{account}/test/search/{order['ack_id']}"
+    page.goto(place)
+    expect(page.locator(".timeline time").first).to_contain_text(re.compile(r"UTC \(.+ P[SD]T\)"))
+    assert_accessible_in_every_look(page)
+    page.locator("#why").fill("letter of counsel")
+    press(page, "check")
+    expect(page.locator("#verdict")).to_have_class("verdict good")
+    assert 4 <= page.locator("#verdict p").count() <= 6
+    expect(page.get_by_text("Checked against the test policy of this site")).to_be_visible()
+    assert_accessible_in_every_look(page)
+
+    page.goto(place)
+    page.locator("#why").fill("letter of counsel")
+    press(page, "cover_title")
+    expect(page.get_by_text(EN["cover_signature_line"])).to_be_visible()
+    assert_accessible_in_every_look(page)
+    page.emulate_media(media="print")
+    for hidden in ("header", "nav", "a.button", ".note"):
+        expect(page.locator(hidden).first).to_be_hidden()
+    expect(page.locator(".paper")).to_have_text(
+        f"Countersign · Ridgeline Workshop · {EN['mode_test']}"
+    )
+
+    state = page.context.storage_state()
+    plain = windows.open(java_script_enabled=False, storage_state=state)
+    plain.goto(place)
+    plain.locator("#why").fill("letter of counsel")
+    press(plain, "check")
+    expect(plain.locator("noscript .note")).to_be_visible()
+    with plain.expect_download() as given:
+        plain.get_by_role("link", name=EN["save_dossier"]).click()
+    assert Path(given.value.path()).read_bytes().startswith(b"PK")
 
 
 def test_staff_reach_an_account_that_the_menu_does_not_name(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import structlog
@@ -170,17 +171,8 @@ async def _erase_as_planned(
             )
         cbid = subject if plan.buyer else None
         secret, journal = access.secret, privacy.log.journal
-        return await access.database.write(
-            carry_out,
-            secret,
-            journal,
-            parts,
-            cbid=cbid,
-            audit=audit,
-            kept=kept,
-            reason=reason,
-            remember=remember,
-        )
+        act = partial(carry_out, cbid=cbid, audit=audit, kept=kept, reason=reason)
+        return await access.database.write(act, secret, journal, parts, remember=remember)
     return None
 
 

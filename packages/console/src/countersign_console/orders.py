@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from countersign.console_host import PageReply
+from countersign_console import evidence
 from countersign_console.lists import Act, Field
 from countersign_console.visit import Refused, Visit
 
-_GOOD: Final = frozenset({"cleared", "completed", "verified", "acknowledged", "sealed"})
-_BAD: Final = frozenset({"refused", "declined", "failed", "not_cleared", "revoked"})
+_GOOD: Final = frozenset(
+    {"acknowledged", "cleared", "session_completed", "identity_check_verified"}
+)
+_BAD: Final = frozenset({"not_cleared", "session_declined", "identity_check_failed"})
 _HOLD: Final = Act(
     name="place_hold",
     path="/v1/holds",
@@ -31,14 +34,15 @@ class Orders:
     async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
         """The order that the address names by the identifier of one of its parts."""
         order = await self._order(visit)
-        held = visit.words["verdict_held"].format(hold=order["hold_id"]) if order["hold_id"] else ""
         return visit.show(
             "order.html",
             visit.words["item_search"],
             status=status,
             problem=problem,
+            script="local.js",
             order=order,
-            held=held,
+            refusals=_refusals(order),
+            parts_by_id={part["id"]: part for part in order["parts"]},
             good=_GOOD,
             bad=_BAD,
             hold=_HOLD if visit.may_do(_HOLD.scope) else None,
@@ -59,8 +63,8 @@ class Orders:
                     return visit.lead(f"search/{visit.parameter}", said="place_hold")
                 case "read":
                     return await self._read(visit, reason)
-                case "dossier" | "certificate":
-                    return await self._document(visit, action, reason)
+                case "dossier" | "certificate" | "check" | "cover":
+                    return await self._evidence(visit, action, reason)
                 case _:
                     return await self.show_item(visit)
         except Refused as refused:
@@ -122,8 +126,15 @@ class Orders:
             clearance=clearance,
         )
 
-    async def _document(self, visit: Visit, name: str, reason: str) -> PageReply:
+    async def _evidence(self, visit: Visit, action: str, reason: str) -> PageReply:
         order = await self._order(visit)
+        if action in _DOCUMENTS:
+            return await self._document(visit, order, action, reason)
+        dossier = await evidence.read_dossier(visit, order["ack_id"], reason)
+        show = evidence.check if action == "check" else evidence.cover
+        return await show(visit, order, dossier)
+
+    async def _document(self, visit: Visit, order: Any, name: str, reason: str) -> PageReply:  # noqa: ANN401 - JSON
         path = f"/v1/acknowledgments/{order['ack_id']}/{name}"
         data = await visit.call("GET", path, reason=reason)
         suffix = "zip" if name == "dossier" else "pdf"
@@ -135,3 +146,9 @@ class Orders:
                 ("cache-control", "no-store"),
             ],
         )
+
+
+def _refusals(order: Any) -> list[str]:  # noqa: ANN401 - JSON
+    """Why an order was not cleared, by the newest decision."""
+    refused = [step["reasons"] for step in order["timeline"] if step["what"] == "not_cleared"]
+    return refused[-1] if refused else []

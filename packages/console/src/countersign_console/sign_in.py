@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from countersign.console_host import ROOT, Host, PageReply, PageRequest
@@ -108,23 +108,18 @@ class _Door:
 
     def show(self, template: str, title: str, status: int = 200, **values: object) -> PageReply:
         said = self.request.query.get("said", "")
-        return render(
-            template,
-            self.locale,
-            status,
-            "passkey.js",
-            **{
-                "title": self.words[title],
-                "person": None,
-                "place": None,
-                "menu": (),
-                "base": ROOT,
-                "path": f"{ROOT}/{self.request.path}",
-                "said": self.words.get(f"said_{said}", "") if said else "",
-                "problem": "",
-                **values,
-            },
-        )
+        context: dict[str, Any] = {
+            "title": self.words[title],
+            "person": None,
+            "place": None,
+            "menu": (),
+            "base": ROOT,
+            "path": f"{ROOT}/{self.request.path}",
+            "said": self.words.get(f"said_{said}", "") if said else "",
+            "problem": "",
+            **values,
+        }
+        return render(template, self.locale, status, "passkey.js", **context)
 
     async def ask(self, problem: str = "") -> PageReply:
         """The page on which a person signs in."""

@@ -53,23 +53,33 @@ def keep_locale(host: Host, request: PageRequest, page: PageReply) -> PageReply:
 
 
 def render(
-    template: str, locale: str, status: int = 200, script: str = "", **values: object
+    template: str,
+    locale: str,
+    status: int = 200,
+    script: str = "",
+    *,
+    verifier: str = "",
+    reach: str = "'self'",
+    **values: object,
 ) -> PageReply:
-    """A page; `script` is the name of a file among the templates."""
+    """A page; `script` is the name of a file among the templates.
+
+    `verifier` is more code, which comes after it, and `reach` where that may connect to.
+    """
     style, style_digest = _part("style.css")
-    code, code_digest = _part(script) if script else ("", "")
+    scripts = [*([_part(script)] if script else ()), *([_digested(verifier)] if verifier else ())]
     context: dict[str, object] = {
         "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
         "words": WORDS[locale],
         "locale": locale,
         "style": Markup(style),  # noqa: S704 - a file of this package
-        "script": Markup(code),  # noqa: S704 - a file of this package
+        "scripts": [Markup(code) for code, _ in scripts],  # noqa: S704 - of the service
     }
     text = _templates().get_template(template).render(context | values)
-    allowed = f"'sha256-{code_digest}'" if code else "'none'"
+    allowed = " ".join(f"'sha256-{digest}'" for _, digest in scripts) or "'none'"
     policy = (
         f"default-src 'none'; style-src 'sha256-{style_digest}'; script-src {allowed}; "
-        "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+        f"img-src 'self'; connect-src {reach}; base-uri 'none'; form-action 'self'; "
         "frame-ancestors 'none'"
     )
     return PageReply(
@@ -105,5 +115,8 @@ def _templates() -> Environment:
 @cache
 def _part(name: str) -> tuple[str, str]:
     """A file of the page as it stands in it, and its digest for the policy."""
-    text = (files(__package__) / "templates" / name).read_text("utf-8")
+    return _digested((files(__package__) / "templates" / name).read_text("utf-8"))
+
+
+def _digested(text: str) -> tuple[str, str]:
     return text, b64encode(sha256(text.encode()).digest()).decode()

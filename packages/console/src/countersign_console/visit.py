@@ -140,15 +140,19 @@ class Visit:
         *,
         status: int = 200,
         script: str = "",
+        verifier: str = "",
+        reach: str = "'self'",
         **values: object,
     ) -> PageReply:
-        """A page for this person."""
+        """A page for this person; see `render`."""
         said = self.request.query.get("said", "")
         return render(
             template,
             self.locale,
             status,
             script,
+            verifier=verifier,
+            reach=reach,
             title=title,
             person=self.person,
             place=self.place,

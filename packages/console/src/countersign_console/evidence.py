@@ -1,0 +1,114 @@
+"""A dossier in the pages: checked in the browser; and the page that goes on top for counsel."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup
+
+from countersign.console_host import PageReply
+from countersign_console.visit import Visit
+from countersign_evidence.container import read_container
+from countersign_evidence.dossier import VERIFY_HTML, VERIFY_PY, verifier
+from countersign_evidence.verification import verify_file
+
+ZIP: Final = "application/zip"
+_RECORD: Final = re.compile(r"records/([a-z]+_[0-9a-z]+)\.json")
+_VERIFIER: Final = re.compile(
+    r"<main>\n<h1>.*?</h1>\n(?P<page>.*?)</main>\n"
+    r".*?(?P<policies><script type=\"application/json\" id=\"policies\">.*?</script>)\n"
+    r"<script>(?P<script>.*?)</script>",
+    re.DOTALL,
+)
+"""The parts of the page at /verify: what a reader sees, the policies of the service, the code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dossier:
+    """A dossier as it was given out just now."""
+
+    name: str
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        """The hex SHA-256 of the ZIP file."""
+        return sha256(self.data).hexdigest()
+
+    @property
+    def url(self) -> str:
+        """The file itself: a link that holds it can save it, without a second look at it."""
+        return f"data:{ZIP};base64,{b64encode(self.data).decode()}"
+
+
+async def read_dossier(visit: Visit, ack_id: str, reason: str) -> Dossier:
+    """The dossier of an order; the look at it is in the audit. Raises Refused."""
+    data = await visit.call("GET", f"/v1/acknowledgments/{ack_id}/dossier", reason=reason)
+    return Dossier(name=f"{ack_id}-dossier.zip", data=data)
+
+
+async def check(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noqa: ANN401 - JSON
+    """The dossier and the verifier that is in it, which checks it in the browser.
+
+    It is the page at /verify of this service, with the service's own policies.
+    """
+    served = await visit.call("GET", "/verify")
+    found = _VERIFIER.search(served.decode())
+    if found is None:
+        raise AssertionError("the page at /verify has another form")
+    return visit.show(
+        "check.html",
+        visit.words["check_title"],
+        script="check.js",
+        verifier=found["script"],
+        reach=f"'self' {visit.host.public_url}",
+        order=order,
+        dossier=dossier,
+        verify_page=Markup(found["page"] + found["policies"]),  # noqa: S704 - of this service
+    )
+
+
+class Held(NamedTuple):
+    """A file of a dossier, or the files of a record in it."""
+
+    name: str
+    what: str
+    """Which word says what it is."""
+
+
+async def cover(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noqa: ANN401 - JSON
+    """A page to print, which goes on top of the dossier.
+
+    Of the evidence it says what the verdict says on paper, and no more.
+    """
+    verdict = verify_file(dossier.data)
+    lines = verdict.dossier.summary if verdict.dossier else verdict.summary
+    digests = {name: sha256(verifier(name)).hexdigest() for name in (VERIFY_PY, VERIFY_HTML)}
+    mode = "?mode=test" if visit.place.is_test else ""
+    return visit.show(
+        "cover.html",
+        visit.words["cover_title"],
+        order=order,
+        dossier=dossier,
+        verdict=lines,
+        fingerprint=verdict.facts.get("key_fingerprint", ""),
+        held=[*_held(read_container(dossier.data))],
+        digests=digests,
+        policy=f"{visit.host.public_url}/v1/log/policy{mode}",
+    )
+
+
+def _held(files: Mapping[str, bytes]) -> Iterator[Held]:
+    """What a dossier holds, in its order: a line for the three files of a record."""
+    for name, body in files.items():
+        if found := _RECORD.fullmatch(name):
+            yield Held(f"records/{found[1]}", f"part_{json.loads(body)['type']}")
+        elif not name.startswith("records/"):
+            kind = "timestamps" if name.startswith("timestamps/") else name
+            yield Held(name, f"file_{kind}")

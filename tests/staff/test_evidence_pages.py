@@ -1,0 +1,110 @@
+"""A dossier in the console: checked by its own verifier, and described on a page for counsel."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from html import unescape
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from countersign.access.role import Role
+from countersign_evidence.dossier import VERIFY_HTML, verifier
+from countersign_evidence.verification import verify_file
+from tests.http.backstage import Vendor
+from tests.staff.conftest import Desk, Person
+from tests.staff.test_forms import Browser, browser
+from tests.staff.test_orders import Bought, buy
+
+pytestmark = pytest.mark.one_engine
+WHY = "letter of counsel"
+
+
+@pytest.fixture
+def sealed(shop: Vendor) -> Bought:
+    """Give an order whose records the log contains."""
+    order = buy(shop, 1)
+    path = f"/v1/acknowledgments/{order.ack_id}/proof"
+    assert shop.test.get(path, headers={"Prefer": "wait=10"}).status_code == 200
+    return order
+
+
+@pytest.fixture
+def compliance(desk: Desk, shop: Vendor) -> Iterator[tuple[Person, Browser]]:
+    """Give a compliance officer, and the pages of the test's account."""
+    with (
+        desk.person(Role.COMPLIANCE, shop.account_id, "test") as person,
+        browser(desk, person, shop.account_id) as pages,
+    ):
+        yield person, pages
+
+
+def ask(pages: Browser, order: Bought, action: str, why: str = WHY) -> httpx2.Response:
+    place = f"search/{order.ack_id}"
+    return pages.send(f"{place}/{action}", {"code": pages.codes(place)[-1], "reason": why})
+
+
+def dossier_in(page: str) -> bytes:
+    found = re.search(r'href="data:application/zip;base64,([^"]+)"', page)
+    assert found is not None
+    return b64decode(unescape(found[1]))
+
+
+def test_the_covering_page_describes_the_dossier_in_it(
+    compliance: tuple[Person, Browser], sealed: Bought
+) -> None:
+    """Its digest, the verdict in the verifier's words, and the digests of the verifiers."""
+    person, pages = compliance
+    shown = ask(pages, sealed, "cover")
+    page, data = shown.text, dossier_in(shown.text)
+    assert sha256(data).hexdigest() in page
+    verdict = verify_file(data)
+    assert verdict.dossier is not None
+    said = unescape(page)
+    assert all(f"<p>{line}</p>" in said for line in verdict.dossier.summary)
+    for line in Path("spec/verifiers.sha256").read_text("utf-8").splitlines():
+        digest, name = line.split()
+        assert re.search(rf"{re.escape(name)}</code></dt><dd><code>{digest}<", page)
+    for record in verdict.dossier.records:
+        assert f"records/{record.id}<" in page
+    assert sealed.reference not in page
+    noted = person.get("/v1/audit?action=personal_data_shown")["data"]
+    assert [(one["subject"], one["details"]["reason"]) for one in noted] == [(sealed.ack_id, WHY)]
+
+
+def test_the_page_that_checks_has_the_verifier_itself(
+    compliance: tuple[Person, Browser], sealed: Bought
+) -> None:
+    """Byte for byte, and no other code may run but what hands it the file."""
+    _, pages = compliance
+    shown = ask(pages, sealed, "check")
+    (code,) = re.findall(rb"<script>(.*?)</script>", verifier(VERIFY_HTML), re.DOTALL)
+    scripts = re.findall(rb"<script>(.*?)</script>", shown.content, re.DOTALL)
+    assert len(scripts) == 2
+    assert scripts[1] == code
+    digests = [f"'sha256-{b64encode(sha256(one).digest()).decode()}'" for one in scripts]
+    policy = shown.headers["content-security-policy"]
+    assert f"script-src {' '.join(digests)};" in policy
+    assert "default-src 'none'" in policy
+    assert verify_file(dossier_in(shown.text)).ok
+
+
+def test_no_dossier_is_shown_without_a_reason_or_to_a_role_that_sees_none(
+    desk: Desk, shop: Vendor, compliance: tuple[Person, Browser], sealed: Bought
+) -> None:
+    """What is refused has no dossier in it."""
+    _, pages = compliance
+    with (
+        desk.person(Role.OWNER, shop.account_id, "test") as owner,
+        browser(desk, owner, shop.account_id) as others,
+    ):
+        for shown, status in (
+            *((ask(pages, sealed, action, ""), 400) for action in ("check", "cover")),
+            *((ask(others, sealed, action), 403) for action in ("check", "cover")),
+        ):
+            assert shown.status_code == status
+            assert "base64" not in shown.text
