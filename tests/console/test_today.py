@@ -176,6 +176,8 @@ def test_a_page_has_what_its_reader_may_see(tmp_path: Path) -> None:
         text = await page(console, staff, here)
         assert text.count(EN["standing_sealing"]) == 2
         assert EN["backup_never"] in text
+        health = [EN[f"health_{one}"] in text for one in ("fine", "warning", "missing", "broken")]
+        assert sum(health) == 1
         text = unescape(await page(console, staff, "all/state"))
         assert all(line in text for line in ON_THE_MACHINE.values())
         assert EN["machine_recover"] in text

@@ -93,11 +93,15 @@ def _tiles(visit: Visit, found: Mapping[str, Any], period: Period) -> list[Tile]
     ]
 
 
-async def _service(visit: Visit) -> Any:  # noqa: ANN401 - JSON
+async def _service(visit: Visit) -> Mapping[str, Any] | None:
     """How the whole service stands, for its staff; None: it is none of this person's business."""
     if not visit.person.may("", _OF_SERVICE):
         return None
+    everywhere = visit.of(Place())
     try:
-        return await visit.of(Place()).call("GET", "/v1/deployment")
+        return {
+            "standing": await everywhere.call("GET", "/v1/deployment"),
+            "doctor": await everywhere.call("GET", "/v1/deployment/findings"),
+        }
     except Refused:
         return None
