@@ -21,11 +21,14 @@ from importlib.metadata import entry_points
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
-from countersign.access.key import Scope
+from countersign.access.key import PEOPLE_SCOPES, Scope
+from countersign.access.key import STAFF_SCOPES as OF_STAFF
+from countersign.access.key import VENDOR_SCOPES as OF_VENDORS
 from countersign.access.role import OF_DEPLOYMENT, ROLES, Role
 from countersign.bootstrap import Deployment
 from countersign.checkout.visits import read_form
 from countersign.errors import NotFound, OriginNotAllowed
+from countersign.events.model import EventType
 from countersign.http.body import BODY_BYTES_MAX, Incoming
 from countersign.http.headers import ACCOUNT, MODE, REASON
 from countersign.http.reply import NO_STORE, Call, Header, Reply
@@ -41,6 +44,12 @@ ROOT: Final = "/console"
 _OWN: Final = frozenset({b"same-origin", b"none"})
 _JSON: Final = "application/json"
 _FORM_KEY_BYTES: Final = 16
+
+VENDOR_SCOPES: Final = tuple(scope.value for scope in Scope if scope in OF_VENDORS)
+"""The scopes of keys that a vendor's server may need."""
+STAFF_SCOPES: Final = tuple(s.value for s in Scope if s in OF_STAFF - PEOPLE_SCOPES)
+"""Those of keys for what staff do: no one gives a key one without having it."""
+EVENT_TYPES: Final = tuple(one.value for one in EventType)
 
 Handle: TypeAlias = Callable[[Call, Incoming], Awaitable[Reply]]
 

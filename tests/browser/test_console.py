@@ -166,6 +166,12 @@ def test_every_page_is_readable(
             page.set_viewport_size({"width": width, "height": 700})
             assert_accessible(page)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+    page.goto(f"{console}/{account}/test/reviews")
+    page.get_by_role("link", name=EN["open"]).click()
+    assert_accessible_in_every_look(page)
+    page.locator("#why").fill("case 24-1187")
+    press(page, "act_read")
+    expect(page.get_by_text(EN["evidence_none"])).to_be_visible()
     page.goto(f"{console}/{account}/test/search?lang=es")
     page.goto(f"{console}/{account}/test/search")
     expect(page.get_by_role("heading", level=1)).to_have_text(WORDS["es"]["page_search"])
@@ -184,6 +190,15 @@ def test_a_developer_makes_a_key_and_sees_no_personal_data(
     key = page.locator("main code").last.inner_text()
     headers = {"Authorization": f"Bearer {key}"}
     assert client.get("/v1/notices/ab1263", headers=headers).status_code == 200
+
+    page.goto(f"{console}/{account}/test/webhooks")
+    page.locator("#field-url").fill("https://shop.example/hooks")
+    press(page, "act_add_endpoint")
+    for name in ("keys", "links", "webhooks"):
+        page.goto(f"{console}/{account}/test/{name}")
+        assert_accessible(page)
+    page.get_by_role("link", name=EN["open"]).click()
+    assert_accessible_in_every_look(page)
 
     windows.expect_trouble("422")
     page.goto(f"{console}/{account}/test/keys")

@@ -70,7 +70,7 @@ def test_no_list_is_filtered_by_a_buyer() -> None:
         if isinstance(page, ListPage)
         for field in page.filters
     }
-    assert filters == {"actor", "matter_id"}
+    assert filters == {"matter_id", "until"}
 
 
 def test_every_line_of_the_menu_leads_to_a_page() -> None:

@@ -188,8 +188,8 @@ async def set_reviewers(
     """
 
     def put(connection: Connection) -> Account:
-        account, action = lock_account(connection, id_or_name), AuditAction.REVIEWERS_SET
-        details = {"reviewers": reviewers}
+        account, details = lock_account(connection, id_or_name), {"reviewers": reviewers}
+        action = AuditAction.REVIEWERS_SET
         return change_account(connection, access, account, action, details, **details)
 
     return await access.database.write(keeping(put, entry))

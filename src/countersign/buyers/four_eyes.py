@@ -84,24 +84,20 @@ def propose(
     verification_id and zip_index.
     """
     details: dict[str, Any] = {**entry.details}
-    about, at = {"reason": details["reason"], "document": details.get("document")}, entry.at
-    at = at.replace(microsecond=0)
-    made = KeptProposal(by=entry.actor, at=at, **about, **decided)
-    if before is None or _terms(before) != _terms(made):
+    about = {"reason": details["reason"], "document": details.get("document")}
+    made = KeptProposal(by=entry.actor, at=entry.at.replace(microsecond=0), **about, **decided)
+    # Two people have to agree on these; each has a reason of their own.
+    terms = (made.decision, made.zip_index)
+    if before is None or (before.decision, before.zip_index) != terms:
         _put(connection, entry.subject, msgspec.json.encode(made).decode())
         details |= {"decision": made.decision, "verification": made.verification_id}
-        proposed = AuditAction.BUYER_REVIEW_PROPOSED
-        write_audit(connection, msgspec.structs.replace(entry, action=proposed, details=details))
+        noted = {"action": AuditAction.BUYER_REVIEW_PROPOSED, "details": details}
+        write_audit(connection, msgspec.structs.replace(entry, **noted))
         return made
     if before.by == made.by:
         return SecondPersonRequired()
     _put(connection, entry.subject, None)
     return None
-
-
-def _terms(proposal: KeptProposal) -> tuple[str, str]:
-    """What two people have to agree on; each has a reason of their own."""
-    return proposal.decision, proposal.zip_index
 
 
 def _put(connection: Connection, cbid: str, proposal: str | None) -> None:

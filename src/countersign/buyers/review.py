@@ -118,8 +118,7 @@ async def accept(
     details = {"reason": accepted.reason, "document": accepted.document}
     audit = _signed(room, principal, AuditAction.BUYER_ZIP_ACCEPTED, waiting, details)
     index = room.access.secret.blind_index(waiting.account_id, "review", zip5(accepted.zip))
-    decided = (ReviewDecision.ACCEPT_ZIP, index.hex())
-    first = _first_of_two(principal, waiting, decided, audit, entry)
+    first = _first_of_two(principal, waiting, index.hex(), audit, entry)
     if played:
         act = await sandbox_act(room, principal.account_id, waiting.cbid)
         return await room.access.database.write(_play, room, act, audit, entry, first=first)
@@ -152,18 +151,22 @@ async def dismiss(
     waiting, _ = await room.access.database.scan(_waiting, principal, cbid)
     details = {"reason": reason, "verification": waiting.verification_id}
     audit = _signed(room, principal, AuditAction.BUYER_REVIEW_DISMISSED, waiting, details)
-    first = _first_of_two(principal, waiting, (ReviewDecision.DISMISS, ""), audit, entry)
+    first = _first_of_two(principal, waiting, "", audit, entry)
     return await room.access.database.write(_dismiss, waiting, first, audit, entry)
 
 
 def _first_of_two(
     principal: Principal | None,
     waiting: Waiting,
-    decided: tuple[ReviewDecision, str],
+    zip_index: str,
     audit: AuditEntry,
     entry: Remember[bytes],
 ) -> First:
-    """Does nothing but where two people decide; `decided` has the keyed hash of a ZIP code."""
+    """Does nothing but where two people decide.
+
+    `zip_index` is the keyed hash of the ZIP code to accept; "": the buyer is dismissed.
+    """
+    decision = ReviewDecision.ACCEPT_ZIP if zip_index else ReviewDecision.DISMISS
 
     def first(connection: Connection) -> VerifyResult | CountersignError | None:
         if principal is None:
@@ -172,9 +175,8 @@ def _first_of_two(
             return None
         buyers_by_cbid(connection, [waiting.cbid], to_change=True)
         now = _waiting(connection, principal, waiting.cbid)
-        if isinstance(now, NotFound):
-            return now
-        decision, zip_index = decided
+        if isinstance(now, NotFound) or now[0].verification_id != waiting.verification_id:
+            return NotFound(_NOT_WAITING)
         about = {"verification_id": waiting.verification_id, "zip_index": zip_index}
         made = propose(connection, now[0].proposal, audit, decision=decision.value, **about)
         if made is None or isinstance(made, SecondPersonRequired):

@@ -50,8 +50,10 @@ async def queue(
     )
     view = [
         msgspec.to_builtins(one)
-        | {"attempted_at": rfc3339(one.attempted_at)}
-        | {"proposal": one.proposal and msgspec.to_builtins(one.proposal.shown)}
+        | {
+            "attempted_at": rfc3339(one.attempted_at),
+            "proposal": one.proposal and msgspec.to_builtins(one.proposal.shown),
+        }
         for one in found
     ]
     lines = [

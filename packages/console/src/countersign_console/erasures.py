@@ -16,13 +16,15 @@ class Erasures:
     """`erasures`. A buyer is named in a form, never in an address."""
 
     async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
-        """The requests that wait, and the form."""
+        """The requests that wait, and the form. The cursor names a buyer: it is sent as a form."""
+        found = await visit.page_of("/v1/erasures/requests", after=visit.form.get("after", ""))
         return visit.show(
             "erasures.html",
             visit.words["page_erasures"],
             status=status,
             problem=problem,
-            requests=await visit.all_of("/v1/erasures/requests"),
+            requests=found["data"],
+            more=found["next_cursor"],
             preview=None,
             done=None,
             reasons=_REASONS,
@@ -34,7 +36,9 @@ class Erasures:
         return await self.show(visit)
 
     async def do(self, visit: Visit, action: str) -> PageReply:
-        """Show what would go; or erase."""
+        """Show what would go; or erase; or the next page of requests."""
+        if action == "more":
+            return await self.show(visit)
         body = {
             "subject": visit.form.get("subject", "").strip(),
             "with_acknowledgments": bool(visit.form.get("with_acknowledgments")),
@@ -62,6 +66,7 @@ class Erasures:
             "erasures.html",
             visit.words["page_erasures"],
             requests=(),
+            more=None,
             reasons=_REASONS,
             form=visit.form,
             preview=preview,

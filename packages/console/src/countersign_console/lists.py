@@ -6,8 +6,8 @@ its members and a form for each act. Names of columns, fields and acts are words
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from countersign.console_host import PageReply
@@ -22,10 +22,12 @@ class Field:
 
     name: str
     kind: str = "text"
-    """`text`, `number` or `check`."""
+    """`text` (or one of `options`), `number`, `check`, `day`, or `ticks` (of several options)."""
     required: bool = False
     options: Sequence[str] = ()
     """What there is to choose from; none: any text."""
+    own: frozenset[str] = frozenset()
+    """Options, scopes, that are shown only to those who have them."""
 
     def read(self, form: Mapping[str, str]) -> object:
         """The member as the API takes it; None: left out."""
@@ -35,8 +37,16 @@ class Field:
                 return True if value else None
             case "number":
                 return int(value) if value.isascii() and value.isdecimal() else value or None
+            case "ticks":
+                return [one for one in self.options if form.get(f"{self.name}.{one}")] or None
+            case "day":
+                return f"{value}T00:00:00Z" if value else None
             case _:
                 return value or None
+
+
+def _as_read(read: dict[str, Any], _form: Mapping[str, str]) -> dict[str, Any]:
+    return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +66,29 @@ class Act:
     """Whether it needs a passkey used now, which is asked for before the form is filled."""
     shows: Sequence[str] = ()
     """Members of the response that are shown once, such as a new key."""
+    sends: Mapping[str, Any] = field(default_factory=dict)
+    """What the body always has."""
+    when: Callable[[Mapping[str, Any]], bool] = bool
+    """Whether this can be done with an item."""
+    hidden: bool = False
+    """Whether the template has a form of its own for it."""
+    shape: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] = _as_read
+    """The body of the call, from what the fields have read, and the form."""
 
     def body(self, form: Mapping[str, str]) -> dict[str, Any]:
         """The body of the call; what is left empty is left out."""
         read = {one.name: one.read(form) for one in self.fields}
-        return {name: value for name, value in read.items() if value is not None}
+        return self.shape({n: value for n, value in read.items() if value is not None}, form) | {
+            **self.sends
+        }
+
+    def of(self, visit: Visit) -> Act:
+        """The same, with the options that this person may choose."""
+        fields = [
+            replace(one, options=[o for o in one.options if o not in one.own or visit.may_do(o)])
+            for one in self.fields
+        ]
+        return replace(self, fields=fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,17 +110,17 @@ class ListPage:
     """The line to type for what the machine alone does, with `{account}`."""
     item_machine: str = ""
     """The same about an item, with `{account}` and `{id}`."""
+    template: str = "item.html"
+    """Of an item."""
+    note: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    """A line of the list, with what the page says of it besides."""
 
     async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
         """The list, and forms for what is new."""
         wanted = {one.name: visit.request.query.get(one.name, "") for one in self.filters}
-        query = {
-            "limit": "50",
-            **{name: text for name, text in wanted.items() if text},
-        }
-        if after := visit.request.query.get("after"):
-            query["after"] = after
-        found = await visit.call("GET", self.path, query=query)
+        read = {one.name: str(one.read(wanted) or "") for one in self.filters}
+        after = visit.request.query.get("after", "")
+        found = await visit.page_of(self.path, after=after, **read)
         return visit.show(
             "list.html",
             visit.words[f"page_{self.name}"],
@@ -100,9 +128,10 @@ class ListPage:
             problem=problem,
             page=self,
             wanted=wanted,
-            rows=found["data"],
-            more=found.get("next_cursor"),
-            acts=[act for act in self.new if visit.may_do(act.scope)],
+            rows=[self.note(one) for one in found["data"]],
+            more=_more(visit, self.name, wanted, found["next_cursor"]),
+            begun=bool(after),
+            acts=[act.of(visit) for act in self.new if visit.may_do(act.scope)],
             form=visit.form,
             machine=self._line(self.machine, visit),
             passkey=self._passkey(visit),
@@ -111,18 +140,28 @@ class ListPage:
     async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
         """One item with all its members, and what can be done with it."""
         item = await self._item(visit)
+        extras = await self.extras(visit, item)
         return visit.show(
-            "item.html",
+            self.template,
             visit.words[f"item_{self.name}"],
             status=status,
             problem=problem,
             page=self,
             item=item,
-            acts=[act for act in self.acts if visit.may_do(act.scope)],
+            acts=[
+                act.of(visit)
+                for act in self.acts
+                if visit.may_do(act.scope) and not act.hidden and act.when(item)
+            ],
             form=visit.form,
             machine=self._line(self.item_machine, visit),
             passkey=self._passkey(visit),
+            **extras,
         )
+
+    async def extras(self, visit: Visit, item: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - a template's own
+        """What the template of an item shows besides."""
+        return {}
 
     async def do(self, visit: Visit, action: str) -> PageReply:
         """What a form of the list or of an item asks for."""
@@ -139,10 +178,12 @@ class ListPage:
             if refused.needs_passkey:
                 return visit.lead_to_passkey(self._here(visit))
             return await show(visit, refused.message, refused.status)
-        once = {name: made[name] for name in act.shows if made.get(name)}
+        once = {name: made[name] for name in act.shows if made.get(name) is not None}
         if once:
-            return visit.show("once.html", visit.words[f"act_{act.name}"], page=self, once=once)
-        return visit.lead(self.name, said=act.name)
+            title = visit.words[f"act_{act.name}"]
+            return visit.show("once.html", title, page=self, act=act, once=once)
+        stays = visit.parameter and not act.danger
+        return visit.lead(f"{self.name}/{visit.parameter}" if stays else self.name, said=act.name)
 
     def _here(self, visit: Visit) -> str:
         return f"{self.name}/{visit.parameter}".rstrip("/")
@@ -178,3 +219,9 @@ async def _carry_out(visit: Visit, act: Act) -> Any:  # noqa: ANN401 - JSON
         if act.method == "DELETE" and refused.status == _NOT_FOUND:
             return {}
         raise
+
+
+def _more(visit: Visit, page: str, wanted: Mapping[str, str], after: str | None) -> str:
+    """The address of the next page of a list; "": this is the last one."""
+    kept = {name: text for name, text in wanted.items() if text}
+    return visit.at(page, **kept, after=after) if after else ""

@@ -65,7 +65,7 @@ class Notices:
         """One version: its life, its difference to the one before, what can be done with it."""
         notice_id, _, version = visit.parameter.partition(_VERSION)
         query = {"notice_id": notice_id}
-        versions = await visit.all_of("/v1/notices/lifecycle", **query)
+        versions = await visit.all_of("/v1/notices/lifecycle", query)
         own = next((one for one in versions if one["version"] == version), None)
         if own is None:
             raise Refused(404, "not_found", visit.words["no_such"])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from countersign.console_host import PageReply
+from countersign.console_host import STAFF_SCOPES, VENDOR_SCOPES, PageReply
+from countersign_console.accounts import ACCOUNTS
+from countersign_console.audit import Audit
 from countersign_console.erasures import Erasures
+from countersign_console.links import LINKS
 from countersign_console.lists import Act, Field, ListPage
 from countersign_console.notices import Notices
 from countersign_console.orders import Orders
@@ -14,6 +17,7 @@ from countersign_console.reviews import Reviews
 from countersign_console.state import State
 from countersign_console.today import Today
 from countersign_console.visit import Visit
+from countersign_console.webhooks import WEBHOOKS
 
 
 class Page(Protocol):
@@ -29,6 +33,16 @@ class Page(Protocol):
         """What a form asks for."""
 
 
+def _works(key: Mapping[str, Any]) -> bool:
+    return bool(key["works"])
+
+
+def _due(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record with the reason in words: which period it is that ends."""
+    held = "held" if record["hold_id"] else record["record_id"].partition("_")[0]
+    return {**record, "due": f"due_{held}"}
+
+
 _KEYS: Final = ListPage(
     name="keys",
     path="/v1/keys",
@@ -39,91 +53,35 @@ _KEYS: Final = ListPage(
             name="create_key",
             path="/v1/keys",
             scope="keys:manage",
-            fields=(Field(name="lifetime_seconds", kind="number"),),
-            shows=("key_id", "key"),
-        ),
-    ),
-    acts=(
-        Act(name="rotate_key", path="/v1/keys/{id}/rotate", scope="keys:manage", shows=("key",)),
-        Act(name="revoke_key", path="/v1/keys/{id}/revoke", scope="keys:manage", danger=True),
-    ),
-)
-_WEBHOOKS: Final = ListPage(
-    name="webhooks",
-    path="/v1/webhook_endpoints",
-    identifier="endpoint_id",
-    columns=("url", "description", "created_at", "disabled_at"),
-    new=(
-        Act(
-            name="add_endpoint",
-            path="/v1/webhook_endpoints",
-            scope="webhooks:manage",
-            fields=(Field(name="url", required=True), Field(name="description")),
-            shows=("endpoint_id", "secret"),
+            fields=(
+                Field(
+                    name="scopes",
+                    kind="ticks",
+                    options=(*VENDOR_SCOPES, *STAFF_SCOPES),
+                    own=frozenset(STAFF_SCOPES),
+                ),
+                Field(name="lifetime_seconds", kind="number"),
+            ),
+            shows=("key_id", "scopes", "key"),
         ),
     ),
     acts=(
         Act(
-            name="rotate_secret",
-            path="/v1/webhook_endpoints/{id}/rotate_secret",
-            scope="webhooks:manage",
-            shows=("secret",),
+            name="rotate_key",
+            path="/v1/keys/{id}/rotate",
+            scope="keys:manage",
+            shows=("key",),
+            when=_works,
         ),
         Act(
-            name="delete_endpoint",
-            path="/v1/webhook_endpoints/{id}",
-            method="DELETE",
-            scope="webhooks:manage",
+            name="revoke_key",
+            path="/v1/keys/{id}/revoke",
+            scope="keys:manage",
             danger=True,
+            when=_works,
         ),
     ),
 )
-_LINKS: Final = ListPage(
-    name="links",
-    path="/v1/checkout_sessions",
-    identifier="checkout_session_id",
-    item_path="/v1/checkout_sessions/{id}",
-    columns=("order_reference", "status", "created_at", "ended_at", "cleared"),
-    acts=(
-        Act(
-            name="cancel_link",
-            path="/v1/checkout_sessions/{id}/cancel",
-            scope="checkout_sessions:create",
-            danger=True,
-        ),
-    ),
-)
-_ACCOUNTS: Final = ListPage(
-    name="accounts",
-    path="/v1/accounts",
-    identifier="account_id",
-    item_path="/v1/accounts/{id}",
-    columns=("name", "status", "created_at"),
-    new=(
-        Act(
-            name="create_account",
-            path="/v1/accounts",
-            scope="accounts:manage",
-            fields=(Field(name="name", required=True),),
-        ),
-    ),
-    acts=(
-        Act(
-            name="rename_account",
-            path="/v1/accounts/{id}/rename",
-            scope="accounts:manage",
-            fields=(Field(name="name", required=True),),
-        ),
-        Act(
-            name="disable_account",
-            path="/v1/accounts/{id}/disable",
-            scope="accounts:manage",
-            danger=True,
-        ),
-        Act(name="enable_account", path="/v1/accounts/{id}/enable", scope="accounts:manage"),
-    ),
-)
-
 _HOLDS: Final = ListPage(
     name="holds",
     path="/v1/holds",
@@ -148,6 +106,7 @@ _HOLDS: Final = ListPage(
             path="/v1/holds/{id}/release",
             scope="holds:manage",
             danger=True,
+            when=lambda hold: not hold["released_at"],
         ),
     ),
 )
@@ -170,6 +129,7 @@ _MATTERS: Final = ListPage(
             path="/v1/matters/{id}/release",
             scope="holds:manage",
             danger=True,
+            when=lambda matter: not matter["closed_at"],
         ),
     ),
 )
@@ -177,7 +137,10 @@ _RETENTION: Final = ListPage(
     name="retention",
     path="/v1/retention",
     identifier="record_id",
-    columns=("record_id", "retention_ends_at", "hold_id"),
+    columns=("record_id", "due", "retention_ends_at", "hold_id"),
+    filters=(Field(name="until", kind="day"),),
+    note=_due,
+    machine="countersign retention run",
 )
 _ROLES: Final = ("owner", "developer", "compliance", "support", "auditor")
 
@@ -219,20 +182,14 @@ def _people(scope: str, path: str, group: str, of: str) -> ListPage:
 
 _MEMBERS: Final = _people("people:manage", "/v1/members", "members", " --account {account}")
 _STAFF: Final = _people("staff:manage", "/v1/staff", "staff", "")
-_AUDIT: Final = ListPage(
-    name="audit",
-    path="/v1/audit",
-    identifier="audit_id",
-    columns=("at", "actor", "action", "subject", "details"),
-    filters=(Field(name="actor"),),
-)
-
-_OF_ACCOUNT: Final = (*(_HOLDS, _MATTERS, _RETENTION, _KEYS, _WEBHOOKS, _LINKS, _MEMBERS, _AUDIT),)
-_OF_DEPLOYMENT: Final = (_ACCOUNTS, _STAFF, _AUDIT)
+_OF_ACCOUNT: Final = (_HOLDS, _MATTERS, _RETENTION, _KEYS, WEBHOOKS, LINKS, _MEMBERS)
 PAGES: Final[Mapping[tuple[bool, str], Page]] = {
     **{(False, page.name): page for page in _OF_ACCOUNT},
-    **{(True, page.name): page for page in _OF_DEPLOYMENT},
     (False, "today"): Today(),
+    (False, "audit"): Audit(),
+    (True, "accounts"): ACCOUNTS,
+    (True, "people"): _STAFF,
+    (True, "audit"): Audit(),
     (False, "search"): Orders(),
     (False, "reviews"): Reviews(),
     (False, "erasures"): Erasures(),

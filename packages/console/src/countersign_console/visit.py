@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from countersign_console.view import WORDS, lead, render
 
 _ERRORS_FROM: Final = 400
 _PAGE_LIMIT: Final = "50"
+_PAGE_MAX: Final = "100"
 _PASSKEY: Final = "passkey_required"
 _RUNNING: Final = "idempotency_in_progress"
 _SENT_BEFORE: Final = "idempotency_key_reused"
@@ -36,6 +38,11 @@ class Refused(Exception):
     def needs_passkey(self) -> bool:
         """Whether the person has to use the passkey first."""
         return self.code == _PASSKEY
+
+
+def form_id(form: Mapping[str, str]) -> str:
+    """What is the same each time that this form is sent, and of no other form."""
+    return sha256(form.get("code", "").encode()).hexdigest()[:32]
 
 
 class FormCode:
@@ -127,10 +134,24 @@ class Visit:
             raise Refused(answer.status, answer.code, message)
         return answer.data
 
-    async def all_of(self, path: str, **query: str) -> Sequence[Any]:
-        """The first items of a list."""
-        found = await self.call("GET", path, query={"limit": _PAGE_LIMIT, **query})
-        items: Sequence[Any] = found["data"]
+    async def page_of(self, path: str, **query: str) -> Mapping[str, Any]:
+        """A page of a list: `data` and `next_cursor`; what is empty in the query is left out."""
+        asked = {name: text for name, text in query.items() if text}
+        page: Mapping[str, Any] = await self.call("GET", path, query={"limit": _PAGE_LIMIT} | asked)
+        return page
+
+    async def all_of(
+        self, path: str, query: Mapping[str, str] | None = None, at_most: int = 1000
+    ) -> Sequence[Any]:
+        """All items of a list that is short, page after page; of a long one so many."""
+        items: list[Any] = []
+        after = ""
+        while len(items) < at_most:
+            page = await self.page_of(path, limit=_PAGE_MAX, after=after, **(query or {}))
+            items += page["data"]
+            after = page["next_cursor"] or ""
+            if not after:
+                break
         return items
 
     def show(

@@ -1,0 +1,143 @@
+"""Accounts: names, how buyers see them, origins, who decides on buyers, and their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from countersign.console_host import PageReply
+from countersign_console.contrast import NEEDED, contrasts
+from countersign_console.lists import Act, Field, ListPage
+from countersign_console.menu import Place
+from countersign_console.visit import Refused, Visit, form_id
+
+_FONTS: Final = ("sans", "serif", "rounded")
+_PREVIEW: Final = "checkout_sessions:create"
+_act: Final = partial(Act, scope="accounts:manage")
+
+
+def _is(*statuses: str) -> Any:  # noqa: ANN401 - whether an account has one of them
+    return lambda account: account["status"] in statuses
+
+
+class Accounts(ListPage):
+    """`accounts`, for the staff of the deployment."""
+
+    async def extras(self, visit: Visit, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        """How readable the colour is, and what the person may do besides."""
+        is_open = visit.may_do("accounts:manage") and item["status"] != "closed"
+        found = contrasts(item["brand"]["color"])
+        return {
+            "contrasts": found,
+            "weak": bool(found) and found["white"] < NEEDED,
+            "may_change": is_open,
+            "may_preview": visit.may_do(_PREVIEW) and item["status"] == "active",
+            "closing": None,
+        }
+
+    async def do(self, visit: Visit, action: str) -> PageReply:
+        """Also: a test page of the buyer, and what closing would end."""
+        try:
+            if visit.parameter and action == "preview" and visit.may_do(_PREVIEW):
+                return await self._preview(visit)
+            if visit.parameter and action == "closing":
+                return await self._closing(visit)
+        except Refused as refused:
+            return await self.show_item(visit, refused.message, refused.status)
+        return await super().do(visit, action)
+
+    async def _preview(self, visit: Visit) -> PageReply:
+        """To the page that buyers see, of a link in test mode that is for this look alone."""
+        there = visit.of(Place(account_id=visit.parameter, mode="test"))
+        notices = await there.page_of("/v1/notices", limit="1")
+        body = {
+            "session_id": f"preview_{form_id(visit.form)}",
+            "return_url": visit.host.url,
+            "notice_id": notices["data"][0]["notice_id"],
+        }
+        made = await there.call("POST", "/v1/checkout_sessions", body=body)
+        return visit.show(
+            "once.html",
+            visit.words["brand_preview"],
+            page=self,
+            act=_PREVIEWED,
+            once={"url": made["url"], "expires_at": made["expires_at"]},
+        )
+
+    async def _closing(self, visit: Visit) -> PageReply:
+        closing = await visit.call("GET", f"/v1/accounts/{visit.parameter}/close")
+        return visit.show(
+            "closing.html",
+            visit.words["act_close_account"],
+            page=self,
+            closing=closing,
+            act=next(one for one in self.acts if one.name == "close_account"),
+        )
+
+
+_PREVIEWED: Final = _act(name="preview", path="/v1/checkout_sessions")
+_ORIGIN: Final = (Field(name="origin", required=True),)
+ACCOUNTS: Final = Accounts(
+    name="accounts",
+    path="/v1/accounts",
+    identifier="account_id",
+    item_path="/v1/accounts/{id}",
+    columns=("name", "status", "created_at"),
+    template="account.html",
+    new=(
+        _act(
+            name="create_account",
+            path="/v1/accounts",
+            fields=(Field(name="name", required=True),),
+        ),
+    ),
+    acts=(
+        _act(
+            name="add_origin",
+            path="/v1/accounts/{id}/origins",
+            fields=_ORIGIN,
+            when=_is("active", "disabled"),
+        ),
+        _act(
+            name="remove_origin",
+            path="/v1/accounts/{id}/origins/remove",
+            fields=_ORIGIN,
+            hidden=True,
+        ),
+        _act(
+            name="change_brand",
+            path="/v1/accounts/{id}/brand",
+            method="PATCH",
+            fields=(
+                *(Field(name="name"), Field(name="color"), Field(name="contact_url")),
+                *(Field(name="privacy_url"), Field(name="support_email")),
+                Field(name="font", options=_FONTS),
+                Field(name="initials", options=("typed", "adopted_allowed")),
+            ),
+            when=_is("active", "disabled"),
+        ),
+        _act(
+            name="change_account",
+            path="/v1/accounts/{id}",
+            method="PATCH",
+            fresh=True,
+            fields=(Field(name="reviewers", kind="number", required=True),),
+            when=_is("active", "disabled"),
+        ),
+        _act(
+            name="rename_account",
+            path="/v1/accounts/{id}/rename",
+            fields=(Field(name="name", required=True),),
+            when=_is("active", "disabled"),
+        ),
+        _act(
+            name="disable_account",
+            path="/v1/accounts/{id}/disable",
+            danger=True,
+            when=_is("active"),
+        ),
+        _act(name="enable_account", path="/v1/accounts/{id}/enable", when=_is("disabled")),
+        _act(name="close_account", path="/v1/accounts/{id}/close", danger=True, hidden=True),
+    ),
+)

@@ -1,0 +1,320 @@
+"""Pages in this process: what they do, whom they show what, and that a list has all its items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from countersign.access.account import set_reviewers
+from countersign.access.role import Role
+from countersign.http.reply import Reply
+from countersign_console.view import WORDS
+from tests.people.crew import Console, Person, in_console
+from tests.remembered.device import ORIGIN
+
+EN: Final = WORDS["en"]
+HOST: Final = ORIGIN.partition("//")[2]
+HOOK: Final = "https://shop.example/hooks"
+
+
+@dataclass
+class Browser:
+    """The browser of a person who is signed in, at the pages of an account and mode or of all."""
+
+    console: Console
+    person: Person
+    place: str = "all"
+
+    async def get(self, page: str) -> str:
+        reply = await self._ask("GET", page)
+        text = reply.body.decode()
+        assert reply.status == 200, text
+        assert b"cbid_" not in page.encode()
+        return unescape(text)
+
+    async def send(self, page: str, **form: str) -> Reply:
+        """Send a form of a page; the reply leads elsewhere, or is a page."""
+        code = {"code": self.console.host.form_code(self.person.session)}
+        return await self._ask("POST", page, urlencode(code | form).encode())
+
+    async def did(self, page: str, **form: str) -> str:
+        """Send a form that is done; gives what the next page says, or this page shows."""
+        reply = await self.send(page, **form)
+        if reply.status != 303:
+            assert reply.status == 200, reply.body.decode().partition("<main")[2]
+            return unescape(reply.body.decode())
+        to = dict(reply.headers)[b"location"].decode().removeprefix("/console/")
+        assert "cbid_" not in to
+        assert not to.startswith("passkey")
+        shown = await self._ask("GET", to.removeprefix(f"{self.place}/"))
+        assert shown.status == 200
+        return unescape(shown.body.decode())
+
+    async def _ask(self, method: str, page: str, body: bytes = b"") -> Reply:
+        cookie = self.console.host.cookie_name("session")
+        headers = {"Host": HOST, "Cookie": f"{cookie}={self.person.session}", "Origin": ORIGIN}
+        if body:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        return await self.console.http(method, f"/console/{self.place}/{page}", headers, body)
+
+
+async def api(
+    console: Console,
+    person: Person,
+    path: str,
+    method: str = "GET",
+    **given: Any,  # noqa: ANN401 - as `call` takes
+) -> Any:  # noqa: ANN401 - JSON
+    answer = await console.ask(person.session, path, method, **given)
+    assert answer.ok, answer.data
+    return answer.data
+
+
+async def a_key(console: Console, account: str, *scopes: str) -> Mapping[str, str]:
+    owner = await console.person(f"Owner of {account}", Role.OWNER, account)
+    about: dict[str, Any] = {"account": account, "mode": "test"}
+    body = {"scopes": [*scopes]} if scopes else {}
+    made = await api(console, owner, "/v1/keys", "POST", body=body, **about)
+    return {"Authorization": f"Bearer {made['key']}", "Content-Type": "application/json"}
+
+
+async def who_waits(console: Console, account: str, number: int = 1) -> None:
+    """Have buyers of the sandbox wait for a decision: their ZIP codes are against them."""
+    key = await a_key(console, account)
+    for one in range(number):
+        body = (
+            b'{"provider_identity_session_id": "test_zip_mismatch", "test_mode": true, '
+            b'"shipping_zip": "%05d"}' % (10_000 + one)
+        )
+        reply = await console.http("POST", "/v1/buyers/verify", key, body)
+        assert reply.status == 200, reply.body
+
+
+def first(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    assert found is not None, text
+    return found[1]
+
+
+def test_two_people_decide_in_the_console(tmp_path: Path) -> None:
+    """The first press proposes, the same person is refused, another one decides."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        await set_reviewers(console.deployment.access, account, 2)
+        await who_waits(console, account)
+        ada, bob = [
+            Browser(
+                console, await console.person(name, Role.COMPLIANCE, account), f"{account}/test"
+            )
+            for name in ("Ada", "Bob")
+        ]
+        place = first(r"/(reviews/ver_\w+)", await ada.get("reviews"))
+        form = {"decision": "accept_zip", "zip": "94110", "document": "a bill", "reason": "case 7"}
+        assert EN["said_proposed"] in await ada.did(f"{place}/decide", **form)
+        refused = await ada.send(f"{place}/decide", **form)
+        assert (refused.status, b"not a second one" in refused.body) == (409, True)
+        shown = await bob.get(place)
+        assert EN["proposal_accept_zip"] in shown
+        assert "94110" not in shown
+        assert "Ada" in shown
+        assert EN["said_decided"] in await bob.did(f"{place}/decide", **form)
+        assert EN["none_reviews"] in await bob.get("reviews")
+
+    in_console(tmp_path, work)
+
+
+def test_evidence_is_shown_for_a_reason_to_those_who_may_see_it(tmp_path: Path) -> None:
+    """The audit keeps the reason; support has no form for it, and is refused without one."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        await who_waits(console, account)
+        place, seen = f"{account}/test", {}
+        for role in (Role.COMPLIANCE, Role.AUDITOR, Role.OWNER):
+            browser = Browser(console, await console.person(role, role, account), place)
+            attempt = first(r"/(reviews/ver_\w+)", await browser.get("reviews"))
+            page = await browser.get(attempt)
+            offered = f"{attempt}/evidence" in page, f"{attempt}/decide" in page
+            without = (await browser.send(f"{attempt}/evidence")).status
+            reply = await browser.send(f"{attempt}/evidence", reason="case 24-1187")
+            assert dict(reply.headers)[b"cache-control"] == b"no-store"
+            seen[role] = (*offered, without, reply.status)
+        assert seen == {
+            Role.COMPLIANCE: (True, True, 400, 200),
+            Role.AUDITOR: (True, False, 400, 200),
+            Role.OWNER: (False, True, 403, 403),
+        }
+        auditor = Browser(console, await console.person("Eve", Role.AUDITOR, account), place)
+        assert "case 24-1187" in await auditor.get("audit")
+
+    in_console(tmp_path, work)
+
+
+def test_every_item_of_a_long_list_is_reached(tmp_path: Path) -> None:
+    """Page after page, in the audit by a form, and as a file with its filter."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        owner = await console.person("Ada", Role.OWNER, account)
+        about: dict[str, Any] = {"account": account, "mode": "test"}
+        made = {
+            (await api(console, owner, "/v1/matters", "POST", body={"name": f"case {n}"}, **about))[
+                "matter_id"
+            ]
+            for n in range(55)
+        }
+        browser = Browser(console, owner, f"{account}/test")
+        page = await browser.get("matters")
+        found = {*re.findall(r"matters/(mat_\w+)", page)}
+        assert len(found) == 50
+        after = first(r"/(matters\?after=[^\"]+)", page)
+        found |= {*re.findall(r"matters/(mat_\w+)", await browser.get(after))}
+        assert found == made
+        staff = await console.person("Staff", Role.AUDITOR)
+        audit = Browser(console, staff)
+        opened = {"action": "matter_opened"}
+        page = await audit.did("audit/-/find", **opened)
+        after = first(r'name="after" value="(\w+)"', page)
+        assert page.count("matter opened</td>") == 50
+        rest = await audit.did("audit/-/find", after=after, **opened)
+        assert rest.count("matter opened</td>") == 5
+        file = (await audit.send("audit/-/csv", **opened)).body.decode()
+        assert file.count("\r\n") == 56
+        assert all(one in file for one in made)
+        refused = await audit.send("audit/-/csv", begin="yesterday")
+        assert refused.status == 400
+
+    in_console(tmp_path, work)
+
+
+def test_an_account_has_its_brand_origins_and_end(tmp_path: Path) -> None:
+    """How readable the colour is, is said; a test page shows it; closing is shown first."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        owner = Browser(console, await console.person("Ada", Role.OWNER))
+        place = f"accounts/{account}"
+        assert EN["said_change_brand"] in await owner.did(f"{place}/change_brand", color="#ffd24d")
+        assert EN["contrast_weak"] in await owner.get(place)
+        assert EN["said_add_origin"] in await owner.did(
+            f"{place}/add_origin", origin="https://shop.example"
+        )
+        assert "https://shop.example" in await owner.get(place)
+        assert EN["said_remove_origin"] in await owner.did(
+            f"{place}/remove_origin", origin="https://shop.example"
+        )
+        assert f"{ORIGIN}/c/" in await owner.did(f"{place}/preview")
+        assert EN["said_change_account"] in await owner.did(
+            f"{place}/change_account", reviewers="2"
+        )
+        assert EN["closing_records"] in await owner.did(f"{place}/closing")
+        assert (await owner.send(f"{place}/close_account")).status == 422
+        assert EN["said_close_account"] in await owner.did(f"{place}/close_account", sure="1")
+        looks = Browser(console, await console.person("Cora", Role.COMPLIANCE))
+        assert "/change_brand" not in await looks.get(place)
+
+    in_console(tmp_path, work)
+
+
+def test_an_endpoint_is_changed_tried_and_caught_up(tmp_path: Path) -> None:
+    """Its deliveries stand below it, each to be sent again."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        person = await console.person("Dev", Role.DEVELOPER, account)
+        dev = Browser(console, person, f"{account}/test")
+        ticked = {"event_types.acknowledgment.created": "1"}
+        shown = await dev.did("webhooks/-/add_endpoint", url=HOOK, **ticked)
+        place = f"webhooks/{first('(whe_[a-z0-9]+)', shown)}"
+        assert "acknowledgment.created" in await dev.get(place)
+        assert EN["said_change_endpoint"] in await dev.did(
+            f"{place}/change_endpoint", every_event_type="1", description="orders"
+        )
+        await api(
+            console,
+            person,
+            "/v1/test/events",
+            "POST",
+            account=account,
+            mode="test",
+            body={"type": "acknowledgment.created"},
+        )
+        events = await api(console, person, "/v1/events", account=account, mode="test")
+        event = events["data"][-1]["id"]
+        assert EN["said_resend_event"] in await dev.did(f"{place}/resend_event", event_id=event)
+        assert f'name="event_id" value="{event}"' in await dev.get(place)
+        assert EN["said_recover"] in await dev.did(f"{place}/recover", since="2026-11-01")
+        assert EN["said_disable_endpoint"] in await dev.did(f"{place}/disable_endpoint")
+        page = await dev.get(place)
+        assert "/enable_endpoint" in page
+        assert "/recover" not in page
+        assert EN["said_enable_endpoint"] in await dev.did(f"{place}/enable_endpoint")
+
+    in_console(tmp_path, work)
+
+
+def test_a_link_is_made_shown_and_cancelled(tmp_path: Path) -> None:
+    """For an order, with what it costs; its address is shown once."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        person = await console.person("Dev", Role.DEVELOPER, account)
+        dev = Browser(console, person, f"{account}/test")
+        form = {
+            "return_url": "https://shop.example/done",
+            "notice_id": "ab1263",
+            "order_reference": "order 1001",
+        }
+        what = {"order_text": "Handguard", "amount": "189.00"}
+        assert (await dev.send("links/-/create_link", **form, **what)).status == 400
+        form |= what | {"currency": "USD", "code": console.host.form_code(person.session)}
+        shown = await dev.did("links/-/create_link", **form)
+        assert first("(chk_[a-z0-9]+)", await dev.did("links/-/create_link", **form)) in shown
+        assert f"{ORIGIN}/c/" in shown
+        place = f"links/{first(r'(chk_[a-z0-9]+)', shown)}"
+        assert "order 1001" in await dev.get(place)
+        assert EN["said_cancel_link"] in await dev.did(f"{place}/cancel_link", sure="1")
+        assert "/cancel_link" not in await dev.get(place)
+
+    in_console(tmp_path, work)
+
+
+def test_a_key_has_the_scopes_that_were_ticked(tmp_path: Path) -> None:
+    """No one is offered a scope for a key that they lack themselves."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        person = await console.person("Dev", Role.DEVELOPER, account)
+        dev = Browser(console, person, f"{account}/test")
+        page = await dev.get("keys")
+        assert 'name="scopes.acks:create"' in page
+        assert 'name="scopes.keys:manage"' in page
+        assert 'name="scopes.erasure:write"' not in page
+        ticked = {"scopes.acks:read": "1"}
+        forged = await dev.send("keys/-/create_key", **ticked, **{"scopes.erasure:write": "1"})
+        assert forged.status == 403
+        await dev.did("keys/-/create_key", **ticked)
+        made = await api(console, person, "/v1/keys", account=account, mode="test")
+        assert [one["scopes"] for one in made["data"]] == [["acks:read"]]
+
+    in_console(tmp_path, work)
+
+
+def test_retention_says_why_and_what_to_type(tmp_path: Path) -> None:
+    """Erasing what is due is a command."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        person = await console.person("Cora", Role.COMPLIANCE, account)
+        cora = Browser(console, person, f"{account}/live")
+        page = await cora.get("retention?until=2040-01-01")
+        assert "countersign retention run" in page
+        assert 'value="2040-01-01"' in page
+
+    in_console(tmp_path, work)
