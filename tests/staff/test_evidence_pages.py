@@ -13,9 +13,11 @@ import httpx2
 import pytest
 
 from countersign.access.role import Role
+from countersign_console.view import WORDS
 from countersign_evidence.dossier import VERIFY_HTML, verifier
 from countersign_evidence.verification import verify_file
 from tests.http.backstage import Vendor
+from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk, Person
 from tests.staff.test_forms import Browser, browser
 from tests.staff.test_orders import Bought, buy
@@ -108,3 +110,22 @@ def test_no_dossier_is_shown_without_a_reason_or_to_a_role_that_sees_none(
         ):
             assert shown.status_code == status
             assert "base64" not in shown.text
+
+
+def test_an_order_that_was_refused_says_why_in_words(
+    compliance: tuple[Person, Browser], shop: Vendor
+) -> None:
+    """On top, with what is missing and whether a hold keeps it."""
+    _, pages = compliance
+    named = {
+        "session_id": "refused",
+        "cbid": verify(shop.test, shipping_zip="94110").json()["cbid"],
+    }
+    ack_id = acknowledge(shop.test, **named).json()["ack_id"]
+    asked = {"ack_id": ack_id, "shipping_zip": "10001", "order_reference": "r", **named}
+    assert not shop.test.post("/v1/clearances", json=asked).json()["cleared"]
+    page = pages.page(f"search/{ack_id}")
+    top = page.partition('class="verdict is-bad"')[2].partition("</div>")[0]
+    for said in ("verdict_refused", "refused_zip_mismatch", "missing_granted_clearance"):
+        assert WORDS["en"][said] in top
+    assert WORDS["en"]["verdict_free"] in top

@@ -30,9 +30,12 @@ class Browser:
 
     def codes(self, page: str) -> list[str]:
         """What the forms of a page have, in their order; the first is the one to sign out."""
+        return _CODE.findall(self.page(page))
+
+    def page(self, page: str) -> str:
         shown = self._client.get(f"{self._root}/{page}")
         assert shown.status_code == 200, shown.text
-        return _CODE.findall(shown.text)
+        return shown.text
 
     def twice(self, page: str, action: str, **fields: str) -> list[httpx2.Response]:
         """Send the last form of this page twice at once, and once more."""
