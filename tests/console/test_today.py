@@ -64,7 +64,7 @@ def test_what_was_not_measured_is_no_nought() -> None:
     period = hours(unknown, {})
     chart = draw(period, "buyers", CHARTS["buyers"])
     assert ([bar.series for bar in chart.bars], chart.is_empty) == ([0], True)
-    assert (chart.has_gaps, chart.says) == (True, EN["chart_nothing"])
+    assert (chart.has_gaps, chart.says) == (True, EN["chart_nothing_known"])
     assert [period.shown(None), period.shown(0)] == [EN["not_measured"], "0"]
     assert draw(hours(unknown), "buyers", CHARTS["buyers"]).totals == [EN["not_measured"]] * 2
 

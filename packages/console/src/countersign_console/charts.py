@@ -151,7 +151,7 @@ def _says(period: Period, sums: Sequence[int | None]) -> str:
         return period.words["chart_unknown"]
     most, at = max(known)
     if not most:
-        return period.words["chart_nothing"]
+        return period.words["chart_nothing_known" if None in sums else "chart_nothing"]
     when = period.label(period.figures[-at])
     return period.words[f"chart_most_{period.name}"].format(number=period.shown(most), when=when)
 
