@@ -1,0 +1,116 @@
+"""Each role on each page: what it may see and press, against a table from docs/console.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from countersign.access.role import Role
+from countersign_console.menu import OF_ACCOUNT, OF_DEPLOYMENT
+from tests.checkout.surfer import Page
+from tests.console.visitor import Vendor, Visitor, places
+from tests.people.crew import Console, in_console
+
+pytestmark = pytest.mark.one_engine
+
+# a: sees and acts. l: sees. -: neither. As docs/console.md says it in words.
+# page                 owner developer compliance support auditor
+ACCOUNT: Final = """
+search                 a     l         a          l       l
+reviews                a     -         a          -       l
+holds                  a     -         a          -       l
+matters                a     -         a          -       l
+erasures               a     -         a          -       l
+retention              l     -         l          -       l
+keys                   a     a         -          -       l
+webhooks               a     a         l          l       l
+links                  a     a         l          l       l
+audit                  l     -         l          -       l
+"""
+DEPLOYMENT: Final = """
+accounts               a     l         l          l       l
+notices                a     l         a          l       l
+state                  l     l         l          l       l
+audit                  l     -         l          -       l
+"""
+TABLE: Final = {
+    (is_all, page, role): letter
+    for is_all, table in ((False, ACCOUNT), (True, DEPLOYMENT))
+    for page, *letters in map(str.split, table.strip().splitlines())
+    for role, letter in zip(Role, letters, strict=True)
+}
+SEE_PERSONAL_DATA: Final = frozenset({Role.COMPLIANCE, Role.AUDITOR})
+LOOKS: Final = frozenset({"find", "read", "certificate", "dossier"})
+"""What a form may do and change nothing: a search, and evidence for a reason."""
+
+
+def sees(is_all: bool, page: str, role: Role, *, staff: bool) -> bool:
+    return TABLE[is_all, page, role] != "-" and (staff or not is_all)
+
+
+def test_each_role_sees_the_pages_of_the_table_and_no_others(tmp_path: Path) -> None:
+    """Of staff and of members; what it may not see is in no menu, and refused by its address."""
+
+    async def work(console: Console) -> list[str]:
+        account = await console.account("vendor")
+        order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
+        where = places(account)
+        wrong = []
+        for role in Role:
+            for of in (None, account):
+                person = await console.person(f"{role} {of}", role, of)
+                visitor = Visitor(console, person.session)
+                own = {key: sees(*key, role, staff=of is None) for key in where}
+                menu = addresses(await visitor.open(where[False, "search"]))
+                for key, path in where.items():
+                    page = await visitor.open(path)
+                    said = f"{role} of {of or 'staff'} at {path}: {page.status}"
+                    if (page.status == 200, path in menu) != (own[key], own[key]):
+                        wrong.append(said)
+                    may_act = own[key] and TABLE[*key, role] == "a"
+                    acts = [f.action for f in page.forms if f.method == "post" and is_act(f.action)]
+                    if acts and not may_act:
+                        wrong.append(f"{said} may press {acts}")
+                shown = await visitor.open(f"{where[False, 'search']}/{order['ack_id']}")
+                pressed = {form.action.rpartition("/")[2] for form in shown.forms}
+                if ("read" in pressed) is not (role in SEE_PERSONAL_DATA):
+                    wrong.append(f"{role} of {of} may press {pressed}")
+        return wrong
+
+    assert "\n".join(in_console(tmp_path, work)) == ""
+
+
+def addresses(page: Page) -> set[str]:
+    return {have["href"] for _, have in page.elements if "href" in have}
+
+
+def is_act(action: str) -> bool:
+    return action.rpartition("/")[2] not in LOOKS | {"sign-out"}
+
+
+def test_a_member_of_another_account_and_a_stranger_see_nothing(tmp_path: Path) -> None:
+    """The one finds no such page, the other is led to where people sign in."""
+
+    async def work(console: Console) -> tuple[set[int], set[tuple[int, str]]]:
+        account, other = await console.account("vendor"), await console.account("other")
+        member = Visitor(console, (await console.person("Ada", Role.OWNER, other)).session)
+        stranger = Visitor(console, "csign_ps_nothing")
+        paths = list(places(account).values())
+        found = {(await member.open(path)).status for path in paths if account in path}
+        led = [await stranger.raw("GET", path) for path in paths]
+        led += [await stranger.send(f"{path}/-/find") for path in paths]
+        return found, {(one.status_code, one.headers["location"]) for one in led}
+
+    found, led = in_console(tmp_path, work)
+    assert found == {404}
+    assert led == {(303, "/console/sign-in")}
+
+
+def test_the_table_has_every_page() -> None:
+    """A new page has to be thought through for each role."""
+    known = {(is_all, page) for is_all, page, _ in TABLE}
+    assert known >= {(False, page) for page in OF_ACCOUNT} | {
+        (True, page) for page in OF_DEPLOYMENT
+    }
