@@ -60,7 +60,7 @@ class Console:
         """The token of the session of one who comes in."""
         options = await self.host.link_options(link)
         assert options is not None
-        signed = await self.host.use_link(link, passkey.create(dict(options)))
+        signed = await self.host.use_link(link, passkey.create(dict(options), origin=self.host.url))
         assert signed is not None
         return signed.token
 
