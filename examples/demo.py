@@ -19,6 +19,11 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 ACCOUNT = "Ridgeline Workshop"
+PEOPLE = (
+    ("Cora", "compliance", "staff"),
+    ("Devi", "developer", "members", "--account", ACCOUNT),
+)
+"""Who is invited to the console: name, role, and where."""
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
 COMMAND = [sys.executable, "-m", "countersign"]
@@ -93,8 +98,10 @@ def main(wanted: Shop) -> int:
             # Never reviewed: no official text has these words.
             _countersign(service, "notices", "publish", str(wanted.invented))
         key = _key(service)
+        links = [line for who in PEOPLE for line in _invited(service, *who)]
         running.append(_start([*COMMAND, "serve"], service))
         _await(running[0], f"{base_url}/readyz")
+        print("\n".join([*links, f"The console, for who came in: {base_url}/console"]), flush=True)
         shop = clean | {
             "COUNTERSIGN_BASE_URL": base_url,
             "COUNTERSIGN_API_KEY": key,
@@ -129,6 +136,18 @@ def _key(service: dict[str, str]) -> str:
         _countersign(service, "accounts", "create", ACCOUNT)
         _countersign(service, "accounts", "brand", ACCOUNT, "--color", "#2f5d46")
         return _countersign(service, *create)
+
+
+def _invited(service: dict[str, str], name: str, role: str, *where: str) -> list[str]:
+    """The line with the link by which a person comes in; none for one who was invited before."""
+    place, *account = where
+    try:
+        said = _countersign(service, place, "invite", name, "--role", role, *account)
+    except DemoError as error:
+        if "already" in str(error):
+            return []
+        raise
+    return [f"{name} ({role}) makes a passkey and comes in, once: {said}"]
 
 
 def _webhooks(wanted: Shop, endpoints: str, key: str, shop: str) -> str:

@@ -213,8 +213,8 @@ async def open_deployment(
             access=access,
             people=People(
                 access=access,
-                party=relying_party(settings.console_url or settings.public_url),
-                url=settings.console_url or settings.public_url,
+                party=relying_party(settings.staff_url),
+                url=settings.staff_url,
                 is_on=settings.console,
             ),
             vault=vault_room,

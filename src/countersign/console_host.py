@@ -125,7 +125,7 @@ class Host:
 
     def __init__(self, deployment: Deployment, handle: Handle) -> None:
         settings = deployment.settings
-        self.url: Final = settings.console_url or settings.public_url
+        self.url: Final = settings.staff_url
         """Where browsers reach the console, without /console."""
         self.public_url: Final = settings.public_url
         """Where everyone reaches the service: its log, and what evidence is verified against."""
@@ -325,7 +325,7 @@ def _refuse_foreign(room: ConsoleHost, call: Call) -> None:
         OriginNotAllowed: it is of another site.
     """
     settings = room.deployment.settings
-    scheme, _, rest = (settings.console_url or settings.public_url).partition("://")
+    scheme, _, rest = settings.staff_url.partition("://")
     own = {f"{scheme}://{rest.partition('/')[0]}"}
     if settings.console_url is None:
         own.add(f"{scheme}://{call.headers.get(b'host', b'').decode('latin-1')}")

@@ -47,7 +47,7 @@ def test_dev_adds_no_demo_account_to_a_deployment_that_others_know(bench: Bench)
 
 def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path) -> None:
     port = free_port()
-    own, log = bench.but(PORT=str(port)), tmp_path / "log"
+    own, log = bench.but(PORT=str(port), CONSOLE="true"), tmp_path / "log"
     with running(COMMAND, own.environment, log) as process:
         said = wait_for(process, log, "Countersign serves")
         (line,) = [line.strip() for line in said.splitlines() if line.strip().startswith("curl ")]
@@ -58,6 +58,11 @@ def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path
         notice = run_curl(line)
         assert isinstance(notice, dict)
         assert notice["bullets"]
+        # The line that it prints invites to an address at which browsers make passkeys.
+        assert f"(http://localhost:{port}/console)" in said
+        (words,) = re.findall(r"countersign (staff invite .*)", said)
+        link = own.run(*shlex.split(words)).stdout.strip()
+        assert link.startswith(f"http://localhost:{port}/console/link#")
         docs = re.search(r"Guides and API: +(\S+)", said)
         assert docs is not None
         assert httpx2.get(docs[1]).status_code == 200

@@ -140,6 +140,18 @@ def test_a_cookie_of_before_is_never_that_of_who_signs_in(tmp_path: Path) -> Non
     assert attributes == ["Path=/", "HttpOnly", "SameSite=Strict", "Secure"]
 
 
+def test_who_comes_by_an_address_in_numbers_is_led_to_the_name(tmp_path: Path) -> None:
+    """`make run` prints the one, and browsers allow passkeys at the other alone."""
+
+    async def work(console: Console) -> list[str]:
+        asked = [("127.0.0.1:4711", "sign-in"), ("127.0.0.1:4711", "link"), ("[::1]:4711", "link")]
+        replies = [await console.http("GET", f"/console/{p}", {"Host": h}) for h, p in asked]
+        return [dict(reply.headers).get(b"location", b"").decode() for reply in replies]
+
+    led = in_console(tmp_path, work, PUBLIC_URL="http://127.0.0.1:4711")
+    assert led == [f"{ORIGIN}/console/sign-in", f"{ORIGIN}/console/link", ""]
+
+
 def test_what_vendors_and_buyers_wrote_is_text_on_every_page(tmp_path: Path) -> None:
     """Whatever it would be as markup, as a link, or from right to left."""
 

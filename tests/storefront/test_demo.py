@@ -48,6 +48,9 @@ def test_the_demonstration_sells_and_ends_and_can_be_started_again(tmp_path: Pat
             said = wait_for(process, log, "The shop is open")
             assert f"http://localhost:{shop_port}" in said
             assert "csign_sk" not in said
+            # A person is invited once, by a link that a server never sees.
+            links = said.count(f"http://localhost:{port}/console/link#csign_pl_")
+            assert links == (2 if ending is signal.SIGINT else 0)
             _buy(f"http://localhost:{shop_port}")
             process.send_signal(ending)
             assert process.wait() == 0

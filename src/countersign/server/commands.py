@@ -233,11 +233,14 @@ async def _greet(deployment: Deployment) -> None:
         if key.mode is Mode.TEST and key.kind is KeyKind.SECRET and key.works_at(now)
     ]
     base = deployment.settings.public_url
+    # As this command was typed: from a checkout, or wherever a wheel put it.
+    program = sys.argv[0] if Path(sys.argv[0]).name == "countersign" else "countersign"
+    if deployment.settings.console:
+        say(f"To the console ({deployment.settings.staff_url}/console), by a link:")
+        say(f"\n  {program} staff invite 'Your Name' --role compliance\n")
     notice_id = parse_notice_file(next(iter(shipped_notice_files().values()))).id
     if known:
         say(f"The demo account already has a test key ({known[-1].hint}), which was shown once.")
-        # As this command was typed: from a checkout, or wherever a wheel put it.
-        program = sys.argv[0] if Path(sys.argv[0]).name == "countersign" else "countersign"
         say(f"For another one:  {program} keys create --account {_DEMO_ACCOUNT} --mode test")
         say(f"Guides and API:  {base}/docs")
         return

@@ -18,6 +18,9 @@ _STATE: Final = "state"
 _LINK: Final = "link"
 _DOORS: Final = frozenset({"sign-in", "link"})
 _STATE_SECONDS: Final = 600
+_IN_NUMBERS: Final = "127.0.0.1"
+_BY_NAME: Final = "http://localhost"
+"""The same machine: browsers allow passkeys there, and not at an address in numbers."""
 
 
 def is_door(path: str) -> bool:
@@ -62,6 +65,9 @@ async def name_of(visit: Visit, account_id: str) -> str | None:
 
 async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
     """A door: the page, or what its form leads to."""
+    in_numbers = request.headers.get("host", "").startswith(_IN_NUMBERS)
+    if request.method == "GET" and in_numbers and host.url.startswith(_BY_NAME):
+        return lead(f"{host.url}{ROOT}/{request.path}")
     door = _Door(host=host, request=request, locale=locale)
     if request.path == _LINK:
         return await (door.use_link() if request.method == "POST" else door.link())
