@@ -124,8 +124,7 @@ class Host:
     """What the pages may ask of the service."""
 
     def __init__(self, deployment: Deployment, handle: Handle) -> None:
-        settings = deployment.settings
-        self.url: Final = settings.staff_url
+        self.url: Final = deployment.settings.staff_url
         """Where browsers reach the console, without /console."""
         self.public_url: Final = settings.public_url
         """Where everyone reaches the service: its log, and what evidence is verified against."""
@@ -329,8 +328,10 @@ def _refuse_foreign(room: ConsoleHost, call: Call) -> None:
     own = {f"{scheme}://{rest.partition('/')[0]}"}
     if settings.console_url is None:
         own.add(f"{scheme}://{call.headers.get(b'host', b'').decode('latin-1')}")
-    origin = call.headers.get(b"origin", b"").decode("latin-1")
-    if origin not in own or call.headers.get(b"sec-fetch-site", b"none") not in _OWN:
+    if (
+        call.headers.get(b"origin", b"").decode("latin-1") not in own
+        or call.headers.get(b"sec-fetch-site", b"none") not in _OWN
+    ):
         raise OriginNotAllowed
 
 

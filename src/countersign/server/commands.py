@@ -236,18 +236,15 @@ async def _greet(deployment: Deployment) -> None:
     # As this command was typed: from a checkout, or wherever a wheel put it.
     program = sys.argv[0] if Path(sys.argv[0]).name == "countersign" else "countersign"
     if deployment.settings.console:
-        say(f"To the console ({deployment.settings.staff_url}/console), by a link:")
-        say(f"\n  {program} staff invite 'Your Name' --role compliance\n")
+        say(f"A link to the console:  {program} staff invite 'Your Name' --role compliance")
     notice_id = parse_notice_file(next(iter(shipped_notice_files().values()))).id
     if known:
         say(f"The demo account already has a test key ({known[-1].hint}), which was shown once.")
         say(f"For another one:  {program} keys create --account {_DEMO_ACCOUNT} --mode test")
-        say(f"Guides and API:  {base}/docs")
-        return
-    token = (await create_key(deployment.access, account, Mode.TEST)).token
-    header = shlex.quote(f"Authorization: Bearer {token}")
-    say("A test key, shown only once. Paste this in another terminal, for the lines of the guides:")
-    say(f"\n  BASE={base}\n  KEY={token}\n")
-    say("Or try it with one line:")
-    say(f"\n  curl -H {header} {base}/v1/notices/{notice_id}\n")
+    else:
+        token = (await create_key(deployment.access, account, Mode.TEST)).token
+        say("A test key, shown only once. Paste this in another terminal, for lines of the guides:")
+        say(f"\n  BASE={base}\n  KEY={token}\n")
+        header = shlex.quote(f"Authorization: Bearer {token}")
+        say(f"Or try it with one line:\n\n  curl -H {header} {base}/v1/notices/{notice_id}\n")
     say(f"Guides and API:  {base}/docs")
