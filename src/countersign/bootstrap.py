@@ -205,6 +205,8 @@ async def open_deployment(
         )
         webhooks = open_webhooks(access, events, vault, settings)
         stack.push_async_callback(webhooks.sender.close)
+        # Browsers allow no passkeys at an address in numbers.
+        by_name = settings.public_url.replace("//127.0.0.1", "//localhost")
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -213,8 +215,8 @@ async def open_deployment(
             access=access,
             people=People(
                 access=access,
-                party=relying_party(settings.staff_url),
-                url=settings.staff_url,
+                party=relying_party(settings.console_url or by_name),
+                url=settings.console_url or by_name,
                 is_on=settings.console,
             ),
             vault=vault_room,

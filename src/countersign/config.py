@@ -310,11 +310,6 @@ class Settings:
         _expecting("a URL that staff can reach, such as https://console.example.com", _url), None
     )
 
-    @property
-    def staff_url(self) -> str:
-        """Where people reach the console: browsers allow no passkeys at an address in numbers."""
-        return self.console_url or self.public_url.replace("//127.0.0.1", "//localhost", 1)
-
 
 SETTINGS: Final[Mapping[str, Setting]] = {f.name: f.metadata["setting"] for f in fields(Settings)}
 

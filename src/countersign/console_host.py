@@ -124,7 +124,7 @@ class Host:
     """What the pages may ask of the service."""
 
     def __init__(self, deployment: Deployment, handle: Handle) -> None:
-        self.url: Final = deployment.settings.staff_url
+        self.url: Final = deployment.people.url
         """Where browsers reach the console, without /console."""
         self.public_url: Final = settings.public_url
         """Where everyone reaches the service: its log, and what evidence is verified against."""
@@ -323,10 +323,9 @@ def _refuse_foreign(room: ConsoleHost, call: Call) -> None:
     Raises:
         OriginNotAllowed: it is of another site.
     """
-    settings = room.deployment.settings
-    scheme, _, rest = settings.staff_url.partition("://")
+    scheme, _, rest = room.deployment.people.url.partition("://")
     own = {f"{scheme}://{rest.partition('/')[0]}"}
-    if settings.console_url is None:
+    if room.deployment.settings.console_url is None:
         own.add(f"{scheme}://{call.headers.get(b'host', b'').decode('latin-1')}")
     if (
         call.headers.get(b"origin", b"").decode("latin-1") not in own
