@@ -126,7 +126,7 @@ class Host:
     def __init__(self, deployment: Deployment, handle: Handle) -> None:
         self.url: Final = deployment.people.url
         """Where browsers reach the console, without /console."""
-        self.public_url: Final = settings.public_url
+        self.public_url: Final = deployment.settings.public_url
         """Where everyone reaches the service: its log, and what evidence is verified against."""
         self.is_secure: Final = self.url.startswith("https:")
         self._people = deployment.people
