@@ -45,8 +45,8 @@ TABLE: Final = {
     for role, letter in zip(Role, letters, strict=True)
 }
 SEE_PERSONAL_DATA: Final = frozenset({Role.COMPLIANCE, Role.AUDITOR})
-LOOKS: Final = frozenset({"find", "read", "certificate", "dossier"})
-"""What a form may do and change nothing: a search, and evidence for a reason."""
+LOOKS: Final = frozenset({"find", "read", "certificate", "dossier", "preview"})
+"""What a form may do and change nothing: a search, a preview, and evidence for a reason."""
 
 
 def letter(is_all: bool, page: str, role: Role) -> str:
@@ -82,6 +82,11 @@ def test_each_role_sees_the_pages_of_the_table_and_no_others(tmp_path: Path) -> 
                     acts = [f.action for f in page.forms if f.method == "post" and is_act(f.action)]
                     if acts and not may_act:
                         wrong.append(f"{said} may press {acts}")
+                preview = f"{where[False, 'erasures']}/-/preview"
+                previewed = await visitor.send(preview, subject=order["cbid"])
+                may_erase = TABLE[(False, "erasures", role)] == "a"
+                if ("/erasures/-/erase" in previewed.text) is not may_erase:
+                    wrong.append(f"{role} of {of} may press erase")
                 shown = await visitor.open(f"{where[False, 'search']}/{order['ack_id']}")
                 pressed = {form.action.rpartition("/")[2] for form in shown.forms}
                 if ("read" in pressed) is not (role in SEE_PERSONAL_DATA):

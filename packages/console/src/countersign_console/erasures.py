@@ -70,6 +70,7 @@ class Erasures:
             reasons=_REASONS,
             form=visit.form,
             preview=preview,
+            may_erase=visit.may_do("erasure:write"),
             done=done,
             problem=problem,
         )
