@@ -129,7 +129,7 @@ UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes \
 	--custom-compile-command "make lock" --no-emit-package countersign-evidence $(if $(UPGRADE),--upgrade)
 
 lock: $(VENV)/.dev ## Recompile requirements*.txt from pyproject.toml (UPGRADE=1: newest versions)
-	$(UV_COMPILE) pyproject.toml --extra timestamps --extra store --extra mail -o requirements.txt
+	$(UV_COMPILE) pyproject.toml --extra timestamps --extra store --extra mail --extra oidc -o requirements.txt
 	$(UV_COMPILE) --group build -c requirements.txt -o requirements-build.txt
 	$(UV_COMPILE) --group shop -c requirements.txt -c requirements-build.txt -o requirements-shop.txt
 	$(UV_COMPILE) --group site -c requirements.txt -c requirements-shop.txt -o requirements-site.txt

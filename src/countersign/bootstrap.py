@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from countersign.access.room import Access, open_access
@@ -46,7 +46,7 @@ from countersign.notices.registry import Registry
 from countersign.notices.room import Notices
 from countersign.operations.room import Operations, open_operations
 from countersign.passkeys import relying_party
-from countersign.people.room import People
+from countersign.people.room import RETURN_PATH, People
 from countersign.privacy.erase import finish_restore
 from countersign.privacy.room import Privacy, open_privacy
 from countersign.remembered.room import Remembered
@@ -56,6 +56,9 @@ from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.key_file import key_file, make_first_key
 from countersign.vault.room import VaultRoom, open_vault
 from countersign.webhooks.room import Webhooks, open_webhooks
+
+if TYPE_CHECKING:
+    from countersign.people.provider import Provider
 
 R = TypeVar("R")
 
@@ -203,10 +206,14 @@ async def open_deployment(
             trusted_proxies=settings.trusted_proxies,
             mails=_copy_mails(settings),
         )
-        webhooks = open_webhooks(access, events, vault, settings)
-        stack.push_async_callback(webhooks.sender.close)
         # Browsers allow no passkeys at an address in numbers.
         by_name = settings.public_url.replace("//127.0.0.1", "//localhost")
+        console_url = settings.console_url or by_name
+        provider = _provider(settings, console_url, clock)
+        if provider is not None:
+            stack.push_async_callback(provider.close)
+        webhooks = open_webhooks(access, events, vault, settings)
+        stack.push_async_callback(webhooks.sender.close)
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -215,8 +222,9 @@ async def open_deployment(
             access=access,
             people=People(
                 access=access,
-                party=relying_party(settings.console_url or by_name),
-                url=settings.console_url or by_name,
+                party=relying_party(console_url),
+                provider=provider,
+                url=console_url,
                 is_on=settings.console,
             ),
             vault=vault_room,
@@ -256,6 +264,26 @@ def _copy_mails(settings: Settings) -> CopyMails | None:
         or f"copies@{host if ip_or_none(host) is None else 'localhost'}",
         daily_limit=settings.smtp_daily_limit,
     )
+
+
+def _provider(settings: Settings, console_url: str, clock: Clock) -> Provider | None:
+    issuer, client_id = settings.oidc_issuer, settings.oidc_client_id
+    secret = settings.oidc_client_secret
+    if issuer is None and client_id is None and secret is None:
+        return None
+    if issuer is None or client_id is None or secret is None:
+        raise InvalidConfiguration(
+            "COUNTERSIGN_OIDC_ISSUER, COUNTERSIGN_OIDC_CLIENT_ID and "
+            "COUNTERSIGN_OIDC_CLIENT_SECRET are set together, or none of them."
+        )
+    try:
+        from countersign.people.provider import Provider  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise InvalidConfiguration(
+            "COUNTERSIGN_OIDC_ISSUER is set, and the extra that OpenID Connect needs is not "
+            "installed: pip install 'countersign-service[oidc]'."
+        ) from None
+    return Provider(issuer, client_id, secret, f"{console_url}{RETURN_PATH}", clock)
 
 
 def _reach(settings: Settings) -> Reach:

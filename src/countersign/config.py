@@ -126,6 +126,12 @@ def _url(text: str) -> str | None:
     return text.rstrip("/")
 
 
+def _issuer(text: str) -> str | None:
+    # As it is written: an issuer is compared letter by letter, also a slash at its end.
+    is_safe = text.startswith("https://") or is_loopback(urlsplit(text).netloc)
+    return text if is_safe and _url(text) else None
+
+
 def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -138,6 +144,10 @@ def _urls(text: str) -> tuple[str, ...] | None:
 
 def _networks(text: str) -> tuple[Network, ...]:
     return tuple(map(ip_network, _parts(text)))
+
+
+def _visible(text: str) -> str | None:
+    return text if re.fullmatch(r"[ -~]{1,1024}", text) else None
 
 
 def _header(text: str) -> str | None:
@@ -308,6 +318,15 @@ class Settings:
     console: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
     console_url: str | None = _setting(
         _expecting("a URL that staff can reach, such as https://console.example.com", _url), None
+    )
+    oidc_issuer: str | None = _setting(
+        _expecting("the URL of an issuer, such as https://accounts.example.org", _issuer), None
+    )
+    oidc_client_id: str | None = _setting(
+        _expecting("at most 1,024 printable ASCII characters", _visible), None
+    )
+    oidc_client_secret: str | None = _setting(
+        _expecting("at most 1,024 printable ASCII characters", _visible), None, secret=True
     )
 
 

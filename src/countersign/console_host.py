@@ -33,8 +33,8 @@ from countersign.http.body import BODY_BYTES_MAX, Incoming
 from countersign.http.headers import ACCOUNT, MODE, REASON
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 from countersign.http.route import Route, grouped
-from countersign.people import sign_in, sql
-from countersign.people.model import LinkSays, SignedIn, SignedInPerson
+from countersign.people import by_provider, sign_in, sql
+from countersign.people.model import LinkSays, ProviderRefusal, SignedIn, SignedInPerson
 from countersign_evidence.disclosure import b64url
 
 GROUP: Final = "countersign.console"
@@ -218,6 +218,29 @@ class Host:
     async def freshen(self, session: str, state: str, response: str) -> bool:
         """Use the passkey again, where the API answered `passkey_required`."""
         return await sign_in.freshen(self._people, session, state, response)
+
+    @property
+    def provider(self) -> str:
+        """The host of the provider of OpenID Connect where people sign in; "": there is none."""
+        return self._people.provider.host if self._people.provider else ""
+
+    async def go_to_provider(
+        self, use: str, *, session: str = "", link: str = ""
+    ) -> tuple[str, str] | ProviderRefusal:
+        """Where to send the browser, and what it keeps until it is back: see `ProviderUse`.
+
+        For `link` with the token of a link, for `again` with that of a session.
+        """
+        return await by_provider.begin(self._people, use, session=session, link=link)
+
+    async def back_from_provider(
+        self, flow: str, response: Mapping[str, str], *, session: str = "", link: str = ""
+    ) -> SignedIn | ProviderRefusal | None:
+        """What becomes of it: a new session; None: the session of before is fresh now; or why not.
+
+        `response` are the parameters with which the browser came back.
+        """
+        return await by_provider.finish(self._people, flow, response, session=session, link=link)
 
     async def sign_out(self, session: str) -> None:
         """End this session."""

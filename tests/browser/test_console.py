@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,8 @@ from tests.browser.test_remembered import authenticator
 from tests.browser.windows import Windows, assert_accessible, assert_accessible_in_every_look
 from tests.http.backstage import Operator, another_deployment
 from tests.support import service
-from tests.support.service import Server, running_server
+from tests.support.openid_provider import OpenIdProvider, openid_provider
+from tests.support.service import Server, running, start_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.usefixtures("patient")]
 EN: Final = WORDS["en"]
@@ -34,16 +36,31 @@ OF_SERVICE: Final = (
 )
 
 
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+@contextmanager
+def serving(folder: Path, **settings: str) -> Iterator[Server]:
     """Serve at a name: browsers allow no passkeys at an IP address."""
     port = service.free_port()
-    url = f"http://localhost:{port}"
-    made = another_deployment(tmp_path / "data", PUBLIC_URL=url, CONSOLE="true")
-    monkeypatch.setattr(service, "free_port", lambda: port)
-    with running_server(made) as started:
-        monkeypatch.undo()
+    own = {"PUBLIC_URL": f"http://localhost:{port}", "CONSOLE": "true"} | settings
+    made = another_deployment(folder, None, **own)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service, "free_port", lambda: port)
+        started = start_server(made)
+    with running(started):
         yield started
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with serving(tmp_path / "data") as started:
+        yield started
+
+
+@pytest.fixture
+def provider() -> Iterator[OpenIdProvider]:
+    """Give a provider of OpenID Connect, at another site than the console."""
+    with openid_provider() as listening:
+        listening.roll_over("RS256")
+        yield listening
 
 
 @pytest.fixture
@@ -331,3 +348,46 @@ def test_an_owner_invites_a_person_and_ends_the_own_sessions(
     assert_accessible_in_every_look(page)
     press(page, "act_end_sessions")
     expect(page.get_by_role("heading", level=1)).to_have_text(EN["sign_in"])
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_person_signs_in_at_a_provider(
+    tmp_path: Path, provider: OpenIdProvider, windows: Windows, *, scripts: bool
+) -> None:
+    """From another site and back, with cookies that no other site is sent; then once more there."""
+    with serving(tmp_path / "data", **provider.environment) as started:
+        page = windows.open(java_script_enabled=scripts)
+
+        def at_provider(words: str) -> None:
+            page.get_by_role("link", name=EN[words].replace("{host}", provider.host)).click()
+            if not scripts:
+                press(page, "provider_go_on")
+
+        invited = started.deployment.run("staff", "invite", "Ada", "--role", "owner")
+        link = next(word for word in invited.stdout.split() if "/console/link#" in word)
+        console, _, token = link.partition("/link#")
+        provider.redirect_uris = {f"{console}/provider/return"}
+        page.goto(link)
+        if not scripts:
+            page.get_by_label(EN["link_paste"]).fill(token)
+            press(page, "link_open")
+        expect(page.get_by_text("Ada", exact=True)).to_be_visible()
+        if scripts:
+            assert_accessible_in_every_look(page)
+        at_provider("provider_connect")
+        expect(page.get_by_text("Ada, owner")).to_be_visible()
+        assert "code=" not in page.url
+        press(page, "sign_out")
+        expect(page.get_by_text(EN["said_signed_out"])).to_be_visible()
+        if scripts:
+            assert_accessible_in_every_look(page)
+        at_provider("provider_button")
+        expect(page.get_by_text("Ada, owner")).to_be_visible()
+        page.goto(f"{console}/passkey?back=all/audit")
+        at_provider("provider_again")
+        expect(page.get_by_text(EN["said_provider"])).to_be_visible()
+        windows.expect_trouble("403")
+        provider.person = "someone else"
+        press(page, "sign_out")
+        at_provider("provider_button")
+        expect(page.get_by_text(EN["provider_unknown"])).to_be_visible()

@@ -36,7 +36,9 @@ SOURCES: Final = (ROOT / "src", ROOT / "packages" / "evidence" / "src")
 _TEST: Final = re.compile(r"`((?:tests|clients|integrations)/[\w./-]+\.py)::(\w+)`")
 _FILE: Final = re.compile(r"`([\w.-]+(?:/[\w.-]+)+|requirements\.txt|\.dockerignore)`")
 
-CRYPTOGRAPHY: Final = {"cryptography", "hmac", "pkcs11", "pyhanko", "rfc3161_client", "webauthn"}
+CRYPTOGRAPHY: Final = {
+    *("cryptography", "hmac", "joserfc", "pkcs11", "pyhanko", "rfc3161_client", "webauthn"),
+}
 PRIMITIVES: Final = {
     *("AESGCM", "HKDF", "SHA256", "Ed25519PrivateKey", "Ed25519PublicKey"),
     *("MLDSA44PrivateKey", "MLDSA44PublicKey", "EllipticCurvePublicKey"),

@@ -82,6 +82,9 @@ CASES: dict[str, tuple[str, object, str | None]] = {
     "drain_seconds": ("5", 5, "301"),
     "console": ("true", True, "on"),
     "console_url": ("https://console.example/", "https://console.example", "console.example"),
+    "oidc_issuer": ("https://id.example/", "https://id.example/", "http://id.example"),
+    "oidc_client_id": ("a client", "a client", "é"),
+    "oidc_client_secret": ("a:b%c", "a:b%c", "é"),
 }
 REFUSED = [name for name, (_, _, wrong) in CASES.items() if wrong is not None]
 
@@ -146,6 +149,9 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
         drain_seconds=0,
         console=False,
         console_url=None,
+        oidc_issuer=None,
+        oidc_client_id=None,
+        oidc_client_secret=None,
     )
 
 

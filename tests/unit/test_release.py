@@ -38,7 +38,7 @@ def test_what_is_installed_can_ask_for_time_stamps() -> None:
     assert re.search(r"^rfc3161-client==", text, re.MULTILINE)
     lock = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert (
-        "$(UV_COMPILE) pyproject.toml --extra timestamps --extra store --extra mail "
+        "$(UV_COMPILE) pyproject.toml --extra timestamps --extra store --extra mail --extra oidc "
         "-o requirements.txt\n" in lock
     )
     assert "requirements.txt" in LOCKS

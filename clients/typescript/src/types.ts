@@ -1818,11 +1818,13 @@ export interface PersonView {
   granted_at: string;
   /** The person (`per_…`), or the user of the system. */
   granted_by: string;
-  /** false: the person has not come in yet. */
+  /** false: the person has not come in yet, or has `has_provider`. */
   has_passkey: boolean;
+  /** true: the person signs in at the provider of OpenID Connect. */
+  has_provider: boolean;
   /** Until when an unused link of the person works. */
   link_until: string | null;
-  /** When the person used the passkey last. */
+  /** When the person signed in last, or used the passkey. */
   last_used_at: string | null;
 }
 

@@ -64,12 +64,17 @@ class PersonView(Struct, frozen=True, kw_only=True):
         str,
         Meta(description="The person (`per_…`), or the user of the system.", examples=["root"]),
     ]
-    has_passkey: Annotated[bool, Meta(description="false: the person has not come in yet.")]
+    has_passkey: Annotated[
+        bool, Meta(description="false: the person has not come in yet, or has `has_provider`.")
+    ]
+    has_provider: Annotated[
+        bool, Meta(description="true: the person signs in at the provider of OpenID Connect.")
+    ]
     link_until: Annotated[
         Timestamp | None, Meta(description="Until when an unused link of the person works.")
     ]
     last_used_at: Annotated[
-        Timestamp | None, Meta(description="When the person used the passkey last.")
+        Timestamp | None, Meta(description="When the person signed in last, or used the passkey.")
     ]
 
 
@@ -246,6 +251,7 @@ def _view(one: Member) -> PersonView:
         granted_at=one.granted_at.replace(microsecond=0),
         granted_by=one.granted_by,
         has_passkey=one.has_passkey,
+        has_provider=one.has_provider,
         link_until=to_the_second(one.link_until),
         last_used_at=to_the_second(one.last_used_at),
     )

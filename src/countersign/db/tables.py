@@ -1039,6 +1039,16 @@ person_passkeys: Final = _table(
     Index(None, "person_id"),
 )
 
+# Of a person who signs in at a provider of OpenID Connect.
+person_subjects: Final = _table(
+    "person_subjects",
+    Column("person_id", ForeignKey("people.id"), primary_key=True),
+    # The digest of the issuer and of what it calls the person.
+    Column("lookup", LargeBinary, nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant, nullable=False),
+)
+
 # By which a person comes in, the first time or again: the newest of each person, until it is used.
 person_links: Final = _table(
     "person_links",
@@ -1059,7 +1069,7 @@ person_sessions: Final = _table(
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("created_at", Instant, nullable=False),
     Column("last_used_at", Instant, nullable=False),
-    # When the passkey was used last.
+    # When the passkey was used last, or the provider last asked the person to sign in.
     Column("passkey_at", Instant, nullable=False),
     Index(None, "person_id"),
 )

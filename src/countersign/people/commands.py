@@ -141,7 +141,7 @@ async def _invite(
 def _show_link(room: People, link: Link, said: dict[str, Any], *, as_json: bool) -> None:
     if not room.is_on:
         say("warning: the console is off, so the link works only with COUNTERSIGN_CONSOLE=true")
-    if room.party is None:
+    if room.party is None and room.provider is None:
         say(
             f"warning: browsers make no passkeys at {room.url}: they need https and a name, or "
             "localhost"
@@ -181,6 +181,7 @@ def _view(one: Member) -> dict[str, Any]:
         "granted_at": rfc3339(one.granted_at),
         "granted_by": one.granted_by,
         "has_passkey": one.has_passkey,
+        "has_provider": one.has_provider,
         "link_until": None if one.link_until is None else rfc3339(one.link_until),
         "last_used_at": None if one.last_used_at is None else rfc3339(one.last_used_at),
     }

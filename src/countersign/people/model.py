@@ -16,6 +16,8 @@ INVITATION_LASTS: Final = timedelta(hours=24)
 """A person is invited on one day, and comes in by the next."""
 WAY_BACK_LASTS: Final = timedelta(minutes=15)
 """For one who waits for it: it takes the place of a passkey."""
+CLOCKS_APART: Final = timedelta(minutes=1)
+"""How far the clock of a provider of OpenID Connect may be from the own."""
 
 
 class LinkKind(StrEnum):
@@ -23,6 +25,53 @@ class LinkKind(StrEnum):
 
     INVITATION = "invitation"
     WAY_BACK = "way_back"
+
+
+class ProviderUse(StrEnum):
+    """What a person goes to the provider for."""
+
+    IN = "in"
+    LINK = "link"
+    """To come in by a link, and to sign in there from then on."""
+    AGAIN = "again"
+    """To authenticate now, before what cannot be undone."""
+
+
+class ProviderRefusal(StrEnum):
+    """Why no one signs in by the provider."""
+
+    UNAVAILABLE = "unavailable"
+    """It does not respond, or not as it should."""
+    DECLINED = "declined"
+    """It did not sign the person in."""
+    REFUSED = "refused"
+    """The response is not one to what this browser asked, or too late."""
+    LINK = "link"
+    """The link does not work."""
+    UNKNOWN = "unknown"
+    """No person here signs in with that account; of a session: not this person."""
+    TAKEN = "taken"
+    """Another person signs in with that account."""
+    NOT_NOW = "not_now"
+    """It does not say that the person authenticated now."""
+
+
+class ProviderFailed(Exception):
+    """The provider signs no one in; `step` and `kind` are for the log, and name no one."""
+
+    def __init__(self, why: ProviderRefusal, step: str, kind: str) -> None:
+        super().__init__(step, kind)
+        self.why, self.step, self.kind = why, step, kind
+
+
+class Named(NamedTuple):
+    """Whom an ID token names."""
+
+    issuer: str
+    subject: str
+    """What the issuer calls the person: never another one's, and never changed."""
+    at: datetime | None
+    """When the person authenticated there (`auth_time`); None: the token does not say."""
 
 
 class HeldRole(Struct, frozen=True, kw_only=True):
@@ -42,7 +91,9 @@ class Member(Struct, frozen=True, kw_only=True):
     granted_at: datetime
     granted_by: str
     has_passkey: bool
-    """False: the person has not come in yet, or is to come in again."""
+    """False: the person has not come in yet, is to come in again, or `has_provider`."""
+    has_provider: bool
+    """Whether the person signs in at the provider of OpenID Connect."""
     link_until: datetime | None
     """Until when an unused link of the person works."""
     last_used_at: datetime | None

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from countersign.access.room import Access
 from countersign.passkeys import RelyingParty
+
+if TYPE_CHECKING:
+    from countersign.people.provider import Provider
+
+RETURN_PATH: Final = "/console/provider/return"
+"""Where a provider of OpenID Connect leads back to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +22,8 @@ class People:
     access: Access
     party: RelyingParty | None
     """None: browsers allow no passkeys at the address of the console."""
+    provider: Provider | None
+    """Who else signs people in; None: no one."""
     url: str
     """Where the console is, without a slash at the end."""
     is_on: bool

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -50,7 +50,7 @@ _log: Final = structlog.get_logger("countersign.people")
 
 async def link_says(room: People, token: str) -> LinkSays | None:
     """Whom a link is for, and what for; None: it is unknown, used, replaced or expired."""
-    link = await _link(room, token)
+    link = await find_link(room, token)
     if link is None:
         return None
     return await room.access.database.read(_says, link)
@@ -58,7 +58,7 @@ async def link_says(room: People, token: str) -> LinkSays | None:
 
 async def link_options(room: People, token: str) -> dict[str, Any] | None:
     """The options of `navigator.credentials.create` for a link; None if it does not work."""
-    link = await _link(room, token)
+    link = await find_link(room, token)
     if link is None or room.party is None:
         return None
     said = await room.access.database.read(_says, link)
@@ -76,7 +76,7 @@ async def use_link(room: People, token: str, response: str) -> SignedIn | None:
     It takes the place of the person's passkeys of before, whose sessions end. None: the link does
     not work, or the passkey is not what was asked for; then the link stays.
     """
-    link, party = await _link(room, token), room.party
+    link, party = await find_link(room, token), room.party
     if link is None or party is None:
         return None
     challenge = _challenge(room, "link", link.id, link.digest)
@@ -150,7 +150,8 @@ def _bound(room: People, session: str) -> bytes:
     return room.access.sessions.digest(session.encode()) or b""
 
 
-async def _link(room: People, token: str) -> LinkRow | None:
+async def find_link(room: People, token: str) -> LinkRow | None:
+    """The link with this token; None: it is unknown, used, replaced or expired."""
     if not (token.startswith(PERSON_LINK + "_") and well_formed(token)):
         return None
     digest = room.access.secret.key_digest(token)
@@ -209,7 +210,9 @@ def _come_in(
         return None
     sql.lock_out(connection, link.person_id)
     connection.execute(insert(person_passkeys), passkey)
-    return _begin(connection, room, link.person_id, AuditAction.PERSON_CAME_IN, now)
+    return begin_session(
+        connection, room, Begun(link.person_id, AuditAction.PERSON_CAME_IN, now, now)
+    )
 
 
 def _sign_in(
@@ -219,7 +222,8 @@ def _sign_in(
         return None
     if not sql.places_of(connection, passkey.person_id):
         return None
-    return _begin(connection, room, passkey.person_id, AuditAction.PERSON_SIGNED_IN, now)
+    begun = Begun(passkey.person_id, AuditAction.PERSON_SIGNED_IN, now, now)
+    return begin_session(connection, room, begun)
 
 
 def _freshen(
@@ -254,20 +258,31 @@ def _use(connection: Connection, passkey: Row[*tuple[Any, ...]], count: int, now
     return connection.execute(used).rowcount == 1
 
 
-def _begin(
-    connection: Connection, room: People, person_id: str, action: AuditAction, now: datetime
-) -> SignedIn:
-    access = room.access
+class Begun(NamedTuple):
+    """How a session begins."""
+
+    person_id: str
+    action: AuditAction
+    at: datetime
+    authenticated_at: datetime
+    """When the person authenticated: with a passkey now, or before at the provider."""
+
+
+def begin_session(connection: Connection, room: People, begun: Begun, **facts: str) -> SignedIn:
+    """A new session, noted with these facts."""
+    access, person_id = room.access, begun.person_id
     token = compose_person_token(PERSON_SESSION, access.entropy(PERSON_ENTROPY_BYTES))
     session_id = timed_id("ps", access.clock.time_ns(), access.entropy(8))
     row = {
         "id": session_id,
         "person_id": person_id,
         "digest": access.secret.key_digest(token),
-        **dict.fromkeys(("created_at", "last_used_at", "passkey_at"), now),
+        "created_at": begun.at,
+        "last_used_at": begun.at,
+        "passkey_at": begun.authenticated_at,
     }
     connection.execute(insert(person_sessions), row)
-    entry = access.audit.of(person_id).entry(action, person_id, session=session_id)
+    entry = access.audit.of(person_id).entry(begun.action, person_id, session=session_id, **facts)
     write_audit(connection, entry)
     return SignedIn(token, person_id)
 

@@ -17,6 +17,7 @@ from countersign.db.tables import (
     person_links,
     person_passkeys,
     person_sessions,
+    person_subjects,
 )
 from countersign.people.model import HeldRole, LinkRow, Member
 
@@ -34,7 +35,9 @@ def members_of(connection: Connection, account_id: str | None) -> Sequence[Membe
     used = select(func.max(person_passkeys.c.last_used_at))
     used = used.where(person_passkeys.c.person_id == people.c.id)
     until = select(person_links.c.expires_at).where(person_links.c.person_id == people.c.id)
-    last = used.scalar_subquery()
+    at_provider = select(person_subjects.c.last_used_at)
+    at_provider = at_provider.where(person_subjects.c.person_id == people.c.id)
+    last, there = used.scalar_subquery(), at_provider.scalar_subquery()
     found = (
         select(
             people.c.id,
@@ -44,7 +47,8 @@ def members_of(connection: Connection, account_id: str | None) -> Sequence[Membe
             _g.granted_by,
             last.is_not(None).label("has_passkey"),
             until.scalar_subquery().label("link_until"),
-            last.label("last_used_at"),
+            there.is_not(None).label("has_provider"),
+            func.coalesce(last, there).label("last_used_at"),
         )
         .join(person_grants, _g.person_id == people.c.id)
         .where(_g.account_id == account_id if account_id else _g.account_id.is_(None))
@@ -85,7 +89,7 @@ def is_last_owner(connection: Connection, member: Member, account_id: str | None
 
 def lock_out(connection: Connection, person_id: str) -> None:
     """Take from a person all that lets the person in."""
-    for table in (person_links, person_passkeys, person_sessions):
+    for table in (person_links, person_passkeys, person_subjects, person_sessions):
         connection.execute(delete(table).where(table.c.person_id == person_id))
 
 

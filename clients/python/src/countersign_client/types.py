@@ -1939,13 +1939,16 @@ class PersonView(Result, frozen=True, kw_only=True):
     """The person (`per_…`), or the user of the system."""
 
     has_passkey: bool
-    """false: the person has not come in yet."""
+    """false: the person has not come in yet, or has `has_provider`."""
+
+    has_provider: bool
+    """true: the person signs in at the provider of OpenID Connect."""
 
     link_until: datetime | None
     """Until when an unused link of the person works."""
 
     last_used_at: datetime | None
-    """When the person used the passkey last."""
+    """When the person signed in last, or used the passkey."""
 
 
 class PersonLink(Result, frozen=True, kw_only=True):

@@ -1,9 +1,9 @@
 """Finds the page of a request: sessions, codes of forms, errors.
 
-Addresses below /console are `sign-in`, `link`, `sessions`, and `{account}/{mode}/{page}`, with
-`/{parameter}` and `/{action}` where there are some; `all` stands in the place of account and mode
-for pages of the whole service, and `-` in the place of a parameter where an act is about no item.
-None has a personal value in it.
+Addresses below /console are `sign-in`, `link`, `provider`, `sessions`, and
+`{account}/{mode}/{page}`, with `/{parameter}` and `/{action}` where there are some; `all` stands in
+the place of account and mode for pages of the whole service, and `-` in the place of a parameter
+where an act is about no item. None has a personal value in it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from countersign.console_host import ROOT, Host, PageReply, PageRequest
-from countersign_console import sessions, sign_in
+from countersign_console import provider, sessions, sign_in
 from countersign_console.menu import DEPLOYMENT, Place
 from countersign_console.pages import PAGES
 from countersign_console.view import WORDS, keep_locale, lead, locale_of
@@ -44,6 +44,8 @@ class Console:
         locale = locale_of(self._host, request)
         if sign_in.is_door(request.path):
             return await sign_in.answer(self._host, request, locale)
+        if provider.is_provider(self._host, request.path):
+            return await provider.answer(self._host, request, locale)
         session = request.cookies.get(self._host.cookie_name(sign_in.SESSION), "")
         person = await sign_in.who(self._host, session) if session else None
         if person is None:

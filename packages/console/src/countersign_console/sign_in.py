@@ -1,4 +1,7 @@
-"""The doors: a link that lets a person in, signing in with a passkey, using it again, and out."""
+"""The doors: a link that lets a person in, signing in with a passkey, using it again, and out.
+
+The way over a provider of OpenID Connect begins on the same pages: see `provider`.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,10 @@ from countersign_console.view import WORDS, lead, render
 from countersign_console.visit import Visit
 
 SESSION: Final = "session"
+LINK: Final = "link"
+"""The cookie that keeps the token of a link while the browser is at the provider."""
 _STATE: Final = "state"
-_LINK: Final = "link"
+_LINK_PAGE: Final = "link"
 _DOORS: Final = frozenset({"sign-in", "link"})
 _STATE_SECONDS: Final = 600
 _IN_NUMBERS: Final = "127.0.0.1"
@@ -68,8 +73,8 @@ async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
     in_numbers = request.headers.get("host", "").startswith(_IN_NUMBERS)
     if request.method == "GET" and in_numbers and host.url.startswith(_BY_NAME):
         return lead(f"{host.url}{ROOT}/{request.path}")
-    door = _Door(host=host, request=request, locale=locale)
-    if request.path == _LINK:
+    door = Door(host=host, request=request, locale=locale)
+    if request.path == _LINK_PAGE:
         return await (door.use_link() if request.method == "POST" else door.link())
     return await (door.sign_in() if request.method == "POST" else door.ask())
 
@@ -89,21 +94,22 @@ async def freshen(visit: Visit) -> PageReply:
             return lead(f"{ROOT}/{quote(visit.form.get('back', ''))}?said=passkey")
         return visit.failed(403, visit.words["passkey_refused"])
     asked = visit.host.passkey_options(visit.session)
-    if asked is None:
+    if asked is None and not visit.host.provider:
         return visit.failed(409, visit.words["passkey_address"])
-    options, state = asked
+    options, state = asked or (None, "")
     page = visit.show(
         "passkey.html",
         visit.words["passkey_title"],
         script="passkey.js",
-        options=json.dumps(options),
+        options=json.dumps(options) if options else "",
         back=back,
+        provider=visit.host.provider,
     )
     return _with(page, visit.host.cookie(_STATE, state, _STATE_SECONDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Door:
+class Door:
     host: Host
     request: PageRequest
     locale: str
@@ -112,7 +118,19 @@ class _Door:
     def words(self) -> Mapping[str, str]:
         return WORDS[self.locale]
 
-    def show(self, template: str, title: str, status: int = 200, **values: object) -> PageReply:
+    def cookie(self, name: str) -> str:
+        """What the browser has kept under this name; "" if nothing."""
+        return self.request.cookies.get(self.host.cookie_name(name), "")
+
+    def show(
+        self,
+        template: str,
+        title: str,
+        status: int = 200,
+        script: str = "passkey.js",
+        **values: object,
+    ) -> PageReply:
+        """A page for someone who is not signed in."""
         said = self.request.query.get("said", "")
         context: dict[str, Any] = {
             "title": self.words[title],
@@ -123,13 +141,16 @@ class _Door:
             "path": f"{ROOT}/{self.request.path}",
             "said": self.words.get(f"said_{said}", "") if said else "",
             "problem": "",
+            "provider": self.host.provider,
             **values,
         }
-        return render(template, self.locale, status, "passkey.js", **context)
+        return render(template, self.locale, status, script, **context)
 
     async def ask(self, problem: str = "") -> PageReply:
         """The page on which a person signs in."""
         asked = self.host.passkey_options()
+        if asked is None and self.host.provider:
+            return self.show("sign_in.html", "sign_in", options="")
         if asked is None:
             return self.show(
                 "sign_in.html", "sign_in", 409, options="", problem=self.words["passkey_address"]
@@ -146,11 +167,11 @@ class _Door:
 
     async def sign_in(self) -> PageReply:
         """By the passkey: a new session, whatever the browser had before."""
-        state = self.request.cookies.get(self.host.cookie_name(_STATE), "")
+        state = self.cookie(_STATE)
         signed = await self.host.sign_in(state, self.request.form.get("credential", ""))
         if signed is None:
             return await self.ask(self.words["passkey_refused"])
-        return self._in(signed.token)
+        return self.let_in(signed.token)
 
     async def link(self) -> PageReply:
         """The page that a link leads to: it has no token, which stands behind the #."""
@@ -162,9 +183,9 @@ class _Door:
         if credential := self.request.form.get("credential", ""):
             signed = await self.host.use_link(link, credential)
             if signed is not None:
-                return self._in(signed.token)
+                return self.let_in(signed.token)
         says, options = await self.host.link_says(link), await self.host.link_options(link)
-        if says is None or options is None:
+        if says is None or (options is None and not self.host.provider):
             return self.show(
                 "link.html",
                 "link_title",
@@ -174,18 +195,23 @@ class _Door:
                 link="",
                 problem=self.words["link_refused"],
             )
-        return self.show(
+        page = self.show(
             "link.html",
             "link_title",
             says=says,
             until=says.expires_at.isoformat(),
-            options=json.dumps(options),
+            options=json.dumps(options) if options else "",
             link=link,
             problem=self.words["passkey_refused"] if credential else "",
         )
+        if not self.host.provider:
+            return page
+        return _with(page, self.host.cookie(LINK, link, _STATE_SECONDS))
 
-    def _in(self, token: str) -> PageReply:
-        return lead(f"{ROOT}/", self.host.cookie(SESSION, token), self.host.cookie(_STATE, "", 0))
+    def let_in(self, token: str, *used: str) -> PageReply:
+        """To the first page, with the session; the cookies with these names are used up."""
+        gone = (self.host.cookie(name, "", 0) for name in (_STATE, LINK, *used))
+        return lead(f"{ROOT}/", self.host.cookie(SESSION, token), *gone)
 
 
 def _with(page: PageReply, *headers: tuple[str, str]) -> PageReply:

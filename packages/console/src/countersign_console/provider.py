@@ -1,0 +1,69 @@
+"""The way over a provider of OpenID Connect: there, and back by one page with one button.
+
+A browser that comes from another site sends no `SameSite=Strict` cookie. So what the provider leads
+to is a page whose form, sent from here, has them; a script presses its button.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote, unquote
+
+from countersign.console_host import ROOT, Host, PageReply, PageRequest
+from countersign_console.sign_in import LINK, SESSION, Door
+from countersign_console.view import lead
+
+_THERE: Final = "provider"
+_BACK: Final = "provider/return"
+_FLOW: Final = "provider"
+_FLOW_SECONDS: Final = 600
+_PAGE_LENGTH_MAX: Final = 300
+_PARAMETERS: Final = ("code", "state", "iss", "error")
+_UNAVAILABLE: Final = "unavailable"
+
+
+def is_provider(host: Host, path: str) -> bool:
+    """Whether the page is one of the way over the provider, and there is one."""
+    return bool(host.provider) and path in {_THERE, _BACK}
+
+
+async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
+    """To the provider, or what comes back from there."""
+    door = Door(host=host, request=request, locale=locale)
+    if request.path == _THERE:
+        return await _go(door)
+    if request.method == "POST":
+        return await _finish(door)
+    came = {name: request.query.get(name, "") for name in _PARAMETERS}
+    return door.show("provider.html", "sign_in", script="provider.js", came=came)
+
+
+async def _go(door: Door) -> PageReply:
+    query = door.request.query
+    began = await door.host.go_to_provider(
+        query.get("for", "in"), session=door.cookie(SESSION), link=door.cookie(LINK)
+    )
+    if isinstance(began, str):
+        return _refused(door, began)
+    address, flow = began
+    page = quote(query.get("back", "")[:_PAGE_LENGTH_MAX], safe="")
+    return lead(address, door.host.cookie(_FLOW, f"{flow}~{page}", _FLOW_SECONDS))
+
+
+async def _finish(door: Door) -> PageReply:
+    flow, _, page = door.cookie(_FLOW).partition("~")
+    done = await door.host.back_from_provider(
+        flow, door.request.form, session=door.cookie(SESSION), link=door.cookie(LINK)
+    )
+    if isinstance(done, str):
+        return _refused(door, done)
+    if done is None:
+        gone = door.host.cookie(_FLOW, "", 0)
+        return lead(f"{ROOT}/{quote(unquote(page))}?said=provider", gone)
+    return door.let_in(done.token, _FLOW)
+
+
+def _refused(door: Door, why: str) -> PageReply:
+    status = 503 if why == _UNAVAILABLE else 403
+    problem = door.words[f"provider_{why}"]
+    return door.show("provider.html", "sign_in", status, came=None, problem=problem)
