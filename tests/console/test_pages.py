@@ -295,6 +295,7 @@ def test_a_key_has_the_scopes_that_were_ticked(tmp_path: Path) -> None:
         page = await dev.get("keys")
         assert 'name="scopes.acks:create"' in page
         assert 'name="scopes.keys:manage"' in page
+        assert 'name="scopes.search:read"' in page
         assert 'name="scopes.erasure:write"' not in page
         ticked = {"scopes.acks:read": "1"}
         forged = await dev.send("keys/-/create_key", **ticked, **{"scopes.erasure:write": "1"})

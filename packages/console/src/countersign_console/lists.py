@@ -85,7 +85,7 @@ class Act:
     def of(self, visit: Visit) -> Act:
         """The same, with the options that this person may choose."""
         fields = [
-            replace(one, options=[o for o in one.options if o not in one.own or visit.may_do(o)])
+            replace(one, options=[o for o in one.options if o not in one.own or visit.may_give(o)])
             for one in self.fields
         ]
         return replace(self, fields=fields)

@@ -88,6 +88,10 @@ class Visit:
         """Whether the role of the person allows acts with this here, and not only looks."""
         return self.person.may_do(self.place.account_id, scope)
 
+    def may_give(self, scope: str) -> bool:
+        """Whether the person may make a key with this scope of what staff do."""
+        return self.may_do(scope) or (scope.endswith(":read") and self.may(scope))
+
     def at(self, page: str, **query: str) -> str:
         """The address of another page of this account and mode."""
         return self.place.at(page, **query)
