@@ -127,9 +127,7 @@ def test_staff_of_each_role_begin_where_they_may_work(role: Role, tmp_path: Path
         assert (await show(console, dev, "all/state")).status == 200
         account = await console.account("vendor")
         assert lead_of(await show(console, dev, "")) == f"/console/{account}/live/today"
-        assert f"{account}/live/webhooks" in text(
-            await show(console, dev, f"{account}/live/today")
-        )
+        assert f"{account}/live/webhooks" in text(await show(console, dev, f"{account}/live/today"))
         assert "create_account" not in text(await show(console, dev, "all/accounts"))
         assert (await show(console, dev, f"{account}/live/people")).status == 403
 
