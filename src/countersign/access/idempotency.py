@@ -58,9 +58,10 @@ _DELETE_EXPIRED: Final = DriverStatement(
 class IdempotencyEntry(NamedTuple):
     """A kept response, as its row.
 
-    `slot` is the keyed hash of account, mode, method, path and key; `fingerprint` that of the
-    request body; `response` the encrypted bytes of the response's body. Times are Unix
-    milliseconds. `about`: the buyer, clearance or session with whose erasure it goes; "": several.
+    `slot` is the keyed hash of account, mode, method, path, key and, if one asks, person;
+    `fingerprint` that of the request body; `response` the encrypted bytes of the response's body.
+    Times are Unix milliseconds. `about`: the buyer, clearance or session with whose erasure it
+    goes; "": several.
     """
 
     slot: bytes
@@ -206,9 +207,10 @@ class Idempotency:
         self._running: dict[bytes, bytes] = {}
 
     def slot(self, principal: Principal, method: str, path: str, key: str, body: bytes) -> Slot:
-        """The slot of a request."""
+        """The slot of a request; that of a person is no one else's, whatever key was sent."""
         place = self._secret.idempotency_slot(
-            principal.account_id, principal.mode, method, path, key
+            *(principal.account_id, principal.mode, method, path, key),
+            *((principal.person_id,) if principal.person else ()),
         )
         return Slot(place, self._secret.fingerprint(body), principal)
 

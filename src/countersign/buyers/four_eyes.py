@@ -10,17 +10,21 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, or_, select, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
-from countersign.db.tables import accounts, buyers
+from countersign.db.tables import accounts, audit_log, buyers
 from countersign.errors import SecondPersonRequired
 from countersign.http.schemas import Timestamp
+from countersign.ids import is_id
+from countersign.people.model import PERSON
 
 TWO: Final = 2
 _TWO_DECIDE: Final = (
     "Two people decide on the buyers of this account: in the console, or over the API."
 )
+_MADE_KEYS: Final = {AuditAction.KEY_CREATED: "key_id", AuditAction.KEY_ROTATED: "successor"}
+"""By which entries of the audit there is a key, and what they call it."""
 
 
 class ReviewProposal(Struct, frozen=True, kw_only=True):
@@ -75,13 +79,17 @@ def refuse_alone(connection: Connection, account_id: str) -> SecondPersonRequire
 
 
 def propose(
-    connection: Connection, before: KeptProposal | None, entry: AuditEntry, **decided: str
+    connection: Connection,
+    before: KeptProposal | None,
+    entry: AuditEntry,
+    account_id: str,
+    **decided: str,
 ) -> KeptProposal | SecondPersonRequired | None:
     """The proposal that a decision is; None: it is final, and no proposal is left.
 
     `before` is what was proposed, read after the row of the buyer was locked: of two who decide at
-    once one is the second. `entry` is that of the final act; `decided` has decision,
-    verification_id and zip_index.
+    once one is the second. `entry` is that of the final act, `account_id` that of the attempt;
+    `decided` has decision, verification_id and zip_index.
     """
     details: dict[str, Any] = {**entry.details}
     about = {"reason": details["reason"], "document": details.get("document")}
@@ -94,10 +102,22 @@ def propose(
         noted = {"action": AuditAction.BUYER_REVIEW_PROPOSED, "details": details}
         write_audit(connection, msgspec.structs.replace(entry, **noted))
         return made
-    if before.by == made.by:
+    if len({_behind(connection, account_id, by) for by in (before.by, made.by)}) < TWO:
         return SecondPersonRequired()
     _put(connection, entry.subject, None)
     return None
+
+
+def _behind(connection: Connection, account_id: str, actor: str) -> str:
+    """The person who decides: by the audit, a key that a person has made is of that person."""
+    own, key = audit_log.c, f'"{actor}"'
+    made = [
+        (own.action == action.value) & own.details.contains(f'"{name}":{key}', autoescape=True)
+        for action, name in _MADE_KEYS.items()
+    ]
+    maker = select(own.actor).where(own.subject == account_id, or_(*made))
+    found = connection.execute(maker).scalars().first()
+    return found if found is not None and is_id(PERSON, found) else actor
 
 
 def _put(connection: Connection, cbid: str, proposal: str | None) -> None:

@@ -178,7 +178,8 @@ def _first_of_two(
         if isinstance(now, NotFound) or now[0].verification_id != waiting.verification_id:
             return NotFound(_NOT_WAITING)
         about = {"verification_id": waiting.verification_id, "zip_index": zip_index}
-        made = propose(connection, now[0].proposal, audit, decision=decision.value, **about)
+        before, account_id = now[0].proposal, waiting.account_id
+        made = propose(connection, before, audit, account_id, decision=decision.value, **about)
         if made is None or isinstance(made, SecondPersonRequired):
             return made
         view = BuyerStatusView(status=waiting.status, reasons=waiting.reasons)

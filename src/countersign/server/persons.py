@@ -12,6 +12,7 @@ from countersign.errors import Forbidden, PasskeyRequired
 from countersign.http.headers import reason
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route
+from countersign.ids import CHECKOUT_SESSION, is_id
 
 _LOOKS: Final = frozenset({"GET", "HEAD"})
 _NOTE_NOTHING: Final = frozenset({Scope.SANDBOX_MANAGE, Scope.CHECKOUT_SESSIONS_CREATE})
@@ -74,10 +75,14 @@ async def by_person(
     said = {"operation": route.operation}
     if who.account_id:
         said |= {"account_id": who.account_id, "mode": who.mode.value}
-    subject = call.parameter[:_SUBJECT_MAX] or who.account_id or _DEPLOYMENT
+    place = who.account_id or _DEPLOYMENT
     if route.scope in _NOTE_NOTHING and not looks(route):
-        await audit.note(AuditAction.CALLED, subject, **said)
+        # What a path names may not be there: it may be of another account, or no identifier.
+        named = call.parameter
+        about = {"checkout_session_id": named} if is_id(CHECKOUT_SESSION, named) else {}
+        await audit.note(AuditAction.CALLED, place, **said, **about)
     reply = await carry_out(acting(room, audit))
     if route.personal and reply.status < _ERRORS_FROM:
+        subject = call.parameter[:_SUBJECT_MAX] or place
         await audit.note(AuditAction.PERSONAL_DATA_SHOWN, subject, **said, reason=reason(call))
     return reply

@@ -1,0 +1,101 @@
+"""What one person does is of that person alone: no key, path or form makes it another's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Connection, select
+
+from countersign.access.account import set_reviewers
+from countersign.access.audit import AuditAction, find_audit
+from countersign.access.role import Role
+from countersign.db.tables import audit_log
+from countersign.errors import SecondPersonRequired
+from tests.console.test_pages import who_waits
+from tests.people.crew import Console, Person, in_console
+
+TEST: Final = {"mode": "test"}
+SAME: Final = {"idempotency_key": "1"}
+
+
+async def ask(console: Console, who: Person | str, path: str, body: Any, **about: str) -> Any:  # noqa: ANN401 - JSON
+    session = who if isinstance(who, str) else who.session
+    answer = await console.ask(session, path, "POST", body=body, **about)
+    return answer.data if answer.ok else answer.code
+
+
+def test_an_idempotency_key_of_another_person_repeats_nothing(tmp_path: Path) -> None:
+    """Else one would get what another was given, such as a link, and the act would not be done."""
+
+    async def work(console: Console) -> None:
+        here, there = await console.account("here"), await console.account("there")
+        ada = await console.person("Ada", Role.OWNER, here)
+        bob = await console.person("Bob", Role.OWNER, here)
+        eve = await console.person("Eve", Role.SUPPORT, there)
+        about, invite = {"account": here, **TEST, **SAME}, {"name": "Sam", "role": "support"}
+        made = await ask(console, ada, "/v1/members", invite, **about)
+        assert (await ask(console, ada, "/v1/members", invite, **about)) == made
+        assert await ask(console, bob, "/v1/members", invite, **about) == "people_refused"
+        for one in (ada, eve):
+            ended = await ask(console, one, "/v1/me/sessions/end", {}, **SAME)
+            assert ended == {"person_id": one.id, "sessions": 1}
+            assert await console.host.who(one.session) is None
+
+    in_console(tmp_path, work)
+
+
+def test_a_key_that_a_person_made_is_no_second_person(tmp_path: Path) -> None:
+    """Nor a successor of another's key: who made a key has it. A key of someone else is one."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        await set_reviewers(console.deployment.access, account, 2)
+        await who_waits(console, account)
+        about = {"account": account, **TEST}
+        ada, bob = [await console.person(n, Role.OWNER, account) for n in ("Ada", "Bob")]
+        scopes = {"scopes": ["buyers:review"]}
+        own, other = [await ask(console, who, "/v1/keys", scopes, **about) for who in (ada, bob)]
+        taken = await ask(console, ada, f"/v1/keys/{other['key_id']}/rotate", {}, **about)
+        waits = await console.ask(ada.session, "/v1/buyers/reviews", **about)
+        path = f"/v1/buyers/{waits.data['data'][0]['cbid']}/review"
+
+        async def decide(who: Person | str) -> Any:  # noqa: ANN401 - JSON
+            body, place = {"decision": "dismiss", "reason": "case 7"}, about if who is ada else {}
+            return await ask(console, who, path, body, **place)
+
+        assert (await decide(ada))["proposed"]
+        for key in (own, taken):
+            assert await decide(key["key"]) == SecondPersonRequired.code
+        assert await decide(ada) == SecondPersonRequired.code
+        assert "proposed" not in await decide(other["key"])
+
+    in_console(tmp_path, work)
+
+
+def test_what_a_path_names_is_noted_only_if_it_is_an_identifier(tmp_path: Path) -> None:
+    """An act on what is not there puts no such text into the audit, nor into another account's."""
+
+    def noted(connection: Connection, subject: str) -> list[str]:
+        return [one.action for one in find_audit(connection, subject)]
+
+    def called(connection: Connection) -> str:
+        own = audit_log.c
+        query = select(own.subject, own.details).where(own.action == AuditAction.CALLED.value)
+        return str(connection.execute(query).all())
+
+    async def work(console: Console) -> None:
+        here, there = await console.account("here"), await console.account("there")
+        dev = await console.person("Dev", Role.DEVELOPER, here)
+        read = console.deployment.database.read
+        before = await read(noted, there)
+        for named in (there, "jane@example.com", "\x00", "chk_01km9x4v8gen3rr1p6q1s2t3v4"):
+            path = f"/v1/checkout_sessions/{named}/cancel"
+            code = await ask(console, dev, path, {}, account=here, **TEST)
+            assert code == "not_found"
+        assert await read(noted, there) == before
+        kept = await read(called)
+        assert kept.count(here) > 4
+        assert ("jane" in kept, "chk_01km9x4v8gen3rr1p6q1s2t3v4" in kept) == (False, True)
+
+    in_console(tmp_path, work)
