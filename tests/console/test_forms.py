@@ -280,3 +280,18 @@ def test_a_button_that_is_pressed_twice_acts_once(tmp_path: Path) -> None:
 
 def keys_of(response: Any) -> list[str]:  # noqa: ANN401 - httpx2's
     return [word for word in " ".join(Page(response).words).split() if word.startswith("csign_sk_")]
+
+
+def test_a_number_of_any_length_is_refused_in_words(tmp_path: Path) -> None:
+    """Python itself reads no number of more than 4,300 digits."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        dev = Visitor(console, (await console.person("Dev", Role.DEVELOPER, account)).session)
+        path = f"{places(account)[False, 'keys']}/-/create_key"
+        for digits in (15, 16, 5000):
+            sent = await dev.send(path, lifetime_seconds="9" * digits)
+            assert sent.status_code == 400, digits
+            assert "lifetime_seconds" in sent.text
+
+    in_console(tmp_path, work)

@@ -14,6 +14,8 @@ from countersign.console_host import PageReply
 from countersign_console.visit import Refused, Visit
 
 _NOT_FOUND: Final = 404
+_DIGITS_MAX: Final = 15
+"""Python reads no number of any length; the API refuses what is longer as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,8 @@ class Field:
             case "check":
                 return True if value else None
             case "number":
-                return int(value) if value.isascii() and value.isdecimal() else value or None
+                is_number = value.isascii() and value.isdecimal() and len(value) <= _DIGITS_MAX
+                return int(value) if is_number else value or None
             case "ticks":
                 return [one for one in self.options if form.get(f"{self.name}.{one}")] or None
             case "day":
