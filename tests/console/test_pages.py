@@ -129,6 +129,35 @@ def test_two_people_decide_in_the_console(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
+def test_a_refusal_names_the_field_by_its_label_and_keeps_what_was_typed(tmp_path: Path) -> None:
+    """No path in JSON; a page in Spanish says that the words are English, or has its own."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        await who_waits(console, account)
+        cora = await console.person("Cora", Role.COMPLIANCE, account)
+        browser = Browser(console, cora, f"{account}/test")
+        place = first(r"/(reviews/ver_\w+)", await browser.get("reviews"))
+        form = {"decision": "accept_zip", "document": "a bill", "reason": "case 7"}
+        said = {
+            lang: unescape(
+                (await browser.send(f"{place}/decide?lang={lang}", **form)).body.decode()
+            )
+            for lang in WORDS
+        }
+        assert "$." not in "".join(said.values())
+        for lang, page in said.items():
+            assert f": {WORDS[lang]['zip']}.</p>" in page
+            assert 'value="a bill"' in page
+            assert 'value="case 7"' in page
+            assert WORDS[lang]["refused_zip_mismatch"] in page
+        assert WORDS["es"]["problem_other"].partition("{")[0] in said["es"]
+        unknown = await browser.send("erasures/-/preview?lang=es", subject="cbid_nope")
+        assert WORDS["es"]["problem_unknown_subject"] in unescape(unknown.body.decode())
+
+    in_console(tmp_path, work)
+
+
 def test_evidence_is_shown_for_a_reason_to_those_who_may_see_it(tmp_path: Path) -> None:
     """The audit keeps the reason; support has no form for it, and is refused without one."""
 

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from countersign.console_host import ROOT, Host, PageReply, PageRequest
 from countersign_console.menu import DEPLOYMENT, Place, Signed, menu
+from countersign_console.problems import in_words
 from countersign_console.view import WORDS, lead, render
 
 _ERRORS_FROM: Final = 400
@@ -19,14 +20,13 @@ _PAGE_LIMIT: Final = "50"
 _PAGE_MAX: Final = "100"
 _PASSKEY: Final = "passkey_required"
 _RUNNING: Final = "idempotency_in_progress"
-_SENT_BEFORE: Final = "idempotency_key_reused"
 _LOOKS: Final = 100
 _LOOK_SECONDS: Final = 0.1
 _SEES_PERSONAL_DATA: Final = frozenset({"compliance", "auditor"})
 
 
 class Refused(Exception):
-    """The API refused a call; `message` is in its own words."""
+    """The API refused a call; `message` is what the page says about it."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -134,7 +134,7 @@ class Visit:
             await asyncio.sleep(_LOOK_SECONDS)  # the same form is being carried out
             answer = await ask()
         if answer.status >= _ERRORS_FROM:
-            message = self.words["sent_before"] if answer.code == _SENT_BEFORE else answer.message
+            message = in_words(answer.code, answer.message, self.words)
             raise Refused(answer.status, answer.code, message)
         return answer.data
 

@@ -1,0 +1,30 @@
+"""A refusal of the API in the words of the page: which field, and in which language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_PLACE: Final = re.compile(r" - at `\$\.?(\w*)[^`]*`\.?$")
+"""Where in the body a value is wrong, as every message about one ends."""
+
+
+def in_words(code: str, message: str, words: Mapping[str, str]) -> str:
+    """What a page says about a refusal.
+
+    A frequent code has words of its own. Of the others the message is shown as the API has it, in
+    English, which a page in another language says; in place of a path in JSON it has the label of
+    the field.
+    """
+    if own := words.get(f"problem_{code}"):
+        return own
+    text = _PLACE.sub(lambda place: _label(place[1], words), message)
+    return words["problem_other"].format(text=text)
+
+
+def _label(field: str, words: Mapping[str, str]) -> str:
+    if not field:
+        return "."
+    label = words.get(f"column_{field}") or words.get(field) or field.replace("_", " ")
+    return f": {label}."
