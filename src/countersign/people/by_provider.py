@@ -115,8 +115,8 @@ async def _read(room: People, text: str, session: str, link: str) -> _Flow | Pro
     is_time = began.isascii() and began.isdecimal() and len(text) <= _FLOW_LENGTH_MAX
     if not is_time or use not in set(ProviderUse):
         return ProviderRefusal.REFUSED
-    now = room.access.clock.time_ns()
-    if not timedelta() <= from_ns(now) - from_ms(int(began)) <= FLOW_LASTS:
+    now = to_ms(from_ns(room.access.clock.time_ns()))
+    if not 0 <= now - int(began) <= FLOW_LASTS // timedelta(milliseconds=1):
         return ProviderRefusal.REFUSED
     found, bound = None, b""
     if use == ProviderUse.LINK:
