@@ -167,7 +167,7 @@ def test_an_order_is_found_read_and_held(
 def test_every_page_is_readable(
     server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
 ) -> None:
-    """On a phone in the dark too; at most 80 KB, and nothing from elsewhere."""
+    """On a narrow phone in the dark too, and on paper; at most 80 KB, nothing from elsewhere."""
     account, client = vendor
     an_order(client)
     page = windows.open()
@@ -178,11 +178,16 @@ def test_every_page_is_readable(
         assert shown is not None
         assert shown.status == 200, place
         assert len(shown.body()) < 80 * 1024
-        for dark, width in ((False, 1280), (True, 360)):
+        for dark, width in ((False, 1280), (True, 320)):
             page.emulate_media(color_scheme="dark" if dark else "light")
             page.set_viewport_size({"width": width, "height": 700})
             assert_accessible(page)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+        page.emulate_media(media="print")
+        assert page.locator("h1").is_visible(), place
+        menu = page.locator("body > header, nav.pages, a.skip")
+        assert not any(part.is_visible() for part in menu.all()), place
+        page.emulate_media(media="screen")
     page.goto(f"{console}/{account}/test/reviews")
     page.get_by_role("link", name=EN["open"]).click()
     assert_accessible_in_every_look(page)

@@ -1,0 +1,285 @@
+"""The ten tasks of docs/console.md in a browser: by mouse, by keyboard, on a phone; counted.
+
+``python -m tests.browser.officer`` does them by mouse, and prints the table of docs/console.md.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from countersign_console.view import WORDS
+from tests.browser.test_console import an_order, come_in, serving
+from tests.http.backstage import Operator, notice_file
+from tests.support.browsers import running_browser
+from tests.support.service import Server
+
+EN: Final = WORDS["en"]
+REASON: Final = "Case 26-2"
+ZIP: Final = "94105"
+_TABS_MAX: Final = 80
+_LAW: Final = "https://law.example/text"
+
+
+def _by_key(target: Locator) -> None:
+    """Tab to it, and press Enter, or Space for a box."""
+    _tab_to(target)
+    is_box = target.evaluate("it => it.type === 'checkbox'")
+    target.page.keyboard.press("Space" if is_box else "Enter")
+
+
+def _type_by_key(target: Locator, text: str) -> None:
+    _tab_to(target)
+    target.page.keyboard.insert_text(text)
+
+
+def _tab_to(target: Locator) -> None:
+    """Past the menu by the first link, if it is behind it."""
+    keyboard = target.page.keyboard
+    is_new, is_inside = target.evaluate(
+        "it => [document.activeElement === document.body, Boolean(it.closest('main'))]"
+    )
+    if is_new and is_inside:
+        keyboard.press("Tab")
+        keyboard.press("Enter")
+    for _ in range(_TABS_MAX):
+        if target.evaluate("it => it === document.activeElement"):
+            return
+        keyboard.press("Tab")
+    raise AssertionError(f"{target} is not reached by keyboard at {target.page.url}")
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a person uses the pages."""
+
+    press: Callable[[Locator], None] = Locator.click
+    type: Callable[[Locator, str], None] = Locator.fill
+    window: Mapping[str, Any] = field(default_factory=dict)
+
+
+_PHONE: Final = {
+    "viewport": {"width": 320, "height": 640},
+    "is_mobile": True,
+    "has_touch": True,
+    "color_scheme": "dark",
+}
+MANNERS: Final[Mapping[str, Manner]] = {
+    "mouse": Manner(),
+    "keyboard": Manner(press=_by_key, type=_type_by_key),
+    "phone in the dark": Manner(press=Locator.tap, window=_PHONE),
+}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A server whose console is on, and the cookies of a person of compliance who is signed in."""
+
+    server: Server
+    operator: Operator
+    console: str
+    cookies: Any
+
+
+@dataclass
+class Officer:
+    """A person of compliance with an open page, and a shop with one order and a buyer who waits."""
+
+    page: Page
+    account_id: str
+    manner: Manner
+    presses: int = 0
+    fields: int = 0
+    decided: str = ""
+    """The buyer who was decided on."""
+
+    def press(self, name: str, form: str = "") -> None:
+        """Press the button with this word, of the page or of the form that does this."""
+        place = self.page.locator(f"form[action$='{form}']") if form else self.page
+        self._press(place.get_by_role("button", name=EN[name], exact=True))
+
+    def follow(self, link: str) -> None:
+        """Follow the link with this word, or to this address."""
+        found = self.page.get_by_role("link", name=EN[link]) if link in EN else None
+        self._press(found or self.page.locator(f"a[href$='{link}']"))
+
+    def go(self, page: str, where: str = "test") -> None:
+        """Choose a page in the menu."""
+        self.follow(f"/{where}/{page}")
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(EN[f"page_{page}"])
+
+    def write(self, target: str, text: str, form: str = "") -> None:
+        place = self.page.locator(f"form[action$='{form}']") if form else self.page
+        self.fields += 1
+        self.manner.type(place.locator(target), text)
+
+    def tick(self) -> None:
+        self._press(self.page.locator("[name=sure]"))
+
+    def sees(self, text: str) -> None:
+        expect(self.page.get_by_text(text).first).to_be_visible()
+
+    def take(self, name: str) -> bytes:
+        """Press what gives a file."""
+        with self.page.expect_download() as given:
+            self.press(name)
+        return Path(given.value.path()).read_bytes()
+
+    def _press(self, target: Locator) -> None:
+        self.presses += 1
+        self.manner.press(target)
+
+
+def find(one: Officer) -> None:
+    one.write("#query", "order 1001")
+    one.press("search_button")
+    one.sees(EN["verdict_cleared"])
+    assert "1001" not in one.page.url
+
+
+def understand(one: Officer) -> None:
+    """The page of the order says it at once."""
+    one.sees(EN["missing"])
+    one.sees(EN["timeline"])
+
+
+def read(one: Officer) -> None:
+    one.write("#why", REASON)
+    one.press("act_read")
+    expect(one.page.get_by_text("JD", exact=True).first).to_be_visible()
+    assert "JD" not in one.page.title()
+
+
+def hand_over(one: Officer) -> None:
+    one.follow("back_to_order")
+    one.write("#why", REASON)
+    assert one.take("certificate").startswith(b"%PDF-")
+    assert one.take("dossier").startswith(b"PK")
+
+
+def hold(one: Officer) -> None:
+    one.write("[name=reason]", REASON, form="/place_hold")
+    one.press("act_place_hold")
+    one.sees(EN["said_place_hold"])
+    one.sees(EN["verdict_held"])
+
+
+def decide(one: Officer) -> None:
+    """Accept the ZIP code of the buyer who waits."""
+    one.go("reviews")
+    one.follow("open")
+    one.decided = one.page.locator("main dl .id").first.inner_text()
+    one.write("#zip", ZIP)
+    one.write("#document", "a bill of this month")
+    one.write("#reason", REASON)
+    one.press("decide")
+    one.sees(EN["said_decided"])
+
+
+def erase(one: Officer) -> None:
+    """The buyer who was decided on: first what would go, then the act."""
+    one.go("erasures")
+    one.write("#subject", one.decided)
+    one.press("erase_preview")
+    one.sees(EN["erase_would"])
+    one.tick()
+    one.press("erase_now")
+    one.sees(EN["erase_done"])
+    assert "cbid" not in one.page.url
+
+
+def publish(one: Officer) -> None:
+    name = re.sub("[^a-z0-9]", "", one.account_id.lower())
+    one.go("notices", "all")
+    one.write("#file", notice_file(name, "1"))
+    one.press("notice_check")
+    one.sees(EN["notice_checked"])
+    one.press("notice_publish")
+    one.sees(EN["said_publish_notice"])
+    one.write("[name=by]", "Ada Moreno", form="/review_notice")
+    one.write("[name=against]", _LAW, form="/review_notice")
+    one.press("act_review_notice")
+    one.sees(EN["said_review_notice"])
+
+
+def see_state(one: Officer) -> None:
+    one.go("state", "all")
+    one.sees(EN["outside"])
+    one.sees(EN["backup"])
+
+
+def see_who_looked(one: Officer) -> None:
+    one.follow(f"/{one.account_id}/live/search")
+    one.follow("to_test")
+    one.go("audit")
+    one.sees(REASON)
+
+
+TASKS: Final[Mapping[str, tuple[Callable[[Officer], None], str]]] = {
+    "Find an order": (find, "4"),
+    "See what happened, and what is missing": (understand, "with the first"),
+    "Read the initials": (read, "with the first"),
+    "Print it, and hand it to counsel": (hand_over, "3"),
+    "Hold it": (hold, "2"),
+    "Decide a buyer who waits": (decide, "4"),
+    "Answer an erasure": (erase, "4"),
+    "Publish and review a notice": (publish, "4 and an editor"),
+    "See that all is well": (see_state, "not tried"),
+    "See who looked": (see_who_looked, "not tried"),
+}
+"""The ten tasks in the order of docs/console.md, and the commands that each took before as root."""
+
+
+@contextmanager
+def a_desk(folder: Path, browser: Browser) -> Iterator[Desk]:
+    """Serve, and let a person of compliance come in."""
+    with serving(folder) as server, Operator(server.deployment) as operator:
+        with browser.new_context() as context:
+            console = come_in(context.new_page(), server, "Cora", "compliance", start="page_state")
+            cookies = context.storage_state()
+        yield Desk(server, operator, console, cookies)
+
+
+@contextmanager
+def an_officer(desk: Desk, page: Page, manner: Manner) -> Iterator[Officer]:
+    """Open the search of a shop that has one order, and one buyer who waits."""
+    with desk.operator.vendor(desk.server) as shop:
+        an_order(shop.test)
+        page.goto(f"{desk.console}/{shop.account_id}/test/search")
+        yield Officer(page, shop.account_id, manner)
+
+
+def measured(browser: Browser, desk: Desk) -> Iterator[str]:
+    """Do the ten tasks by mouse; gives a line of the table for each."""
+    page = browser.new_context(storage_state=desk.cookies).new_page()
+    with an_officer(desk, page, MANNERS["mouse"]) as one:
+        for name, (task, before) in TASKS.items():
+            one.presses = one.fields = 0
+            begun = time.perf_counter()
+            task(one)
+            seconds = time.perf_counter() - begun
+            yield f"| {name} | {before} | {one.presses} | {one.fields} | {seconds:.1f} |"
+
+
+def main() -> int:
+    with (
+        TemporaryDirectory() as folder,
+        running_browser() as browser,
+        a_desk(Path(folder) / "data", browser) as desk,
+    ):
+        for line in measured(browser, desk):
+            sys.stdout.write(f"{line}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
