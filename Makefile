@@ -119,8 +119,8 @@ web: web/node_modules/.package-lock.json ## Build the browser component again fr
 	npm run --prefix web --silent check
 	npm run --prefix web --silent build -- --outfile=../$(COMPONENT) --log-level=warning
 
-screenshots: $(VENV)/.dev ## Take the pictures of docs/images again, with the system's Chromium
-	$(BIN)/python -m tests.browser.screenshots
+screenshots: $(VENV)/.dev ## Take the pictures of docs/images again, with the system's Chromium (ONLY=console: those)
+	$(BIN)/python -m tests.browser.screenshots $(ONLY)
 
 # The files are compiled for every supported Python and platform at once, each
 # with the pins of the one before it, so that all of them fit into one .venv.

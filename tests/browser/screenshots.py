@@ -1,7 +1,8 @@
-"""Takes the pictures of docs/images: every page of a buyer on a phone and on a desktop, a dossier.
+"""Takes the pictures of docs/images: the pages of a buyer in two sizes, a dossier, the console.
 
 `make screenshots` runs this module. It starts a service and the example shop of its own, and writes
-the words of each page next to the pictures, so that a test finds pictures of old words.
+the words of each page next to the pictures, so that a test finds pictures of old words. With
+`ONLY=console` it takes the pictures of the console alone.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from unittest.mock import patch
 import httpx2
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from countersign.console_host import ROOT
 from countersign.paper import typeset
 from tests.browser.walk import Walk
+from tests.console import pictured
+from tests.console.visitor import COOKIE
 from tests.storefront.pictured import (
     CERTIFICATE,
     IMAGES,
@@ -64,10 +68,15 @@ async ([png, most]) => {
 }
 """
 """The commonest colours of a picture, and for each pixel the place of the nearest one."""
+_MARGIN: Final = 16.0
+"""Around a part of a page of the console."""
+_TALLEST: Final = 1400.0
+"""Of a page of the console: what is below is not in the picture."""
 DEVICES: Final[dict[str, dict[str, Any]]] = {
     "phone": {"viewport": {"width": 360, "height": 640}, "is_mobile": True, "has_touch": True},
     "desktop": {"viewport": {"width": 1024, "height": 640}},
 }
+_DESK: Final[dict[str, Any]] = {"viewport": {"width": 1120, "height": 640}}
 
 
 class Photographer(Walk):
@@ -222,6 +231,7 @@ def _drawn(template: bytes, words: Mapping[str, Any]) -> bytes:
 
 def photograph(browser: Browser, directory: Path) -> None:
     """Take every picture."""
+    directory.mkdir()
     page = browser.new_page()
     (IMAGES / "certificate.png").write_bytes(with_palette(page, first_page(CERTIFICATE)))
     with running_service(directory) as (shop, vendor):
@@ -238,14 +248,62 @@ def photograph(browser: Browser, directory: Path) -> None:
                 be_checked(Photographer(context, shop.url, device))
 
 
+def visit_console(browser: Browser, there: pictured.Staffed) -> None:
+    """Take the pictures of the console, as somebody of compliance who is signed in."""
+    darkroom = browser.new_page()
+    cookie: Any = {"name": COOKIE, "value": there.session, "url": there.url}
+    for name, picture in there.pictures.items():
+        device = DEVICES["phone"] if picture.is_phone else _DESK
+        scheme: Any = "dark" if picture.is_dark else "light"
+        with browser.new_context(**device, color_scheme=scheme, timezone_id="UTC") as context:
+            context.add_cookies([cookie])
+            png = _of_console(context.new_page(), there.url, picture)
+        (pictured.FOLDER / f"console-{name}.png").write_bytes(with_palette(darkroom, png))
+
+
+def _of_console(page: Page, url: str, picture: pictured.Picture) -> bytes:
+    """A page of the console, or a part of it."""
+    page.goto(f"{url}{ROOT}/{picture.page}")
+    if picture.action:
+        button = page.locator(
+            f'[formaction$="{picture.action}"],'
+            f'form[action$="{picture.action}"] button:not([formaction])'
+        ).first
+        form = button.locator("xpath=ancestor::form")
+        for name, value in picture.fields.items():
+            form.locator(f"[name={name}]").fill(value)
+        button.click()
+        page.wait_for_load_state()
+    page.evaluate("document.activeElement?.blur()")
+    box = page.locator(picture.part or "body").bounding_box()
+    assert box is not None
+    around: Any = {side: max(box[side] - _MARGIN, 0.0) for side in ("x", "y")}
+    around |= {side: box[side] + 2 * _MARGIN for side in ("width", "height")}
+    if not picture.part:
+        around = box | {"height": min(box["height"], _TALLEST)}
+    return page.screenshot(full_page=True, clip=around, animations="disabled")
+
+
 def main() -> int:
-    with TemporaryDirectory() as directory, running_browser() as browser:
-        photograph(browser, Path(directory))
+    is_all = "console" not in sys.argv[1:]
+    with (
+        TemporaryDirectory() as directory,
+        pictured.staffed(Path(directory)) as there,
+        running_browser() as browser,
+    ):
+        visit_console(browser, there)
+        if is_all:
+            photograph(browser, Path(directory) / "shop")
     with TemporaryDirectory() as directory:
-        WORDS.write_text(
-            json.dumps(words_now(Path(directory)), indent=1, ensure_ascii=False) + "\n"
-        )
+        _write(pictured.WORDS, pictured.words_now(Path(directory)))
+    if is_all:
+        with TemporaryDirectory() as directory:
+            _write(WORDS, words_now(Path(directory)))
     return 0
+
+
+def _write(file: Path, words: Mapping[str, list[str]]) -> None:
+    file.write_text(json.dumps(words, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
