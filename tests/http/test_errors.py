@@ -34,7 +34,7 @@ OF_THE_CONSOLE: Final = {
     *("account_exists", "account_not_found", "account_closed", "key_not_found", "key_not_usable"),
     *("unknown_subject", "on_hold", "notice_incomplete", "notice_version_conflict"),
     *("invalid_notice_file", "passkey_required", "people_refused", "not_granted"),
-    *("link_on_machine", "person_not_found", "session_not_found"),
+    *("link_on_machine", "person_not_found", "session_not_found", "second_person_required"),
 }
 """Where the console is on: `tests/staff` and `tests/people` meet them."""
 DISCONNECTED: Final = {"storage_unavailable", "outcome_unknown"}

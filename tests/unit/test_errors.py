@@ -72,6 +72,7 @@ def test_there_is_one_tree() -> None:
         "countersign_evidence.offline.",
         "countersign.doctor.",
         "countersign.identity.",
+        "countersign.people.model",
         "countersign_evidence.monitor.",
         "countersign.webhooks.address_guard",
     )
@@ -195,10 +196,7 @@ def test_every_refusal_can_be_met_on_some_route() -> None:
     The address for identity providers' messages is theirs, and no operation of the interface.
     """
     documented = {kind for route in ROUTES for kind in refusals_of(route)}
-    assert {kind for kind in REFUSALS if kind not in documented} == {
-        errors.WebhookRefused,
-        errors.PeopleRefused,
-    }
+    assert {kind for kind in REFUSALS if kind not in documented} == {errors.WebhookRefused}
 
 
 def test_the_default_message_is_the_first_line_of_what_the_class_says() -> None:

@@ -1704,6 +1704,7 @@ export class Keys extends Resource {
    * Create a successor with the same scopes. The old key works until the overlap ends.
    *
    * Needs the scope `keys:manage`. It answers only where the console is on, else with `not_found`.
+   * A person needs a fresh passkey.
    */
   rotate(
     key_id: string,

@@ -195,6 +195,8 @@ ROUTES: Final = grouped(
         handler=rotate,
         operation="rotateKey",
         summary="Give an API key a successor",
+        # Without an overlap it ends the other.
+        fresh=True,
         request=KeyRotation,
         response=KeyView,
         response_examples={"created": {"key": "csign_sk_test_…"}},

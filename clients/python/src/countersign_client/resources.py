@@ -2039,7 +2039,7 @@ class Keys(Resource[S]):
         Create a successor with the same scopes. The old key works until the overlap ends.
 
         Needs the scope `keys:manage`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. A person needs a fresh passkey.
         """
         return Call(
             method="POST",
