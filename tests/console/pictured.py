@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
+from countersign import bootstrap
 from countersign.access.role import Role
 from countersign.console_host import ROOT
 from countersign_console import times
@@ -60,7 +60,7 @@ _NOTICES: Final = {
     "2026-10-01": (_LOCKED, _CHILDREN.replace("18", "21"), "Report a theft within 48 hours."),
 }
 _CHANGING: Final = re.compile(
-    rf"^{re.escape(getpass.getuser())}$|just now|\b\d+ \w+ ago\b|\b[a-z_]+_[0-9a-z]{{26}}\b"
+    rf"^{re.escape(bootstrap._operator())}$|just now|\b\d+ \w+ ago\b|\b[a-z_]+_[0-9a-z]{{26}}\b"
     r"|\b[0-9a-f]{64}\b|\bhttp://localhost:\d+|/\S+/data\b"
     rf"|\b\d\d? ({'|'.join(times._MONTHS['en'])})\b( \d{{4}})?|\d[\d.,:]*"
 )
