@@ -336,6 +336,19 @@ def test_a_key_has_the_scopes_that_were_ticked(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
+def test_the_other_mode_has_the_same_page_next(tmp_path: Path) -> None:
+    """Of an item its list: that of a test is not there live."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        browser = Browser(console, await console.person("Ada", Role.OWNER), f"{account}/test")
+        for page, other in (("holds", "holds"), ("holds/hold_x", "holds"), ("nothing", "today")):
+            reply = await browser.send(page)
+            assert f'href="/console/{account}/live/{other}"' in reply.body.decode()
+
+    in_console(tmp_path, work)
+
+
 def test_retention_says_why_and_what_to_type(tmp_path: Path) -> None:
     """Erasing what is due is a command."""
 

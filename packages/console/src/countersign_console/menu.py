@@ -12,6 +12,9 @@ from countersign.console_host import ROOT
 DEPLOYMENT: Final = "all"
 """In an address, in the place of an account and a mode."""
 
+_PAGE: Final = 4
+"""Where its name stands in the address of a page of an account."""
+
 OF_ACCOUNT: Final = {
     "today": "search:read",
     "search": "search:read",
@@ -92,10 +95,10 @@ class Place:
         here = f"{self.account_id}/{self.mode}" if self.account_id else DEPLOYMENT
         return f"{ROOT}/{here}/{page}" + (f"?{urlencode(query)}" if query else "")
 
-    @property
-    def other_mode(self) -> str:
-        """The address of the search in the other mode."""
-        return replace(self, mode="live" if self.is_test else "test").at("search")
+    def other_mode(self, path: str) -> str:
+        """The address in the other mode of the page that this path is of."""
+        page = next((one for one in path.split("/")[_PAGE:][:1] if one in OF_ACCOUNT), "today")
+        return replace(self, mode="live" if self.is_test else "test").at(page)
 
 
 class Entry(NamedTuple):
