@@ -110,10 +110,14 @@ class Officer:
     def follow(self, link: str) -> None:
         """Follow the link with this word, or to this address."""
         found = self.page.get_by_role("link", name=EN[link]) if link in EN else None
-        self._press(found or self.page.locator(f"a[href$='{link}']"))
+        with self.page.expect_navigation():
+            self._press(found or self.page.locator(f"a[href$='{link}']"))
 
     def go(self, page: str, where: str = "test") -> None:
-        """Choose a page in the menu."""
+        """Choose a page in the menu, which a phone shows when it is opened."""
+        menu = self.page.locator("nav.pages summary")
+        if menu.is_visible():
+            self._press(menu)
         self.follow(f"/{where}/{page}")
         expect(self.page.get_by_role("heading", level=1)).to_have_text(EN[f"page_{page}"])
 
@@ -218,7 +222,7 @@ def see_state(one: Officer) -> None:
 
 
 def see_who_looked(one: Officer) -> None:
-    one.follow(f"/{one.account_id}/live/search")
+    one.go("search", f"{one.account_id}/live")
     one.follow("to_test")
     one.go("audit")
     one.sees(REASON)
