@@ -74,14 +74,30 @@ def test_anything_that_names_an_order_finds_it(compliance: Person, shop: Vendor)
         assert found(compliance, query) == [order.ack_id], query
     assert found(compliance, other.reference) == [other.ack_id]
     (one,) = compliance.post("/v1/search", {"query": order.reference})["orders"]
-    assert [step["what"] for step in one["timeline"]][:2] == ["acknowledged", "cleared"]
+    happened = [step["what"] for step in one["timeline"]]
+    assert happened[:3] == ["identity_check_verified", "acknowledged", "cleared"]
     assert {part["type"] for part in one["parts"]} == {
-        *("acknowledgment", "clearance", "fulfilment"),
+        *("verification", "acknowledgment", "clearance", "fulfilment"),
     }
     assert (one["cleared"], one["cbid"]) == (True, order.cbid)
     text = compliance.client.post("/v1/search", json={"query": order.ack_id}).text
     assert order.session not in text
     assert order.reference not in text
+
+
+def test_of_a_buyer_who_was_checked_elsewhere_no_check_is_shown(
+    desk: Desk, compliance: Person, shop: Vendor
+) -> None:
+    """An order has the last check of its own account before its last record."""
+    with desk.operator.vendor(desk.server) as other:
+        cbid = verify(other.test, shipping_zip="94110").json()["cbid"]
+    first = buy(shop, 1)
+    named = {"session_id": f"cart-{shop.account_id}-x", "cbid": cbid}
+    elsewhere = acknowledge(shop.test, **named).json()["ack_id"]
+    for ack_id, checks in ((first.ack_id, 1), (elsewhere, 0)):
+        (one,) = compliance.post("/v1/search", {"query": ack_id})["orders"]
+        shown = [s["what"] for s in one["timeline"] if s["what"].startswith("identity_check")]
+        assert len(shown) == checks
 
 
 def test_a_hosted_session_is_an_order_before_anything_is_initialed(

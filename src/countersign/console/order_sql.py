@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, or_, select
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.order_reference import CHECKOUT_FIELD
+from countersign.buyers.model import BuyerStatus
 from countersign.db.tables import (
     accounts,
     acknowledgment_uses,
@@ -73,6 +74,8 @@ class StoredOrder(NamedTuple):
     """With their place in the log, and when they were erased."""
     cbid: str | None
     closed_at: Any
+    verified: _Row | None
+    """The account's own check of the buyer, where none of a checkout session is there."""
 
 
 def find(connection: Connection, secret: DeploymentSecret, who: Principal, text: str) -> Found:
@@ -185,13 +188,21 @@ def read(connection: Connection, who: Principal, found: Found) -> list[StoredOrd
             select(acknowledgment_uses).where(acknowledgment_uses.c.ack_id.in_(keys))
         )
     }
+    v = verifications.c
+    verified = connection.execute(
+        select(v.id, v.account_id, v.cbid, v.at)
+        .where(v.cbid.in_([use.cbid for use in uses.values()]), v.mode == who.mode)
+        .where(v.status == BuyerStatus.VERIFIED)
+        .order_by(v.at)
+    ).all()
     made, used = list[StoredOrder](), set[str]()
     for key in keys:
         members = orders[key]
         own = [s for s in sessions.values() if s.ack_id == key or s.clearance_id in members]
         used |= {one.id for one in own}
-        use = uses.get(key)
-        made.append(_order(key, own, checks, [rows[m] for m in sorted(members) if m in rows], use))
+        stored = [rows[m] for m in sorted(members) if m in rows]
+        order = _order(key, own, checks, stored, uses.get(key))
+        made.append(order._replace(verified=_last_of_own(verified, order)))
     made += [
         _order(one.id, [one], checks, [], None) for one in sessions.values() if one.id not in used
     ]
@@ -208,7 +219,15 @@ def _order(
     own = {one.id for one in sessions}
     made = [one for one in checks if one.reference in own]
     cbid = use.cbid if use else next((one.cbid for one in reversed(made) if one.cbid), None)
-    return StoredOrder(key, sessions, made, stored, cbid, use and use.closed_at)
+    return StoredOrder(key, sessions, made, stored, cbid, use and use.closed_at, None)
+
+
+def _last_of_own(verified: Sequence[_Row], order: StoredOrder) -> _Row | None:
+    if not order.records or any(one.status == BuyerStatus.VERIFIED for one in order.checks):
+        return None
+    account_id, until = order.records[0].account_id, max(one.at for one in order.records)
+    known = (v for v in reversed(verified) if (v.cbid, v.account_id) == (order.cbid, account_id))
+    return next((one for one in known if one.at <= until), None)
 
 
 def _within(connection: Connection, who: Principal, ids: Iterable[str]) -> set[str]:

@@ -161,6 +161,7 @@ async def search(room: Privacy, call: Call) -> Reply:
 
 def _record_ids(stored: sql.StoredOrder) -> list[str]:
     checks = {one.verification_id for one in stored.checks if one.verification_id}
+    checks |= {stored.verified.id} if stored.verified else set()
     return [*checks, *(one.id for one in stored.records)]
 
 
@@ -216,6 +217,9 @@ def _parts(
             hold = held.get(one.verification_id)
             at, status = one.changed_at, one.status
             yield _part(one.verification_id, "verification", at, status, hold_id=hold)
+    if (own := stored.verified) is not None:
+        hold = held.get(own.id)
+        yield _part(own.id, "verification", own.at, "verified", hold_id=hold)
     for one in stored.records:
         kind: Any = next(name for prefix, name in _KINDS.items() if is_id(prefix, one.id))
         decided = bodies[one.id].get("cleared")
@@ -251,11 +255,7 @@ def _steps(stored: sql.StoredOrder, bodies: Mapping[str, Any]) -> Iterator[Order
         yield _step(one.created_at, "link_made", one.id)
         if one.ended_at is not None:
             yield _step(one.ended_at, f"session_{one.status}", one.id)
-    for one in stored.checks:
-        yield _step(one.started_at, "identity_check_started", one.reference)
-        if one.status is not None:
-            id_, reasons = one.verification_id or one.reference, json.loads(one.reasons or "[]")
-            yield _step(one.changed_at, f"identity_check_{one.status}", id_, reasons)
+    yield from _check_steps(stored)
     for one in stored.records:
         body = bodies[one.id]
         if is_id(ACKNOWLEDGMENT, one.id):
@@ -269,6 +269,16 @@ def _steps(stored: sql.StoredOrder, bodies: Mapping[str, Any]) -> Iterator[Order
             yield _step(one.erased_at, "erased", one.id)
     if stored.closed_at is not None:
         yield _step(stored.closed_at, "order_closed", stored.key)
+
+
+def _check_steps(stored: sql.StoredOrder) -> Iterator[OrderStep]:
+    for one in stored.checks:
+        yield _step(one.started_at, "identity_check_started", one.reference)
+        if one.status is not None:
+            id_, reasons = one.verification_id or one.reference, json.loads(one.reasons or "[]")
+            yield _step(one.changed_at, f"identity_check_{one.status}", id_, reasons)
+    if (own := stored.verified) is not None:
+        yield _step(own.at, "identity_check_verified", own.id)
 
 
 def _step(at: datetime, what: str, id_: str, reasons: Sequence[str] = ()) -> OrderStep:
