@@ -30,7 +30,7 @@ def test_the_order_is_shown_as_text_until_the_notice_is_acknowledged(surf: Surf)
     assert SECRET in review.text
     done = surfer.agree(review)
     for last in (done, surfer.follow(done, EN["copy_link"])):
-        assert "4711" not in last.response.text
+        assert "Handguard" not in last.response.text
 
 
 def test_a_session_without_an_order_shows_none(surf: Surf) -> None:
@@ -75,12 +75,12 @@ def test_the_order_is_in_nothing_that_is_kept_or_returned(
     dossier = shop.client.get(path, headers={"Prefer": "wait=10"}).raise_for_status().content
     texts = [str(surfer.buyer.session), str(shop.read(surfer.buyer)), str(ack)]
     texts += [str(surfer.buyer.current()), str(shop.events_of(surfer.buyer))]
-    assert not [text for text in texts if "4711" in text]
-    assert b"4711" not in dossier
+    assert not [text for text in texts if "Handguard" in text]
+    assert b"Handguard" not in dossier
     for table in ("checkout_sessions", "records", "events", "audit_log", "idempotency_keys"):
         for row in operator.rows(f"SELECT * FROM {table}"):  # noqa: S608 - our own names
-            assert "4711" not in str(dict(row)), table
-            assert not any(b"4711" in v for v in dict(row).values() if isinstance(v, bytes))
+            assert "Handguard" not in str(dict(row)), table
+            assert not any(b"Handguard" in v for v in dict(row).values() if isinstance(v, bytes))
 
 
 @pytest.mark.parametrize(
