@@ -236,7 +236,9 @@ async def _greet(deployment: Deployment) -> None:
     # As this command was typed: from a checkout, or wherever a wheel put it.
     program = sys.argv[0] if Path(sys.argv[0]).name == "countersign" else "countersign"
     if deployment.settings.console:
-        say(f"A link to the console:  {program} staff invite 'Your Name' --role compliance")
+        # The command has settings of its own: without this one it warns that the console is off.
+        line = f"COUNTERSIGN_CONSOLE=true {program} staff invite 'Your Name' --role compliance"
+        say(f"A link to the console:  {line}")
     notice_id = parse_notice_file(next(iter(shipped_notice_files().values()))).id
     if known:
         say(f"The demo account already has a test key ({known[-1].hint}), which was shown once.")
