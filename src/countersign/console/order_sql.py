@@ -193,7 +193,8 @@ def read(connection: Connection, who: Principal, found: Found) -> list[StoredOrd
         select(v.id, v.account_id, v.cbid, v.at)
         .where(v.cbid.in_([use.cbid for use in uses.values()]), v.mode == who.mode)
         .where(v.status == BuyerStatus.VERIFIED)
-        .order_by(v.at)
+        .order_by(v.at.desc())
+        .limit(_FOUND_MAX)
     ).all()
     made, used = list[StoredOrder](), set[str]()
     for key in keys:
@@ -223,10 +224,11 @@ def _order(
 
 
 def _last_of_own(verified: Sequence[_Row], order: StoredOrder) -> _Row | None:
+    """Of checks, the newest first, that of this order."""
     if not order.records or any(one.status == BuyerStatus.VERIFIED for one in order.checks):
         return None
     account_id, until = order.records[0].account_id, max(one.at for one in order.records)
-    known = (v for v in reversed(verified) if (v.cbid, v.account_id) == (order.cbid, account_id))
+    known = (v for v in verified if (v.cbid, v.account_id) == (order.cbid, account_id))
     return next((one for one in known if one.at <= until), None)
 
 
