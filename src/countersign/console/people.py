@@ -309,6 +309,9 @@ def _of(scope: Scope, path: str, one: str, many: str) -> tuple[Route[People], ..
 
 
 _own: Final = partial(staff_route, scope=Scope.SESSIONS_MANAGE)
+_end: Final = partial(
+    _own, request=NoWords, request_examples={"nothing to say": {}}, response=EndedView
+)
 
 ROUTES: Final = grouped(
     "Staff: people",
@@ -323,23 +326,17 @@ ROUTES: Final = grouped(
         query=SessionsQuery,
         response=Page[SessionView],
     ),
-    _own(
+    _end(
         address="POST /v1/me/sessions/{session_id}/end",
         handler=end_session,
         operation="endOwnSession",
         summary="End one of your sessions",
-        request=NoWords,
-        request_examples={"nothing to say": {}},
-        response=EndedView,
         refusals=(UnknownSession,),
     ),
-    _own(
+    _end(
         address="POST /v1/me/sessions/end",
         handler=end_sessions,
         operation="endOwnSessions",
         summary="End all of your sessions",
-        request=NoWords,
-        request_examples={"nothing to say": {}},
-        response=EndedView,
     ),
 )
