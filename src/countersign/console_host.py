@@ -26,6 +26,7 @@ from countersign.access.key import STAFF_SCOPES as OF_STAFF
 from countersign.access.key import VENDOR_SCOPES as OF_VENDORS
 from countersign.access.role import OF_DEPLOYMENT, ROLES, Role
 from countersign.bootstrap import Deployment
+from countersign.checkout.colors import CONTRAST, contrast
 from countersign.checkout.visits import read_form
 from countersign.errors import NotFound, OriginNotAllowed
 from countersign.events.model import EventType
@@ -49,6 +50,8 @@ VENDOR_SCOPES: Final = tuple(scope.value for scope in Scope if scope in OF_VENDO
 """The scopes of keys that a vendor's server may need."""
 STAFF_SCOPES: Final = tuple(s.value for s in Scope if s in OF_STAFF - PEOPLE_SCOPES)
 """Those of keys for what staff do: no one gives a key one without having it."""
+READABLE: Final = CONTRAST
+"""The contrast that text needs."""
 EVENT_TYPES: Final = tuple(one.value for one in EventType)
 
 Handle: TypeAlias = Callable[[Call, Incoming], Awaitable[Reply]]
@@ -107,6 +110,11 @@ class PageReply:
 
 Pages: TypeAlias = Callable[[PageRequest], Awaitable[PageReply]]
 Factory: TypeAlias = Callable[["Host"], Pages]
+
+
+def contrasts(color: str) -> dict[str, float]:
+    """The contrast of white and of black text on a colour `#rrggbb`, each from 1 to 21."""
+    return {name: contrast(color, on) for name, on in (("white", "#fff"), ("black", "#000"))}
 
 
 class _Whole:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from countersign.console_host import PageReply
-from countersign_console.contrast import NEEDED, contrasts
+from countersign.console_host import READABLE, PageReply, contrasts
 from countersign_console.lists import Act, Field, ListPage
 from countersign_console.menu import Place
 from countersign_console.visit import Refused, Visit, form_id
@@ -27,10 +26,10 @@ class Accounts(ListPage):
     async def extras(self, visit: Visit, item: Mapping[str, Any]) -> Mapping[str, Any]:
         """How readable the colour is, and what the person may do besides."""
         is_open = visit.may_do("accounts:manage") and item["status"] != "closed"
-        found = contrasts(item["brand"]["color"])
+        found = contrasts(color) if (color := item["brand"]["color"]) else {}
         return {
             "contrasts": found,
-            "weak": bool(found) and found["white"] < NEEDED,
+            "weak": bool(found) and found["white"] < READABLE,
             "may_change": is_open,
             "may_preview": visit.may_do(_PREVIEW) and item["status"] == "active",
             "closing": None,
@@ -51,6 +50,8 @@ class Accounts(ListPage):
         """To the page that buyers see, of a link in test mode that is for this look alone."""
         there = visit.of(Place(account_id=visit.parameter, mode="test"))
         notices = await there.page_of("/v1/notices", limit="1")
+        if not notices["data"]:
+            raise Refused(404, "notice_not_found", visit.words["no_such"])
         body = {
             "session_id": f"preview_{form_id(visit.form)}",
             "return_url": visit.host.url,
