@@ -57,11 +57,12 @@ demo-oscar: $(VENV)/.shop ## The same with a django-oscar shop; installs 210 MB 
 demo-node: $(VENV)/.runtime clients/typescript/dist/index.js examples/node-shop/node_modules/.package-lock.json ## The same with a shop in Node.js; needs npm
 	$(BIN)/python examples/demo.py node
 
-# Each test is in one of four stages, see tests/support/stages.py. The first needs Python alone.
-test: $(VENV)/.dev $(BYTECODE) ## Run every promise once, on SQLite; name what is left out
+# Each test is in one of four stages, see tests/support/stages.py. The first needs Python alone. The
+# benchmark is tested too, so its own libraries are installed.
+test: $(VENV)/.dev $(VENV)/.bench $(BYTECODE) ## Run every promise once, on SQLite; name what is left out
 	$(PYTEST) $(PYTEST_ARGS)
 
-test-rest: $(VENV)/.dev $(BYTECODE) $(NODE_STAMPS) ## Run what `make test` leaves out: PostgreSQL, browsers, PHP, kills
+test-rest: $(VENV)/.dev $(VENV)/.bench $(BYTECODE) $(NODE_STAMPS) ## Run what `make test` leaves out: PostgreSQL, browsers, PHP, kills
 	$(PYTEST) --rest $(PYTEST_ARGS)
 
 # Two at a time: each has its own server, callers and, as root, disk.
@@ -72,7 +73,7 @@ drills: $(VENV)/.dev $(BYTECODE) ## Break real servers on purpose, in every way 
 test-ha: $(VENV)/.dev $(BYTECODE) ## Kill each part of three nodes: needs root, Patroni, etcd, HAProxy, pgBackRest
 	$(BIN)/python -m pytest --ha tests/ha $(PYTEST_ARGS)
 
-test-all: $(VENV)/.dev $(BYTECODE) $(NODE_STAMPS) ## Run every test
+test-all: $(VENV)/.dev $(VENV)/.bench $(BYTECODE) $(NODE_STAMPS) ## Run every test
 	$(PYTEST) --all-engines $(PYTEST_ARGS)
 
 # The benchmark's own libraries are installed too: its code is type-checked.
