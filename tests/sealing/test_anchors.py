@@ -12,7 +12,7 @@ from rfc3161_client import decode_timestamp_response
 
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import Verifier
-from countersign_evidence.timestamp import read_timestamp
+from countersign_evidence.timestamp import is_about, read_timestamp
 from countersign_evidence.timestamp_signer import (
     check_timestamp,
     timestamp_check,
@@ -108,7 +108,7 @@ def test_a_response_whose_certificates_are_in_no_order_is_read(authority: Path) 
         decode_timestamp_response(token)
     roots = timestamp_check((authority / "ca.pem").read_bytes())
     assert "signed by a trusted authority" in roots(token, over)
-    assert read_timestamp(token).about(over)
+    assert is_about(read_timestamp(token), over)
     with pytest.raises(EvidenceError, match="does not cover"):
         roots(token, b"another checkpoint")
 

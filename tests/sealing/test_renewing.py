@@ -20,7 +20,7 @@ from countersign.mode import Mode
 from countersign_evidence.container import read_container
 from countersign_evidence.dossier import dossier_contents_of
 from countersign_evidence.note import parse_note
-from countersign_evidence.timestamp import read_timestamp
+from countersign_evidence.timestamp import is_about, read_timestamp
 from countersign_evidence.timestamp_signer import timestamp_check
 from countersign_evidence.verification import verify_file
 from tests.cli.notice_files import write_notice
@@ -125,7 +125,7 @@ def test_before_its_certificates_end_a_time_stamp_is_time_stamped_itself(
     assert len(stamps) == 3, "one of each authority, and one renewal, not more"
     (renewal,) = (name for name in stamps if name.count(".") == 2)
     renewed = renewal.replace(".1.tsr", ".tsr")
-    assert read_timestamp(stamps[renewal]).about(stamps[renewed])
+    assert is_about(read_timestamp(stamps[renewal]), stamps[renewed])
     trusted = timestamp_check(place.roots([authority, lasting]))
     verdict = verify_file(file, policy_of(place.deployment, "live"), trusted)
     assert verdict.ok, verdict.line()

@@ -5,36 +5,26 @@ And what a witness signs (c2sp.org/tlog-cosignature): a checkpoint, and when it 
 
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Final, TypeAlias
 
-from countersign_evidence.encoding import read_hash, read_number, read_text
+from countersign_evidence.encoding import by_the_rules
 from countersign_evidence.errors import EvidenceError
+from countersign_evidence.offline import verify as rules
 
 _NAME_BYTES_MAX = 255
 _LABEL = b"subtree/v1\n\x00"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Checkpoint(NamedTuple):
-    """The head of a log: its origin, how many entries it has, and their root."""
-
-    origin: str
-    size: int
-    root: bytes
+Checkpoint: TypeAlias = rules.Checkpoint
+"""The head of a log: its origin, how many entries it has, and their root."""
+parse_checkpoint: Final = by_the_rules(rules.read_checkpoint)
+"""Reads the text of a note; extension lines are allowed and ignored."""
 
 
 def format_checkpoint(checkpoint: Checkpoint) -> bytes:
     root = b64encode(checkpoint.root).decode("ascii")
     return f"{checkpoint.origin}\n{checkpoint.size}\n{root}\n".encode()
-
-
-def parse_checkpoint(text: bytes) -> Checkpoint:
-    """Read the text of a note; extension lines are allowed and ignored."""
-    lines = read_text(text, "a checkpoint is UTF-8").split("\n")
-    # Three lines at least, each with its newline, and none of them empty.
-    if len(lines) < 4 or lines.pop() != "" or "" in lines:
-        raise EvidenceError("a checkpoint is an origin, a size and a root, each on a line")
-    return Checkpoint(lines[0], read_number(lines[1]), read_hash(lines[2]))
 
 
 def cosigned_at(time: int) -> datetime | None:

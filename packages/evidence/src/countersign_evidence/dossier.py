@@ -4,7 +4,6 @@ Which files it has, and in which order, follows from the records
 in it, so there is no manifest: nothing in it is left to its maker but what is checked.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -14,12 +13,12 @@ from countersign_evidence import offline
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.container import (
     SUMS,
-    check_timestamp_files,
     read_disclosures,
     sums,
     write_container,
 )
-from countersign_evidence.errors import EvidenceError
+from countersign_evidence.encoding import by_the_rules
+from countersign_evidence.offline import verify as rules
 from countersign_evidence.record import ACKNOWLEDGMENT, VERIFICATION
 
 OPERATOR: Final = "operator"
@@ -40,12 +39,6 @@ POLICY: Final = "policy.txt"
 VERIFY_PY: Final = "verify.py"
 VERIFY_HTML: Final = "verify.html"
 README: Final = "README.txt"
-_NOTICE_BYTES_MAX: Final = 2_000_000
-_DISCLOSURES_BYTES_MAX: Final = 1_000_000
-_FOLDER: Final = "records/"
-_ENDINGS: Final = (".json", ".disclosures.json", ".tlog-proof")
-_NAME: Final = re.compile(r"records/([a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25})\.json\Z", re.ASCII)
-_TOOLS: Final = (PDF, VERIFY_PY, VERIFY_HTML, README, SUMS)
 
 GUIDE: Final = (resources.files(__package__) / "dossier_readme.txt").read_bytes()
 """README.txt of every dossier."""
@@ -147,16 +140,7 @@ def evidence_of(contents: DossierContents) -> dict[str, bytes]:
 
 def dossier_contents_of(files: Mapping[str, bytes]) -> tuple[DossierContents, bytes]:
     """What the files of a dossier hold, and its SHA256SUMS; no digest is checked yet."""
-    ids = [found[1] for name in files if (found := _NAME.match(name))]
-    stamps = sorted(name for name in files if name.startswith("timestamps/"))
-    notice = [NOTICE] if any(id_.startswith("ack_") for id_ in ids) else []
-    of_records = [name for id_ in ids for name in _names(id_)]
-    order = [*of_records, *notice, POLICY, *stamps, *_TOOLS]
-    if not ids or list(files) != order:
-        raise EvidenceError("the dossier has missing or unexpected files, or another order")
-    check_timestamp_files({name: files[name] for name in stamps})
-    if notice and len(files[NOTICE]) > _NOTICE_BYTES_MAX:
-        raise EvidenceError(f"{NOTICE} has at most {_NOTICE_BYTES_MAX} bytes")
+    ids, stamps = by_the_rules(rules.check_names)(files)
     contents = DossierContents(
         records={id_: _record_files(files, id_) for id_ in ids},
         notice=files.get(NOTICE),
@@ -181,13 +165,9 @@ def other_verifiers(files: Mapping[str, bytes]) -> list[str]:
 
 
 def _names(id_: str) -> list[str]:
-    return [f"{_FOLDER}{id_}{ending}" for ending in _ENDINGS]
+    return [f"records/{id_}{ending}" for ending in rules.ENDINGS]
 
 
 def _record_files(files: Mapping[str, bytes], id_: str) -> RecordFiles:
     record, disclosures, proof = (files[name] for name in _names(id_))
-    if len(disclosures) > _DISCLOSURES_BYTES_MAX:
-        raise EvidenceError(
-            f"the disclosures of {id_} have more than {_DISCLOSURES_BYTES_MAX} bytes"
-        )
     return RecordFiles(record, read_disclosures(disclosures), proof)

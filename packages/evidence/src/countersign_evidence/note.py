@@ -5,7 +5,6 @@ key has to be good, a second one too. Kinds of keys: Ed25519 (0x01), and the tim
 cosignatures of a witness by Ed25519 (0x04) and by ML-DSA-44 (0x06, c2sp.org/tlog-cosignature).
 """
 
-import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +21,9 @@ from countersign_evidence.checkpoint import (
     format_checkpoint,
     mldsa_message,
 )
-from countersign_evidence.encoding import read_text, strict_base64
+from countersign_evidence.encoding import by_the_rules
 from countersign_evidence.errors import EvidenceError
+from countersign_evidence.offline import verify as rules
 from countersign_evidence.offline.verify import is_sound
 
 ED25519: Final = 0x01
@@ -31,21 +31,16 @@ COSIGNATURE: Final = 0x04
 MLDSA_COSIGNATURE: Final = 0x06
 KEY_ID_BYTES: Final = 4
 TIME_BYTES: Final = 8
-_PUBLIC_KEY_BYTES: Final = {ED25519: 32, COSIGNATURE: 32, MLDSA_COSIGNATURE: 1312}
-_KEY_ID: Final = re.compile(r"[0-9a-f]{8}\Z", re.ASCII)
 _TIME_MAX: Final = 2**63 - 1
 NOTE_BYTES_MAX: Final = 1_000_000
-SIGNATURES_MAX: Final = 100
 _DASH: Final = "\u2014 "
 
 RawSignature: TypeAlias = Callable[[bytes], bytes]
 """Makes the bytes of a signature of a message: 64 by Ed25519, 2,420 by ML-DSA-44."""
 
 
-def check_name(name: str) -> None:
-    """A key's name is not empty, and has no space (of any kind in Unicode) and no plus."""
-    if not name or "+" in name or any(character.isspace() for character in name):
-        raise EvidenceError("not the name of a key")
+check_name: Final = by_the_rules(rules.check_key_name)
+"""A key's name is not empty, and has no space (of any kind in Unicode) and no plus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,7 @@ class Verifier:
     @property
     def checkable(self) -> bool:
         """Whether signatures by this kind of key can be checked here."""
-        return self.kind in _PUBLIC_KEY_BYTES and not _lacks_mldsa(self)
+        return self.kind in {ED25519, COSIGNATURE, MLDSA_COSIGNATURE} and not _lacks_mldsa(self)
 
     @classmethod
     def parse(cls, vkey: str, *, any_kind: bool = False) -> "Verifier":
@@ -87,27 +82,20 @@ class Verifier:
         Raises EvidenceError if it is malformed, its id is wrong, it is no key that anyone can have
         made honestly, or its kind cannot be checked here.
         """
-        name, _, rest = vkey.partition("+")
-        key_id, _, encoded = rest.partition("+")
-        check_name(name)
-        key = strict_base64(encoded)
-        if not key:
-            raise EvidenceError("not a verifier key")
-        verifier = cls(name, key[0], key[1:])
-        if verifier.key_id.hex() != key_id:
-            if verifier.kind not in _PUBLIC_KEY_BYTES and _KEY_ID.match(key_id):
-                verifier = replace(verifier, given_id=bytes.fromhex(key_id))
-            else:
-                raise EvidenceError("the id of the key does not go with it")
-        length = _PUBLIC_KEY_BYTES.get(verifier.kind)
-        if length is not None and len(verifier.public_key) != length:
-            raise EvidenceError(f"a key of kind {verifier.kind} has {length} bytes")
-        if verifier.kind in {ED25519, COSIGNATURE} and not is_sound(verifier.public_key):
-            raise EvidenceError("an Ed25519 key of small order, or not in canonical form")
+        verifier = cls.of(by_the_rules(rules.read_vkey)(vkey))
         if not any_kind and not verifier.checkable:
-            where = "here" if length is None else "on this machine"
-            raise EvidenceError(f"a key of kind {verifier.kind} cannot be checked {where}")
+            raise verifier.uncheckable()
         return verifier
+
+    @classmethod
+    def of(cls, key: rules.Key) -> "Verifier":
+        """A key that `verify.py` has read."""
+        verifier = cls(key.name, key.kind, key.public_key)
+        return verifier if verifier.key_id == key.id else replace(verifier, given_id=key.id)
+
+    def uncheckable(self) -> EvidenceError:
+        where = "on this machine" if self.kind == MLDSA_COSIGNATURE else "here"
+        return EvidenceError(f"a key of kind {self.kind} cannot be checked {where}")
 
     def verify(self, text: bytes, signature: bytes) -> bool:
         """Whether this is the key's signature of a note's text."""
@@ -244,18 +232,8 @@ def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer], time: int
 
 
 def parse_note(data: bytes) -> Note:
-    if len(data) > NOTE_BYTES_MAX:
-        raise EvidenceError(f"a note has at most {NOTE_BYTES_MAX} bytes")
-    text = read_text(data, "a note is UTF-8")
-    if any(ord(character) < 32 and character != "\n" for character in text):
-        raise EvidenceError("a note has no control characters but newlines")
-    body, blank, lines = text.rpartition("\n\n")
-    if not blank or not lines.endswith("\n"):
-        raise EvidenceError("a note is a text, an empty line, and signature lines")
-    signatures = tuple(_signature_line(line) for line in lines[:-1].split("\n"))
-    if len(signatures) > SIGNATURES_MAX:
-        raise EvidenceError(f"a note has at most {SIGNATURES_MAX} signatures")
-    return Note((body + "\n").encode(), signatures)
+    text, signatures = by_the_rules(rules.read_note)(data)
+    return Note(text, tuple(SignatureLine(*one) for one in signatures))
 
 
 def open_note(
@@ -287,18 +265,7 @@ def open_note(
 
 def parse_cosignature(line: bytes) -> SignatureLine:
     """Read one signature line with its newline, as a witness gives it."""
-    text = read_text(line, "a signature line is UTF-8")
-    if not text.endswith("\n") or "\n" in text[:-1]:
+    _, (found, *more) = parse_note(b"\n\n" + line)
+    if more:
         raise EvidenceError("a signature line is one line")
-    return _signature_line(text[:-1])
-
-
-def _signature_line(line: str) -> SignatureLine:
-    name, _, encoded = line.removeprefix(_DASH).partition(" ")
-    if not line.startswith(_DASH):
-        raise EvidenceError("a signature line begins with a dash")
-    check_name(name)
-    data = strict_base64(encoded)
-    if len(data) <= KEY_ID_BYTES:
-        raise EvidenceError("a signature is longer than the id of its key")
-    return SignatureLine(name, data[:KEY_ID_BYTES], data[KEY_ID_BYTES:])
+    return found

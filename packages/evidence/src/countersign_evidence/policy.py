@@ -4,21 +4,20 @@ A checkpoint is valid if a log that is listed signed it and the witnesses that c
 the quorum. A signature that is not by a key of the policy counts for nothing.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
-from countersign_evidence.encoding import read_text
+from countersign_evidence.encoding import by_the_rules
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import ED25519, NoKnownSignature, Verifier, open_note, parse_note
+from countersign_evidence.note import NoKnownSignature, Verifier, open_note, parse_note
+from countersign_evidence.offline import verify as rules
 
 NONE: Final = b"none"
 """The quorum that asks for no witness."""
 TEST_ORIGIN: Final = "/v1/log/test/"
 """What the origins of test logs have in them."""
 POLICY_BYTES_MAX: Final = 1_000_000
-_DEFINITIONS_MAX: Final = 1000
 
 
 def readable(name: bytes) -> str:
@@ -150,110 +149,21 @@ def parse_policy(data: bytes, *, any_kind: bool = False) -> Policy:
 
     Their signatures count for nothing, so a quorum that needs them is not met.
     """
-    if len(data) > POLICY_BYTES_MAX:
-        raise EvidenceError(f"a policy has at most {POLICY_BYTES_MAX} bytes")
-    if any((octet < 0x20 and octet not in b"\t\n") or octet == 0x7F for octet in data):
-        raise EvidenceError("a policy has no control characters but tab and newline")
-    reader = _Reader(any_kind=any_kind)
-    for number, line in enumerate(data.split(b"\n"), 1):
-        items = line.replace(b"\t", b" ").split(b" ")
-        items = [item for item in items if item]
-        if not items or items[0].startswith(b"#"):
-            continue
-        try:
-            reader.take(items[0], items[1:])
-        except EvidenceError as error:
-            raise EvidenceError(f"line {number} of the policy: {error}") from error
-    return reader.policy()
+    read = by_the_rules(rules.read_policy)(data)
+    lines = [line.split() for line in data.split(b"\n") if line.lstrip().startswith(b"witness")]
+    urls = {line[1]: line[3].decode("utf-8", "replace") for line in lines if len(line) > 3}
+    witnesses = [(_name(name), Verifier.of(key)) for name, key in read.witnesses.items()]
+    policy = Policy(
+        tuple(map(Verifier.of, read.logs)),
+        tuple(Witness(name, key, urls.get(name)) for name, key in witnesses),
+        tuple(Group(_name(g), k, tuple(map(_name, of))) for g, (k, of) in read.groups.items()),
+        _name(read.quorum),
+    )
+    for key in () if any_kind else (*policy.logs, *(key for _, key in witnesses)):
+        if not key.checkable:
+            raise key.uncheckable()
+    return policy
 
 
-class _Reader:
-    """Takes the lines one by one: what a line names has to stand above it."""
-
-    def __init__(self, *, any_kind: bool) -> None:
-        self._any_kind = any_kind
-        self._logs: list[Verifier] = []
-        self._witnesses: list[Witness] = []
-        self._groups: list[Group] = []
-        self._names: set[bytes] = {NONE}
-        self._members: set[bytes] = set()
-        self._quorum: bytes | None = None
-
-    def take(self, keyword: bytes, items: Sequence[bytes]) -> None:
-        match keyword:
-            case b"log":
-                self._log(items)
-            case b"witness":
-                self._witness(items)
-            case b"group":
-                self._group(items)
-            case b"quorum":
-                self._take_quorum(items)
-            case _:
-                raise EvidenceError("expected log, witness, group or quorum")
-        if len(self._logs) + len(self._names) > _DEFINITIONS_MAX:
-            raise EvidenceError(f"there are more than {_DEFINITIONS_MAX} definitions")
-
-    def policy(self) -> Policy:
-        if self._quorum is None:
-            raise EvidenceError("a policy has a quorum line")
-        return Policy(tuple(self._logs), tuple(self._witnesses), tuple(self._groups), self._quorum)
-
-    def _log(self, items: Sequence[bytes]) -> None:
-        if len(items) not in {1, 2}:
-            raise EvidenceError("expected log <vkey> [<url>]")
-        key = self._vkey(items[0])
-        if any(key.public_key == other.public_key for other in self._logs):
-            raise EvidenceError("the same key as another log")
-        self._logs.append(key)
-
-    def _witness(self, items: Sequence[bytes]) -> None:
-        if len(items) not in {2, 3}:
-            raise EvidenceError("expected witness <name> <vkey> [<url>]")
-        key = self._vkey(items[1])
-        if key.kind == ED25519:
-            raise EvidenceError(
-                "the key of a witness must be of the kind 0x04 or 0x06, not 0x01 as for logs"
-            )
-        if any(key.public_key == other.verifier.public_key for other in self._witnesses):
-            raise EvidenceError("the same key as another witness")
-        self._define(items[0])
-        url = items[2].decode("utf-8", "replace") if len(items) > 2 else None
-        self._witnesses.append(Witness(items[0], key, url))
-
-    def _group(self, items: Sequence[bytes]) -> None:
-        if len(items) < 3:
-            raise EvidenceError("expected group <name> all|any|<k> <name>…")
-        name, how, members = items[0], items[1], tuple(items[2:])
-        for member in members:
-            if member == NONE or member not in self._names:
-                raise EvidenceError("a member is not defined above")
-            if member in self._members:
-                raise EvidenceError("a name can be a member only once")
-            self._members.add(member)
-        threshold = {b"all": len(members), b"any": 1}.get(how)
-        if threshold is None:
-            if not how.isdigit() or len(how) > 4 or how.startswith(b"0"):
-                raise EvidenceError("expected all, any or a number")
-            threshold = int(how)
-        if not 1 <= threshold <= len(members):
-            raise EvidenceError("the number must be from 1 to the number of members")
-        self._define(name)
-        self._groups.append(Group(name, threshold, members))
-
-    def _take_quorum(self, items: Sequence[bytes]) -> None:
-        if len(items) != 1:
-            raise EvidenceError("expected quorum <name>")
-        if self._quorum is not None:
-            raise EvidenceError("a policy has only one quorum line")
-        if items[0] not in self._names:
-            raise EvidenceError("the quorum is not defined above")
-        self._quorum = items[0]
-
-    def _define(self, name: bytes) -> None:
-        if name in self._names:
-            raise EvidenceError("the name is already defined")
-        self._names.add(name)
-
-    def _vkey(self, text: bytes) -> Verifier:
-        return Verifier.parse(read_text(text, "a key is UTF-8"), any_kind=self._any_kind)
+def _name(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

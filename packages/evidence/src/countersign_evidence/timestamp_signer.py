@@ -17,7 +17,7 @@ from rfc3161_client import (
 )
 
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.timestamp import as_der, read_timestamp
+from countersign_evidence.timestamp import as_der, is_about, read_timestamp
 from countersign_evidence.verification import CheckTimestamp
 
 _GRANTED: Final = (0, 1)
@@ -38,7 +38,7 @@ def check_timestamp(token: bytes, over: bytes, roots: Sequence[Certificate] = ()
     authority cannot be checked, which the result says.
     """
     response = _read(token)
-    if not read_timestamp(token).about(over):
+    if not is_about(read_timestamp(token), over):
         raise EvidenceError("the time-stamp does not cover it")
     if not roots:
         return "the signer was not checked (no trusted roots given)"
