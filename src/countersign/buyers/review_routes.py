@@ -19,8 +19,7 @@ from countersign.http.examples import CHECKOUT_SESSION_ID, BuyerId
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
-from countersign.http.schemas import Reference, Request, Timestamp, ZipCode
-from countersign.instant import to_the_second
+from countersign.http.schemas import Reference, Request, Timestamp, ZipCode, view
 from countersign.reason import Reason
 
 _VERIFICATION_ID: Final = "ver_01km9x4v8gen3rr1p6q1s2t3v4"
@@ -159,17 +158,8 @@ def _text(value: str | None, name: str) -> str:
 
 
 def _view(waiting: Waiting) -> BuyerReview:
-    return BuyerReview(
-        cbid=waiting.cbid,
-        status=waiting.status,
-        provider=waiting.provider,
-        verification_id=waiting.verification_id,
-        account_id=waiting.account_id,
-        attempted_at=to_the_second(waiting.attempted_at) or waiting.attempted_at,
-        reference=waiting.reference,
-        reasons=waiting.reasons or UNSET,
-        proposal=UNSET if waiting.proposal is None else waiting.proposal.shown,
-    )
+    proposal = UNSET if waiting.proposal is None else waiting.proposal.shown
+    return view(BuyerReview, waiting, reasons=waiting.reasons or UNSET, proposal=proposal)
 
 
 ROUTES: Final = grouped(

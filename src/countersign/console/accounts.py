@@ -6,7 +6,7 @@ from base64 import b64decode
 from binascii import Error as NotBase64Error
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
@@ -33,7 +33,7 @@ from countersign.http.body import parse_body
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Command, grouped
-from countersign.http.schemas import STORABLE, Request, Timestamp
+from countersign.http.schemas import STORABLE, Request, Timestamp, view
 from countersign.privacy.closing import Closing, close_account, plan_closing
 from countersign.privacy.room import Privacy
 
@@ -166,7 +166,7 @@ class ClosedAccount(AccountView, frozen=True, kw_only=True):
 
 
 def account_view(account: Account) -> AccountView:
-    return AccountView(**_members(account))
+    return view(AccountView, account, account_id=account.id)
 
 
 async def create(room: Access, call: Call) -> Reply:
@@ -191,8 +191,9 @@ async def get_account(room: Access, call: Call) -> Reply:
     account = await _named(room, call)
     brand = await room.database.read(brand_of, account.id)
     origins = [*await room.database.read(origins_of, account.id)]
-    view = AccountDetails(**_members(account), brand=_brand_view(brand), origins=origins)
-    return Reply(encode(view))
+    brand_view = _brand_view(brand)
+    about = view(AccountDetails, account, account_id=account.id, brand=brand_view, origins=origins)
+    return Reply(encode(about))
 
 
 async def rename(room: Access, call: Call) -> Reply:
@@ -308,28 +309,16 @@ async def _named(access: Access, call: Call) -> Account:
     return account
 
 
-def _members(account: Account) -> dict[str, Any]:
-    return {
-        "account_id": account.id,
-        "name": account.name,
-        "created_at": account.created_at.replace(microsecond=0),
-        "status": account.status,
-        "evidence_years": account.evidence_years,
-        "reviewers": account.reviewers,
-    }
-
-
 def _rendered(account: Account) -> bytes:
     return encode(account_view(account))
 
 
 def _brand_view(brand: Brand) -> BrandView:
-    return BrandView(**{name: getattr(brand, name) for name in BrandView.__struct_fields__})
+    return view(BrandView, brand)
 
 
 def _closed_view(account: Account, plan: Closing) -> ClosedAccount:
-    counted = {name: getattr(plan, name) for name in Closing.__slots__}
-    return ClosedAccount(**_members(account), **counted)
+    return view(ClosedAccount, account, plan, account_id=account.id)
 
 
 _route: Final = partial(staff_route, scope=Scope.ACCOUNTS_MANAGE)

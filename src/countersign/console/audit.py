@@ -26,7 +26,7 @@ from countersign.http.examples import ACK_ID
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
-from countersign.http.schemas import STORABLE, Timestamp
+from countersign.http.schemas import STORABLE, Timestamp, view
 from countersign.ids import earliest_id
 from countersign.instant import to_ms
 
@@ -80,17 +80,7 @@ async def list_audit(room: Access, call: Call) -> Reply:
     """
     query: AuditQuery = call.query
     found = await room.database.scan(_find, call.principal, query)
-    views = [
-        AuditView(
-            audit_id=one.id,
-            at=one.at.replace(microsecond=0),
-            actor=one.actor,
-            action=one.action,
-            subject=one.subject,
-            details=dict(one.details),
-        )
-        for one in found
-    ]
+    views = [view(AuditView, one, audit_id=one.id) for one in found]
     return Reply(encode(page_of(views, query.limit, lambda one: one.audit_id)))
 
 

@@ -17,8 +17,7 @@ from countersign.http.examples import BuyerId
 from countersign.http.headers import reason
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
-from countersign.http.schemas import Reference, Request, Timestamp
-from countersign.instant import to_the_second
+from countersign.http.schemas import Reference, Request, Timestamp, view
 from countersign.mode import Mode
 
 
@@ -74,15 +73,7 @@ async def get_evidence(room: Buyers, call: Call) -> Reply:
     buyer = await _named(room, call)
     found = await admin.evidence(room, buyer.cbid, reason(call))
     checks = [
-        CheckEvidence(
-            verification_id=one.verification_id,
-            account_id=one.account_id,
-            provider=one.provider,
-            status=one.status,
-            at=one.at.replace(microsecond=0),
-            erased_at=to_the_second(one.erased_at),
-            content=admin.readable(content),
-        )
+        view(CheckEvidence, one, content=admin.readable(content))
         for one, content in found
         if call.principal.account_id in {"", one.account_id}
     ]

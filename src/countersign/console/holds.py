@@ -17,9 +17,8 @@ from countersign.http.examples import ACK_ID, BuyerId
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
-from countersign.http.schemas import STORABLE, Reference, Request, Timestamp
+from countersign.http.schemas import STORABLE, Reference, Request, Timestamp, view
 from countersign.ids import id_pattern
-from countersign.instant import to_the_second
 from countersign.privacy.holds import place_hold
 from countersign.privacy.matters import (
     EndedHolds,
@@ -228,24 +227,11 @@ def _rendered(hold: Hold) -> bytes:
 
 
 def _view(hold: Hold) -> HoldView:
-    return HoldView(
-        hold_id=hold.id,
-        subject=hold.subject,
-        reason=hold.reason,
-        matter_id=hold.matter_id,
-        placed_at=hold.placed_at.replace(microsecond=0),
-        released_at=to_the_second(hold.released_at),
-    )
+    return view(HoldView, hold, hold_id=hold.id)
 
 
 def _matter_view(matter: Matter, holds: int) -> MatterView:
-    return MatterView(
-        matter_id=matter.id,
-        name=matter.name,
-        opened_at=matter.opened_at.replace(microsecond=0),
-        closed_at=to_the_second(matter.closed_at),
-        holds=holds,
-    )
+    return view(MatterView, matter, matter_id=matter.id, holds=holds)
 
 
 _route: Final = partial(staff_route, scope=Scope.HOLDS_MANAGE)

@@ -27,8 +27,8 @@ from countersign.http.body import parse_body
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
-from countersign.http.schemas import Request, Timestamp
-from countersign.instant import from_ns, to_the_second
+from countersign.http.schemas import Request, Timestamp, view
+from countersign.instant import from_ns
 from countersign.mode import Mode
 
 KEY_ID: Final = "key_01km9wtz3tfs8v8j2c7n5k9m0d"
@@ -150,20 +150,8 @@ def _rendered(new: NewKey) -> bytes:
 
 
 def _view(key: ApiKey, now: datetime, token: str | UnsetType = UNSET) -> KeyView:
-    return KeyView(
-        key_id=key.id,
-        account_id=key.account_id,
-        livemode=key.mode is Mode.LIVE,
-        hint=key.hint,
-        scopes=sorted(key.scopes),
-        works=key.works_at(now),
-        created_at=key.created_at.replace(microsecond=0),
-        expires_at=to_the_second(key.expires_at),
-        revoked_at=to_the_second(key.revoked_at),
-        last_used_at=to_the_second(key.last_used_at),
-        replaces=key.replaces,
-        key=token,
-    )
+    scopes, works = sorted(key.scopes), key.works_at(now)
+    return view(KeyView, key, key_id=key.id, scopes=scopes, works=works, key=token)
 
 
 _route: Final = partial(staff_route, scope=Scope.KEYS_MANAGE)

@@ -21,7 +21,7 @@ from countersign.http.body import parse_body
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
-from countersign.http.schemas import STORABLE, Request, Timestamp
+from countersign.http.schemas import STORABLE, Request, Timestamp, view
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from countersign.notices.model import (
@@ -269,7 +269,11 @@ async def _record(room: Notices, call: Call, act: Any, version: str) -> Reply:  
 
     def render(event: NoticeEvent) -> bytes:
         own: dict[str, Any] = {"notice_id": event.notice_id, "version": event.version}
-        return encode(NoticeOutcome(**own, **msgspec.structs.asdict(_step(event))))
+        return encode(
+            NoticeOutcome(
+                **own, **msgspec.structs.asdict(view(LifecycleStep, event, event_id=event.id))
+            )
+        )
 
     entry = call.remembering(render)
     return Reply(render(await act(room, call.parameter, version, entry=entry)))
@@ -317,27 +321,16 @@ def _checked(
 
 def _lifecycle(one: NoticeEdition, status: Mapping[Mode, NoticeStatus]) -> NoticeLifecycle:
     content = one.content
-    return NoticeLifecycle(
+    return view(
+        NoticeLifecycle,
+        content,
+        one,
         notice_id=content.id,
-        version=content.version,
-        title=content.title,
-        digest=one.digest,
         lines=len(content.bullets),
-        effective_from=content.effective_from,
         test=status[Mode.TEST],
         live=status[Mode.LIVE],
-        text_gaps=[*content.text_gaps],
         rules=[rule.version for rule in one.rules],
-        events=[_step(event) for event in one.events],
-    )
-
-
-def _step(event: NoticeEvent) -> LifecycleStep:
-    return LifecycleStep(
-        event_id=event.id,
-        type=event.type,
-        at=event.at.replace(microsecond=0),
-        details=event.details,
+        events=[view(LifecycleStep, event, event_id=event.id) for event in one.events],
     )
 
 

@@ -17,9 +17,8 @@ from countersign.http.body import parse_body
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
-from countersign.http.schemas import STORABLE, Request, Timestamp
+from countersign.http.schemas import STORABLE, Request, Timestamp, view
 from countersign.ids import is_id
-from countersign.instant import to_the_second
 from countersign.people import roles, sessions
 from countersign.people.model import PERSON, Invited, Link, Member
 from countersign.people.room import People
@@ -142,15 +141,8 @@ async def invite(room: People, call: Call) -> Reply:
 
     def render(invited: Invited) -> bytes:
         link = invited.link
-        return encode(
-            InvitedPerson(
-                person_id=invited.person_id,
-                name=invited.name,
-                role=body.role,
-                link=None if link is None else link.url,
-                expires_at=None if link is None else link.expires_at.replace(microsecond=0),
-            )
-        )
+        url, until = (None, None) if link is None else (link.url, link.expires_at)
+        return encode(view(InvitedPerson, invited, role=body.role, link=url, expires_at=until))
 
     entry = call.remembering(render)
     made = await roles.invite(room, body.name, body.role, place, by=who.person_id, entry=entry)
@@ -191,8 +183,7 @@ async def link(room: People, call: Call) -> Reply:
     place, person_id = _place(call), _named(call)
 
     def render(made: Link) -> bytes:
-        until = made.expires_at.replace(microsecond=0)
-        return encode(PersonLink(person_id=person_id, link=made.url, expires_at=until))
+        return encode(view(PersonLink, made, person_id=person_id, link=made.url))
 
     entry, by = call.remembering(render), call.principal.person_id
     return Reply(render(await roles.way_back(room, person_id, place, by, entry)))
@@ -212,13 +203,7 @@ async def list_sessions(room: People, call: Call) -> Reply:
     query: SessionsQuery = call.query
     who = call.principal
     rows = [
-        SessionView(
-            session_id=one.id,
-            created_at=one.created_at.replace(microsecond=0),
-            last_used_at=one.last_used_at.replace(microsecond=0),
-            ends_at=one.ends_at.replace(microsecond=0),
-            is_this=one.id == who.key_id,
-        )
+        view(SessionView, one, session_id=one.id, is_this=one.id == who.key_id)
         for one in await sessions.open_sessions(room, who.person_id)
         if query.after is None or one.id < query.after
     ]
@@ -244,17 +229,7 @@ def _ended(ended: EndedSessions) -> bytes:
 
 
 def _view(one: Member) -> PersonView:
-    return PersonView(
-        person_id=one.id,
-        name=one.name,
-        role=one.role,
-        granted_at=one.granted_at.replace(microsecond=0),
-        granted_by=one.granted_by,
-        has_passkey=one.has_passkey,
-        has_provider=one.has_provider,
-        link_until=to_the_second(one.link_until),
-        last_used_at=to_the_second(one.last_used_at),
-    )
+    return view(PersonView, one, person_id=one.id)
 
 
 def _of(scope: Scope, path: str, one: str, many: str) -> tuple[Route[People], ...]:

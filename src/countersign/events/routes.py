@@ -15,8 +15,7 @@ from countersign.http.examples import ACK_ID, EVENT_ID
 from countersign.http.paging import Listing, Page, cursor
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
-from countersign.http.schemas import Timestamp
-from countersign.mode import Mode
+from countersign.http.schemas import Timestamp, view
 from countersign.reason import Reason
 
 
@@ -84,17 +83,10 @@ async def get_event(room: Events, call: Call) -> Reply:
     return Reply(encode(event_body(found)))
 
 
-def event_body(view: EventView) -> Event:
+def event_body(found: EventView) -> Event:
     """The event as the API shows it."""
-    event = view.event
-    return Event(
-        id=view.id,
-        type=event.type,
-        livemode=event.mode is Mode.LIVE,
-        created_at=event.created_at.replace(microsecond=0),
-        data=event.data,
-        triggered=True if event.triggered else UNSET,
-    )
+    triggered = True if found.event.triggered else UNSET
+    return view(Event, found.event, id=found.id, triggered=triggered)
 
 
 ROUTES: Final = grouped(

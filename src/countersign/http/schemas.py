@@ -2,14 +2,17 @@
 
 import unicodedata
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 from countersign.errors import InvalidRequest
 from countersign.ids import OPAQUE_LENGTH_MAX
+from countersign.mode import Mode
 from countersign_evidence.record import REFERENCE_FIELD
+
+V = TypeVar("V", bound=Struct)
 
 ORDER_REFERENCE_MAX: Final = 64
 """Characters (Unicode code points) of the vendor's reference of an order, in NFC."""
@@ -63,6 +66,21 @@ class NamesOrder(Request, frozen=True, kw_only=True):
                 f"Expected at most {ORDER_REFERENCE_MAX} characters - at `$.{REFERENCE_FIELD}`."
             )
         force_setattr(self, REFERENCE_FIELD, composed)
+
+
+def view(kind: type[V], *sources: object, **members: object) -> V:
+    """What is returned of something: its members of the same names, times to the second.
+
+    `members` are what has another name or form. `livemode` is read off a `mode`.
+    """
+    for source in sources:
+        for name in kind.__struct_fields__:
+            if name == "livemode" and hasattr(source, "mode"):
+                members.setdefault(name, source.mode is Mode.LIVE)
+            elif hasattr(source, name):
+                members.setdefault(name, getattr(source, name))
+    cut = {n: v.replace(microsecond=0) for n, v in members.items() if isinstance(v, datetime)}
+    return kind(**members | cut)
 
 
 class Evidence(Struct, frozen=True, kw_only=True):

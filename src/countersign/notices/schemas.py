@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct, to_builtins
 
 from countersign.http.paging import page_of
-from countersign.http.schemas import Timestamp
-from countersign.instant import parse_rfc3339, to_the_second
+from countersign.http.schemas import Timestamp, view
+from countersign.instant import parse_rfc3339
 from countersign.notices.model import (
     LifecycleEvent,
     NoticeContent,
@@ -82,47 +82,28 @@ class NoticeVersion(Struct, frozen=True, kw_only=True):
 
 
 def notice_of(content: NoticeContent) -> Notice:
-    return Notice(
-        notice_id=content.id,
-        version=content.version,
-        title=content.title,
-        heading=content.heading,
-        bullets=[bullet.text for bullet in content.bullets],
-        bullet_ids=[bullet.id for bullet in content.bullets],
-        attestation_text=content.attestation_text,
-        source_law=content.source_law,
-        source_bill=content.source_bill,
-    )
+    bullets, ids = zip(*((one.text, one.id) for one in content.bullets), strict=True)
+    return view(Notice, content, notice_id=content.id, bullets=bullets, bullet_ids=ids)
 
 
 def summary_of(versions: Sequence[NoticeEdition], current: NoticeEdition | None) -> NoticeSummary:
     """A notice by the words in force, or else by the latest."""
     words = (current or versions[-1]).content
-    return NoticeSummary(
-        notice_id=words.id,
-        title=words.title,
-        jurisdiction=words.jurisdiction,
-        language=words.language,
-        version=current.content.version if current else None,
-        versions=len(versions),
-    )
+    now = current.content.version if current else None
+    return view(NoticeSummary, words, notice_id=words.id, version=now, versions=len(versions))
 
 
 def version_of(version: NoticeEdition, status: NoticeStatus) -> NoticeVersion:
     content, review = version.content, version.review
-    return NoticeVersion(
+    return view(
+        NoticeVersion,
+        content,
+        version,
         notice_id=content.id,
-        version=content.version,
         status=status,
-        digest=version.digest,
         lines=len(content.bullets),
-        effective_from=content.effective_from,
-        published_at=version.published_at.replace(microsecond=0),
-        reviewed_at=to_the_second(review.at) if review else None,
+        reviewed_at=review.at if review else None,
         reviewed_against=review.details.get("against") if review else None,
-        source_url=content.source_url,
-        editorial=list(content.editorial),
-        text_gaps=list(content.text_gaps),
     )
 
 

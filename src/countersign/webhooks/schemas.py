@@ -12,9 +12,7 @@ from countersign.events.routes import AfterEvent, Event
 from countersign.http.examples import EndpointId
 from countersign.http.paging import Listing
 from countersign.http.reply import encode
-from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp
-from countersign.instant import to_the_second
-from countersign.mode import Mode
+from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp, view
 from countersign.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,
     OVERLAP,
@@ -227,21 +225,10 @@ def render_endpoint(endpoint: Endpoint) -> bytes:
 def endpoint_body(endpoint: Endpoint) -> WebhookEndpoint:
     """The endpoint as the API shows it, without secrets."""
     types = endpoint.event_types
-    return WebhookEndpoint(
+    return view(
+        WebhookEndpoint,
+        endpoint,
         endpoint_id=endpoint.id,
-        livemode=endpoint.mode is Mode.LIVE,
-        url=endpoint.url,
-        description=endpoint.description,
         event_types=None if types is None else sorted(types),
-        created_at=endpoint.created_at.replace(microsecond=0),
-        disabled_at=to_the_second(endpoint.disabled_at),
-        disabled_reason=endpoint.disabled_reason,
-        secrets=[
-            Secret(
-                public_key=secret.public_key,
-                created_at=secret.created_at.replace(microsecond=0),
-                expires_at=to_the_second(secret.expires_at),
-            )
-            for secret in endpoint.secrets
-        ],
+        secrets=[view(Secret, secret) for secret in endpoint.secrets],
     )
