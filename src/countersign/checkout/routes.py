@@ -59,11 +59,10 @@ async def cancel(room: Checkout, call: Call) -> Reply:
     session = await store.find(room, who.account_id, who.mode, call.parameter)
     now = await store.clock_of(room, session)
 
-    def render(ended: Session) -> bytes:
-        return encode(sessions.view(room, ended, now))
-
-    ended = await sessions.cancel_session(room, session, call.remembering(render))
-    return Reply(render(ended))
+    return await call.kept(
+        lambda ended: sessions.view(room, ended, now),
+        partial(sessions.cancel_session, room, session),
+    )
 
 
 async def _body(room: Checkout, session: Session) -> bytes:

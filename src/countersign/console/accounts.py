@@ -9,6 +9,7 @@ from functools import partial
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from countersign.access.account import (
     NAME_LENGTH_MAX,
@@ -173,8 +174,7 @@ async def create(room: Access, call: Call) -> Reply:
     """Create an account."""
     require_deployment(call.principal, Scope.ACCOUNTS_MANAGE)
     body = parse_body(call.body, NamedAccount)
-    entry = call.remembering(_rendered)
-    return Reply(_rendered(await create_account(room, body.name, entry)))
+    return await call.kept(account_view, partial(create_account, room, body.name))
 
 
 async def list_accounts(room: Access, call: Call) -> Reply:
@@ -203,15 +203,13 @@ async def rename(room: Access, call: Call) -> Reply:
     describe`.
     """
     body, account = parse_body(call.body, NamedAccount), await _named(room, call)
-    entry = call.remembering(_rendered)
-    return Reply(_rendered(await rename_account(room, account.id, body.name, entry)))
+    return await call.kept(account_view, partial(rename_account, room, account.id, body.name))
 
 
 async def change(room: Access, call: Call) -> Reply:
     """Say whether one person decides on a buyer who waits, or two."""
     body, account = parse_body(call.body, AccountChange), await _named(room, call)
-    entry = call.remembering(_rendered)
-    return Reply(_rendered(await set_reviewers(room, account.id, body.reviewers, entry)))
+    return await call.kept(account_view, partial(set_reviewers, room, account.id, body.reviewers))
 
 
 async def disable(room: Access, call: Call) -> Reply:
@@ -220,15 +218,15 @@ async def disable(room: Access, call: Call) -> Reply:
     Open checkout sessions go on to their end, webhooks are delivered, and evidence stays.
     """
     parse_body(call.body, NoWords)
-    account, entry = await _named(room, call), call.remembering(_rendered)
-    return Reply(_rendered(await disable_account(room, account.id, entry)))
+    account = await _named(room, call)
+    return await call.kept(account_view, partial(disable_account, room, account.id))
 
 
 async def enable(room: Access, call: Call) -> Reply:
     """Let the keys of a disabled account work again."""
     parse_body(call.body, NoWords)
-    account, entry = await _named(room, call), call.remembering(_rendered)
-    return Reply(_rendered(await enable_account(room, account.id, entry)))
+    account = await _named(room, call)
+    return await call.kept(account_view, partial(enable_account, room, account.id))
 
 
 async def set_brand(room: Access, call: Call) -> Reply:
@@ -239,23 +237,8 @@ async def set_brand(room: Access, call: Call) -> Reply:
     except (NotBase64Error, ValueError):
         raise InvalidRequest("Expected base64 - at `$.logo`.") from None
 
-    def render(brand: Brand) -> bytes:
-        return encode(_brand_view(brand))
-
-    brand = await change_brand(
-        room,
-        account.id,
-        call.remembering(render),
-        name=body.name,
-        color=body.color,
-        logo=logo,
-        contact_url=body.contact_url,
-        privacy_url=body.privacy_url,
-        support_email=body.support_email,
-        font=body.font,
-        initials=body.initials,
-    )
-    return Reply(render(brand))
+    parts = asdict(body) | {"logo": logo}
+    return await call.kept(_brand_view, partial(change_brand, room, account.id, **parts))
 
 
 async def register_origin(room: Access, call: Call) -> Reply:
@@ -284,21 +267,18 @@ async def close(room: Privacy, call: Call) -> Reply:
     account = await _named(room.access, call)
     _, plan = await plan_closing(room, account.id)
 
-    def render(closed: Account) -> bytes:
-        return encode(_closed_view(closed, plan))
-
-    closed = await close_account(room, account.id, call.remembering(render))
-    return Reply(render(closed))
+    return await call.kept(
+        lambda closed: _closed_view(closed, plan), partial(close_account, room, account.id)
+    )
 
 
 async def _change_origin(room: Access, call: Call, change: Callable[..., Awaitable[str]]) -> Reply:
     body, account = parse_body(call.body, OriginOfAccount), await _named(room, call)
 
-    def render(origin: str) -> bytes:
-        return encode(AccountOrigin(account_id=account.id, origin=origin))
-
-    entry = call.remembering(render)
-    return Reply(render(await change(room, account.id, body.origin, entry)))
+    return await call.kept(
+        lambda origin: AccountOrigin(account_id=account.id, origin=origin),
+        partial(change, room, account.id, body.origin),
+    )
 
 
 async def _named(access: Access, call: Call) -> Account:
@@ -307,10 +287,6 @@ async def _named(access: Access, call: Call) -> Account:
     if not within(call.principal, account.id):
         raise unknown_account(call.parameter)
     return account
-
-
-def _rendered(account: Account) -> bytes:
-    return encode(account_view(account))
 
 
 def _brand_view(brand: Brand) -> BrandView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
@@ -18,7 +19,6 @@ from countersign.http.headers import reason
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
 from countersign.http.schemas import Reference, Request, Timestamp, view
-from countersign.mode import Mode
 
 
 class BuyerReason(Request, frozen=True, kw_only=True):
@@ -94,12 +94,10 @@ async def _change(room: Buyers, call: Call, act: Any) -> Reply:  # noqa: ANN401 
     require_deployment(call.principal, Scope.BUYERS_REVIEW)
     body, buyer = parse_body(call.body, BuyerReason), await _named(room, call)
 
-    def render(changed: Buyer) -> bytes:
-        livemode, status = changed.mode is Mode.LIVE, changed.status
-        return encode(BuyerStanding(cbid=changed.cbid, livemode=livemode, status=status))
-
-    entry = call.remembering(render)
-    return Reply(render(await act(room, buyer.cbid, body.reason, entry=entry)))
+    return await call.kept(
+        partial(view, BuyerStanding),
+        lambda entry: act(room, buyer.cbid, body.reason, entry=entry),
+    )
 
 
 async def _named(room: Buyers, call: Call) -> Buyer:

@@ -140,15 +140,11 @@ async def place(room: Privacy, call: Call) -> Reply:
     name the buyer.
     """
     body = parse_body(call.body, HoldRequest)
-    hold = await place_hold(
-        room,
-        body.subject,
-        body.reason,
-        matter_id=body.matter_id,
-        who=call.principal,
-        entry=call.remembering(_rendered),
+    who, of = call.principal, body.matter_id
+    return await call.kept(
+        _view,
+        lambda e: place_hold(room, body.subject, body.reason, matter_id=of, who=who, entry=e),
     )
-    return Reply(_rendered(hold))
 
 
 async def list_holds(room: Privacy, call: Call) -> Reply:
@@ -177,11 +173,10 @@ async def create_matter(room: Privacy, call: Call) -> Reply:
     body = parse_body(call.body, MatterRequest)
     orders = [(one.subject, one.reason) for one in body.orders]
 
-    def render(matter: Matter) -> bytes:
-        return encode(_matter_view(matter, len(orders)))
-
-    entry = call.remembering(render)
-    return Reply(render(await open_matter(room, call.principal, body.name, orders, entry)))
+    return await call.kept(
+        lambda matter: _matter_view(matter, len(orders)),
+        partial(open_matter, room, call.principal, body.name, orders),
+    )
 
 
 async def list_matters(room: Privacy, call: Call) -> Reply:
@@ -220,10 +215,6 @@ def _released(who: Principal, released: EndedHolds) -> ReleasedHolds:
             for cbid, outcome in (released.requested.items() if shown else ())
         ],
     )
-
-
-def _rendered(hold: Hold) -> bytes:
-    return encode(_view(hold))
 
 
 def _view(hold: Hold) -> HoldView:

@@ -88,10 +88,9 @@ async def create(room: Access, call: Call) -> Reply:
     _refuse_more(who, scopes or frozenset())
     seconds = body.lifetime_seconds
     lifetime = None if seconds is None else timedelta(seconds=seconds)
-    new = await create_key(
-        room, owner, who.mode, scopes, lifetime, entry=call.remembering(_rendered)
+    return await call.kept(
+        _made, lambda e: create_key(room, owner, who.mode, scopes, lifetime, entry=e)
     )
-    return Reply(_rendered(new))
 
 
 async def list_keys(room: Access, call: Call) -> Reply:
@@ -108,8 +107,8 @@ async def rotate(room: Access, call: Call) -> Reply:
     """Create a successor with the same scopes. The old key works until the overlap ends."""
     body, key = parse_body(call.body, KeyRotation), await _named(room, call)
     _refuse_more(call.principal, key.scopes)
-    overlap, entry = timedelta(seconds=body.overlap_seconds), call.remembering(_rendered)
-    return Reply(_rendered(await rotate_key(room, key.id, overlap, entry)))
+    overlap = timedelta(seconds=body.overlap_seconds)
+    return await call.kept(_made, partial(rotate_key, room, key.id, overlap))
 
 
 async def revoke(room: Access, call: Call) -> Reply:
@@ -117,11 +116,7 @@ async def revoke(room: Access, call: Call) -> Reply:
     parse_body(call.body, NoWords)
     key, now = await _named(room, call), from_ns(room.clock.time_ns())
 
-    def render(revoked: ApiKey) -> bytes:
-        return encode(_view(revoked, now))
-
-    entry = call.remembering(render)
-    return Reply(render(await revoke_key(room, key.id, entry)))
+    return await call.kept(lambda revoked: _view(revoked, now), partial(revoke_key, room, key.id))
 
 
 async def _named(access: Access, call: Call) -> ApiKey:
@@ -145,8 +140,8 @@ def _refuse_more(who: Principal, scopes: frozenset[Scope]) -> None:
         raise Forbidden(f"You cannot give a key the scope {scope}: you lack it.", scope=scope)
 
 
-def _rendered(new: NewKey) -> bytes:
-    return encode(_view(new.key, new.key.created_at, new.token))
+def _made(new: NewKey) -> KeyView:
+    return _view(new.key, new.key.created_at, new.token)
 
 
 def _view(key: ApiKey, now: datetime, token: str | UnsetType = UNSET) -> KeyView:

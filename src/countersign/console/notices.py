@@ -28,7 +28,6 @@ from countersign.notices.model import (
     LifecycleEvent,
     NoticeContent,
     NoticeEdition,
-    NoticeEvent,
     NoticeStatus,
     notice_digest,
     published_bytes,
@@ -219,18 +218,11 @@ async def publish(room: Notices, call: Call) -> Reply:
     require_deployment(call.principal, Scope.NOTICES_MANAGE)
     body, known = parse_body(call.body, NoticeFile), await room.registry.notices(fresh=True)
 
-    def render(made: publishing.Publication) -> bytes:
-        return encode(_checked(room, known, made.content, new=made.new))
-
-    made = await publishing.publish(
-        room,
-        body.file.encode(),
-        "",
-        room.log.access.audit,
-        gap_closed=body.gap_closed,
-        entry=call.remembering(render),
+    file, gap_closed, audit = body.file.encode(), body.gap_closed, room.log.access.audit
+    return await call.kept(
+        lambda made: _checked(room, known, made.content, new=made.new),
+        lambda e: publishing.publish(room, file, "", audit, gap_closed=gap_closed, entry=e),
     )
-    return Reply(render(made))
 
 
 async def review(room: Notices, call: Call) -> Reply:
@@ -267,16 +259,10 @@ async def reinstate(room: Notices, call: Call) -> Reply:
 async def _record(room: Notices, call: Call, act: Any, version: str) -> Reply:  # noqa: ANN401 - of `publish`
     require_deployment(call.principal, Scope.NOTICES_MANAGE)
 
-    def render(event: NoticeEvent) -> bytes:
-        own: dict[str, Any] = {"notice_id": event.notice_id, "version": event.version}
-        return encode(
-            NoticeOutcome(
-                **own, **msgspec.structs.asdict(view(LifecycleStep, event, event_id=event.id))
-            )
-        )
-
-    entry = call.remembering(render)
-    return Reply(render(await act(room, call.parameter, version, entry=entry)))
+    return await call.kept(
+        lambda event: view(NoticeOutcome, event, event_id=event.id),
+        lambda entry: act(room, call.parameter, version, entry=entry),
+    )
 
 
 def differences(before: NoticeContent, after: NoticeContent) -> list[NoticeDifference]:

@@ -20,7 +20,7 @@ from countersign.http.route import Route, grouped
 from countersign.http.schemas import STORABLE, Request, Timestamp, view
 from countersign.ids import is_id
 from countersign.people import roles, sessions
-from countersign.people.model import PERSON, Invited, Link, Member
+from countersign.people.model import PERSON, Invited, Member
 from countersign.people.room import People
 from countersign.people.sessions import EndedSessions
 
@@ -139,14 +139,17 @@ async def invite(room: People, call: Call) -> Reply:
     body, who = parse_body(call.body, Invitation), call.principal
     place = _place(call)
 
-    def render(invited: Invited) -> bytes:
+    def said(invited: Invited) -> InvitedPerson:
         link = invited.link
         url, until = (None, None) if link is None else (link.url, link.expires_at)
-        return encode(view(InvitedPerson, invited, role=body.role, link=url, expires_at=until))
+        return view(InvitedPerson, invited, role=body.role, link=url, expires_at=until)
 
-    entry = call.remembering(render)
-    made = await roles.invite(room, body.name, body.role, place, by=who.person_id, entry=entry)
-    return Reply(render(made))
+    return await call.kept(
+        said,
+        lambda entry: roles.invite(
+            room, body.name, body.role, place, by=who.person_id, entry=entry
+        ),
+    )
 
 
 async def list_people(room: People, call: Call) -> Reply:
@@ -166,11 +169,7 @@ async def remove(room: People, call: Call) -> Reply:
     parse_body(call.body, NoWords)
     who, place = call.principal, _place(call)
 
-    def render(member: Member) -> bytes:
-        return encode(_view(member))
-
-    entry = call.remembering(render)
-    return Reply(render(await roles.remove(room, _named(call), place, who.person_id, entry)))
+    return await call.kept(_view, partial(roles.remove, room, _named(call), place, who.person_id))
 
 
 async def link(room: People, call: Call) -> Reply:
@@ -182,20 +181,17 @@ async def link(room: People, call: Call) -> Reply:
     parse_body(call.body, NoWords)
     place, person_id = _place(call), _named(call)
 
-    def render(made: Link) -> bytes:
-        return encode(view(PersonLink, made, person_id=person_id, link=made.url))
-
-    entry, by = call.remembering(render), call.principal.person_id
-    return Reply(render(await roles.way_back(room, person_id, place, by, entry)))
+    return await call.kept(
+        lambda made: view(PersonLink, made, person_id=person_id, link=made.url),
+        partial(roles.way_back, room, person_id, place, call.principal.person_id),
+    )
 
 
 async def sign_out(room: People, call: Call) -> Reply:
     """End all sessions of a person, who can sign in again."""
     parse_body(call.body, NoWords)
-    place, entry = _place(call), call.remembering(_ended)
-    by = call.principal.person_id
-    ended = await sessions.sign_out_member(room, _named(call), place, by, entry)
-    return Reply(_ended(ended))
+    who, place, by = _named(call), _place(call), call.principal.person_id
+    return await call.kept(_ended, partial(sessions.sign_out_member, room, who, place, by))
 
 
 async def list_sessions(room: People, call: Call) -> Reply:
@@ -213,19 +209,19 @@ async def list_sessions(room: People, call: Call) -> Reply:
 async def end_session(room: People, call: Call) -> Reply:
     """End one of the person's own sessions."""
     parse_body(call.body, NoWords)
-    person, entry = call.principal.person_id, call.remembering(_ended)
-    return Reply(_ended(await sessions.end_session(room, person, call.parameter, entry)))
+    person = call.principal.person_id
+    return await call.kept(_ended, partial(sessions.end_session, room, person, call.parameter))
 
 
 async def end_sessions(room: People, call: Call) -> Reply:
     """End all of the person's own sessions, also this one."""
     parse_body(call.body, NoWords)
-    person, entry = call.principal.person_id, call.remembering(_ended)
-    return Reply(_ended(await sessions.end_sessions(room, person, entry)))
+    person = call.principal.person_id
+    return await call.kept(_ended, partial(sessions.end_sessions, room, person))
 
 
-def _ended(ended: EndedSessions) -> bytes:
-    return encode(EndedView(person_id=ended.person_id, sessions=ended.number))
+def _ended(ended: EndedSessions) -> EndedView:
+    return EndedView(person_id=ended.person_id, sessions=ended.number)
 
 
 def _view(one: Member) -> PersonView:

@@ -81,6 +81,16 @@ class Call:
             return None
         return lambda outcome: entry(render(outcome))
 
+    async def kept(
+        self, view: Callable[[T], Any], act: Callable[[Remember[T]], Awaitable[T]]
+    ) -> Reply:
+        """Do an act: `view` is returned of its outcome, and kept in its transaction."""
+
+        def render(outcome: T) -> bytes:
+            return encode(view(outcome))
+
+        return Reply(render(await act(self.remembering(render))))
+
 
 def etag_of(body: bytes) -> bytes:
     """The strong entity tag of these bytes (RFC 9110 §8.8.3)."""
