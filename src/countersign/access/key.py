@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.errors import InvalidArgument
 from countersign.mode import Mode
 
@@ -222,6 +223,11 @@ class Principal:
     credential: str
     person: PersonAsking | None = None
     """None: a key asks."""
+
+    @property
+    def reach(self) -> Reach:
+        """Whose rows the bearer may touch."""
+        return AccountReach(self.account_id, self.mode) if self.account_id else DEPLOYMENT
 
     @property
     def person_id(self) -> str:

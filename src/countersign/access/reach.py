@@ -1,0 +1,46 @@
+"""Whose rows an act may touch. The gate makes a reach of who asks; each query of rows binds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from sqlalchemy import ColumnElement, FromClause, and_, true
+
+from countersign.mode import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class AccountReach:
+    """The rows of one account in one mode: of its keys, and of people who act for it."""
+
+    account_id: str
+    mode: Mode
+
+    def covers(self, account_id: str, mode: Mode) -> bool:
+        """Whether a row of this account and mode is in reach."""
+        return (account_id, mode) == (self.account_id, self.mode)
+
+    def rows(self, table: FromClause) -> ColumnElement[bool]:
+        """The condition that rows of a table with account and mode are in reach."""
+        return and_(table.c.account_id == self.account_id, table.c.mode == self.mode)
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentReach:
+    """The rows of every account in both modes: of the deployment's staff, and of commands on the
+    machine.
+    """
+
+    def covers(self, account_id: str, mode: Mode) -> bool:  # noqa: ARG002 - as of an account
+        """Whether a row of this account and mode is in reach: it is."""
+        return True
+
+    def rows(self, table: FromClause) -> ColumnElement[bool]:  # noqa: ARG002 - as of an account
+        """The condition that rows of a table are in reach: none."""
+        return true()
+
+
+Reach: TypeAlias = AccountReach | DeploymentReach
+
+DEPLOYMENT: Final = DeploymentReach()
