@@ -36,7 +36,7 @@ from countersign.events.model import EventIds
 from countersign.events.room import Events
 from countersign.host import ip_or_none
 from countersign.identity.registry import IdentityProviders
-from countersign.identity.transport import Reach
+from countersign.identity.transport import Outbound
 from countersign.lock import only_server
 from countersign.log.authorities import choose_authorities, chosen_authorities
 from countersign.log.operate import begin_first_logs
@@ -178,7 +178,7 @@ async def open_deployment(
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
         )
-        factory = IdentityProviders(secret.document_fingerprint, clock, _reach(settings))
+        factory = IdentityProviders(secret.document_fingerprint, clock, _outbound(settings))
         buyers = open_buyers(log_room, factory, floor, settings.public_url)
         stack.push_async_callback(buyers.providers.close)
         clearances = Clearances(
@@ -286,7 +286,7 @@ def _provider(settings: Settings, console_url: str, clock: Clock) -> Provider | 
     return Provider(issuer, client_id, secret, f"{console_url}{RETURN_PATH}", clock)
 
 
-def _reach(settings: Settings) -> Reach:
+def _outbound(settings: Settings) -> Outbound:
     file = settings.provider_ca_file
     if file is not None:
         try:
@@ -297,7 +297,7 @@ def _reach(settings: Settings) -> Reach:
                 f"COUNTERSIGN_PROVIDER_CA_FILE: {file} contains no certificates in PEM format: "
                 f"{why}."
             ) from None
-    return Reach(
+    return Outbound(
         concurrency=settings.provider_concurrency,
         proxy_url=settings.provider_proxy_url,
         ca_file=file,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from countersign.identity.base import Credentials, IdentityProvider, Response, evidence_of
 from countersign.identity.fingerprint import fingerprints
 from countersign.identity.model import ProviderResult
-from countersign.identity.transport import ProviderHttp, ProviderReply, Reach
+from countersign.identity.transport import Outbound, ProviderHttp, ProviderReply
 
 C = TypeVar("C", bound=Credentials)
 
@@ -85,7 +85,7 @@ def single(
     return ProviderHttp(
         url,
         clock,
-        reach=Reach(concurrency=concurrency),
+        outbound=Outbound(concurrency=concurrency),
         attempts=1,
         total_seconds=total,
         read_seconds=read_seconds,

@@ -28,9 +28,7 @@ class AccountReach:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentReach:
-    """The rows of every account in both modes: of the deployment's staff, and of commands on the
-    machine.
-    """
+    """The rows of every account in both modes: of staff, and of commands on the machine."""
 
     def covers(self, account_id: str, mode: Mode) -> bool:  # noqa: ARG002 - as of an account
         """Whether a row of this account and mode is in reach: it is."""

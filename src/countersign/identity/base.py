@@ -40,10 +40,10 @@ from countersign.identity.transport import (
     DIRECT,
     RETRY_AFTER_SECONDS,
     Budget,
+    Outbound,
     ProviderHttp,
     ProviderReply,
     ProviderRequest,
-    Reach,
     TransportFailure,
 )
 from countersign.instant import from_ns
@@ -170,13 +170,13 @@ class IdentityProvider(ABC, Generic[C]):
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
-        reach: Reach = DIRECT,
+        outbound: Outbound = DIRECT,
     ) -> None:
         self._credentials = credentials
         self._base_url = base_url
         self._fingerprint = fingerprint
         self._clock = clock
-        self._http = ProviderHttp(base_url or credentials.origin, clock, reach=reach)
+        self._http = ProviderHttp(base_url or credentials.origin, clock, outbound=outbound)
 
     async def retrieve(self, session_id: str) -> ProviderResult:
         """The current state of a session; remote faults are outcomes, not exceptions.

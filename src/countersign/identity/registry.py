@@ -23,7 +23,7 @@ from countersign.clock import Clock
 from countersign.errors import IdentityProviderRefused, InvalidArgument
 from countersign.identity.base import Credentials, IdentityProvider
 from countersign.identity.fingerprint import KeyedHash, fingerprints
-from countersign.identity.transport import DIRECT, Reach
+from countersign.identity.transport import DIRECT, Outbound
 
 _CREDENTIALS_BYTES_MAX: Final = 64 * 1024
 _GROUP: Final = "countersign.identity_providers"
@@ -65,10 +65,10 @@ def _installed() -> EntryPoints:
 class IdentityProviders:
     """Makes identity providers from an account's credentials."""
 
-    def __init__(self, keyed: KeyedHash, clock: Clock, reach: Reach = DIRECT) -> None:
+    def __init__(self, keyed: KeyedHash, clock: Clock, outbound: Outbound = DIRECT) -> None:
         self._keyed = keyed
         self._clock = clock
-        self._reach = reach
+        self._outbound = outbound
 
     def __call__(
         self, name: str, credentials: bytes, base_url: str | None
@@ -84,7 +84,7 @@ class IdentityProviders:
             base_url=base_url,
             fingerprint=fingerprints(self._keyed, base_url),
             clock=self._clock,
-            reach=self._reach,
+            outbound=self._outbound,
         )
 
     def origin(self, name: str, credentials: bytes) -> str:

@@ -245,7 +245,7 @@ class TransportFailure(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class Outbound:
     """How every identity provider of a deployment is reached."""
 
     concurrency: int = CONCURRENT_MAX
@@ -256,7 +256,7 @@ class Reach:
     """Certificates (PEM) that are trusted in addition to those of the system."""
 
 
-DIRECT: Final = Reach()
+DIRECT: Final = Outbound()
 
 
 class ProviderHttp:
@@ -272,7 +272,7 @@ class ProviderHttp:
         base_url: str,
         clock: Clock,
         *,
-        reach: Reach = DIRECT,
+        outbound: Outbound = DIRECT,
         attempts: int = ATTEMPTS,
         total_seconds: float = TOTAL_SECONDS,
         read_seconds: float = READ_SECONDS,
@@ -285,8 +285,8 @@ class ProviderHttp:
         self._timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS)
         self._clock = clock
         self._breaker = Breaker(clock)
-        self._reach = reach
-        self._places = asyncio.Semaphore(reach.concurrency)
+        self._outbound = outbound
+        self._places = asyncio.Semaphore(outbound.concurrency)
         self._client: httpx2.AsyncClient | None = None
 
     def budget(self) -> Budget:
@@ -407,11 +407,11 @@ class ProviderHttp:
             )
 
     def _connected(self) -> httpx2.AsyncClient:
-        context = _trusted(self._reach.ca_file)
+        context = _trusted(self._outbound.ca_file)
         return httpx2.AsyncClient(
             verify=context,
             proxy=self._proxy(context),
-            limits=httpx2.Limits(max_keepalive_connections=self._reach.concurrency),
+            limits=httpx2.Limits(max_keepalive_connections=self._outbound.concurrency),
             timeout=self._timeout,
             follow_redirects=False,
             trust_env=False,
@@ -419,7 +419,7 @@ class ProviderHttp:
         )
 
     def _proxy(self, context: SSLContext) -> httpx2.Proxy | None:
-        url = self._reach.proxy_url
+        url = self._outbound.proxy_url
         if url is None or not self._base_url.startswith("https://"):
             return None
         return httpx2.Proxy(url, ssl_context=context if url.startswith("https://") else None)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.identity.transport import ProviderHttp, ProviderRequest, Reach, TransportFailure
+from countersign.identity.transport import Outbound, ProviderHttp, ProviderRequest, TransportFailure
 from countersign_simulators.base import Reply
 from countersign_simulators.server import serve
 from tests.http.backstage import another_deployment
@@ -95,9 +95,9 @@ def test_a_provider_is_reached_through_the_proxy_and_by_the_private_authority(
         scripted = Scripted(Reply(status=200, body=b"{}"))
         async with serve(scripted, ssl=served_by(authority)) as at, proxying() as proxy:
             url = proxy.url.replace("//", f"//{proxy.password}@")
-            reach = Reach(proxy_url=url, ca_file=authority)
+            reach = Outbound(proxy_url=url, ca_file=authority)
             assert "secret" not in repr(reach)
-            http = ProviderHttp(at.url, FixedClock(), reach=reach)
+            http = ProviderHttp(at.url, FixedClock(), outbound=reach)
             assert (await http.send(GET)).status == 200
             await http.close()
             assert proxy.asked == [f"CONNECT {at.url.removeprefix('https://')} HTTP/1.1"]
@@ -128,8 +128,8 @@ def test_a_proxy_that_refuses_is_named_as_the_trouble(authority: Path) -> None:
     async def work() -> None:
         scripted = Scripted(Reply(status=200, body=b"{}"))
         async with serve(scripted, ssl=served_by(authority)) as at, proxying() as proxy:
-            reach = Reach(proxy_url=proxy.url, ca_file=authority)
-            http = ProviderHttp(at.url, FixedClock(), reach=reach, attempts=1)
+            reach = Outbound(proxy_url=proxy.url, ca_file=authority)
+            http = ProviderHttp(at.url, FixedClock(), outbound=reach, attempts=1)
             with pytest.raises(TransportFailure) as failed:
                 await http.send(GET)
             await http.close()
@@ -145,7 +145,7 @@ def test_a_simulator_on_this_machine_is_reached_without_the_proxy() -> None:
     async def work() -> None:
         scripted = Scripted(Reply(status=200, body=b"{}"))
         async with serve(scripted) as at, proxying() as proxy:
-            http = ProviderHttp(at.url, FixedClock(), reach=Reach(proxy_url=proxy.url))
+            http = ProviderHttp(at.url, FixedClock(), outbound=Outbound(proxy_url=proxy.url))
             assert (await http.send(GET)).status == 200
             await http.close()
             assert proxy.asked == []
@@ -176,7 +176,9 @@ def test_the_deployment_says_how_many_requests_run_at_once(places: int) -> None:
     async def work() -> None:
         scripted = Scripted(Reply(status=200, body=b"{}", delay=60.0))
         async with serve(scripted) as at:
-            http = ProviderHttp(at.url, FixedClock(), reach=Reach(concurrency=places), attempts=1)
+            http = ProviderHttp(
+                at.url, FixedClock(), outbound=Outbound(concurrency=places), attempts=1
+            )
             sending = [asyncio.create_task(http.send(GET)) for _ in range(places + 2)]
             while scripted.asked < places:  # noqa: ASYNC110 - the other side counts
                 await asyncio.sleep(0.01)
