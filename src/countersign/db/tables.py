@@ -1,11 +1,13 @@
 """The tables, the same on SQLite and PostgreSQL. `migrations/` creates them; a test compares.
 
-Times are Unix milliseconds. Every table of an act carries account and mode. PROTECTED tables take
+Times are Unix milliseconds. Each table declares whose its rows are (`Owner`). PROTECTED tables take
 INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
 """
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -100,17 +102,49 @@ def _account() -> Column[str]:
     return Column("account_id", ForeignKey("accounts.id"), nullable=False)
 
 
-def _table(name: str, *items: SchemaItem, **options: Any) -> Table:  # noqa: ANN401 - of a dialect
-    return Table(name, metadata, *items, **options)
+class Owner(NamedTuple):
+    """Whose the rows of a table are, in its `info[OWNER]`: by these columns of theirs."""
+
+    account: str = ""
+    """The column with the account's id."""
+    mode: str = ""
+    part_of: tuple[str, ...] = ()
+    """The tables to a row of which `key` leads: rows have the owner of that one."""
+    key: str = ""
+    is_shared: bool = False
+    """Whether accounts of one mode share the rows: an account reaches them through what it has."""
 
 
-deployment: Final = _table(
+OWNER: Final = "owner"
+
+
+def _table(
+    owner: Owner,
+    name: str,
+    *items: SchemaItem,
+    **options: Any,  # noqa: ANN401 - of a dialect
+) -> Table:
+    return Table(name, metadata, *items, info={OWNER: owner}, **options)
+
+
+# Each table is made by one of these, which says whose its rows are.
+_of_deployment: Final = partial(_table, Owner())
+_of_account: Final = partial(_table, Owner(account="account_id"))
+_in_mode: Final = partial(_table, Owner(account="account_id", mode="mode"))
+_shared: Final = partial(_table, Owner(is_shared=True))
+
+
+def _part_of(tables: str, key: str) -> Callable[..., Table]:
+    return partial(_table, Owner(part_of=(*tables.split(),), key=key))
+
+
+deployment: Final = _of_deployment(
     "deployment",
     Column("name", String(40), primary_key=True),
     Column("value", LargeBinary, nullable=False),
 )
 
-accounts: Final = _table(
+accounts: Final = partial(_table, Owner(account="id"))(
     "accounts",
     Column("id", String(40), primary_key=True),
     Column("name", String(100), nullable=False, unique=True),
@@ -124,7 +158,7 @@ accounts: Final = _table(
 )
 
 # The pages that may embed the component or be returned to, with live keys.
-account_origins: Final = _table(
+account_origins: Final = _of_account(
     "account_origins",
     _account(),
     Column("origin", String(300), nullable=False),
@@ -133,7 +167,7 @@ account_origins: Final = _table(
 )
 
 # How an account is shown to buyers; what is null is as if there were no row.
-account_brands: Final = _table(
+account_brands: Final = _of_account(
     "account_brands",
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     Column("name", String(100)),
@@ -147,7 +181,7 @@ account_brands: Final = _table(
     Column("initials", String(16)),
 )
 
-api_keys: Final = _table(
+api_keys: Final = _in_mode(
     "api_keys",
     Column("id", String(40), primary_key=True),
     _account(),
@@ -166,7 +200,7 @@ api_keys: Final = _table(
     Index(None, "account_id"),
 )
 
-notice_versions: Final = _table(
+notice_versions: Final = _of_deployment(
     "notice_versions",
     Column("notice_id", String(64), primary_key=True),
     Column("version", String(64), primary_key=True),
@@ -174,7 +208,7 @@ notice_versions: Final = _table(
     Column("body", LargeBinary, nullable=False),
 )
 
-notice_events: Final = _table(
+notice_events: Final = _of_deployment(
     "notice_events",
     Column("id", String(40), primary_key=True),
     Column("notice_id", String(64), nullable=False),
@@ -187,7 +221,7 @@ notice_events: Final = _table(
     ),
 )
 
-records: Final = _table(
+records: Final = _in_mode(
     "records",
     Column("id", String(40), primary_key=True),
     _account(),
@@ -202,7 +236,7 @@ records: Final = _table(
     Index(None, "account_id", "mode", "type", "notice_id", "id"),
 )
 
-disclosures: Final = _table(
+disclosures: Final = _in_mode(
     "disclosures",
     # Rows are written with their record, by the thousand: nothing is looked up for them. Account
     # and mode are those of the record, which proves them.
@@ -226,7 +260,7 @@ disclosures: Final = _table(
 )
 
 # Of new disclosures, on the embedded database: a trigger writes them, another deletes them.
-blind_recent: Final = _table(
+blind_recent: Final = _part_of("records", "record_id")(
     "blind_recent",
     Column("record_id", String(40), primary_key=True),
     Column("session_index", LargeBinary),
@@ -236,7 +270,7 @@ blind_recent: Final = _table(
 )
 
 # Of all others.
-blind_runs: Final = _table(
+blind_runs: Final = _part_of("records", "record_id")(
     "blind_runs",
     Column("run", Integer, primary_key=True, autoincrement=False),
     Column("key", LargeBinary, primary_key=True),
@@ -244,7 +278,7 @@ blind_runs: Final = _table(
     sqlite_with_rowid=False,
 )
 
-buyers: Final = _table(
+buyers: Final = _shared(
     "buyers",
     Column("cbid", String(40), primary_key=True),
     _account(),
@@ -279,7 +313,7 @@ buyers: Final = _table(
     Index(None, "same_as"),
 )
 
-verifications: Final = _table(
+verifications: Final = _in_mode(
     "verifications",
     Column("id", String(40), primary_key=True),
     _account(),
@@ -296,7 +330,7 @@ verifications: Final = _table(
     Index(None, "cbid"),
 )
 
-zip_attempts: Final = _table(
+zip_attempts: Final = _in_mode(
     "zip_attempts",
     _account(),
     _mode(),
@@ -308,7 +342,7 @@ zip_attempts: Final = _table(
 )
 
 # What servers have leased of each limit, on PostgreSQL alone: unlogged, gone after a failover.
-rate_shares: Final = _table(
+rate_shares: Final = _of_deployment(
     "rate_shares",
     Column("name", LargeBinary, primary_key=True),
     # By the clock of the database, in microseconds.
@@ -316,7 +350,7 @@ rate_shares: Final = _table(
     Column("granted", Integer, nullable=False),
 )
 
-idempotency_keys: Final = _table(
+idempotency_keys: Final = _in_mode(
     "idempotency_keys",
     Column("slot", LargeBinary, primary_key=True),
     # That of the key which was sent: nothing is looked up for it.
@@ -333,7 +367,7 @@ idempotency_keys: Final = _table(
     Index(None, "about", info={WHERE: "about IS NOT NULL"}),
 )
 
-deployment_records: Final = _table(
+deployment_records: Final = _of_deployment(
     "deployment_records",
     # Facts of the deployment itself, which belong to no account: a notice event, a key rotation.
     Column("id", String(40), primary_key=True),
@@ -345,7 +379,7 @@ deployment_records: Final = _table(
 )
 
 # Every record of a party; the one with the highest number is in force.
-parties: Final = _table(
+parties: Final = partial(_table, Owner(account="scope", mode="mode"))(
     "parties",
     # An account's id, or `deployment` for the operator.
     Column("scope", String(40), nullable=False),
@@ -357,7 +391,7 @@ parties: Final = _table(
     PrimaryKeyConstraint("scope", "mode", "type", "number"),
 )
 
-data_keys: Final = _table(
+data_keys: Final = partial(_table, Owner(account="scope"))(
     "data_keys",
     Column("id", String(40), primary_key=True),
     # An account's id, or `deployment` for the deployment's own secrets.
@@ -369,14 +403,14 @@ data_keys: Final = _table(
 )
 
 # Kept out of every backup that lives long: without its row, a ciphertext is noise.
-shred_keys: Final = _table(
+shred_keys: Final = _part_of("records pending_sessions checkout_sessions", "record_id")(
     "shred_keys",
     Column("record_id", String(40), primary_key=True),
     Column("key", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
 
-erasures: Final = _table(
+erasures: Final = _part_of("records", "record_id")(
     "erasures",
     Column("record_id", String(40), primary_key=True),
     Column("at", Instant, nullable=False),
@@ -386,7 +420,7 @@ erasures: Final = _table(
 
 # Records that are here no more, since the evidence of their account has ended. Their entries in the
 # log stay.
-ended_records: Final = _table(
+ended_records: Final = _in_mode(
     "ended_records",
     Column("record_id", String(40), primary_key=True),
     # Rows are written by the thousand: nothing is looked up for them.
@@ -397,7 +431,7 @@ ended_records: Final = _table(
 
 # What `audit_log` and `legal_holds` name a buyer by: random identifiers, whose meaning goes with
 # the buyer while those rows stay.
-buyer_references: Final = _table(
+buyer_references: Final = _shared(
     "buyer_references",
     Column("reference", String(40), primary_key=True),
     Column("cbid", String(40), nullable=False),
@@ -405,14 +439,14 @@ buyer_references: Final = _table(
 )
 
 # Records that were to be erased and that a hold keeps: they are erased when it has ended.
-waiting_erasures: Final = _table(
+waiting_erasures: Final = _part_of("records", "record_id")(
     "waiting_erasures",
     Column("record_id", String(40), primary_key=True),
     Column("reason", String(20), nullable=False),
     Column("at", Instant, nullable=False),
 )
 
-legal_holds: Final = _table(
+legal_holds: Final = _of_deployment(
     "legal_holds",
     Column("id", String(40), primary_key=True),
     # What must not be erased: a record, a buyer (its reference) or a whole account.
@@ -426,7 +460,7 @@ legal_holds: Final = _table(
 )
 
 # Legal matters, each of which can hold several orders.
-matters: Final = _table(
+matters: Final = _in_mode(
     "matters",
     Column("id", String(40), primary_key=True),
     # Empty: of the whole deployment.
@@ -438,7 +472,7 @@ matters: Final = _table(
     Column("closed_at", Instant),
 )
 
-logs: Final = _table(
+logs: Final = _of_deployment(
     "logs",
     Column("id", Integer, primary_key=True, autoincrement=False),
     _mode(),
@@ -448,7 +482,7 @@ logs: Final = _table(
     UniqueConstraint("mode", "epoch"),
 )
 
-log_keys: Final = _table(
+log_keys: Final = _of_deployment(
     "log_keys",
     # An ML-DSA-44 key has 1,312 bytes.
     Column("vkey", String(2100), primary_key=True),
@@ -462,7 +496,7 @@ log_keys: Final = _table(
 )
 
 # Who approves changes of the keys of logs; the row with the highest number is in force.
-log_rosters: Final = _table(
+log_rosters: Final = _of_deployment(
     "log_rosters",
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("threshold", Integer, nullable=False),
@@ -472,7 +506,7 @@ log_rosters: Final = _table(
     Column("at", Instant, nullable=False),
 )
 
-log_proposals: Final = _table(
+log_proposals: Final = _of_deployment(
     "log_proposals",
     Column("id", String(40), primary_key=True),
     Column("log_id", ForeignKey("logs.id"), nullable=False),
@@ -483,7 +517,7 @@ log_proposals: Final = _table(
     Column("at", Instant, nullable=False),
 )
 
-log_approvals: Final = _table(
+log_approvals: Final = _of_deployment(
     "log_approvals",
     Column("proposal_id", ForeignKey("log_proposals.id"), primary_key=True),
     Column("approver", String(400), primary_key=True),
@@ -492,7 +526,7 @@ log_approvals: Final = _table(
 )
 
 # The one row of a log that changes; PostgreSQL's sequencers compare and swap it.
-log_heads: Final = _table(
+log_heads: Final = _of_deployment(
     "log_heads",
     Column("log_id", ForeignKey("logs.id"), primary_key=True, autoincrement=False),
     Column("size", BigInteger, nullable=False),
@@ -502,7 +536,7 @@ log_heads: Final = _table(
     Column("keys_revision", Integer, nullable=False),
 )
 
-log_entries: Final = _table(
+log_entries: Final = _of_deployment(
     "log_entries",
     Column("log_id", Integer, primary_key=True, autoincrement=False),
     Column("leaf_index", BigInteger, primary_key=True, autoincrement=False),
@@ -511,7 +545,7 @@ log_entries: Final = _table(
     sqlite_with_rowid=False,
 )
 
-log_tiles: Final = _table(
+log_tiles: Final = _of_deployment(
     "log_tiles",
     # Complete tiles only; the edge is made from entries and from the roots of tiles below.
     Column("log_id", Integer, primary_key=True, autoincrement=False),
@@ -521,7 +555,7 @@ log_tiles: Final = _table(
     Column("root", LargeBinary, nullable=False),
 )
 
-checkpoints: Final = _table(
+checkpoints: Final = _of_deployment(
     "checkpoints",
     Column("log_id", Integer, primary_key=True, autoincrement=False),
     Column("size", BigInteger, primary_key=True, autoincrement=False),
@@ -531,7 +565,7 @@ checkpoints: Final = _table(
 )
 
 # What others say of a checkpoint: a witness's cosignature, a timestamp authority's token.
-anchors: Final = _table(
+anchors: Final = _of_deployment(
     "anchors",
     Column("log_id", Integer, primary_key=True, autoincrement=False),
     Column("size", BigInteger, primary_key=True, autoincrement=False),
@@ -549,7 +583,7 @@ anchors: Final = _table(
 )
 
 # Records whose act is done and whose entry is not written yet.
-log_pending: Final = _table(
+log_pending: Final = _of_deployment(
     "log_pending",
     Column("record_id", String(40), primary_key=True),
     _mode(),
@@ -558,7 +592,7 @@ log_pending: Final = _table(
 )
 
 # One document, one buyer. That of a revoked buyer is kept when the buyer is erased.
-buyer_documents: Final = _table(
+buyer_documents: Final = _shared(
     "buyer_documents",
     _mode(),
     # A keyed hash of issuer, type and number.
@@ -570,7 +604,7 @@ buyer_documents: Final = _table(
 
 # One provider session, one buyer. Until the provider says whom a session is about, it has one
 # buyer for each reference that it was asked with.
-provider_sessions: Final = _table(
+provider_sessions: Final = _shared(
     "provider_sessions",
     _mode(),
     Column("session_index", LargeBinary, nullable=False),
@@ -583,7 +617,7 @@ provider_sessions: Final = _table(
 )
 
 # Sessions that a provider has not decided, to be asked about again.
-pending_sessions: Final = _table(
+pending_sessions: Final = _in_mode(
     "pending_sessions",
     # Its shred key is found under this id.
     Column("id", String(40), primary_key=True),
@@ -607,7 +641,7 @@ pending_sessions: Final = _table(
 
 # The provider sessions that this service started, each for one attempt in a checkout session (the
 # reference), and the newest decision about each.
-started_checks: Final = _table(
+started_checks: Final = _in_mode(
     "started_checks",
     Column("reference", String(40), nullable=False),
     Column("attempt", Integer, nullable=False),
@@ -633,7 +667,7 @@ started_checks: Final = _table(
 )
 
 # Messages of providers that were acted on: each only once.
-provider_messages: Final = _table(
+provider_messages: Final = _of_account(
     "provider_messages",
     _account(),
     Column("message_index", LargeBinary, nullable=False),
@@ -643,7 +677,7 @@ provider_messages: Final = _table(
 )
 
 # The provider's exact answers and what was decided from them, sealed by the vault.
-verification_evidence: Final = _table(
+verification_evidence: Final = _in_mode(
     "verification_evidence",
     Column("record_id", ForeignKey("records.id"), primary_key=True),
     Column("account_id", String(40), nullable=False),
@@ -651,7 +685,7 @@ verification_evidence: Final = _table(
     Column("payload", LargeBinary, nullable=False),
 )
 
-verification_settings: Final = _table(
+verification_settings: Final = _of_account(
     "verification_settings",
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     Column("revision", Integer, nullable=False),
@@ -665,7 +699,7 @@ verification_settings: Final = _table(
 
 # Providers of an account other than its first, and those that its test keys use: the provider's own
 # test mode.
-further_providers: Final = _table(
+further_providers: Final = _in_mode(
     "further_providers",
     Column("account_id", ForeignKey("accounts.id"), nullable=False),
     _mode(),
@@ -679,7 +713,7 @@ further_providers: Final = _table(
 )
 
 # Who changed or looked at what from the command line.
-audit_log: Final = _table(
+audit_log: Final = _of_deployment(
     "audit_log",
     Column("id", String(40), primary_key=True),
     Column("at", Instant, nullable=False),
@@ -692,7 +726,7 @@ audit_log: Final = _table(
 
 # The entries of `audit_log` in the order in which they are chained: each digest is of a random
 # salt, of the digest before it and of the entry.
-audit_chain: Final = _table(
+audit_chain: Final = _of_deployment(
     "audit_chain",
     # Counted from 1.
     Column("position", BigInteger, primary_key=True, autoincrement=False),
@@ -703,7 +737,7 @@ audit_chain: Final = _table(
 
 # What a transaction writes for an account and a mode. Acknowledgments that are written together
 # share a row: see `events/sql.py`.
-events: Final = _table(
+events: Final = _in_mode(
     "events",
     # The number of the event, of several the last one's. On the embedded database the rowid, which
     # one writer after the other hands out in order.
@@ -738,7 +772,7 @@ events: Final = _table(
     ),
 )
 
-webhook_endpoints: Final = _table(
+webhook_endpoints: Final = _in_mode(
     "webhook_endpoints",
     Column("id", String(40), primary_key=True),
     _account(),
@@ -759,7 +793,7 @@ webhook_endpoints: Final = _table(
     Index(None, "account_id", "mode"),
 )
 
-webhook_secrets: Final = _table(
+webhook_secrets: Final = _part_of("webhook_endpoints", "endpoint_id")(
     "webhook_secrets",
     Column("id", String(40), primary_key=True),
     Column("endpoint_id", ForeignKey("webhook_endpoints.id"), nullable=False),
@@ -771,7 +805,7 @@ webhook_secrets: Final = _table(
     Index(None, "endpoint_id"),
 )
 
-webhook_deliveries: Final = _table(
+webhook_deliveries: Final = _part_of("webhook_endpoints", "endpoint_id")(
     "webhook_deliveries",
     Column("endpoint_id", String(40), primary_key=True),
     Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
@@ -786,7 +820,7 @@ webhook_deliveries: Final = _table(
     sqlite_with_rowid=False,
 )
 
-webhook_attempts: Final = _table(
+webhook_attempts: Final = _part_of("webhook_endpoints", "endpoint_id")(
     "webhook_attempts",
     Column("endpoint_id", String(40), primary_key=True),
     Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
@@ -799,7 +833,7 @@ webhook_attempts: Final = _table(
 )
 
 # One row a decision; what was decided, and about whom, says its record.
-clearances: Final = _table(
+clearances: Final = _in_mode(
     "clearances",
     # That of the record. Rows are written by the thousand: nothing is looked up for them.
     Column("id", String(40), primary_key=True),
@@ -817,7 +851,7 @@ clearances: Final = _table(
 )
 
 # One acknowledgment, one buyer and one order.
-acknowledgment_uses: Final = _table(
+acknowledgment_uses: Final = _in_mode(
     "acknowledgment_uses",
     Column("ack_id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
@@ -833,7 +867,7 @@ acknowledgment_uses: Final = _table(
 )
 
 # What vendors report of an order; its content is in its record.
-fulfilments: Final = _table(
+fulfilments: Final = _in_mode(
     "fulfilments",
     Column("id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
@@ -848,7 +882,7 @@ fulfilments: Final = _table(
 )
 
 # What signs the tokens of clearances: the newest key of a mode whose time has come.
-clearance_keys: Final = _table(
+clearance_keys: Final = _of_deployment(
     "clearance_keys",
     _mode(),
     Column("number", Integer, nullable=False),
@@ -861,7 +895,7 @@ clearance_keys: Final = _table(
     PrimaryKeyConstraint("mode", "number"),
 )
 
-clearance_settings: Final = _table(
+clearance_settings: Final = _of_account(
     "clearance_settings",
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     # In seconds.
@@ -872,7 +906,7 @@ clearance_settings: Final = _table(
 )
 
 # Links for one buyer and one order. Deleted some time after their end.
-checkout_sessions: Final = _table(
+checkout_sessions: Final = _in_mode(
     "checkout_sessions",
     # Its shred key is found under this id. Rows are written by the thousand: nothing is looked up
     # for them.
@@ -914,7 +948,7 @@ checkout_sessions: Final = _table(
 )
 
 # Mails with the link of a buyer's copy: what waits, and without an address what was.
-copy_mails: Final = _table(
+copy_mails: Final = _in_mode(
     "copy_mails",
     Column("id", String(40), primary_key=True),
     _account(),
@@ -940,7 +974,7 @@ copy_mails: Final = _table(
 )
 
 # What lets a buyer walk through without a new identity check: a passkey, or a cookie.
-remembered: Final = _table(
+remembered: Final = _shared(
     "remembered",
     Column("id", String(40), primary_key=True),
     _mode(),
@@ -963,7 +997,7 @@ remembered: Final = _table(
 )
 
 # Who asked about a remembered buyer, and when: what the buyer is shown at /buyer.
-remembered_uses: Final = _table(
+remembered_uses: Final = _shared(
     "remembered_uses",
     Column("id", String(40), primary_key=True),
     _mode(),
@@ -977,14 +1011,14 @@ remembered_uses: Final = _table(
 )
 
 # Buyers who want to be erased, where a server may not erase or a hold keeps something.
-erasure_requests: Final = _table(
+erasure_requests: Final = _shared(
     "erasure_requests",
     Column("cbid", String(40), primary_key=True),
     Column("requested_at", Instant, nullable=False),
 )
 
 # How far ahead the sandbox of an account is; without a row it goes by real time.
-test_clocks: Final = _table(
+test_clocks: Final = _of_account(
     "test_clocks",
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     Column("ahead_ms", BigInteger, nullable=False),
@@ -992,7 +1026,7 @@ test_clocks: Final = _table(
 )
 
 # What verifications in the sandbox of an account meet in place of their outcome.
-test_faults: Final = _table(
+test_faults: Final = _of_account(
     "test_faults",
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     Column("fault", String(30), nullable=False),
@@ -1003,14 +1037,14 @@ test_faults: Final = _table(
 )
 
 # People who may use the console: staff of the deployment, and members of accounts.
-people: Final = _table(
+people: Final = _of_deployment(
     "people",
     Column("id", String(40), primary_key=True),
     Column("name", String(100), nullable=False),
     Column("created_at", Instant, nullable=False),
 )
 
-person_grants: Final = _table(
+person_grants: Final = _of_account(
     "person_grants",
     Column("id", String(40), primary_key=True),
     Column("person_id", ForeignKey("people.id"), nullable=False),
@@ -1026,7 +1060,7 @@ person_grants: Final = _table(
 )
 
 # Apart from those of buyers, who are remembered at the same address.
-person_passkeys: Final = _table(
+person_passkeys: Final = _of_deployment(
     "person_passkeys",
     Column("id", String(40), primary_key=True),
     Column("person_id", ForeignKey("people.id"), nullable=False),
@@ -1040,7 +1074,7 @@ person_passkeys: Final = _table(
 )
 
 # Of a person who signs in at a provider of OpenID Connect.
-person_subjects: Final = _table(
+person_subjects: Final = _of_deployment(
     "person_subjects",
     Column("person_id", ForeignKey("people.id"), primary_key=True),
     # The digest of the issuer and of what it calls the person.
@@ -1050,7 +1084,7 @@ person_subjects: Final = _table(
 )
 
 # By which a person comes in, the first time or again: the newest of each person, until it is used.
-person_links: Final = _table(
+person_links: Final = _of_deployment(
     "person_links",
     Column("id", String(40), primary_key=True),
     Column("person_id", ForeignKey("people.id"), nullable=False, unique=True),
@@ -1062,7 +1096,7 @@ person_links: Final = _table(
 )
 
 # Of people who are signed in. The token is kept as a keyed hash.
-person_sessions: Final = _table(
+person_sessions: Final = _of_deployment(
     "person_sessions",
     Column("id", String(40), primary_key=True),
     Column("person_id", ForeignKey("people.id"), nullable=False),
