@@ -115,6 +115,8 @@ NAMES: Final = {
     "listRetention": "retention.list",
     "listAudit": "audit.list",
     "getBuyerEvidence": "buyers.evidence",
+    "blockBuyer": "buyers.block",
+    "unblockBuyer": "buyers.unblock",
     "revokeBuyer": "buyers.revoke",
     "reinstateBuyer": "buyers.reinstate",
     "getDeployment": "deployment.retrieve",

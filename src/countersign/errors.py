@@ -97,7 +97,7 @@ class AccountDisabled(Refusal, code="account_disabled", status=403):
 
 
 class ModeMismatch(Refusal, code="mode_mismatch", status=403):
-    """The field test_mode does not match the mode of the API key."""
+    """What the request names is not of the mode of the API key."""
 
 
 class InvalidClientToken(Refusal, code="invalid_client_token", status=401):

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, insert
 
 from countersign import bootstrap
 from countersign.access.audit import find_audit
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.references import ERASED_BUYER
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers import admin
@@ -108,8 +109,9 @@ def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: in
         sessions.append(session)
         ack_ids.append(ack_id)
     remembered(operator, person, cbid)
-    for act in (admin.revoke, admin.reinstate, admin.evidence):
+    for act in (admin.revoke, admin.reinstate):
         operator.act(lambda opened, act=act: act(opened.buyers, cbid, f"a letter about {cbid}"))  # type: ignore[misc]
+    operator.act(lambda o: admin.evidence(o.buyers, DEPLOYMENT, cbid, f"a letter about {cbid}"))
     rows = operator.rows("SELECT id FROM verifications WHERE cbid = :cbid", cbid=cbid)
     checks = tuple(row["id"] for row in rows)
     zips = {WRONG_ZIP, *(one.shipping_zip for one in shops[0].vendor.playing.simulator.sessions)}

@@ -6,13 +6,13 @@ import asyncio
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from countersign import bootstrap
 from countersign.access.account import create_account
@@ -146,10 +146,10 @@ class Stage:
         self.clock = MovingClock()
         self.provider_seconds: Callable[[], float] = self.clock.monotonic
         """The providers' clock: sessions were always decided a little while before it."""
-        self._engine = open_engine(
+        self.engine = open_engine(
             database_url(self._settings.database_url, self._settings.data_dir), Purpose.WRITE
         )
-        stack.callback(self._engine.dispose)
+        stack.callback(self.engine.dispose)
         self._open()
 
     def _open(self) -> None:
@@ -210,13 +210,17 @@ class Stage:
 
     def rows(self, query: str, **values: object) -> Sequence[Mapping[Any, Any]]:
         """Look into the database."""
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return connection.execute(text(query), values).mappings().all()
 
     def execute(self, statement: str, **values: object) -> None:
         """Change the database behind the services' back."""
-        with self._engine.begin() as connection:
+        with self.begin() as connection:
             connection.execute(text(statement), values)
+
+    def begin(self) -> AbstractContextManager[Connection]:
+        """A writing transaction behind the services' back."""
+        return self.engine.begin()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from countersign import bootstrap
+from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin
 from countersign.buyers.model import BuyerStatus
 from countersign.errors import OnHold
@@ -54,7 +55,7 @@ def due(stage: Stage) -> list[Due]:
     """What retention has made due."""
 
     async def listed(opened: bootstrap.Deployment) -> list[Due]:
-        return [one async for one in list_due(opened.privacy)]
+        return [one async for one in list_due(opened.privacy, DEPLOYMENT)]
 
     return stage.do(listed(stage.opened))
 

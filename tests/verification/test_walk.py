@@ -14,6 +14,7 @@ import pytest
 
 from countersign import bootstrap
 from countersign.access.key import VENDOR_SCOPES, Scope
+from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin
 from countersign.instant import rfc3339
 from countersign.server.app import route_table
@@ -273,7 +274,10 @@ def test_the_walk_would_find_a_person(vendor: LiveVendor) -> None:
     cbid = vendor.verified(vendor.part("verified"))
 
     async def shown(opened: bootstrap.Deployment) -> list[Any]:
-        return [content for _, content in await admin.evidence(opened.buyers, cbid, "a test")]
+        return [
+            content
+            for _, content in await admin.evidence(opened.buyers, DEPLOYMENT, cbid, "a test")
+        ]
 
     [content] = vendor.operator.act(shown)
     assert personal(json.dumps(content["read"]))

@@ -80,7 +80,7 @@ export class LinkOnMachine extends CountersignError {}
 /** This path does not support that method. */
 export class MethodNotAllowed extends CountersignError {}
 
-/** The field test_mode does not match the mode of the API key. */
+/** What the request names is not of the mode of the API key. */
 export class ModeMismatch extends CountersignError {}
 
 /** The path or object was not found: it does not exist, or this key may not see it. */

@@ -562,6 +562,52 @@ export class Buyers extends Resource {
   }
 
   /**
+   * Refuse the orders of a buyer.
+   *
+   * Refuse the orders of a buyer: clearances of this account have `refused_by_vendor`.
+   *
+   * The buyer's status stays as it is, and no other account learns of it.
+   *
+   * Needs the scope `buyers:review`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  block(
+    cbid: string,
+    params: types.BuyerReason,
+    options: CallOptions = {},
+  ): Promise<types.BuyerBlock> {
+    return this.sender.send<types.BuyerBlock>({
+      method: "POST",
+      path: `/v1/buyers/${segment(cbid)}/block`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Clear the orders of a buyer again.
+   *
+   * Clear the orders of a buyer again, as far as nothing else speaks against them.
+   *
+   * Needs the scope `buyers:review`. It answers only where the console is on, else with
+   * `not_found`.
+   */
+  unblock(
+    cbid: string,
+    params: types.BuyerReason,
+    options: CallOptions = {},
+  ): Promise<types.BuyerBlock> {
+    return this.sender.send<types.BuyerBlock>({
+      method: "POST",
+      path: `/v1/buyers/${segment(cbid)}/unblock`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
    * Revoke a buyer at every vendor.
    *
    * Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated.

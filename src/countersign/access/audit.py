@@ -32,6 +32,8 @@ class AuditAction(StrEnum):
     VERIFICATION_PROVIDER_DROPPED = "verification_provider_dropped"
     BUYER_REVOKED = "buyer_revoked"
     BUYER_REINSTATED = "buyer_reinstated"
+    BUYER_BLOCKED = "buyer_blocked"
+    BUYER_UNBLOCKED = "buyer_unblocked"
     BUYER_ZIP_ACCEPTED = "buyer_zip_accepted"
     BUYER_REVIEW_DISMISSED = "buyer_review_dismissed"
     BUYER_REVIEW_PROPOSED = "buyer_review_proposed"

@@ -7,6 +7,8 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import ColumnElement, FromClause, and_, true
 
+from countersign.errors import ModeMismatch
+from countersign.ids import SANDBOX_BUYER
 from countersign.mode import Mode
 
 
@@ -42,3 +44,14 @@ class DeploymentReach:
 Reach: TypeAlias = AccountReach | DeploymentReach
 
 DEPLOYMENT: Final = DeploymentReach()
+
+_SANDBOX: Final = f"{SANDBOX_BUYER}_"
+
+
+def refuse_test_buyer(mode: Mode, cbid: str | None) -> None:
+    """Refuse a live act that names a buyer of the sandbox (a `cbid_test_…`).
+
+    Raises ModeMismatch.
+    """
+    if cbid is not None and mode is Mode.LIVE and cbid.startswith(_SANDBOX):
+        raise ModeMismatch("A live key cannot name a buyer of the sandbox - at `$.cbid`.")

@@ -8,6 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from countersign.access.key import Scope
+from countersign.access.reach import refuse_test_buyer
 from countersign.acknowledgments import acknowledge as acknowledging
 from countersign.acknowledgments import schemas
 from countersign.acknowledgments.find import find_many, find_one
@@ -47,6 +48,7 @@ async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
     clock = await room.notices.log.access.test_clocks.of(who.account_id, who.mode)
     notice = await room.notices.registry.in_force(call.parameter, who.mode, clock)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
+    refuse_test_buyer(who.mode, body.cbid)
     submission = _submission(body, _origin(room, call, body))
     receipt = await acknowledging.acknowledge(
         room, who, notice, submission, clock=clock, entry=call.entry

@@ -11,10 +11,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select
 
 from countersign.access.audit import AuditAction, AuditEntry, find_audit, write_audit
 from countersign.access.idempotency import Remember, keeping
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.buyers.evaluate_session import First, override
 from countersign.buyers.four_eyes import refuse_alone
 from countersign.buyers.model import (
@@ -34,6 +35,8 @@ from countersign.buyers.session_evidence import (
 )
 from countersign.buyers.sql import buyers_by_cbid, erased_name, write_change
 from countersign.db.tables import (
+    buyer_blocks,
+    buyers,
     deployment,
     erasures,
     records,
@@ -96,6 +99,51 @@ async def reinstate(
     audit = room.access.audit.entry(AuditAction.BUYER_REINSTATED, cbid, reason=checked(reason))
     change = keeping(lambda connection: _change(connection, cbid, audit), entry)
     return await room.access.database.write(change)
+
+
+async def block(
+    room: Buyers, reach: AccountReach, cbid: str, reason: str, *, entry: Remember[Buyer] = None
+) -> Buyer:
+    """Refuse the buyer's orders at one account: clearances have `refused_by_vendor`.
+
+    The status stays as it is, and no other account learns of it. A no-op where it is so already.
+
+    Raises UnknownSubject if there is no such buyer in this mode, and InvalidArgument if no reason
+    is given.
+    """
+    return await _set_block(room, reach, cbid, reason, AuditAction.BUYER_BLOCKED, entry)
+
+
+async def unblock(
+    room: Buyers, reach: AccountReach, cbid: str, reason: str, *, entry: Remember[Buyer] = None
+) -> Buyer:
+    """Undo `block`; raises as it does."""
+    return await _set_block(room, reach, cbid, reason, AuditAction.BUYER_UNBLOCKED, entry)
+
+
+async def _set_block(  # noqa: PLR0917 - as its two callers
+    room: Buyers,
+    reach: AccountReach,
+    cbid: str,
+    reason: str,
+    action: AuditAction,
+    entry: Remember[Buyer],
+) -> Buyer:
+    audit = room.access.audit.entry(action, cbid, reason=checked(reason))
+
+    def act(connection: Connection) -> Buyer | UnknownSubject:
+        buyer = _find_buyer(connection, cbid)
+        if buyer is None or buyer.mode is not reach.mode:
+            return _unknown(cbid)
+        own = buyer_blocks.c.cbid == buyer.cbid
+        connection.execute(delete(buyer_blocks).where(reach.rows(buyer_blocks), own))
+        if action is AuditAction.BUYER_BLOCKED:
+            row = {"account_id": reach.account_id, "mode": reach.mode.value}
+            connection.execute(insert(buyer_blocks), row | {"cbid": buyer.cbid, "at": audit.at})
+        write_audit(connection, replace(audit, subject=buyer.cbid))
+        return buyer
+
+    return await room.access.database.write(keeping(act, entry))
 
 
 def _change(
@@ -185,34 +233,39 @@ async def accept_zip_of(
 
 
 async def evidence(
-    room: Buyers, cbid: str, reason: str
+    room: Buyers, reach: Reach, cbid: str, reason: str
 ) -> Sequence[tuple[StoredEvidence, dict[str, Any] | None]]:
-    """A buyer's verifications, oldest first, with all that is known of the person.
+    """A buyer's verifications in reach, oldest first, with all that is known of the person.
 
     The content is None where it was erased. The audit entry is written first.
 
     Raises:
-        UnknownSubject: there is no such buyer (any more), or nothing but that it was revoked.
+        UnknownSubject: there is no such buyer in reach (any more), or nothing but that it was
+            revoked.
         InvalidArgument: no reason is given.
         WrongKeyEncryptionKey: it does not open.
     """
-    buyer, _ = await show(room, cbid)
-    entry = room.access.audit.entry(AuditAction.EVIDENCE_SHOWN, buyer.cbid, reason=checked(reason))
+    if reach is DEPLOYMENT:
+        cbid = (await show(room, cbid))[0].cbid
+    elif not await room.access.database.read(_has_check, reach, cbid):
+        raise _unknown(cbid)
+    entry = room.access.audit.entry(AuditAction.EVIDENCE_SHOWN, cbid, reason=checked(reason))
     await room.access.database.write(write_audit, entry)
-    found = await room.access.database.scan(_evidence, buyer.cbid)
-    if not found and await _was_erased(room, buyer.cbid):
-        raise UnknownSubject(f"The buyer {buyer.cbid} was erased; only the revocation remains.")
+    found = await room.access.database.scan(_evidence, reach, cbid)
+    if not found and reach is DEPLOYMENT and await _was_erased(room, cbid):
+        raise UnknownSubject(f"The buyer {cbid} was erased; only the revocation remains.")
     return [(stored, await _opened(room, stored)) for stored in found]
 
 
-async def has_check(room: Buyers, cbid: str, account_id: str) -> bool:
-    """Whether this account has verified the buyer."""
-    own = select(verifications.c.id).where(
-        verifications.c.cbid == cbid, verifications.c.account_id == account_id
-    )
-    return await room.access.database.read(
-        lambda connection: connection.execute(own.limit(1)).first() is not None
-    )
+def _has_check(connection: Connection, reach: Reach, cbid: str) -> bool:
+    own = select(verifications.c.id).where(reach.rows(verifications), _checks_of(cbid))
+    return connection.execute(own.limit(1)).first() is not None
+
+
+def _checks_of(cbid: str) -> ColumnElement[bool]:
+    """The verifications of a buyer, also under the identifier of the one it was joined to."""
+    joined = select(buyers.c.same_as).where(buyers.c.cbid == cbid).scalar_subquery()
+    return or_(verifications.c.cbid == cbid, verifications.c.cbid == joined)
 
 
 def readable(content: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -248,9 +301,8 @@ async def _approved(
 
     With `account_id`, the newest of this account.
     """
-    for stored in reversed(await room.access.database.scan(_evidence, buyer.cbid)):
-        if account_id not in {None, stored.account_id}:
-            continue
+    reach = DEPLOYMENT if account_id is None else AccountReach(account_id, buyer.mode)
+    for stored in reversed(await room.access.database.scan(_evidence, reach, buyer.cbid)):
         content = await _opened(room, stored)
         if (
             content
@@ -302,8 +354,8 @@ def _find_buyer(connection: Connection, cbid: str, *, to_change: bool = False) -
     return buyers_by_cbid(connection, [buyer.same_as], to_change=to_change).get(buyer.same_as)
 
 
-def _evidence(connection: Connection, cbid: str) -> list[StoredEvidence]:
-    """The evidence of a buyer's verifications, oldest first; without content where erased."""
+def _evidence(connection: Connection, reach: Reach, cbid: str) -> list[StoredEvidence]:
+    """The evidence of a buyer's verifications in reach, oldest first; no content where erased."""
     query = (
         select(
             verifications.c.id.label("verification_id"),
@@ -320,7 +372,8 @@ def _evidence(connection: Connection, cbid: str) -> list[StoredEvidence]:
         .outerjoin(shred_keys, shred_keys.c.record_id == verifications.c.id)
         .outerjoin(erasures, erasures.c.record_id == verifications.c.id)
         .where(
-            verifications.c.cbid == cbid,
+            reach.rows(verifications),
+            _checks_of(cbid),
             # Simulated verifications have no evidence, and never had any.
             verifications.c.session_index.is_not(None),
             or_(

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from countersign.access.audit import AuditEntry
+from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin
 from countersign.buyers import settings as acts
 from countersign.buyers.admin import StoredEvidence
@@ -117,7 +118,7 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     exact bytes of the provider's response in base64, `content.answer.text` the same as text. If
     `content` is null, the evidence was erased.
     """
-    found = _in_room(admin.evidence)(cbid, reason)
+    found = _in_room(admin.evidence)(DEPLOYMENT, cbid, reason)
     view = [_opened(*one) for one in found]
     erased = sum(content is None for _, content in found)
     number = f"{len(found)} verification{'' if len(found) == 1 else 's'}"

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from countersign.access.key import Scope
+from countersign.access.reach import refuse_test_buyer
 from countersign.checkout import schemas, sessions, store
 from countersign.checkout.model import Session
 from countersign.checkout.room import Checkout
@@ -27,6 +28,7 @@ from countersign.http.route import Command, Route, grouped
 async def create(room: Checkout, call: Call) -> Reply:
     """Create a link for one buyer and one order. Its url and token are returned only once."""
     body = parse_body(call.body, schemas.CheckoutSessionRequest)
+    refuse_test_buyer(call.principal.mode, body.cbid)
     return Reply((await sessions.create_session(room, call.principal, body, call.entry)).body)
 
 

@@ -69,6 +69,7 @@ _select_verifications: Final = SelectAmong(
     "SELECT id, account_id, mode, cbid, status, session_index, subject_index, zip_index"
     " FROM verifications WHERE cbid {} ORDER BY id"
 )
+_select_blocks: Final = SelectAmong("SELECT account_id, mode, cbid FROM buyer_blocks WHERE cbid {}")
 _select_rules: Final = SelectAmong(
     "SELECT account_id, acknowledgment_max_age, lifetime, product_class_required"
     " FROM clearance_settings WHERE account_id {}"
@@ -99,6 +100,7 @@ class BatchFacts:
         cbids = [new.order.cbid for new in batch]
         cbids += [use.cbid for use in self._uses.values() if use.cbid]
         self._buyers = followed_buyers(connection, cbids)
+        self._blocks = {*_select_blocks(connection, {b.cbid for b in self._buyers.values()})}
         self._verifications = _verifications(connection, self._buyers)
         self._simulated = _simulated(self._verifications, self._buyers)
         accounts = {new.account_id for new in batch}
@@ -122,6 +124,8 @@ class BatchFacts:
             use=use,
             earlier=self._earlier.get(use.clearance_id) if use and use.clearance_id else None,
             buyer=buyer,
+            is_blocked=buyer is not None
+            and (account_id, new.mode.value, buyer.cbid) in self._blocks,
             bound_to=bound.cbid if bound else None,
             buyer_rules=self._buyer_rules.get(account_id),
             sandbox_zips=simulated.zips if simulated else frozenset(),

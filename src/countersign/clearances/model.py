@@ -138,6 +138,8 @@ class OrderFacts(Struct, frozen=True, kw_only=True):
     """The newest that was granted with the acknowledgment."""
     buyer: Buyer | None
     """The one that the identifier leads to."""
+    is_blocked: bool
+    """Whether the account refuses the buyer's orders."""
     bound_to: str | None
     """The current identifier of the buyer that the acknowledgment is bound to."""
     buyer_rules: VerificationRules | None
@@ -253,6 +255,7 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
         ClearanceReason.BUYER_REQUIRES_INPUT: status is BuyerStatus.REQUIRES_INPUT,
         ClearanceReason.BUYER_EXPIRED: status is BuyerStatus.EXPIRED,
         ClearanceReason.BUYER_REVOKED: status is BuyerStatus.REVOKED,
+        ClearanceReason.REFUSED_BY_VENDOR: case.facts.is_blocked,
         # A verified buyer whose ZIP code is not known has proved none.
         ClearanceReason.ZIP_MISMATCH: case.zip_proved is False
         or (case.zip_proved is None and status is BuyerStatus.VERIFIED),

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from countersign.access.key import Scope
+from countersign.access.reach import refuse_test_buyer
 from countersign.clearances import read, schemas
 from countersign.clearances.clear import clear_order
 from countersign.clearances.fulfil import fulfil_order
@@ -51,6 +52,7 @@ async def clear(room: Clearances, call: Call, *, input_required: bool = False) -
     """Decide whether an order may ship. The response contains every reason against it."""
     # `input_required` decides as if the buyer's status were `requires_input`, to rehearse that.
     order = parse_body(call.body, schemas.ClearanceRequest)
+    refuse_test_buyer(call.principal.mode, order.cbid)
     cleared = await clear_order(
         room, call.principal, order, call.entry, input_required=input_required
     )

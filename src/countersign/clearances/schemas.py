@@ -54,6 +54,7 @@ class ClearanceReason(StrEnum):
     BUYER_REQUIRES_INPUT = "buyer_requires_input"
     BUYER_EXPIRED = "buyer_expired"
     BUYER_REVOKED = "buyer_revoked"
+    REFUSED_BY_VENDOR = "refused_by_vendor"
     ZIP_MISMATCH = "zip_mismatch"
     ADDRESS_MISMATCH = "address_mismatch"
 

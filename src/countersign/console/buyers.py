@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -9,9 +11,9 @@ from msgspec import Meta, Struct
 
 from countersign.access.key import Scope
 from countersign.buyers import admin
-from countersign.buyers.model import Buyer, BuyerStatus
+from countersign.buyers.model import BuyerStatus
 from countersign.buyers.room import Buyers
-from countersign.console.reach import require_deployment, staff_route, within
+from countersign.console.reach import require_account, require_deployment, staff_route
 from countersign.errors import NotFound, UnknownSubject
 from countersign.http.body import parse_body
 from countersign.http.examples import BuyerId
@@ -19,6 +21,8 @@ from countersign.http.headers import reason
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
 from countersign.http.schemas import Reference, Request, Timestamp, view
+from countersign.ids import BUYER, SANDBOX_BUYER, is_id
+from countersign.mode import Mode
 
 
 class BuyerReason(Request, frozen=True, kw_only=True):
@@ -38,6 +42,14 @@ class BuyerStanding(Struct, frozen=True, kw_only=True):
     cbid: BuyerId
     livemode: bool
     status: Annotated[BuyerStatus, Meta(examples=[BuyerStatus.REVOKED])]
+
+
+class BuyerBlock(Struct, frozen=True, kw_only=True):
+    """Whether an account refuses the orders of a buyer."""
+
+    cbid: BuyerId
+    livemode: bool
+    blocked: bool
 
 
 class CheckEvidence(Struct, frozen=True, kw_only=True):
@@ -70,14 +82,10 @@ async def get_evidence(room: Buyers, call: Call) -> Reply:
 
     `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
     """
-    buyer = await _named(room, call)
-    found = await admin.evidence(room, buyer.cbid, reason(call))
-    checks = [
-        view(CheckEvidence, one, content=admin.readable(content))
-        for one, content in found
-        if call.principal.account_id in {"", one.account_id}
-    ]
-    return Reply(encode(BuyerEvidence(cbid=buyer.cbid, checks=checks)))
+    with _not_found(call):
+        found = await admin.evidence(room, call.principal.reach, call.parameter, reason(call))
+    checks = [view(CheckEvidence, one, content=admin.readable(content)) for one, content in found]
+    return Reply(encode(BuyerEvidence(cbid=call.parameter, checks=checks)))
 
 
 async def revoke(room: Buyers, call: Call) -> Reply:
@@ -90,27 +98,54 @@ async def reinstate(room: Buyers, call: Call) -> Reply:
     return await _change(room, call, admin.reinstate)
 
 
+async def block(room: Buyers, call: Call) -> Reply:
+    """Refuse the orders of a buyer: clearances of this account have `refused_by_vendor`.
+
+    The buyer's status stays as it is, and no other account learns of it.
+    """
+    return await _block(room, call, admin.block, blocked=True)
+
+
+async def unblock(room: Buyers, call: Call) -> Reply:
+    """Clear the orders of a buyer again, as far as nothing else speaks against them."""
+    return await _block(room, call, admin.unblock, blocked=False)
+
+
+async def _block(
+    room: Buyers,
+    call: Call,
+    act: Any,  # noqa: ANN401 - of `admin`
+    *,
+    blocked: bool,
+) -> Reply:
+    reach, body = require_account(call.principal), parse_body(call.body, BuyerReason)
+    with _not_found(call):
+        return await call.kept(
+            partial(view, BuyerBlock, blocked=blocked),
+            lambda entry: act(room, reach, call.parameter, body.reason, entry=entry),
+        )
+
+
 async def _change(room: Buyers, call: Call, act: Any) -> Reply:  # noqa: ANN401 - of `admin`
     require_deployment(call.principal, Scope.BUYERS_REVIEW)
-    body, buyer = parse_body(call.body, BuyerReason), await _named(room, call)
+    body = parse_body(call.body, BuyerReason)
+    with _not_found(call):
+        return await call.kept(
+            partial(view, BuyerStanding),
+            lambda entry: act(room, call.parameter, body.reason, entry=entry),
+        )
 
-    return await call.kept(
-        partial(view, BuyerStanding),
-        lambda entry: act(room, buyer.cbid, body.reason, entry=entry),
-    )
 
-
-async def _named(room: Buyers, call: Call) -> Buyer:
+@contextmanager
+def _not_found(call: Call) -> Iterator[None]:
+    """The same words for a buyer out of reach, of the other mode, erased, or never there."""
+    missing = NotFound("The buyer was not found.")
+    if not is_id(BUYER if call.principal.mode is Mode.LIVE else SANDBOX_BUYER, call.parameter):
+        raise missing
     try:
-        buyer, _ = await admin.show(room, call.parameter)
-    except UnknownSubject as error:
-        raise NotFound(error.message) from None
-    if buyer.mode is not call.principal.mode or not (
-        within(call.principal, buyer.account_id)
-        or await admin.has_check(room, buyer.cbid, call.principal.account_id)
-    ):
-        raise NotFound("The buyer was not found.")
-    return buyer
+        yield
+    except UnknownSubject:
+        raise missing from None
 
 
 ROUTES: Final = grouped(
@@ -124,6 +159,26 @@ ROUTES: Final = grouped(
         scope=Scope.BUYERS_REVIEW,
         personal=True,
         response=BuyerEvidence,
+    ),
+    staff_route(
+        address="POST /v1/buyers/{cbid}/block",
+        handler=block,
+        operation="blockBuyer",
+        summary="Refuse the orders of a buyer",
+        scope=Scope.BUYERS_REVIEW,
+        request=BuyerReason,
+        response=BuyerBlock,
+        response_examples={"blocked": {"blocked": True}},
+    ),
+    staff_route(
+        address="POST /v1/buyers/{cbid}/unblock",
+        handler=unblock,
+        operation="unblockBuyer",
+        summary="Clear the orders of a buyer again",
+        scope=Scope.BUYERS_REVIEW,
+        request=BuyerReason,
+        response=BuyerBlock,
+        response_examples={"not blocked": {"blocked": False}},
     ),
     staff_route(
         address="POST /v1/buyers/{cbid}/revoke",

@@ -15,6 +15,7 @@ from countersign.access.key import Principal, Scope
 from countersign.console.reach import staff_route, within
 from countersign.db.tables import buyers, erasure_requests
 from countersign.errors import OnHold, UnknownSubject
+from countersign.http import schemas
 from countersign.http.body import in_utc, parse_body
 from countersign.http.examples import ACK_ID, CBID, BuyerId
 from countersign.http.paging import Listing, Page, cursor, page_of
@@ -221,16 +222,9 @@ async def list_retention(room: Privacy, call: Call) -> Reply:
     query: DueQuery = call.query
     until = None if query.until is None else in_utc(query.until, "$.until")
     rows: list[DueRecord] = []
-    async for due in list_due(room, until, query.after or ""):
-        if within(call.principal, due.account_id, due.mode):
-            rows.append(
-                DueRecord(
-                    record_id=due.record_id,
-                    account_id=due.account_id,
-                    retention_ends_at=due.retention_ended_at.replace(microsecond=0),
-                    hold_id=due.hold,
-                )
-            )
+    async for due in list_due(room, call.principal.reach, until, query.after or ""):
+        ends = due.retention_ended_at
+        rows.append(schemas.view(DueRecord, due, retention_ends_at=ends, hold_id=due.hold))
         if len(rows) > query.limit:
             break
     return Reply(encode(page_of(rows, query.limit, lambda one: one.record_id)))

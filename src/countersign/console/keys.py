@@ -83,7 +83,7 @@ class KeyView(Struct, frozen=True, kw_only=True):
 async def create(room: Access, call: Call) -> Reply:
     """Create a key. It is in this response only, and works immediately."""
     body, who = parse_body(call.body, KeyRequest), call.principal
-    owner = await find_account(room, require_account(who))
+    owner = await find_account(room, require_account(who).account_id)
     scopes = None if body.scopes is None else frozenset(body.scopes)
     _refuse_more(who, scopes or frozenset())
     seconds = body.lifetime_seconds
@@ -97,7 +97,7 @@ async def list_keys(room: Access, call: Call) -> Reply:
     """The keys of an account and mode, oldest first."""
     query: KeysQuery = call.query
     who, now = call.principal, from_ns(room.clock.time_ns())
-    found = await room.database.scan(keys_of, require_account(who))
+    found = await room.database.scan(keys_of, require_account(who).account_id)
     own = [key for key in found if key.mode is who.mode and key.id > (query.after or "")]
     rows = [_view(key, now) for key in own]
     return Reply(encode(page_of(rows, query.limit, lambda one: one.key_id)))
@@ -121,7 +121,7 @@ async def revoke(room: Access, call: Call) -> Reply:
 
 async def _named(access: Access, call: Call) -> ApiKey:
     who = call.principal
-    own = await access.database.scan(_of, require_account(who), who.mode)
+    own = await access.database.scan(_of, require_account(who).account_id, who.mode)
     key = own.get(call.parameter)
     if key is None:
         raise unknown_key(call.parameter)

@@ -119,7 +119,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
 def _place(call: Call) -> str | None:
     """The account whose people these are; None: they are the staff."""
     if not call.path.startswith(_STAFF):
-        return require_account(call.principal)
+        return require_account(call.principal).account_id
     require_deployment(call.principal, Scope.STAFF_MANAGE)
     return None
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from countersign.access.key import Principal, Scope
+from countersign.access.reach import AccountReach, DeploymentReach
 from countersign.errors import Forbidden, InvalidRequest
 from countersign.http.route import Route
 from countersign.mode import Mode
@@ -23,11 +24,12 @@ def require_deployment(who: Principal, scope: Scope) -> None:
         )
 
 
-def require_account(who: Principal) -> str:
-    """The account for which this is asked."""
-    if not who.account_id:
+def require_account(who: Principal) -> AccountReach:
+    """The account and the mode for which this is asked."""
+    reach = who.reach
+    if isinstance(reach, DeploymentReach):
         raise InvalidRequest("Name the account: this is done for one account and mode.")
-    return who.account_id
+    return reach
 
 
 def within(who: Principal, account_id: str, mode: Mode | None = None) -> bool:

@@ -832,6 +832,17 @@ webhook_attempts: Final = _part_of("webhook_endpoints", "endpoint_id")(
     sqlite_with_rowid=False,
 )
 
+# Buyers whose orders a vendor refuses, whatever their status; no other account learns of it.
+buyer_blocks: Final = _in_mode(
+    "buyer_blocks",
+    _account(),
+    _mode(),
+    Column("cbid", String(40), nullable=False),
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("account_id", "mode", "cbid"),
+    Index(None, "cbid"),
+)
+
 # One row a decision; what was decided, and about whom, says its record.
 clearances: Final = _in_mode(
     "clearances",

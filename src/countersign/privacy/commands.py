@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from countersign.access.reach import DEPLOYMENT
 from countersign.cli.deployment import with_room
 from countersign.config import load_settings
 from countersign.errors import OnHold
@@ -297,7 +298,7 @@ async def _held(privacy: Privacy, plan: Plan) -> HeldRecords:
 
 @with_room(Privacy)
 async def _due(privacy: Privacy) -> list[Due]:
-    return [due async for due in list_due(privacy)]
+    return [due async for due in list_due(privacy, DEPLOYMENT)]
 
 
 @with_room(Privacy)

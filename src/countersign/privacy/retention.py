@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection
 
+from countersign.access.reach import Reach
 from countersign.buyers.model import BuyerStatus
 from countersign.db.rows import of_row, rows
 from countersign.db.tables import disclosures, records, verification_evidence, verifications
@@ -23,15 +24,15 @@ from countersign.privacy.room import Privacy
 _PAGE: Final = 500
 
 _Pages: TypeAlias = Callable[
-    [Connection, Privacy, datetime, str], Sequence[tuple[Erasable, datetime | None]]
+    [Connection, Privacy, Reach, datetime, str], Sequence[tuple[Erasable, datetime | None]]
 ]
 """Records after one of this id, oldest first, and when the retention period of each ends."""
 
 
 async def list_due(
-    privacy: Privacy, until: datetime | None = None, after: str = ""
+    privacy: Privacy, reach: Reach, until: datetime | None = None, after: str = ""
 ) -> AsyncIterator[Due]:
-    """What has outlived its retention, on hold or not: acknowledgments, then verifications.
+    """What in reach has outlived its retention, on hold or not: acknowledgments, then checks.
 
     Of each, the oldest come first. `until`: what will have outlived it then; `after`: only what
     comes after this record.
@@ -41,16 +42,24 @@ async def list_due(
     for kind, pages in kinds[1 if is_id(VERIFICATION, after) else 0 :]:
         place: str | None = after if is_id(kind, after) else ""
         while place is not None:
-            found, place = await privacy.access.database.scan(_due, privacy, pages, now, place)
+            found, place = await privacy.access.database.scan(
+                _due, privacy, reach, pages, now=now, after=place
+            )
             held = (await kept_of(privacy, [due.record_id for due in found])).held
             for due in found:
                 yield replace(due, hold=held.get(due.record_id, (None, ""))[0])
 
 
 def _due(
-    connection: Connection, privacy: Privacy, pages: _Pages, now: datetime, after: str
+    connection: Connection,
+    privacy: Privacy,
+    reach: Reach,
+    pages: _Pages,
+    *,
+    now: datetime,
+    after: str,
 ) -> tuple[list[Due], str | None]:
-    page = pages(connection, privacy, now, after)
+    page = pages(connection, privacy, reach, now, after)
     due = [
         Due(
             record_id=record.record_id,
@@ -66,7 +75,7 @@ def _due(
 
 
 def _acknowledgments(
-    connection: Connection, _: Privacy, now: datetime, after: str
+    connection: Connection, _: Privacy, reach: Reach, now: datetime, after: str
 ) -> Sequence[tuple[Erasable, datetime | None]]:
     """Those that still have disclosures and are old enough for the shortest period."""
     years = sql.find_retention_years(connection)
@@ -76,6 +85,7 @@ def _acknowledgments(
     query = (
         sql.SELECT_ERASABLE.join(disclosures, disclosures.c.record_id == records.c.id)
         .where(
+            reach.rows(records),
             records.c.type == RecordType.ACKNOWLEDGMENT,
             records.c.id > after,
             records.c.id < oldest,
@@ -88,7 +98,7 @@ def _acknowledgments(
 
 
 def _evidence(
-    connection: Connection, privacy: Privacy, now: datetime, after: str
+    connection: Connection, privacy: Privacy, reach: Reach, now: datetime, after: str
 ) -> Sequence[tuple[Erasable, datetime | None]]:
     """Verifications that still have evidence whose time has come."""
     kept, other_kept = privacy.verified_evidence_kept, privacy.other_evidence_kept
@@ -98,6 +108,7 @@ def _evidence(
         .join(verifications, verifications.c.id == records.c.id)
         .join(verification_evidence, verification_evidence.c.record_id == records.c.id)
         .where(
+            reach.rows(records),
             records.c.id > after,
             (verified & (at < now - kept)) | (~verified & (at < now - other_kept)),
         )

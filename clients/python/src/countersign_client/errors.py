@@ -167,7 +167,7 @@ class MethodNotAllowed(CountersignError):
 
 
 class ModeMismatch(CountersignError):
-    """The field test_mode does not match the mode of the API key."""
+    """What the request names is not of the mode of the API key."""
 
     default_code = "mode_mismatch"
 

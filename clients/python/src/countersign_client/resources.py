@@ -683,6 +683,58 @@ class Buyers(Resource[S]):
         )
 
     @operation
+    def block(
+        self,
+        cbid: str,
+        *,
+        reason: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.BuyerBlock]:
+        """Refuse the orders of a buyer.
+
+        Refuse the orders of a buyer: clearances of this account have `refused_by_vendor`.
+
+        The buyer's status stays as it is, and no other account learns of it.
+
+        Needs the scope `buyers:review`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `reason`: Such as the number of a case. Kept: nothing personal.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/buyers/{segment(cbid)}/block",
+            returns=types.BuyerBlock,
+            body={"reason": reason},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
+    def unblock(
+        self,
+        cbid: str,
+        *,
+        reason: str,
+        idempotency_key: str | None = None,
+    ) -> Call[types.BuyerBlock]:
+        """Clear the orders of a buyer again.
+
+        Clear the orders of a buyer again, as far as nothing else speaks against them.
+
+        Needs the scope `buyers:review`. It answers only where the console is on, else with
+        `not_found`.
+
+        - `reason`: Such as the number of a case. Kept: nothing personal.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/buyers/{segment(cbid)}/unblock",
+            returns=types.BuyerBlock,
+            body={"reason": reason},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
     def revoke(
         self,
         cbid: str,

@@ -199,10 +199,12 @@ AuditAction: TypeAlias = Literal[
     "acknowledgments_listed",
     "brand_changed",
     "bundle_written",
+    "buyer_blocked",
     "buyer_reinstated",
     "buyer_review_dismissed",
     "buyer_review_proposed",
     "buyer_revoked",
+    "buyer_unblocked",
     "buyer_zip_accepted",
     "called",
     "capture_process_stated",
@@ -975,11 +977,11 @@ class ClearanceDecision(Result, frozen=True, kw_only=True):
     `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
     `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
     `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
-    `product_class_missing`, `provider_session_not_found`, `revoked`, `selfie_mismatch`,
-    `selfie_not_accepted`, `session_canceled`, `session_expired`, `session_mismatch`,
-    `session_not_bound`, `session_redacted`, `session_undecided`, `simulated_elsewhere`,
-    `test_session`, `verification_misconfigured`, `verification_not_configured`, `zip_mismatch`,
-    `zip_unknown`.
+    `product_class_missing`, `provider_session_not_found`, `refused_by_vendor`, `revoked`,
+    `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`, `session_expired`,
+    `session_mismatch`, `session_not_bound`, `session_redacted`, `session_undecided`,
+    `simulated_elsewhere`, `test_session`, `verification_misconfigured`,
+    `verification_not_configured`, `zip_mismatch`, `zip_unknown`.
     """
 
     obligations: tuple[dict[str, Any], ...]
@@ -1024,11 +1026,11 @@ class Clearance(Result, frozen=True, kw_only=True):
     `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
     `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
     `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
-    `product_class_missing`, `provider_session_not_found`, `revoked`, `selfie_mismatch`,
-    `selfie_not_accepted`, `session_canceled`, `session_expired`, `session_mismatch`,
-    `session_not_bound`, `session_redacted`, `session_undecided`, `simulated_elsewhere`,
-    `test_session`, `verification_misconfigured`, `verification_not_configured`, `zip_mismatch`,
-    `zip_unknown`.
+    `product_class_missing`, `provider_session_not_found`, `refused_by_vendor`, `revoked`,
+    `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`, `session_expired`,
+    `session_mismatch`, `session_not_bound`, `session_redacted`, `session_undecided`,
+    `simulated_elsewhere`, `test_session`, `verification_misconfigured`,
+    `verification_not_configured`, `zip_mismatch`, `zip_unknown`.
     """
 
     obligations: tuple[dict[str, Any], ...]
@@ -1798,6 +1800,16 @@ class CheckEvidence(Result, frozen=True, kw_only=True):
     """
 
 
+class BuyerBlock(Result, frozen=True, kw_only=True):
+    """Whether an account refuses the orders of a buyer."""
+
+    cbid: str
+
+    livemode: bool
+
+    blocked: bool
+
+
 class BuyerStanding(Result, frozen=True, kw_only=True):
     """A buyer, as it stands now."""
 
@@ -2086,11 +2098,11 @@ class RefusedFor(Result, frozen=True, kw_only=True):
     `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
     `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
     `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
-    `product_class_missing`, `provider_session_not_found`, `revoked`, `selfie_mismatch`,
-    `selfie_not_accepted`, `session_canceled`, `session_expired`, `session_mismatch`,
-    `session_not_bound`, `session_redacted`, `session_undecided`, `simulated_elsewhere`,
-    `test_session`, `verification_misconfigured`, `verification_not_configured`, `zip_mismatch`,
-    `zip_unknown`.
+    `product_class_missing`, `provider_session_not_found`, `refused_by_vendor`, `revoked`,
+    `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`, `session_expired`,
+    `session_mismatch`, `session_not_bound`, `session_redacted`, `session_undecided`,
+    `simulated_elsewhere`, `test_session`, `verification_misconfigured`,
+    `verification_not_configured`, `zip_mismatch`, `zip_unknown`.
     """
 
     last_hours: int

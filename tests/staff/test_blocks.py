@@ -1,0 +1,87 @@
+"""A vendor refuses a buyer: its own clearances say so, and nobody else learns of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from countersign.access.role import Role
+from tests.http.backstage import Vendor, notice_file
+from tests.http.calls import acknowledge, refusal, verify
+from tests.staff.conftest import Desk
+
+pytestmark = pytest.mark.both_engines
+ZIP = "94105"
+WHY = {"reason": "case 7"}
+
+
+def decided(client: httpx2.Client, cbid: str, number: int) -> Any:  # noqa: ANN401 - any JSON
+    """Have an order of this buyer decided."""
+    session = f"cart-{number}"
+    ack_id = acknowledge(client, session_id=session, cbid=cbid).json()["ack_id"]
+    order = {"ack_id": ack_id, "cbid": cbid, "shipping_zip": ZIP, "session_id": session}
+    return client.post("/v1/clearances", json=order | {"product_class": "accessory"}).json()
+
+
+def test_a_blocked_buyer_is_refused_by_the_vendor_and_keeps_the_status(
+    desk: Desk, shop: Vendor
+) -> None:
+    """Clearances say so until it is undone; the status and its event stream say nothing."""
+    client = shop.test
+    session = {"provider_identity_session_id": "block-1", "shipping_zip": ZIP}
+    cbid = verify(client, **session).json()["cbid"]
+    before = client.get(f"/v1/buyers/{cbid}/status").content
+    place = f"/v1/buyers/{cbid}"
+    with desk.person(Role.COMPLIANCE, shop.account_id, "test") as person:
+        assert person.post(f"{place}/block", WHY)["blocked"] is True
+        assert person.post(f"{place}/block", WHY)["blocked"] is True
+        events = client.get("/v1/events").json()["data"]
+        assert decided(client, cbid, 1)["reasons"] == ["refused_by_vendor"]
+        assert client.get(f"/v1/buyers/{cbid}/status").content == before
+        assert not [one for one in events if "block" in one["type"]]
+        assert person.post(f"{place}/unblock", WHY)["blocked"] is False
+        actions = [one["action"] for one in person.get(f"/v1/audit?subject={cbid}")["data"]]
+        assert actions == ["buyer_unblocked", "buyer_blocked", "buyer_blocked"]
+    assert decided(client, cbid, 2)["cleared"] is True
+
+
+def test_a_block_is_of_one_account_in_one_mode(desk: Desk, shop: Vendor) -> None:
+    """A buyer of the other mode is not found, nobody but the vendor's own people can block."""
+    cbid = verify(shop.test, provider_identity_session_id="block-2").json()["cbid"]
+    with (
+        desk.operator.vendor(desk.server) as other,
+        desk.person(Role.COMPLIANCE, shop.account_id, "live") as live,
+        desk.person(Role.COMPLIANCE) as staff,
+        desk.person(Role.DEVELOPER, shop.account_id, "test") as developer,
+        desk.person(Role.COMPLIANCE, other.account_id, "test") as elsewhere,
+    ):
+        place = f"/v1/buyers/{cbid}/block"
+        live.post(place, WHY, 404)
+        staff.post(place, WHY, 400)
+        developer.post(place, WHY, 403)
+        # The other account refuses the buyer for itself: here nothing changes.
+        elsewhere.post(place, WHY)
+    answer = decided(shop.test, cbid, 3)
+    assert "refused_by_vendor" not in answer["reasons"]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/v1/notices/ab1263/acknowledge", {"initials_per_line": ["JD"] * 4}),
+        ("/v1/clearances", {"ack_id": "ack_1", "shipping_zip": ZIP, "session_id": "s"}),
+        ("/v1/checkout_sessions", {"return_url": "https://shop.example/", "session_id": "s"}),
+    ],
+)
+def test_a_live_act_names_no_buyer_of_the_sandbox(
+    desk: Desk, shop: Vendor, path: str, fields: dict[str, Any]
+) -> None:
+    """A live POST with a `cbid_test_…` is 403; its status stays 404."""
+    cbid = verify(shop.test, provider_identity_session_id="crossing").json()["cbid"]
+    if "acknowledge" in path:
+        desk.operator.publish(notice_file("blocks", "1"))
+        path, fields = path.replace("ab1263", "blocks"), {"initials_per_line": ["JD"] * 3}
+    assert refusal(shop.live.post(path, json=fields | {"cbid": cbid})) == (403, "mode_mismatch")
+    assert refusal(shop.live.get(f"/v1/buyers/{cbid}/status")) == (404, "not_found")
