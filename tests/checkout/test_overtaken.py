@@ -10,6 +10,7 @@ import pytest
 
 from countersign import bootstrap
 from countersign.access.origins import add_origin
+from countersign.access.reach import DEPLOYMENT
 from countersign.checkout import buyer, store
 from countersign.checkout.reading import Reading
 from countersign.checkout.words import WORDS
@@ -72,7 +73,7 @@ def _erased_while_asked(desk: Counter, cbid: str) -> Iterator[list[Request]]:
     asked: list[Request] = []
 
     async def erase(opened: bootstrap.Deployment) -> None:
-        plan = await plan_erasure(opened.privacy, cbid, with_acknowledgments=True)
+        plan = await plan_erasure(opened.privacy, cbid, DEPLOYMENT, with_acknowledgments=True)
         await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)
 
     def meanwhile(request: Request, reply: Reply) -> Reply:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from countersign.access.origins import add_origin
+from countersign.access.reach import DEPLOYMENT
 from countersign.bootstrap import Deployment as Opened
 from countersign.checkout.words import WORDS
 from countersign.privacy.erase import erase_planned, plan_erasure
@@ -292,7 +293,7 @@ def test_what_is_erased_is_on_no_page_any_more(surf: Surf, shop: Shop, operator:
     ack_id = shop.read(surfer.buyer)["ack_id"]
 
     async def erase(opened: Opened) -> None:
-        plan = await plan_erasure(opened.privacy, ack_id)
+        plan = await plan_erasure(opened.privacy, ack_id, DEPLOYMENT)
         await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)
 
     operator.act(erase)

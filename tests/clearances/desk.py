@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from countersign import bootstrap
 from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.acknowledge import acknowledge
 from countersign.acknowledgments.model import Submission
@@ -215,7 +216,9 @@ class Desk:
 
     def erase(self, subject: str, *, with_acknowledgments: bool = False) -> tuple[str, ...]:
         privacy = self.deployment.privacy
-        plan = self.do(plan_erasure(privacy, subject, with_acknowledgments=with_acknowledgments))
+        plan = self.do(
+            plan_erasure(privacy, subject, DEPLOYMENT, with_acknowledgments=with_acknowledgments)
+        )
         self.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
         return tuple(record.record_id for record in plan.records)
 

@@ -10,6 +10,7 @@ import pytest
 
 from countersign.access.account import find_account
 from countersign.access.keys import create_key
+from countersign.access.reach import Reach
 from countersign.access.role import Role
 from countersign.console import erasures
 from countersign.mode import Mode
@@ -84,9 +85,9 @@ def test_a_close_that_was_interrupted_is_carried_on(
             assert failed.status == 500
         calls = []
 
-        async def counted(room: Any) -> list[str]:  # noqa: ANN401 - as it takes
+        async def counted(room: Any, reach: Reach) -> list[str]:  # noqa: ANN401 - as it takes
             calls.append(1)
-            return await carry_out_waiting(room)
+            return await carry_out_waiting(room, reach)
 
         monkeypatch.setattr(matters, "carry_out_waiting", counted)
         again = [

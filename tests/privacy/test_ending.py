@@ -18,6 +18,7 @@ from sqlalchemy import Connection, text, update
 
 from countersign.access.account import find_account
 from countersign.access.key import Principal
+from countersign.access.reach import DEPLOYMENT
 from countersign.clearances import fulfil
 from countersign.clearances.read import StoredClearance, stored_clearance
 from countersign.clearances.room import Clearances
@@ -150,7 +151,7 @@ class EndsOfEvidence(RuleBasedStateMachine):
         for account in (0, 1):
             self.world.keep(account, None)
         for hold in self.held:
-            self.world.desk.do(release_hold(self.world.privacy, hold))
+            self.world.desk.do(release_hold(self.world.privacy, hold, DEPLOYMENT))
 
     # The oracle.
 
@@ -220,14 +221,14 @@ class EndsOfEvidence(RuleBasedStateMachine):
         own = sorted(one.made)
         account = self.world.shops[one.account].account_id
         subject = {"record": own[which % len(own)], "account": account, "buyer": one.cbid}[on]
-        placed = self.world.desk.do(place_hold(self.world.privacy, subject, "case 7"))
+        placed = self.world.desk.do(place_hold(self.world.privacy, DEPLOYMENT, subject, "case 7"))
         self.held[placed.id] = subject
 
     @rule(which=_WHICH)
     def release(self, which: int) -> None:
         if self.held:
             hold = [*self.held][which % len(self.held)]
-            self.world.desk.do(release_hold(self.world.privacy, hold))
+            self.world.desk.do(release_hold(self.world.privacy, hold, DEPLOYMENT))
             del self.held[hold]
 
     @rule(which=_WHICH)
@@ -353,15 +354,15 @@ def test_a_hold_on_the_buyer_that_is_placed_while_evidence_ends_keeps_the_order(
 
     async def placing(privacy: Privacy, ids: list[str]) -> KeptRecords:
         if set(one.made) <= {*ids} and not holds:
-            holds.append((await place_hold(privacy, one.cbid, "case 8")).id)
-        return await kept_of(privacy, ids)
+            holds.append((await place_hold(privacy, DEPLOYMENT, one.cbid, "case 8")).id)
+        return await kept_of(privacy, ids, DEPLOYMENT)
 
     monkeypatch.setattr(ending, "kept_of", placing)
     assert not desk.do(end_evidence(world.privacy, found))
     assert holds
     shown = world.rows("SELECT record_id FROM disclosures WHERE account_id IN (:a0, :a1)")
     assert {*one.made} <= shown
-    desk.do(release_hold(world.privacy, holds[0]))
+    desk.do(release_hold(world.privacy, holds[0], DEPLOYMENT))
     assert {*desk.do(end_evidence(world.privacy, world.ending()))} == {*one.made}
     world.keep(0, None)
 

@@ -22,7 +22,7 @@ from countersign.db.tables import deployment
 from countersign.log.blind_runs import merge
 from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
 from countersign.privacy.erase_sql import destroy_disclosures
-from countersign.privacy.holds import list_holds, place_hold, release_hold
+from countersign.privacy.holds import find_holds, place_hold, release_hold
 from countersign.privacy.model import ErasureReason, RecordErasure
 from countersign.privacy.requests import request_erasure
 from countersign_simulators.base import Session
@@ -136,8 +136,8 @@ def hold_and_release(operator: Operator, subject: str) -> None:
     """A hold that was placed and released; its reason names the buyer."""
 
     async def work(opened: bootstrap.Deployment) -> None:
-        hold = await place_hold(opened.privacy, subject, f"case about {subject}")
-        await release_hold(opened.privacy, hold.id)
+        hold = await place_hold(opened.privacy, DEPLOYMENT, subject, f"case about {subject}")
+        await release_hold(opened.privacy, hold.id, DEPLOYMENT)
 
     operator.act(work)
 
@@ -146,7 +146,7 @@ def erase(operator: Operator, subject: str, *, naming: bool = False) -> None:
     """As `countersign erase` does."""
 
     async def work(opened: bootstrap.Deployment) -> None:
-        plan = await plan_erasure(opened.privacy, subject, with_acknowledgments=naming)
+        plan = await plan_erasure(opened.privacy, subject, DEPLOYMENT, with_acknowledgments=naming)
         await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)
 
     operator.act(work)
@@ -159,7 +159,7 @@ def restore(operator: Operator, cbid: str) -> None:
         connection.execute(insert(deployment), {"name": name, "value": ERASURE_DUE})
 
     async def work(opened: bootstrap.Deployment) -> None:
-        await opened.database.write(due, erased_name(opened.access.secret, cbid))
+        await opened.database.write(due, erased_name(opened.access.secret, cbid, DEPLOYMENT))
         await finish_restore(opened.privacy)
 
     operator.act(work)
@@ -220,7 +220,9 @@ def test_nothing_leads_to_an_erased_buyer(
     entries = operator.act(lambda opened: opened.database.read(find_audit, None))
     about = [entry for entry in entries if entry.action in {"hold_placed", "evidence_shown"}]
     assert {entry.subject for entry in about} == {ERASED_BUYER, bought.ack_ids[0]}
-    assert [hold.subject for hold in operator.act(lambda o: o.database.read(list_holds))] == [
+    assert [
+        hold.subject for hold in operator.act(lambda o: o.database.read(find_holds, DEPLOYMENT))
+    ] == [
         ERASED_BUYER,
         bought.ack_ids[0],
     ]

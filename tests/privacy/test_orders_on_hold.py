@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import Connection, insert
 
+from countersign.access.reach import DEPLOYMENT
 from countersign.acknowledgments.acknowledge import acknowledge
 from countersign.acknowledgments.model import Submission
 from countersign.buyers.model import BuyerStatus
@@ -146,20 +147,26 @@ class World:
         return self.stage.do(dossier(room, who, one.ack_id, DossierQuery()))
 
     def hold(self, subject: str) -> str:
-        return self.stage.do(place_hold(self.stage.opened.privacy, subject, "case 7")).id
+        return self.stage.do(
+            place_hold(self.stage.opened.privacy, DEPLOYMENT, subject, "case 7")
+        ).id
 
     def release(self, hold: str) -> None:
         """As `countersign holds release` does."""
         privacy = self.stage.opened.privacy
-        self.stage.do(release_hold(privacy, hold))
-        for cbid in self.stage.do(privacy.access.database.read(requested)):
-            self.stage.do(carry_out_request(privacy, cbid))
-        self.stage.do(carry_out_waiting(privacy))
+        self.stage.do(release_hold(privacy, hold, DEPLOYMENT))
+        secret = privacy.access.secret
+        asked = self.stage.do(privacy.access.database.scan(requested, secret, DEPLOYMENT))
+        for one in asked:
+            self.stage.do(carry_out_request(privacy, one.cbid, DEPLOYMENT))
+        self.stage.do(carry_out_waiting(privacy, DEPLOYMENT))
 
     def erase(self, subject: str, *, naming: bool = False) -> set[str]:
         """As `countersign erase` does; gives what a hold has kept."""
         privacy = self.stage.opened.privacy
-        plan = self.stage.do(plan_erasure(privacy, subject, with_acknowledgments=naming))
+        plan = self.stage.do(
+            plan_erasure(privacy, subject, DEPLOYMENT, with_acknowledgments=naming)
+        )
         return set(self.stage.do(erase_planned(privacy, plan, ErasureReason.REQUEST)))
 
     def request(self, cbid: str) -> ErasureOutcome:
@@ -168,7 +175,7 @@ class World:
     def restore(self, cbid: str) -> None:
         """What a restore does where this buyer was erased since the backup."""
         privacy = self.stage.opened.privacy
-        name = erased_name(privacy.access.secret, cbid)
+        name = erased_name(privacy.access.secret, cbid, DEPLOYMENT)
 
         def due(connection: Connection) -> None:
             connection.execute(deployment.delete().where(deployment.c.name == name))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from countersign.access.reach import DEPLOYMENT
 from countersign.log import logs_sql, tree_sql
 from countersign.mode import Mode
 from countersign.privacy.erase import erase_planned, plan_erasure
@@ -80,11 +81,11 @@ def test_that_a_buyer_went_is_written_down_where_nothing_else_was_erased(own: De
 
     async def erase_its_verifications() -> None:
         async with opened(own) as service:
-            plan = await plan_erasure(service.privacy, cbid)
+            plan = await plan_erasure(service.privacy, cbid, DEPLOYMENT)
             for record in plan.records:
                 await erase_planned(
                     service.privacy,
-                    await plan_erasure(service.privacy, record.record_id),
+                    await plan_erasure(service.privacy, record.record_id, DEPLOYMENT),
                     ErasureReason.OTHER,
                 )
 

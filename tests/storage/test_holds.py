@@ -24,6 +24,7 @@ from sqlalchemy import URL, Connection
 
 from countersign.access.account import Account, add_account
 from countersign.access.audit import AuditAction, AuditEntry
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers import sessions_sql
 from countersign.buyers.model import Buyer
@@ -97,7 +98,11 @@ class World:
             placed_at=items.NOON,
             released_at=None,
         )
-        self.run(self.database.write(holds.place, placed, entry(AuditAction.HOLD_PLACED, subject)))
+        self.run(
+            self.database.write(
+                holds.place, SECRET, placed, entry(AuditAction.HOLD_PLACED, subject)
+            )
+        )
         return placed.id
 
     def release(self, hold_id: str) -> None:
@@ -108,25 +113,29 @@ class World:
         found = self.find(cbid)
         assert found is not None
         left = [v.record_id for v in found.verifications if v.erased_at is None]
-        held, _ = self.run(self.database.scan(find_held, SECRET, left, {}))
+        held, _ = self.run(self.database.scan(find_held, SECRET, left, {}, DEPLOYMENT))
         going = [[id_] for id_ in left if id_ not in held]
         parts = [RecordErasure(ids, items.fact(self.accounts[0])) for ids in going or [[]]]
         kept = KeptRecords(held, {})
-        self.run(self.database.write(carry_out, SECRET, items.JOURNAL, parts, cbid=cbid, kept=kept))
+        self.run(
+            self.database.write(
+                carry_out, SECRET, items.JOURNAL, parts, DEPLOYMENT, cbid=cbid, kept=kept
+            )
+        )
 
     def erase_record(self, record_id: str) -> None:
         parts = [RecordErasure([record_id], items.fact(self.accounts[0]))]
-        self.run(self.database.write(carry_out, SECRET, items.JOURNAL, parts))
+        self.run(self.database.write(carry_out, SECRET, items.JOURNAL, parts, DEPLOYMENT))
 
     def exists(self, cbid: str) -> bool:
         return self.find(cbid) is not None
 
     async def held(self, record_ids: list[str]) -> dict[str, tuple[str, str]]:
-        active = await self.database.read(holds.active_holds)
+        active = await self.database.read(holds.active_holds, DEPLOYMENT)
         return await self.database.scan(holds.find_holding, SECRET, active, record_ids)
 
     def find(self, cbid: str) -> ErasableBuyer | None:
-        return self.run(self.database.read(find_buyer, SECRET, cbid))
+        return self.run(self.database.read(find_buyer, SECRET, cbid, DEPLOYMENT))
 
 
 @pytest.mark.parametrize("asked_for", ["alias", "primary"])
@@ -180,9 +189,9 @@ def test_a_hold_that_another_server_is_placing_keeps_its_buyer(
         ids = [one.record_id for one in found.verifications]
         part = RecordErasure(ids, items.fact(world.accounts[0]))
         with engine.begin() as other:
-            holds.place(other, hold, entry(AuditAction.HOLD_PLACED, cbid))
+            holds.place(other, SECRET, hold, entry(AuditAction.HOLD_PLACED, cbid))
             erasing = asyncio.create_task(
-                database.write(carry_out, SECRET, items.JOURNAL, [part], cbid=cbid)
+                database.write(carry_out, SECRET, items.JOURNAL, [part], DEPLOYMENT, cbid=cbid)
             )
             await asyncio.sleep(0.1)  # by now it waits for the other transaction
         with pytest.raises(OnHold):

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, func, select
 
 from countersign.access.account import add_account
 from countersign.access.idempotency import LIFETIME
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers import sessions_sql
 from countersign.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
@@ -112,7 +113,7 @@ def test_what_is_erased_while_the_log_is_emptied_may_still_be_in_it(
     async def erase() -> None:
         part = RecordErasure([items.identifier("ack")], items.fact(owner))
         secret = DeploymentSecret(bytes(range(32)))
-        await database.write(carry_out, secret, items.JOURNAL, [part])
+        await database.write(carry_out, secret, items.JOURNAL, [part], DEPLOYMENT)
 
     async def then_erased() -> bool:
         done = await emptied()

@@ -10,6 +10,7 @@ from sqlalchemy import event, insert
 
 from countersign.access.account import add_account
 from countersign.access.audit import AuditAction
+from countersign.access.reach import DEPLOYMENT
 from countersign.acknowledgments.find import find
 from countersign.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.buyers.sql import _TRIED, _insert
@@ -59,14 +60,14 @@ def test_what_an_erasure_covers_and_a_hold_keeps_is_found_without_a_walk(tmp_pat
             placed_at=items.NOON,
             released_at=None,
         )
-        place(connection, hold, entry(AuditAction.HOLD_PLACED, check))
+        place(connection, SECRET, hold, entry(AuditAction.HOLD_PLACED, check))
         for record_id in (ack, check):
             row = {"record_id": record_id, "account_id": account.id, "mode": "live"}
             connection.execute(insert(disclosures), row | {"cbid_index": b"x", "payload": b"y"})
         listen = "before_cursor_execute", lambda *args: asked.append((args[2], args[3]))
         event.listen(engine, *listen)
-        find_naming(connection, SECRET, ["cbid_1"])
-        find_held(connection, SECRET, [ack, check], {})
+        find_naming(connection, SECRET, ["cbid_1"], DEPLOYMENT)
+        find_held(connection, SECRET, [ack, check], {}, DEPLOYMENT)
         event.remove(engine, *listen)
         plans = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {s}", v).all() for s, v in asked]
     engine.dispose()

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin
 from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.buyers.room import Buyers
@@ -124,7 +125,9 @@ def test_who_is_erased_at_that_moment_does_not_come_back(
 
     async def erased_after(room: Buyers, buyer: Buyer, account_id: str | None) -> object:
         found = await approved(room, buyer, account_id)
-        await erase_planned(privacy, await plan_erasure(privacy, cbid), ErasureReason.REQUEST)
+        await erase_planned(
+            privacy, await plan_erasure(privacy, cbid, DEPLOYMENT), ErasureReason.REQUEST
+        )
         return found
 
     monkeypatch.setattr(admin, "_approved", erased_after)

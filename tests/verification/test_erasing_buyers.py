@@ -9,6 +9,7 @@ from itertools import combinations
 import pytest
 
 from countersign import bootstrap
+from countersign.access.reach import DEPLOYMENT
 from countersign.errors import OnHold
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.holds import place_hold, release_hold
@@ -24,7 +25,7 @@ def erase(vendor: LiveVendor, subject: str) -> None:
     """Erase it, as `countersign erase` does."""
 
     async def work(opened: bootstrap.Deployment) -> None:
-        plan = await plan_erasure(opened.privacy, subject, with_acknowledgments=True)
+        plan = await plan_erasure(opened.privacy, subject, DEPLOYMENT, with_acknowledgments=True)
         await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)
 
     vendor.operator.act(work)
@@ -124,14 +125,18 @@ def test_every_identifier_of_a_person_is_erased_with_any_of_them(
     subject = older if by == "first" else newer
 
     async def held(opened: bootstrap.Deployment) -> str:
-        return (await place_hold(opened.privacy, newer if by == "first" else older, "case 7")).id
+        return (
+            await place_hold(
+                opened.privacy, DEPLOYMENT, newer if by == "first" else older, "case 7"
+            )
+        ).id
 
     hold = vendor.operator.act(held)
     with pytest.raises(OnHold):
         erase(vendor, subject)
 
     async def release(opened: bootstrap.Deployment) -> None:
-        await release_hold(opened.privacy, hold)
+        await release_hold(opened.privacy, hold, DEPLOYMENT)
 
     vendor.operator.act(release)
     erase(vendor, subject)

@@ -65,7 +65,7 @@ def erase(stage: Stage, found: list[Due]) -> None:
 
     async def work(opened: bootstrap.Deployment) -> None:
         for one in found:
-            plan = await plan_erasure(opened.privacy, one.record_id)
+            plan = await plan_erasure(opened.privacy, one.record_id, DEPLOYMENT)
             await erase_planned(opened.privacy, plan, ErasureReason.RETENTION)
 
     stage.do(work(stage.opened))
@@ -145,7 +145,7 @@ def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> Non
     free = other.verify(other.part("verified", 1)).cbid
     own, others = verification_of(tidy, cbid), verification_of(tidy, free)
     subject = {"account": vendor.account_id, "buyer": cbid, "verification": own}[on]
-    hold = tidy.do(place_hold(tidy.opened.privacy, subject, "case 7"))
+    hold = tidy.do(place_hold(tidy.opened.privacy, DEPLOYMENT, subject, "case 7"))
     tidy.clock.now += VERIFIED + DAY
     found = {one.record_id: one for one in due(tidy)}
     assert {id_: one.hold for id_, one in found.items()} == {own: hold.id, others: None}
@@ -153,7 +153,7 @@ def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> Non
         erase(tidy, [found[own]])
     erase(tidy, [found[others]])
     assert evidence_left(tidy) == {own}
-    tidy.do(release_hold(tidy.opened.privacy, hold.id))
+    tidy.do(release_hold(tidy.opened.privacy, hold.id, DEPLOYMENT))
     [released] = due(tidy)
     assert (released.record_id, released.hold) == (own, None)
     erase(tidy, [released])

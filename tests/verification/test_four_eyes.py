@@ -14,6 +14,7 @@ import pytest
 from countersign.access.account import set_reviewers
 from countersign.access.audit import AuditEntry
 from countersign.access.key import Principal
+from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin, review
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.review import AcceptedZip
@@ -155,7 +156,7 @@ def test_a_newer_attempt_is_not_what_was_proposed_on(stage: Stage) -> None:
     assert waiting is not None
     assert waiting.proposal is None
     assert case.decide("bob", DISMISS) == "proposed"
-    plan = stage.do(plan_erasure(stage.opened.privacy, waiting.verification_id))
+    plan = stage.do(plan_erasure(stage.opened.privacy, waiting.verification_id, DEPLOYMENT))
     stage.do(erase_planned(stage.opened.privacy, plan, ErasureReason.REQUEST))
     assert stage.rows("SELECT cbid FROM buyers WHERE proposal IS NOT NULL") == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from countersign.access.reach import DEPLOYMENT
 from countersign.buyers.following import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import GONE_AFTER, POLLS
@@ -92,6 +93,6 @@ def test_erasing_a_buyer_takes_the_reasons_out_of_its_events(stage: Stage) -> No
     """That something happened stays until events end; why it happened is about the person."""
     vendor = stage.insider()
     cbid = fail_later(stage, vendor)
-    plan = stage.do(plan_erasure(stage.opened.privacy, cbid))
+    plan = stage.do(plan_erasure(stage.opened.privacy, cbid, DEPLOYMENT))
     stage.do(erase_planned(stage.opened.privacy, plan, ErasureReason.REQUEST))
     assert events_of(stage, vendor.account_id) == [{"buyer.failed": []}]

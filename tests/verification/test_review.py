@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from countersign.access.key import Principal
+from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin, review, started
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.review import AcceptedZip
@@ -182,7 +183,7 @@ def test_who_is_erased_is_in_no_queue(stage: Stage) -> None:
     vendor = stage.insider()
     cbid = vendor.verify(vendor.part("underage")).cbid
     privacy = stage.opened.privacy
-    plan = stage.do(plan_erasure(privacy, cbid))
+    plan = stage.do(plan_erasure(privacy, cbid, DEPLOYMENT))
     stage.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
     assert waiting(stage) == []
     with pytest.raises(NotFound):

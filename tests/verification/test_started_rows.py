@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from countersign.access.reach import DEPLOYMENT
 from countersign.buyers.model import CHECKS_KEPT, BuyerStatus
 from countersign.errors import ProviderSessionNotFound
 from countersign.instant import from_ns
@@ -39,7 +40,9 @@ def erase(stage: Stage, cbid: str) -> None:
 
     async def work() -> None:
         privacy = stage.opened.privacy
-        await erase_planned(privacy, await plan_erasure(privacy, cbid), ErasureReason.REQUEST)
+        await erase_planned(
+            privacy, await plan_erasure(privacy, cbid, DEPLOYMENT), ErasureReason.REQUEST
+        )
 
     stage.do(work())
 

@@ -1397,7 +1397,7 @@ export interface HoldView {
 /** The holds that ended, and what was to be erased and had waited for that. */
 export interface ReleasedHolds {
   hold_ids: string[];
-  /** Records; shown only to staff of the deployment. */
+  /** Records and checkout sessions of the caller's own reach. */
   erased: string[];
   requested: WaitedErasure[];
 }
@@ -1539,8 +1539,9 @@ export interface ErasurePreview {
   requested_at: string | null;
 }
 
-/** A record that a legal hold keeps. */
+/** A record, or the checkout session of an order, that a legal hold keeps. */
 export interface KeptRecord {
+  /** A record, or a checkout session (chk_…). */
   record_id: string;
   hold_id: string;
   /** What the hold is on. */

@@ -12,6 +12,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, delete, select
 
 from countersign.access.key import Principal
+from countersign.access.reach import Reach
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
 from countersign.db.bulk import BulkInsert, DriverStatement, Late, SelectAmong
@@ -298,15 +299,17 @@ def _answers(entry: IdempotencyEntry, slot: Slot, now: int) -> bool:
     return True
 
 
-def forget_answers(connection: Connection, secret: DeploymentSecret, erased: Sequence[str]) -> None:
+def forget_answers(
+    connection: Connection, secret: DeploymentSecret, erased: Sequence[str], reach: Reach
+) -> None:
     """Delete the kept responses that name any of these: a request sent again is judged again."""
-    kept = idempotency_keys.c
-    connection.execute(delete(idempotency_keys).where(kept.about.in_(erased)))
-    unread = select(kept.slot, kept.response).where(kept.about == "")
-    own = [one.encode() for one in erased]
+    kept, own = idempotency_keys.c, reach.rows(idempotency_keys)
+    connection.execute(delete(idempotency_keys).where(kept.about.in_(erased), own))
+    unread = select(kept.slot, kept.response).where(kept.about == "", own)
+    names = [one.encode() for one in erased]
     for slot, response in connection.execute(unread).all():
         answer = secret.open_answer(response, slot)
-        if any(one in answer for one in own):
+        if any(one in answer for one in names):
             connection.execute(delete(idempotency_keys).where(kept.slot == slot))
 
 

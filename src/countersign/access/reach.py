@@ -55,3 +55,13 @@ def refuse_test_buyer(mode: Mode, cbid: str | None) -> None:
     """
     if cbid is not None and mode is Mode.LIVE and cbid.startswith(_SANDBOX):
         raise ModeMismatch("A live key cannot name a buyer of the sandbox - at `$.cbid`.")
+
+
+def reach_of(account_id: str, mode: Mode | None) -> Reach:
+    """The reach of whoever is kept as this owner; an empty account: the deployment."""
+    return AccountReach(account_id, mode) if account_id and mode else DEPLOYMENT
+
+
+def owner_of(reach: Reach) -> tuple[str, Mode | None]:
+    """As what owner a reach is kept."""
+    return (reach.account_id, reach.mode) if isinstance(reach, AccountReach) else ("", None)

@@ -332,7 +332,7 @@ def _unknown(cbid: str) -> UnknownSubject:
 
 
 async def _was_erased(room: Buyers, cbid: str) -> bool:
-    name = erased_name(room.access.secret, cbid)
+    name = erased_name(room.access.secret, cbid, DEPLOYMENT)
     query = select(deployment.c.name).where(deployment.c.name == name)
     return await room.access.database.read(
         lambda connection: bool(connection.execute(query).first())

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import asdict
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
+from countersign.access.reach import AccountReach, Reach
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.model import (
     ZIP_WINDOW,
@@ -253,8 +254,10 @@ def write_buyer_events(  # noqa: PLR0917 - the columns
     )
 
 
-def erased_name(secret: DeploymentSecret, cbid: str) -> str:
-    """The name of the deployment value that says that the buyer was erased."""
+def erased_name(secret: DeploymentSecret, cbid: str, reach: Reach) -> str:
+    """The name of the deployment value that says that the buyer was erased in this reach."""
+    if isinstance(reach, AccountReach):
+        return ERASED_BUYER + secret.blind_index(reach.account_id, f"left_{reach.mode}", cbid).hex()
     return ERASED_BUYER + secret.blind_index("erased buyers", "cbid", cbid).hex()
 
 

@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 from sqlalchemy import Connection, select
 
 from countersign.access.idempotency import replace_answer
-from countersign.access.key import Principal, Scope
-from countersign.console.reach import staff_route, within
-from countersign.db.tables import buyers, erasure_requests
+from countersign.access.key import Scope
+from countersign.console.reach import staff_route
+from countersign.db.tables import erasure_requests
 from countersign.errors import OnHold, UnknownSubject
 from countersign.http import schemas
 from countersign.http.body import in_utc, parse_body
@@ -23,11 +23,10 @@ from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
 from countersign.http.schemas import STORABLE, Reference, Request, Timestamp
 from countersign.instant import from_ns, to_the_second
-from countersign.mode import Mode
 from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
 from countersign.privacy.held import HeldRecords
-from countersign.privacy.holds import in_reach, owner_of
 from countersign.privacy.model import ErasureReason, Plan
+from countersign.privacy.requests import requested
 from countersign.privacy.retention import list_due
 from countersign.privacy.room import Privacy
 
@@ -57,9 +56,11 @@ class ErasureOrder(ErasurePreviewRequest, frozen=True, kw_only=True):
 
 
 class KeptRecord(Struct, frozen=True, kw_only=True):
-    """A record that a legal hold keeps."""
+    """A record, or the checkout session of an order, that a legal hold keeps."""
 
-    record_id: Annotated[str, Meta(examples=[ACK_ID])]
+    record_id: Annotated[
+        str, Meta(description="A record, or a checkout session (chk_…).", examples=[ACK_ID])
+    ]
     hold_id: Annotated[str, Meta(examples=[_HOLD])]
     subject: Annotated[str, Meta(description="What the hold is on.", examples=[ACK_ID])]
 
@@ -156,7 +157,17 @@ class DueQuery(
 async def list_requests(room: Privacy, call: Call) -> Reply:
     """The buyers who asked at /buyer to be erased and still wait, in the order of their ids."""
     query: RequestsQuery = call.query
-    found = await room.access.database.scan(_requests, call.principal, query.after or "")
+    access, after = room.access, query.after or ""
+    asked = await access.database.scan(requested, access.secret, call.principal.reach)
+    found = [
+        ErasureRequested(
+            cbid=one.cbid,
+            account_id=one.account_id,
+            requested_at=one.requested_at.replace(microsecond=0),
+        )
+        for one in sorted(asked)
+        if one.cbid > after
+    ]
     return Reply(encode(page_of(found[: query.limit + 1], query.limit, lambda one: one.cbid)))
 
 
@@ -232,38 +243,14 @@ async def list_retention(room: Privacy, call: Call) -> Reply:
 
 async def _plan(room: Privacy, call: Call, body: ErasurePreviewRequest) -> Plan:
     """What is meant, if it is within the caller's reach."""
-    owner = await room.access.database.read(owner_of, body.subject)
-    if owner is None or not in_reach(call.principal, *owner):
-        raise UnknownSubject(
-            f"The acknowledgment, verification or buyer {body.subject!r} does not exist, or was "
-            "erased."
-        )
-    return await plan_erasure(room, body.subject, with_acknowledgments=body.with_acknowledgments)
+    naming, reach = body.with_acknowledgments, call.principal.reach
+    return await plan_erasure(room, body.subject, reach, with_acknowledgments=naming)
 
 
 def _kept(held: Mapping[str, tuple[str, str]]) -> list[KeptRecord]:
     return [
         KeptRecord(record_id=id_, hold_id=hold, subject=subject)
         for id_, (hold, subject) in sorted(held.items())
-    ]
-
-
-def _requests(connection: Connection, who: Principal, after: str) -> list[ErasureRequested]:
-    asked = erasure_requests.c
-    found = connection.execute(
-        select(asked.cbid, asked.requested_at, buyers.c.account_id, buyers.c.mode)
-        .outerjoin(buyers, buyers.c.cbid == asked.cbid)
-        .where(asked.cbid > after)
-        .order_by(asked.cbid)
-    )
-    return [
-        ErasureRequested(
-            cbid=row.cbid,
-            account_id=row.account_id,
-            requested_at=row.requested_at.replace(microsecond=0),
-        )
-        for row in found
-        if within(who, row.account_id or "", None if row.mode is None else Mode(row.mode))
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct
 
 from countersign.access.idempotency import keep_answers
-from countersign.access.key import Principal, Scope
+from countersign.access.key import Scope
 from countersign.console.accounts import NoWords
 from countersign.console.reach import staff_route
 from countersign.errors import UnknownSubject
@@ -19,13 +19,11 @@ from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
 from countersign.http.schemas import STORABLE, Reference, Request, Timestamp, view
 from countersign.ids import id_pattern
-from countersign.privacy.holds import place_hold
+from countersign.privacy.holds import find_holds, place_hold
 from countersign.privacy.matters import (
     EndedHolds,
-    OwnedHold,
     close_matter,
     end_one,
-    find_holds,
     find_matters,
     open_matter,
 )
@@ -115,7 +113,7 @@ class ReleasedHolds(Struct, frozen=True, kw_only=True):
 
     hold_ids: Annotated[list[str], Meta(examples=[[HOLD_ID]])]
     erased: Annotated[
-        list[str], Meta(description="Records; shown only to staff of the deployment.")
+        list[str], Meta(description="Records and checkout sessions of the caller's own reach.")
     ]
     requested: list[WaitedErasure]
 
@@ -140,32 +138,32 @@ async def place(room: Privacy, call: Call) -> Reply:
     name the buyer.
     """
     body = parse_body(call.body, HoldRequest)
-    who, of = call.principal, body.matter_id
+    reach, of = call.principal.reach, body.matter_id
     return await call.kept(
         _view,
-        lambda e: place_hold(room, body.subject, body.reason, matter_id=of, who=who, entry=e),
+        lambda e: place_hold(room, reach, body.subject, body.reason, matter_id=of, entry=e),
     )
 
 
 async def list_holds(room: Privacy, call: Call) -> Reply:
     """The legal holds, oldest first."""
     query: HoldsQuery = call.query
-    found: list[OwnedHold] = await room.access.database.scan(
+    found = await room.access.database.scan(
         find_holds,
-        call.principal,
+        call.principal.reach,
         matter_id=query.matter_id,
         active=None if query.status is None else query.status == "active",
         after=query.after or "",
         limit=query.limit + 1,
     )
-    views = [_view(one.hold) for one in found]
+    views = [_view(one) for one in found]
     return Reply(encode(page_of(views, query.limit, lambda one: one.hold_id)))
 
 
 async def release(room: Privacy, call: Call) -> Reply:
     """End a hold, and erase what was to be erased and waited for its end. Nothing else goes."""
     parse_body(call.body, NoWords)
-    return await _ended(room, call, await end_one(room, call.parameter, call.principal))
+    return await _ended(room, call, await end_one(room, call.parameter, call.principal.reach))
 
 
 async def create_matter(room: Privacy, call: Call) -> Reply:
@@ -175,7 +173,7 @@ async def create_matter(room: Privacy, call: Call) -> Reply:
 
     return await call.kept(
         lambda matter: _matter_view(matter, len(orders)),
-        partial(open_matter, room, call.principal, body.name, orders),
+        partial(open_matter, room, call.principal.reach, body.name, orders),
     )
 
 
@@ -183,7 +181,7 @@ async def list_matters(room: Privacy, call: Call) -> Reply:
     """The matters, oldest first."""
     query: MattersQuery = call.query
     found = await room.access.database.scan(
-        find_matters, call.principal, query.after or "", query.limit + 1
+        find_matters, call.principal.reach, query.after or "", query.limit + 1
     )
     views = [_matter_view(*one) for one in found]
     return Reply(encode(page_of(views, query.limit, lambda one: one.matter_id)))
@@ -195,26 +193,23 @@ async def release_matter(room: Privacy, call: Call) -> Reply:
     A closed one has no holds.
     """
     parse_body(call.body, NoWords)
-    return await _ended(room, call, await close_matter(room, call.principal, call.parameter))
+    reach = call.principal.reach
+    return await _ended(room, call, await close_matter(room, reach, call.parameter))
 
 
 async def _ended(room: Privacy, call: Call, released: EndedHolds) -> Reply:
-    body = encode(_released(call.principal, released))
+    view = ReleasedHolds(
+        hold_ids=[*released.hold_ids],
+        erased=[*released.erased],
+        requested=[
+            WaitedErasure(cbid=cbid, outcome=outcome)  # type: ignore[arg-type] # its values
+            for cbid, outcome in released.requested.items()
+        ],
+    )
+    body = encode(view)
     if call.entry is not None:
         await room.access.database.write(keep_answers, [call.entry(body)])
     return Reply(body)
-
-
-def _released(who: Principal, released: EndedHolds) -> ReleasedHolds:
-    shown = not who.account_id
-    return ReleasedHolds(
-        hold_ids=[*released.hold_ids],
-        erased=[*released.erased] if shown else [],
-        requested=[
-            WaitedErasure(cbid=cbid, outcome=outcome)  # type: ignore[arg-type] # its values
-            for cbid, outcome in (released.requested.items() if shown else ())
-        ],
-    )
 
 
 def _view(hold: Hold) -> HoldView:

@@ -42,7 +42,6 @@ from countersign.ids import (
 )
 from countersign.log.blind_runs import found_by
 from countersign.privacy.held import orders_of
-from countersign.privacy.holds import in_reach, owner_of
 from countersign.privacy.person_sql import identifiers_of
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
@@ -106,12 +105,9 @@ def _erased_by(connection: Connection, who: Principal, fact_id: str) -> Sequence
 def _of_check(connection: Connection, who: Principal, verification_id: str) -> Found:
     """The checkout session in which a check was made, and orders that rest on its buyer."""
     nothing = Found(set(), set(), "identifier")
-    owner = owner_of(connection, verification_id)
-    if owner is None or not in_reach(who, *owner):
-        return nothing
-    cbid = connection.execute(
-        select(verifications.c.cbid).where(verifications.c.id == verification_id)
-    ).scalar()
+    v = verifications.c
+    own = select(v.cbid).where(v.id == verification_id, v.mode == who.mode)
+    cbid = connection.execute(own.where(who.reach.rows(verifications))).scalar()
     if cbid is None:
         return nothing
     sessions = select(started_checks.c.reference).where(

@@ -153,7 +153,8 @@ async def search(room: Privacy, call: Call) -> Reply:
     stored = await access.database.scan(sql.read, who, found)
     shown = stored[: sql.ORDERS_MAX]
     ids = [id_ for one in shown for id_ in _record_ids(one)]
-    held = {id_: hold for id_, (hold, _) in (await kept_of(room, ids)).held.items()}
+    kept = await kept_of(room, ids, who.reach)
+    held = {id_: hold for id_, (hold, _) in kept.held.items()}
     orders = [_order(one, who.mode, held) for one in shown]
     result = SearchResult(found_by=found.by, orders=orders, more=len(stored) > len(shown))
     return Reply(encode(result))

@@ -456,7 +456,11 @@ legal_holds: Final = _of_deployment(
     Column("released_at", Instant),
     # The matter that it is part of; NULL: none.
     Column("matter_id", String(40)),
+    # Whose hold it is, and what it binds. Empty: the deployment's, which binds both modes.
+    Column("account_id", String(40), nullable=False, server_default=""),
+    Column("mode", String(4), CheckConstraint("mode IN ('test', 'live')", name="mode")),
     Index(None, "subject"),
+    Index(None, "account_id", "mode", "id"),
 )
 
 # Legal matters, each of which can hold several orders.

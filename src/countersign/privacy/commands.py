@@ -16,7 +16,7 @@ from countersign.instant import rfc3339
 from countersign.privacy.closing import Closing, close_account, plan_closing
 from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
 from countersign.privacy.held import HeldRecords
-from countersign.privacy.holds import list_holds, place_hold
+from countersign.privacy.holds import find_holds, place_hold
 from countersign.privacy.matters import end_one
 from countersign.privacy.model import Due, ErasureReason, Hold, Plan
 from countersign.privacy.requests import (
@@ -64,7 +64,9 @@ def erase(
 
     The record, its log entry and every proof stay valid. The erasure itself is recorded.
     """
-    plan = with_room(Privacy)(plan_erasure)(subject, with_acknowledgments=with_acknowledgments)
+    plan = with_room(Privacy)(plan_erasure)(
+        subject, DEPLOYMENT, with_acknowledgments=with_acknowledgments
+    )
     ids = [record.record_id for record in plan.records]
     result: dict[str, Any] = {"id": subject, "records": ids}
     if not ids and not plan.buyer:
@@ -178,7 +180,7 @@ def place(subject: str, reason: str, *, as_json: bool) -> None:
     every account. On an account, it keeps all orders of the account, and the buyers that it has
     verified.
     """
-    hold = with_room(Privacy)(place_hold)(subject, reason)
+    hold = with_room(Privacy)(place_hold)(DEPLOYMENT, subject, reason)
     say(f"{subject} is on hold until `countersign holds release {hold.id}`.")
     show(_view(hold), hold.id, as_json=as_json)
 
@@ -191,7 +193,7 @@ def release(hold_id: str, *, as_json: bool) -> None:
 
     Nothing else is erased. What another hold still keeps goes on waiting.
     """
-    _, erased, outcomes = with_room(Privacy)(end_one)(hold_id)
+    _, erased, outcomes = with_room(Privacy)(end_one)(hold_id, DEPLOYMENT)
     say(f"The hold {hold_id} has ended.")
     if erased:
         say(f"Erased, as was asked before: the personal data of {', '.join(erased)}.")
@@ -207,7 +209,7 @@ def release(hold_id: str, *, as_json: bool) -> None:
 @command
 def list_(*, as_json: bool) -> None:
     """List all holds, oldest first, including ended ones."""
-    found = with_room(Privacy)(lambda room: room.access.database.read(list_holds))()
+    found = with_room(Privacy)(lambda room: room.access.database.read(find_holds, DEPLOYMENT))()
     lines = [
         f"{h.id}  {rfc3339(h.placed_at)}  {'ended' if h.released_at else 'holds'}  {h.subject}  "
         f"{h.reason}"
@@ -272,17 +274,18 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
 
 @with_room(Privacy)
 async def _requested(privacy: Privacy) -> Sequence[str]:
-    return await privacy.access.database.read(requested)
+    asked = await privacy.access.database.read(requested, privacy.access.secret, DEPLOYMENT)
+    return [one.cbid for one in asked]
 
 
 @with_room(Privacy)
 async def _erase_waiting(privacy: Privacy) -> list[str]:
-    return await carry_out_waiting(privacy)
+    return await carry_out_waiting(privacy, DEPLOYMENT)
 
 
 @with_room(Privacy)
 async def _carry_out(privacy: Privacy, asked: Sequence[str]) -> dict[str, str]:
-    return {cbid: (await carry_out_request(privacy, cbid)).value for cbid in asked}
+    return {cbid: (await carry_out_request(privacy, cbid, DEPLOYMENT)).value for cbid in asked}
 
 
 @with_room(Privacy)
@@ -305,7 +308,7 @@ async def _due(privacy: Privacy) -> list[Due]:
 async def _erase_due(privacy: Privacy, found: Sequence[Due]) -> tuple[list[str], bool]:
     erased = []
     for number, due in enumerate(found, 1):
-        plan = await plan_erasure(privacy, due.record_id)
+        plan = await plan_erasure(privacy, due.record_id, DEPLOYMENT)
         try:
             await erase_planned(privacy, plan, ErasureReason.RETENTION)
         except OnHold as error:  # placed while this was running

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection, delete, insert, select, text
@@ -21,6 +22,7 @@ from countersign.access.account import (
     read_account,
 )
 from countersign.access.audit import AuditAction, write_audit
+from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.db.rows import chunks
 from countersign.db.tables import (
     acknowledgment_uses,
@@ -36,7 +38,7 @@ from countersign.instant import from_ns, to_ms
 from countersign.log import tree_sql
 from countersign.mode import Mode
 from countersign.privacy import erase_sql as sql
-from countersign.privacy.erase import carry_out, make_erasure
+from countersign.privacy.erase import carry_out, erased_entries, make_erasure
 from countersign.privacy.held import KeptRecords, Rests, find_held, kept_of, orders_of
 from countersign.privacy.holds import take_turn
 from countersign.privacy.model import Erasable, ErasureReason, RecordErasure, years_after
@@ -97,7 +99,7 @@ async def list_ending(privacy: Privacy) -> AsyncIterator[EndingOrder]:
                         _page, account, now, mode=mode, kind=kind, after=after
                     )
                     ids = [record.record_id for order in found for record in order.records]
-                    held = (await kept_of(privacy, ids)).held
+                    held = (await kept_of(privacy, ids, AccountReach(account.id, mode))).held
                     for order in found:
                         holds = [held[r.record_id][0] for r in order.records if r.record_id in held]
                         yield replace(order, hold=holds[0]) if holds else order
@@ -116,7 +118,7 @@ async def end_evidence(
         some = orders[start : start + _TOGETHER]
         erasures = {order.key: await _erasures(privacy, order) for order in some if order.disclosed}
         ids = [record.record_id for order in some for record in order.records]
-        rests = (await kept_of(privacy, ids)).rests
+        rests = (await kept_of(privacy, ids, DEPLOYMENT)).rests
         for account_id in dict.fromkeys(order.account_id for order in some):
             keys = [order.key for order in some if order.account_id == account_id]
             gone += await privacy.access.database.write(
@@ -164,7 +166,7 @@ def reached(
     known: dict[str, Erasable] = {}
     disclosed = set[str]()
     for chunk in chunks(members):
-        found = sql.find_records(connection, records.c.id.in_(chunk))
+        found = sql.find_records(connection, DEPLOYMENT, records.c.id.in_(chunk))
         known |= {record.record_id: record for record in found}
         left = select(disclosures.c.record_id).where(disclosures.c.record_id.in_(chunk))
         disclosed |= set(connection.execute(left).scalars())
@@ -209,7 +211,7 @@ def _end(  # noqa: PLR0917 - of one transaction
     at = from_ns(privacy.access.clock.time_ns())
     orders = reached(connection, account, keys, at) if account else []
     ids = [record.record_id for order in orders for record in order.records]
-    held, sealed = find_held(connection, privacy.access.secret, ids, rests)
+    held, sealed = find_held(connection, privacy.access.secret, ids, rests, DEPLOYMENT)
     kept = {*held, *(one.record_id for one in sealed)}
     going = [
         record
@@ -248,10 +250,7 @@ def _erase(
     if not parts or len(parts) != len(left):
         return False
     access, reason = privacy.access, ErasureReason.RETENTION
-    details = {"reason": reason.value, "records": len(parts)}
-    audit = access.audit.entry(AuditAction.ERASED, order.key, **details)
-    journal, kept = privacy.log.journal, KeptRecords({}, rests)
-    refusal = carry_out(
-        connection, access.secret, journal, parts, audit=audit, kept=kept, reason=reason
-    )
-    return refusal is None
+    number = {(order.account_id, order.records[0].mode): len(parts)}
+    audit = erased_entries(privacy, order.key, number, reason)
+    act = partial(carry_out, audit=audit, kept=KeptRecords({}, rests), reason=reason)
+    return act(connection, access.secret, privacy.log.journal, parts, DEPLOYMENT) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -9,14 +10,23 @@ from functools import partial
 from typing import Final
 
 import structlog
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, select, union, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.idempotency import Remember, keep_answer
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.sql import ERASED_BUYER, erased_name
 from countersign.db.database import Database
-from countersign.db.tables import buyers, deployment, disclosures, records, shred_keys
+from countersign.db.tables import (
+    acknowledgment_uses,
+    buyers,
+    deployment,
+    disclosures,
+    records,
+    shred_keys,
+    verifications,
+)
 from countersign.errors import OnHold, UnknownSubject
 from countersign.ids import (
     ACKNOWLEDGMENT,
@@ -33,9 +43,15 @@ from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy import erase_sql as sql
 from countersign.privacy.held import NOTHING_KEPT, HeldRecords, KeptRecords, find_held, kept_of
-from countersign.privacy.holds import active_holds, take_turn
+from countersign.privacy.holds import active_holds, hold_on, take_turn
 from countersign.privacy.model import Erasable, ErasureReason, Outdated, Plan, RecordErasure
-from countersign.privacy.person_sql import forget_checks, lock_person
+from countersign.privacy.person_sql import (
+    Person,
+    forget_checks,
+    is_played,
+    lock_person,
+    relying_elsewhere,
+)
 from countersign.privacy.room import Privacy
 from countersign.vault.data_keys_sql import noted_copies
 
@@ -51,29 +67,31 @@ _log: Final = structlog.get_logger("countersign.restore")
 
 
 async def plan_erasure(
-    privacy: Privacy, subject: str, *, with_acknowledgments: bool = False
+    privacy: Privacy, subject: str, reach: Reach, *, with_acknowledgments: bool = False
 ) -> Plan:
-    """What erasing an acknowledgment, a verification or a buyer would destroy.
+    """What erasing an acknowledgment, a verification or a buyer would destroy in this reach.
 
-    `with_acknowledgments`: of a buyer, also those that name the buyer, in all accounts.
+    Of a buyer, an account erases what it has itself; others rely on the rest as before.
+    `with_acknowledgments`: of a buyer, also those that name the buyer.
 
-    Raises UnknownSubject if there is none.
+    Raises UnknownSubject if nothing in reach is it, or names it.
     """
-    return await privacy.access.database.scan(_plan, privacy, subject, naming=with_acknowledgments)
+    naming = with_acknowledgments
+    return await privacy.access.database.scan(_plan, privacy, subject, reach, naming=naming)
 
 
 def _plan(
-    connection: Connection, privacy: Privacy, subject: str, *, naming: bool
+    connection: Connection, privacy: Privacy, subject: str, reach: Reach, *, naming: bool
 ) -> Plan | UnknownSubject:
-    buyer, found = None, list[Erasable]()
+    buyer, found, secret = None, list[Erasable](), privacy.access.secret
     if is_id(ACKNOWLEDGMENT, subject) or is_id(VERIFICATION, subject):
-        found += sql.find_records(connection, records.c.id == subject)
-        found += sql.find_order_records(connection, [subject] if found else [])
+        found += sql.find_records(connection, reach, records.c.id == subject)
+        found += sql.find_order_records(connection, [subject] if found else [], reach)
     elif is_id(BUYER, subject) or is_id(SANDBOX_BUYER, subject):
-        buyer = sql.find_buyer(connection, privacy.access.secret, subject)
+        buyer = sql.find_buyer(connection, secret, subject, reach)
         found += buyer.verifications if buyer else ()
         if buyer and naming:
-            found += _naming(connection, privacy.access.secret, buyer.cbids)
+            found += _naming(connection, secret, buyer.cbids, reach)
     if not found and buyer is None:
         return UnknownSubject(
             f"The acknowledgment, verification or buyer {subject!r} does not exist, or was erased."
@@ -82,19 +100,20 @@ def _plan(
     ends = [end for record in found if (end := sql.kept_until(record, years)) and end > now]
     return Plan(
         subject=subject,
-        buyer=(buyer.account_id, buyer.mode) if buyer else None,
+        reach=reach,
+        buyer=buyer,
         records=tuple(record for record in found if record.erased_at is None),
         kept_until=max(ends, default=None),
     )
 
 
 def _naming(
-    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: Reach
 ) -> list[Erasable]:
     """The acknowledgments that name the buyer, and the clearances and fulfilments after them."""
-    named = sql.find_naming(connection, secret, cbids)
+    named = sql.find_naming(connection, secret, cbids, reach)
     acks = [r.record_id for r in named if is_id(ACKNOWLEDGMENT, r.record_id)]
-    orders = sql.find_order_records(connection, acks)
+    orders = sql.find_order_records(connection, acks, reach)
     return [*{record.record_id: record for record in (*named, *orders)}.values()]
 
 
@@ -103,9 +122,9 @@ async def kept_of_plan(privacy: Privacy, plan: Plan) -> HeldRecords:
 
     Raises OnHold as `erase_planned` does.
     """
-    held = (await kept_of(privacy, [record.record_id for record in plan.records])).held
+    held = (await kept_of(privacy, plan.ids, plan.reach)).held
     cbid = plan.subject if plan.buyer else None
-    await privacy.access.database.scan(_refusal, held, cbid)
+    await privacy.access.database.scan(_refusal, held, cbid, plan.reach)
     return held
 
 
@@ -121,8 +140,9 @@ async def erase_planned(
 
     `remember` makes the response that is kept in the transaction, of what holds keep.
 
-    Returns what legal holds keep of a buyer's records: whatever the orders on hold need. All else
-    goes, and what is kept is erased when the holds have ended: `carry_out_waiting`.
+    Returns what legal holds keep of a buyer: whatever the orders on hold need, with their checkout
+    sessions. All else goes, and what is kept is erased when the holds have ended:
+    `carry_out_waiting`.
 
     The records themselves, their entries in the log and every proof stay valid. Each erasure has a
     record of its own, and they are in random order: one that listed all records of a buyer would
@@ -134,13 +154,14 @@ async def erase_planned(
     destroyed.
     """
     while True:
-        kept = await kept_of(privacy, [record.record_id for record in plan.records])
+        kept = await kept_of(privacy, plan.ids, plan.reach)
         outdated = await _erase_as_planned(
             privacy, plan, reason, kept, details=details, remember=remember
         )
         if outdated is None:
             return kept.held
-        plan = replace(plan, records=(*plan.records, *outdated.found))
+        buyer = plan.buyer and replace(plan.buyer, sessions=outdated.sessions)
+        plan = replace(plan, records=(*plan.records, *outdated.found), buyer=buyer)
 
 
 async def _erase_as_planned(
@@ -159,21 +180,44 @@ async def _erase_as_planned(
         await make_erasure(privacy, record.account_id, record.mode, [record.record_id], reason)
         for record in sorted(going, key=lambda _: access.entropy(8))
     ]
-    if plan.buyer and plan.buyer not in {(r.account_id, r.mode) for r in going}:
-        parts.append(await make_erasure(privacy, *plan.buyer, [], reason))
+    number = Counter((r.account_id, r.mode) for r in going)
+    if plan.buyer:
+        if plan.buyer.owner not in number:
+            parts.append(await make_erasure(privacy, *plan.buyer.owner, [], reason))
+        number.update(dict.fromkeys(plan.buyer.accounts, 0))
     if parts:
-        subject, audit = plan.subject, None
+        audit = []
         if details is not None:
-            if kept.held:
-                details = {"kept": len(kept.held), **details}
-            audit = access.audit.entry(
-                AuditAction.ERASED, subject, reason=reason.value, records=len(going), **details
-            )
-        cbid = subject if plan.buyer else None
+            audit = erased_entries(privacy, plan.subject, number, reason, **details)
+        cbid = plan.subject if plan.buyer else None
         secret, journal = access.secret, privacy.log.journal
         act = partial(carry_out, cbid=cbid, audit=audit, kept=kept, reason=reason)
-        return await access.database.write(act, secret, journal, parts, remember=remember)
+        return await access.database.write(
+            act, secret, journal, parts, plan.reach, remember=remember
+        )
     return None
+
+
+def erased_entries(
+    privacy: Privacy,
+    subject: str,
+    number: Mapping[tuple[str, Mode], int],
+    reason: ErasureReason,
+    **details: object,
+) -> list[AuditEntry]:
+    """What the audit of each account that loses something says, with how many of its records."""
+    return [
+        privacy.access.audit.entry(
+            AuditAction.ERASED,
+            subject,
+            reason=reason.value,
+            records=records_,
+            account_id=account_id,
+            mode=mode.value,
+            **details,
+        )
+        for (account_id, mode), records_ in sorted(number.items())
+    ]
 
 
 async def make_erasure(
@@ -196,58 +240,91 @@ def carry_out(
     secret: DeploymentSecret,
     journal: Journal,
     parts: Sequence[RecordErasure],
+    reach: Reach,
     *,
     cbid: str | None = None,
-    audit: AuditEntry | None = None,
+    audit: Sequence[AuditEntry] = (),
     kept: KeptRecords = NOTHING_KEPT,
     reason: ErasureReason = ErasureReason.OTHER,
     remember: Remember[HeldRecords] = None,
 ) -> OnHold | Outdated | None:
     """Destroy the disclosures of these records, and what is known of the buyer: all or nothing.
 
-    `kept` are the buyer's records that stay, since a hold keeps them. Nothing is destroyed, too, if
+    `kept` is what stays of the buyer, since a hold keeps it. Nothing is destroyed, too, if
     that is not what holds keep now, or if something of the buyer is not in the plan that `parts`
     were made from.
     """
     take_turn(connection)
-    person = None if cbid is None else lock_person(connection, secret, cbid)
+    person = None if cbid is None else lock_person(connection, secret, cbid, reach)
+    sessions = person.references if person else ()
     if cbid is not None and person is None:
-        return Outdated(())
+        return Outdated((), sessions)
     going = [id_ for part in parts for id_ in part.record_ids]
-    held, sealed = find_held(connection, secret, [*going, *kept.held], kept.rests)
-    refusal = _refusal(connection, held, cbid)
+    planned = {*going, *kept.held}
+    ids = [*planned.union(sessions)]
+    held, sealed = find_held(connection, secret, ids, kept.rests, reach)
+    refusal = _refusal(connection, held, cbid, reach)
     if refusal is not None:
         return refusal
-    planned = {*going, *kept.held}
-    known = sql.find_verifications(connection, person.cbids) if person else []
+    known = sql.find_verifications(connection, person.cbids, reach) if person else []
     found = [one for one in known if one.erased_at is None and one.record_id not in planned]
     if found or sealed or held.keys() != kept.held.keys():
-        return Outdated(found)
+        return Outdated(found, sessions)
     for part in parts:
         sql.destroy_disclosures(connection, part)
-        sql.forget_sessions(connection, secret, part.record_ids, [])
+        sql.forget_sessions(connection, secret, part.record_ids, reach, held=held)
     sql.note_copies(connection, parts[0].erasure.id)
     if person is not None:
-        sql.remember_erased(connection, secret, person.cbids)
-        forget_checks(connection, person)
-        sql.forget_buyer(connection, secret, person.cbids, [*held])
-        sql.forget_sessions(connection, secret, [], person.cbids)
+        _forget_person(connection, secret, person, held, reach)
         sql.wait_for_holds(connection, [*held], reason, parts[0].erasure.at)
     journal.write(connection, [part.erasure for part in parts])
-    write_audit(connection, audit)
+    for entry in audit:
+        write_audit(connection, entry)
     keep_answer(connection, remember, kept.held)
     return None
 
 
-def _refusal(connection: Connection, held: HeldRecords, cbid: str | None) -> OnHold | None:
+def _forget_person(
+    connection: Connection,
+    secret: DeploymentSecret,
+    person: Person,
+    held: HeldRecords,
+    reach: Reach,
+) -> None:
+    """Destroy what is in reach of a buyer, and the buyer itself if no other account relies on it.
+
+    One that the sandbox played is of its account alone.
+    """
+    relying, within = dict[str, str](), reach
+    if isinstance(reach, AccountReach):
+        relying = relying_elsewhere(connection, secret, person.cbids, reach)
+        within = reach if relying else DEPLOYMENT
+        if is_played(connection, person.cbids[0], reach):
+            relying = {}
+        sql.leave_buyer(connection, relying, reach)
+        sql.remember_erased(connection, secret, [*relying], reach)
+    going = [cbid for cbid in person.cbids if cbid not in relying]
+    sql.remember_erased(connection, secret, going, DEPLOYMENT)
+    forget_checks(connection, person, held, reach)
+    sql.forget_ties(connection, secret, person.cbids, [*held], within)
+    if going:
+        sql.forget_buyer(connection, going)
+    sql.forget_sessions(connection, secret, [], reach, person.cbids, held)
+
+
+def _refusal(
+    connection: Connection, held: HeldRecords, cbid: str | None, reach: Reach
+) -> OnHold | None:
     """The refusal, if a hold keeps the buyer, or any of these records where there is no buyer."""
     found = list[tuple[str, str]]()
     if cbid is None:
         found += held.values()
     else:
-        active = active_holds(connection)
-        subjects = [cbid, *sql.find_accounts_of(connection, cbid)]
-        found += [(active[subject], subject) for subject in subjects if subject in active]
+        active = active_holds(connection, reach)
+        found += [(hold, cbid) for hold, _ in active.get(cbid, ())]
+        for account_id, mode in sql.find_accounts_of(connection, cbid, reach):
+            hold = hold_on(active, account_id, account_id, mode)
+            found += [(hold, account_id)] if hold else []
     if not found:
         return None
     hold, subject = found[0]
@@ -286,10 +363,11 @@ async def finish_restore(privacy: Privacy) -> int:
     while page := await database.scan(_find_keyless, after):
         for after, account_id, mode in page:
             part = await make_erasure(privacy, account_id, Mode(mode), [after], reason)
-            kept = await kept_of(privacy, [after])
+            kept = await kept_of(privacy, [after], DEPLOYMENT)
             # Ciphertext that a hold keeps stays, although nothing can decrypt it.
             with suppress(OnHold):
-                await database.write(carry_out, secret, journal, [part], kept=kept, reason=reason)
+                act = partial(carry_out, kept=kept, reason=reason)
+                await database.write(act, secret, journal, [part], DEPLOYMENT)
                 total += 1
     held = await _erase_buyers(privacy)
     await database.write(_finish_restore, buyers_too=not held)
@@ -299,14 +377,12 @@ async def finish_restore(privacy: Privacy) -> int:
 async def _erase_buyers(privacy: Privacy) -> int:
     """Erase the buyers again that were erased since the backup; returns how many a hold keeps."""
     database, held = privacy.access.database, 0
-    for cbid in await database.scan(_find_erased_buyers, privacy.access.secret):
-        buyer = await database.scan(sql.find_buyer, privacy.access.secret, cbid)
-        if buyer is None:
+    for cbid, reach in await database.scan(_find_erased_buyers, privacy.access.secret):
+        try:
+            plan = await plan_erasure(privacy, cbid, reach)
+        except UnknownSubject:
             continue  # erased with another identifier of the same buyer
-        left = tuple(one for one in buyer.verifications if one.erased_at is None)
-        owner = (buyer.account_id, buyer.mode)
-        plan = Plan(subject=cbid, buyer=owner, records=left, kept_until=None)
-        kept = await kept_of(privacy, [one.record_id for one in left])
+        kept = await kept_of(privacy, plan.ids, reach)
         try:
             other = ErasureReason.OTHER
             outdated = await _erase_as_planned(privacy, plan, other, kept, details=None)
@@ -336,16 +412,27 @@ def _find_keyless(connection: Connection, after_id: str) -> Sequence[Row[str, st
     ).all()
 
 
-def _find_erased_buyers(connection: Connection, secret: DeploymentSecret) -> Sequence[str]:
-    """Buyers that are there although they were erased since the backup.
+def _find_erased_buyers(
+    connection: Connection, secret: DeploymentSecret
+) -> Sequence[tuple[str, Reach]]:
+    """Buyers that are there although they were erased since the backup, and in what reach.
 
     None in a database that was not restored, or where they were erased again.
     """
     erased = set(connection.execute(select(deployment.c.name).where(_DUE)).scalars())
     if not erased:
         return ()
+    tied = union(
+        *(select(t.c.cbid, t.c.account_id, t.c.mode) for t in (verifications, acknowledgment_uses))
+    )
     there = connection.execute(select(buyers.c.cbid).order_by(buyers.c.cbid)).scalars()
-    return [cbid for cbid in there if erased_name(secret, cbid) in erased]
+    known: list[tuple[str, Reach]] = [(cbid, DEPLOYMENT) for cbid in there]
+    known += [(t.cbid, AccountReach(t.account_id, Mode(t.mode))) for t in connection.execute(tied)]
+    return [
+        (cbid, reach)
+        for cbid, reach in known
+        if cbid and erased_name(secret, cbid, reach) in erased
+    ]
 
 
 def _finish_restore(connection: Connection, *, buyers_too: bool) -> None:

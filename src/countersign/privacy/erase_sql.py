@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -14,24 +14,26 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Table,
+    and_,
     delete,
     insert,
     literal_column,
+    not_,
     select,
     union,
     update,
 )
 
 from countersign.access.idempotency import forget_answers
+from countersign.access.reach import AccountReach, Reach
 from countersign.access.references import forget_references
 from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
-from countersign.buyers.model import BuyerStatus
+from countersign.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.buyers.sql import buyers_by_cbid, erased_name, write_buyer
 from countersign.checkout.store import erase_contents
 from countersign.db.rows import chunks, rows
 from countersign.db.tables import (
     EVENT_OF_BUYER,
-    accounts,
     acknowledgment_uses,
     buyer_documents,
     buyers,
@@ -67,7 +69,13 @@ from countersign.privacy.model import (
     RecordErasure,
     years_after,
 )
-from countersign.privacy.person_sql import cbid_indexes, find_person, identifiers_of
+from countersign.privacy.person_sql import (
+    accounts_of,
+    cbid_indexes,
+    find_person,
+    find_ties,
+    identifiers_of,
+)
 from countersign.vault.data_keys_sql import COPIES_REMAIN
 
 SELECT_ERASABLE: Final = select(
@@ -107,48 +115,62 @@ def kept_until(record: Erasable, years: Mapping[str, int]) -> datetime | None:
     return None if kept is None else years_after(record.at, kept)
 
 
-def find_records(connection: Connection, *conditions: ColumnElement[bool]) -> list[Erasable]:
-    """The records for which this holds, of any account and mode."""
-    return rows(connection, SELECT_ERASABLE.where(*conditions), Erasable)
+def find_records(
+    connection: Connection, reach: Reach, *conditions: ColumnElement[bool]
+) -> list[Erasable]:
+    """The records in reach for which this holds."""
+    return rows(connection, SELECT_ERASABLE.where(reach.rows(records), *conditions), Erasable)
 
 
-def find_buyer(connection: Connection, secret: DeploymentSecret, cbid: str) -> ErasableBuyer | None:
-    """The buyer with this identifier."""
-    cbids = find_person(connection, secret, cbid).cbids
-    known = connection.execute(
-        select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == cbids[0])
-    ).one_or_none()
+def find_buyer(
+    connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
+) -> ErasableBuyer | None:
+    """The buyer with this identifier; None: nothing in reach names it."""
+    person = find_person(connection, secret, cbid, reach)
+    own = select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == person.cbids[0])
+    known = connection.execute(own).one_or_none()
     if known is None:
         return None
+    ties = find_ties(connection, secret, person.cbids, reach)
+    owner = (known.account_id, Mode(known.mode))
+    if isinstance(reach, AccountReach):
+        if cbid not in {tie.cbid for tie in ties}:
+            return None
+        owner = (reach.account_id, reach.mode)
     return ErasableBuyer(
-        cbids=tuple(cbids),
-        account_id=known.account_id,
-        mode=Mode(known.mode),
-        verifications=find_verifications(connection, cbids),
+        cbids=person.cbids,
+        owner=owner,
+        accounts=frozenset({owner, *((tie.account_id, tie.mode) for tie in ties)}),
+        verifications=find_verifications(connection, person.cbids, reach),
+        sessions=person.references,
     )
 
 
-def find_verifications(connection: Connection, cbids: Sequence[str]) -> list[Erasable]:
+def find_verifications(
+    connection: Connection, cbids: Sequence[str], reach: Reach
+) -> list[Erasable]:
     """The records of the verifications of these buyers."""
     own = select(verifications.c.id).where(verifications.c.cbid.in_(cbids))
-    return find_records(connection, records.c.id.in_(own))
+    return find_records(connection, reach, records.c.id.in_(own))
 
 
 def find_naming(
-    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: Reach
 ) -> list[Erasable]:
-    """The acknowledgments and clearances that name a buyer, in every account."""
+    """The acknowledgments and clearances that name a buyer."""
     named = records.c.type.in_((RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE))
     d = disclosures.c
     return [
         record
-        for chunk in chunks(cbid_indexes(connection, secret, cbids))
+        for chunk in chunks([*cbid_indexes(connection, secret, cbids, reach)])
         for own in [select(d.record_id).where(found_by(connection, d.cbid_index, *chunk))]
-        for record in find_records(connection, records.c.id.in_(own), named)
+        for record in find_records(connection, reach, records.c.id.in_(own), named)
     ]
 
 
-def find_order_records(connection: Connection, ack_ids: Sequence[str]) -> list[Erasable]:
+def find_order_records(
+    connection: Connection, ack_ids: Sequence[str], reach: Reach
+) -> list[Erasable]:
     """The clearances requested with these acknowledgments, and the fulfilments reported of them."""
     return [
         record
@@ -156,6 +178,7 @@ def find_order_records(connection: Connection, ack_ids: Sequence[str]) -> list[E
         for table in (clearances, fulfilments)
         for record in find_records(
             connection,
+            reach,
             records.c.id.in_(select(table.c.id).where(table.c.ack_id.in_(chunk), of_own(table))),
         )
     ]
@@ -171,14 +194,14 @@ def of_own(table: Table) -> ColumnElement[bool]:
     return select(ack.c.id).where(*same).exists()
 
 
-def find_accounts_of(connection: Connection, cbid: str) -> list[str]:
+def find_accounts_of(connection: Connection, cbid: str, reach: Reach) -> list[tuple[str, Mode]]:
     """The accounts with data that goes with a buyer, under any of its identifiers."""
     cbids = identifiers_of(connection, cbid)
     owned = [
-        select(table.c.account_id).where(table.c.cbid.in_(cbids))
+        select(table.c.account_id, table.c.mode).where(table.c.cbid.in_(cbids), reach.rows(table))
         for table in (buyers, verifications, pending_sessions)
     ]
-    return [*connection.execute(union(*owned)).scalars()]
+    return [(row.account_id, Mode(row.mode)) for row in connection.execute(union(*owned))]
 
 
 def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
@@ -221,11 +244,12 @@ def _forget_zips(connection: Connection, ids: Sequence[str], at: datetime) -> No
     """
     v = verifications.c
     live = (v.id.in_(ids), v.mode == Mode.LIVE)
-    rows = connection.execute(select(v.cbid, v.session_index).where(*live)).all()
+    rows = connection.execute(select(v.cbid, v.session_index, v.account_id).where(*live)).all()
     connection.execute(update(verifications).where(*live).values(zip_index=None))
     named = buyers.c.cbid.in_([row.cbid for row in rows])
+    decides = buyers.c.attempted_by.in_({row.account_id for row in rows})
     connection.execute(
-        update(buyers).where(named, buyers.c.proposal.is_not(None)).values(proposal=None)
+        update(buyers).where(named, decides, buyers.c.proposal.is_not(None)).values(proposal=None)
     )
     sessions = {row.session_index.hex() for row in rows if row.session_index}
     for before in buyers_by_cbid(connection, [row.cbid for row in rows], to_change=True).values():
@@ -238,67 +262,129 @@ def _forget_zips(connection: Connection, ids: Sequence[str], at: datetime) -> No
         write_buyer(connection, before, replace(before, proofs=proofs))
 
 
-def forget_sessions(
-    connection: Connection, secret: DeploymentSecret, ids: Sequence[str], cbids: Sequence[str]
+def forget_sessions(  # noqa: PLR0917 - of one statement
+    connection: Connection,
+    secret: DeploymentSecret,
+    ids: Sequence[str],
+    reach: Reach,
+    cbids: Sequence[str] = (),
+    held: Container[str] = (),
 ) -> None:
-    """Destroy what checkout sessions hold of these records, or of this buyer anywhere.
+    """Destroy what checkout sessions in reach hold of these records or sessions, or of this buyer.
 
-    The responses that are kept for retries and name any of them go, too.
+    `held`: the sessions that a hold keeps with all that they tell. The responses that are kept for
+    retries and name any of what goes go, too.
     """
-    indexes = cbid_indexes(connection, secret, cbids)
-    sessions = select(checkout_sessions.c.id).where(checkout_sessions.c.content.is_not(None))
+    c = checkout_sessions.c
+    sessions = select(c.id).where(c.content.is_not(None), reach.rows(checkout_sessions))
     erased = [*ids, *cbids]
     for named in (
-        *(checkout_sessions.c.ack_id.in_(chunk) for chunk in chunks(ids)),
-        *([checkout_sessions.c.cbid_index.in_(indexes)] if indexes else []),
+        *(c.ack_id.in_(chunk) | c.id.in_(chunk) for chunk in chunks(ids)),
+        *map(c.cbid_index.in_, chunks([*cbid_indexes(connection, secret, cbids, reach)])),
     ):
-        found = connection.execute(sessions.where(named)).scalars().all()
+        found = [
+            one for one in connection.execute(sessions.where(named)).scalars() if one not in held
+        ]
         erase_contents(connection, found)
         erased += found
     for chunk in chunks(erased):
-        forget_answers(connection, secret, chunk)
+        forget_answers(connection, secret, chunk, reach)
 
 
-def forget_buyer(
-    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], kept: Sequence[str]
+def forget_ties(
+    connection: Connection,
+    secret: DeploymentSecret,
+    cbids: Sequence[str],
+    kept: Sequence[str],
+    reach: Reach,
 ) -> None:
-    """Destroy what is known of a buyer that is not a record, under all its identifiers.
+    """Destroy what accounts in reach have of a buyer that is not a record.
 
     `kept`: the records that a hold keeps, with what they show.
-
-    A revocation stays, or erasing would be a way around it: then the identifiers, and the keyed
-    hashes of documents and sessions, stay, and nothing else.
     """
-    status = select(buyers.c.status).where(buyers.c.cbid == cbids[0])
-    revoked = connection.execute(status).scalar() == BuyerStatus.REVOKED
-    verified = verifications.c.cbid.in_(cbids)
+    verified = and_(verifications.c.cbid.in_(cbids), reach.rows(verifications))
     own = select(verifications.c.id).where(verified)
     guesses = select(verifications.c.subject_index).where(verified)
     asked = [
         secret.blind_index(account_id, "buyer", cbid)
-        for account_id in connection.execute(select(accounts.c.id)).scalars()
+        for account_id in accounts_of(connection, reach)
         for cbid in cbids
     ]
     evidence, keys, tries = verification_evidence.c, shred_keys.c, zip_attempts.c
-    _forget_uses(connection, acknowledgment_uses.c.cbid.in_(cbids))
+    used = acknowledgment_uses.c.cbid.in_(cbids)
+    _forget_uses(connection, and_(used, reach.rows(acknowledgment_uses)))
     for statement in (
         # The events stay in their place as long as others do, and name no one.
         update(events)
         .where(literal_column(EVENT_OF_BUYER, Boolean()), events.c.object_id.in_(cbids))
+        .where(reach.rows(events))
         .values(reasons=None, object_id=""),
         delete(verification_evidence).where(
             evidence.record_id.in_(own), evidence.record_id.not_in(kept)
         ),
         delete(shred_keys).where(keys.record_id.in_(own), keys.record_id.not_in(kept)),
         delete(zip_attempts).where(
-            tries.subject_index.in_(guesses) | tries.subject_index.in_(asked)
+            tries.subject_index.in_(guesses) | tries.subject_index.in_(asked),
+            reach.rows(zip_attempts),
         ),
         delete(verifications).where(verified),
-        delete(remembered).where(remembered.c.cbid.in_(cbids)),
-        delete(erasure_requests).where(erasure_requests.c.cbid.in_(cbids)),
-        delete(remembered_uses).where(remembered_uses.c.cbid.in_(cbids)),
+        delete(remembered_uses).where(
+            remembered_uses.c.cbid.in_(cbids), reach.rows(remembered_uses)
+        ),
     ):
         connection.execute(statement)
+
+
+def leave_buyer(connection: Connection, relying: Mapping[str, str], reach: AccountReach) -> None:
+    """Take an account out of buyers on whom others rely: by identifier, one of those.
+
+    The facts stay, without the provider's session, and answer the others as before. It comes
+    before `forget_ties`.
+    """
+    v, p, account_id = verifications.c, provider_sessions.c, reach.account_id
+    of_person = and_(v.cbid.in_(relying), v.session_index.is_not(None))
+    asked = select(v.session_index).where(of_person, reach.rows(verifications))
+    others = select(v.session_index).where(of_person, not_(reach.rows(verifications)))
+    mine = and_(p.mode == reach.mode, p.cbid.in_(relying))
+    connection.execute(
+        delete(provider_sessions).where(
+            mine, p.session_index.in_(asked), p.session_index.not_in(others)
+        )
+    )
+    reviewed = and_(buyers.c.cbid.in_(relying), buyers.c.attempted_by == account_id)
+    connection.execute(update(buyers).where(reviewed).values(proposal=None, dismissed=None))
+    for before in buyers_by_cbid(connection, [*relying], to_change=True).values():
+        owner = relying[before.cbid] if before.account_id == account_id else before.account_id
+        after = replace(
+            before,
+            account_id=owner,
+            proofs=tuple(_without(proof, before, account_id) for proof in before.proofs),
+        )
+        if before.attempted_by == account_id:
+            after = replace(after, attempted_by=None, reasons=())
+        write_buyer(connection, before, after)
+
+
+def _without(proof: ProvedSession, buyer: Buyer, account_id: str) -> ProvedSession:
+    """A proof of which this account has no part any more; it may be nobody's own."""
+    accounts = proof.accounts or (buyer.account_id,)
+    if account_id not in accounts:
+        return proof
+    others = tuple(one for one in accounts if one != account_id)
+    session = proof.session if others else os.urandom(INDEX_BYTES).hex()
+    return replace(proof, accounts=others or ("",), session=session)
+
+
+def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
+    """Destroy what is known of a buyer beyond what accounts have, under all these identifiers.
+
+    A revocation stays, or erasing would be a way around it: then the identifiers, and the keyed
+    hashes of documents and sessions, stay, and nothing else.
+    """
+    status = select(buyers.c.status).where(buyers.c.cbid == cbids[0])
+    revoked = connection.execute(status).scalar() == BuyerStatus.REVOKED
+    for table in (remembered, erasure_requests, remembered_uses):
+        connection.execute(delete(table).where(table.c.cbid.in_(cbids)))
     if revoked:
         bare: dict[str, str | None] = {"reasons": "[]", "proofs": "[]"}
         bare |= dict.fromkeys(("attempted_by", "verified_at", "expires_at", "proposal"))
@@ -319,13 +405,15 @@ def wait_for_holds(
         connection.execute(insert(waiting_erasures), rows)
 
 
-def remember_erased(connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]) -> None:
+def remember_erased(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: Reach
+) -> None:
     """Remember the erasure of a buyer with these identifiers, so that no backup undoes it.
 
     A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
     value is another one each time. It is random: a time would lead to the records of the erasure.
     """
-    for name in {erased_name(secret, cbid) for cbid in cbids}:
+    for name in {erased_name(secret, cbid, reach) for cbid in cbids}:
         _note(connection, name, os.urandom(INDEX_BYTES))
 
 

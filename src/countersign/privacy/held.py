@@ -7,11 +7,28 @@ from typing import Final, NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, select
 
+from countersign.access.reach import Reach
 from countersign.access.secrets import DeploymentSecret
 from countersign.clearances.clear import VERIFICATION_FIELD
 from countersign.db.rows import chunks
-from countersign.db.tables import clearances, disclosures, fulfilments, records, shred_keys
-from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, VERIFICATION, is_id
+from countersign.db.tables import (
+    checkout_sessions,
+    clearances,
+    disclosures,
+    fulfilments,
+    records,
+    shred_keys,
+    started_checks,
+)
+from countersign.ids import (
+    ACKNOWLEDGMENT,
+    CHECKOUT_SESSION,
+    CLEARANCE,
+    EARLIER_SESSION,
+    FULFILMENT,
+    VERIFICATION,
+    is_id,
+)
 from countersign.log.append_record import open_disclosures
 from countersign.log.blind_runs import found_by
 from countersign.log.record import RecordType
@@ -22,7 +39,7 @@ from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.process import PROCESS
 
 HeldRecords: TypeAlias = Mapping[str, tuple[str, str]]
-"""By record: the hold that keeps it, and the subject of that hold."""
+"""By record or checkout session: the hold that keeps it, and the subject of that hold."""
 Rests: TypeAlias = Mapping[str, str | None]
 """By acknowledgment and clearance: the identity check that its disclosures name."""
 
@@ -48,12 +65,15 @@ class KeptRecords(NamedTuple):
 NOTHING_KEPT: Final = KeptRecords({}, {})
 
 
-async def kept_of(privacy: Privacy, record_ids: Sequence[str]) -> KeptRecords:
-    """Which of these records a hold keeps, be it on another record of the same order."""
+async def kept_of(privacy: Privacy, ids: Sequence[str], reach: Reach) -> KeptRecords:
+    """Which of these records and checkout sessions in reach a hold keeps.
+
+    It may be on another record of the same order.
+    """
     rests: dict[str, str | None] = {}
     while True:
         held, sealed = await privacy.access.database.scan(
-            find_held, privacy.access.secret, record_ids, rests
+            find_held, privacy.access.secret, ids, rests, reach
         )
         if not sealed:
             return KeptRecords(held, rests)
@@ -62,17 +82,23 @@ async def kept_of(privacy: Privacy, record_ids: Sequence[str]) -> KeptRecords:
 
 
 def find_held(
-    connection: Connection, secret: DeploymentSecret, record_ids: Sequence[str], rests: Rests
+    connection: Connection,
+    secret: DeploymentSecret,
+    ids: Sequence[str],
+    rests: Rests,
+    reach: Reach,
 ) -> tuple[HeldRecords, list[UnreadRecord]]:
-    """Which of these records a hold keeps; second, what has to be opened first to know.
+    """Which of these a hold keeps; second, what has to be opened first to know.
 
     The check of an order is what its disclosures name, or else the newest of the same account and
-    buyer: that is the one that a dossier shows.
+    buyer: that is the one that a dossier shows. A checkout session is kept with what it led to.
     """
-    active = active_holds(connection)
+    active = active_holds(connection, reach)
     if not active:
         return {}, []
     on = [subject for subject in active if _is_record(subject)]
+    led_to = _led_to(connection, [id_ for id_ in ids if _is_session(id_)])
+    record_ids = [*ids, *(one for records in led_to.values() for one in sorted(records))]
     checks_matter = any(is_id(VERIFICATION, id_) for id_ in (*record_ids, *on))
     orders = orders_of(connection, [*record_ids, *on, *_near(connection, on)])
     sealed = list[UnreadRecord]()
@@ -88,7 +114,40 @@ def find_held(
         holds = [on_it[one] for one in sorted(members) if one in on_it]
         if holds:
             held = dict.fromkeys(members, holds[0]) | held
-    return {id_: held[id_] for id_ in record_ids if id_ in held}, sealed
+    for session, own in led_to.items():
+        if keeping := own & held.keys():
+            held[session] = held[min(keeping)]
+    return {id_: held[id_] for id_ in ids if id_ in held}, sealed
+
+
+def _led_to(connection: Connection, session_ids: Sequence[str]) -> dict[str, set[str]]:
+    """By checkout session, the records of its order; its checks where it led to no other."""
+    c, d, s = checkout_sessions.c, disclosures.c, started_checks.c
+    found: dict[str, set[str]] = {}
+    named: dict[tuple[bytes, str], list[str]] = {}
+    for chunk in chunks(session_ids):
+        own = select(c.id, c.mode, c.ack_id, c.clearance_id, c.reference_index)
+        for id_, mode, ack_id, clearance_id, index in connection.execute(
+            own.where(c.id.in_(chunk))
+        ):
+            found[id_] = {one for one in (ack_id, clearance_id) if one}
+            if index:
+                named.setdefault((bytes(index), mode), []).append(id_)
+        checks = select(s.reference, s.verification_id).where(s.reference.in_(chunk))
+        alone = {id_ for id_ in chunk if not found.get(id_)}
+        for id_, check in connection.execute(checks.where(s.verification_id.is_not(None))):
+            found.setdefault(id_, set()).update([check] if id_ in alone else [])
+    for keys in chunks([*named]):
+        same = found_by(connection, d.reference_index, *(index for index, _ in keys))
+        query = select(d.record_id, d.reference_index, d.mode).where(same)
+        for record_id, index, mode in connection.execute(query):
+            for id_ in named.get((bytes(index), mode), ()):
+                found[id_].add(record_id)
+    return found
+
+
+def _is_session(id_: str) -> bool:
+    return is_id(CHECKOUT_SESSION, id_) or is_id(EARLIER_SESSION, id_)
 
 
 def _is_record(subject: str) -> bool:

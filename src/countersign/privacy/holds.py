@@ -1,17 +1,17 @@
-"""Legal holds: they prevent erasure."""
+"""Legal holds: they prevent erasure, in the reach of those who placed them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, insert, select, text, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.idempotency import Remember, keeping
-from countersign.access.key import Principal
+from countersign.access.reach import AccountReach, Reach, owner_of, reach_of
 from countersign.access.references import named, refer
 from countersign.access.secrets import DeploymentSecret
 from countersign.db.rows import chunks, row, rows
@@ -19,6 +19,7 @@ from countersign.db.tables import (
     accounts,
     buyers,
     disclosures,
+    erasures,
     legal_holds,
     matters,
     records,
@@ -29,46 +30,51 @@ from countersign.ids import BUYER, timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.privacy.model import Hold, Matter
-from countersign.privacy.person_sql import identifiers_of
+from countersign.privacy.person_sql import find_ties, identifiers_of
 from countersign.privacy.room import Privacy
 from countersign_evidence.record import CBID_FIELD
 
+ActiveHolds: TypeAlias = Mapping[str, Sequence[tuple[str, Reach]]]
+"""By subject: the holds on it, with what each binds."""
 _HOLDS_LOCK: Final = 0x636F756E68
+_h: Final = legal_holds.c
 
 
 async def place_hold(
     privacy: Privacy,
+    reach: Reach,
     subject: str,
     reason: str,
     *,
     matter_id: str | None = None,
-    who: Principal | None = None,
     entry: Remember[Hold] = None,
 ) -> Hold:
     """Prevent the erasure of an order, or of all data of a buyer or an account.
 
     On any record of an order, it keeps what the order needs: acknowledgment, clearances, reports
-    of its fulfilment, and the identity check that it rests on. On a buyer, it also keeps the
-    orders that name the buyer, of every account. `who`: the subject must be within the reach of
-    this caller; None: of an operator, it can be any.
+    of its fulfilment, the identity check that it rests on, and its checkout session. On a buyer, it
+    also keeps the orders that name the buyer. A hold of an account binds that account in that mode.
     """
-    hold = new_hold(privacy, subject, reason, matter_id)
+    hold = new_hold(privacy, reach, subject, reason, matter_id)
     audit = hold_audit(privacy, hold)
 
     def act(connection: Connection) -> Hold | UnknownSubject:
         if matter_id is not None:
-            find_matter(connection, matter_id, who)
-        return place(connection, hold, audit, who) or hold
+            find_matter(connection, matter_id, reach)
+        return place(connection, privacy.access.secret, hold, audit) or hold
 
     return await privacy.access.database.write(keeping(act, entry))
 
 
-def new_hold(privacy: Privacy, subject: str, reason: str, matter_id: str | None) -> Hold:
+def new_hold(
+    privacy: Privacy, reach: Reach, subject: str, reason: str, matter_id: str | None
+) -> Hold:
     """A hold that is not placed yet. Raises InvalidArgument without a reason."""
     if not reason.strip():
         raise InvalidArgument("Give a reason: --reason TEXT.")
     access = privacy.access
     time_ns = access.clock.time_ns()
+    account_id, mode = owner_of(reach)
     return Hold(
         id=timed_id("hold", time_ns, access.entropy(8)),
         subject=subject,
@@ -76,6 +82,8 @@ def new_hold(privacy: Privacy, subject: str, reason: str, matter_id: str | None)
         placed_at=from_ns(time_ns),
         released_at=None,
         matter_id=matter_id,
+        account_id=account_id,
+        mode=mode,
     )
 
 
@@ -87,65 +95,62 @@ def hold_audit(privacy: Privacy, hold: Hold) -> AuditEntry:
 
 
 def place(
-    connection: Connection, hold: Hold, audit: AuditEntry, who: Principal | None = None
+    connection: Connection, secret: DeploymentSecret, hold: Hold, audit: AuditEntry
 ) -> UnknownSubject | None:
     """Place a hold in this transaction."""
     take_turn(connection)
-    owner = owner_of(connection, hold.subject)
-    if owner is None or not in_reach(who, *owner):
+    if not _is_there(connection, secret, hold.subject, hold.owner):
         return UnknownSubject(
-            f"The record, buyer or account {hold.subject!r} does not exist: give its identifier."
+            f"The record, buyer or account {hold.subject!r} does not exist, or was erased."
         )
     subject, reason = refer(connection, hold.id, hold.subject, hold.reason)
-    row = asdict(hold) | {"subject": subject, "reason": reason}
-    connection.execute(insert(legal_holds), row)
+    connection.execute(insert(legal_holds), asdict(hold) | {"subject": subject, "reason": reason})
     write_audit(connection, audit)
     return None
 
 
-def owner_of(connection: Connection, subject: str) -> tuple[str, Mode | None] | None:
-    """Account and mode of a record, a buyer or an account (of both modes); None: there is none."""
-    for table, own in ((records, records.c.id), (buyers, buyers.c.cbid)):
-        query = select(table.c.account_id, table.c.mode).where(own == subject)
-        if row := connection.execute(query).first():
-            return row.account_id, Mode(row.mode)
-    account = connection.execute(select(accounts.c.id).where(accounts.c.id == subject)).first()
-    return None if account is None else (subject, None)
-
-
-def in_reach(who: Principal | None, account_id: str, mode: Mode | None) -> bool:
-    """Whether this caller may act on what is of this account and mode; None: an operator may."""
-    return who is None or (who.account_id in {"", account_id} and mode in {None, who.mode})
+def _is_there(connection: Connection, secret: DeploymentSecret, subject: str, reach: Reach) -> bool:
+    """Whether this is a record in reach that is not erased, a buyer or an account in reach."""
+    left = select(records.c.id).outerjoin(erasures, erasures.c.record_id == records.c.id)
+    own = left.where(records.c.id == subject, reach.rows(records), erasures.c.record_id.is_(None))
+    buyer = select(buyers.c.cbid).where(buyers.c.cbid == subject)
+    account = select(accounts.c.id).where(accounts.c.id == subject)
+    if connection.execute(own).first() is not None:
+        return True
+    if isinstance(reach, AccountReach) and subject != reach.account_id:
+        ties = find_ties(connection, secret, [subject], reach)
+        return bool(ties) and connection.execute(buyer).first() is not None
+    return any(connection.execute(query).first() is not None for query in (buyer, account))
 
 
 def find_matter(
-    connection: Connection, matter_id: str, who: Principal | None, *, closed: bool = False
+    connection: Connection, matter_id: str, reach: Reach, *, closed: bool = False
 ) -> Matter:
-    """A matter within the reach of this caller; open, unless it may be `closed`.
-
-    Raises UnknownSubject.
-    """
-    found = row(connection, select(matters).where(matters.c.id == matter_id), Matter)
-    known = found is not None and in_reach(who, found.account_id, found.mode)
-    if found is None or not known or not (closed or found.closed_at is None):
+    """A matter in reach; open, unless it may be `closed`. Raises UnknownSubject."""
+    own = select(matters).where(matters.c.id == matter_id, reach.rows(matters))
+    found = row(connection, own, Matter)
+    if found is None or not (closed or found.closed_at is None):
         raise UnknownSubject(f"The matter {matter_id!r} does not exist, or is closed.")
     return found
 
 
-async def release_hold(privacy: Privacy, hold_id: str) -> None:
-    """End a hold; an earlier end is kept.
+async def release_hold(privacy: Privacy, hold_id: str, reach: Reach) -> None:
+    """End a hold in reach; an earlier end is kept.
 
     Raises UnknownSubject if there is no such hold.
     """
-    await privacy.access.database.write(_release, privacy, hold_id)
+    await privacy.access.database.write(_release, privacy, hold_id, reach)
 
 
-def _release(connection: Connection, privacy: Privacy, hold_id: str) -> UnknownSubject | None:
-    hold = next((hold for hold in list_holds(connection) if hold.id == hold_id), None)
-    if hold is None:
+def _release(
+    connection: Connection, privacy: Privacy, hold_id: str, reach: Reach
+) -> UnknownSubject | None:
+    found = find_holds(connection, reach, hold_id=hold_id)
+    if not found:
         return UnknownSubject(f"The hold {hold_id!r} does not exist.")
     if end_hold(connection, hold_id, from_ns(privacy.access.clock.time_ns())):
-        audit = privacy.access.audit.entry(AuditAction.HOLD_RELEASED, hold.subject, hold_id=hold_id)
+        subject = found[0].subject
+        audit = privacy.access.audit.entry(AuditAction.HOLD_RELEASED, subject, hold_id=hold_id)
         write_audit(connection, audit)
     return None
 
@@ -161,15 +166,29 @@ def take_turn(connection: Connection) -> None:
 
 def end_hold(connection: Connection, hold_id: str, at: datetime) -> bool:
     """End a hold; False: it has ended already."""
-    statement = update(legal_holds).where(
-        legal_holds.c.id == hold_id, legal_holds.c.released_at.is_(None)
-    )
+    statement = update(legal_holds).where(_h.id == hold_id, _h.released_at.is_(None))
     return connection.execute(statement.values(released_at=at)).rowcount > 0
 
 
-def list_holds(connection: Connection) -> Sequence[Hold]:
-    """Every hold, oldest first, including ended ones; a buyer who is gone is not named."""
-    holds = rows(connection, select(legal_holds).order_by(legal_holds.c.id), Hold)
+def find_holds(
+    connection: Connection,
+    reach: Reach,
+    *,
+    hold_id: str | None = None,
+    matter_id: str | None = None,
+    active: bool | None = None,
+    after: str = "",
+    limit: int | None = None,
+) -> Sequence[Hold]:
+    """Holds of those in reach, oldest first, ended ones too; a buyer who is gone is not named."""
+    wanted = select(legal_holds).where(_h.id > after, reach.rows(legal_holds))
+    if hold_id is not None:
+        wanted = wanted.where(_h.id == hold_id)
+    if matter_id is not None:
+        wanted = wanted.where(_h.matter_id == matter_id)
+    if active is not None:
+        wanted = wanted.where(_h.released_at.is_(None) == active)
+    holds = rows(connection, wanted.order_by(_h.id).limit(limit), Hold)
     shown = named(connection, [(hold.subject, hold.reason) for hold in holds])
     return [
         replace(hold, subject=subject, reason=reason)
@@ -177,26 +196,39 @@ def list_holds(connection: Connection) -> Sequence[Hold]:
     ]
 
 
-def active_holds(connection: Connection) -> dict[str, str]:
-    """The id of the hold on each subject; the oldest, if there are several."""
+def active_holds(connection: Connection, reach: Reach) -> ActiveHolds:
+    """The holds that bind something in reach, oldest first: of those in it, and the deployment's.
+
+    None on a record out of reach.
+    """
+    binding = (_h.account_id == "") | reach.rows(legal_holds)
     rows = connection.execute(
-        select(legal_holds.c.subject, legal_holds.c.id)
-        .where(legal_holds.c.released_at.is_(None))
-        .order_by(legal_holds.c.id.desc())
+        select(_h.subject, _h.id, _h.account_id, _h.mode)
+        .outerjoin(records, records.c.id == _h.subject)
+        .where(_h.released_at.is_(None), binding, records.c.id.is_(None) | reach.rows(records))
+        .order_by(_h.id)
     ).all()
     subjects = named(connection, [[row.subject] for row in rows])
-    active = {subject: row.id for row, [subject] in zip(rows, subjects, strict=True)}
-    for subject in [subject for subject in active if subject.startswith(f"{BUYER}_")]:
+    active: dict[str, list[tuple[str, Reach]]] = {}
+    for hold, [subject] in zip(rows, subjects, strict=True):
+        owner = reach_of(hold.account_id, hold.mode and Mode(hold.mode))
         # A person may be known by several identifiers.
-        for other in identifiers_of(connection, subject):
-            active.setdefault(other, active[subject])
+        known = identifiers_of(connection, subject) if subject.startswith(f"{BUYER}_") else ()
+        for name in {subject, *known}:
+            active.setdefault(name, []).append((hold.id, owner))
     return active
+
+
+def hold_on(active: ActiveHolds, subject: str, account_id: str, mode: Mode) -> str | None:
+    """The oldest hold on this subject that binds this account and mode."""
+    holds = active.get(subject, ())
+    return next((id_ for id_, owner in holds if owner.covers(account_id, mode)), None)
 
 
 def find_holding(
     connection: Connection,
     secret: DeploymentSecret,
-    active: Mapping[str, str],
+    active: ActiveHolds,
     record_ids: Sequence[str],
 ) -> dict[str, tuple[str, str]]:
     """Of those of these records that one of the active holds is on: its id, and its subject.
@@ -207,22 +239,25 @@ def find_holding(
     held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
     indexes: dict[str, dict[bytes, str]] = {}
     found = {}
+    r = records.c
     for chunk in chunks(record_ids if active else ()):
         rows = connection.execute(
-            select(
-                records.c.id, records.c.account_id, disclosures.c.cbid_index, verifications.c.cbid
-            )
-            .outerjoin(disclosures, disclosures.c.record_id == records.c.id)
-            .outerjoin(verifications, verifications.c.id == records.c.id)
-            .where(records.c.id.in_(chunk))
+            select(r.id, r.account_id, r.mode, disclosures.c.cbid_index, verifications.c.cbid)
+            .outerjoin(disclosures, disclosures.c.record_id == r.id)
+            .outerjoin(verifications, verifications.c.id == r.id)
+            .where(r.id.in_(chunk))
         )
-        for id_, account_id, index, cbid in rows:
+        for id_, account_id, mode, index, cbid in rows:
             if account_id not in indexes:
                 indexes[account_id] = {
                     secret.blind_index(account_id, CBID_FIELD, held): held for held in held_buyers
                 }
             buyer = index and indexes[account_id].get(bytes(index))
-            subject = next((s for s in (id_, account_id, cbid, buyer) if s in active), None)
-            if subject is not None:
-                found[id_] = (active[subject], subject)
+            holds = [
+                (hold, subject)
+                for subject in (id_, account_id, cbid, buyer)
+                if subject and (hold := hold_on(active, subject, account_id, Mode(mode)))
+            ]
+            if holds:
+                found[id_] = holds[0]
     return found

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from countersign.access.reach import Reach, reach_of
 from countersign.log.record import NewRecord
 from countersign.mode import Mode
 
@@ -33,12 +34,16 @@ class Erasable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasableBuyer:
-    """A buyer with all its identifiers, the current one first, and its verifications."""
+    """A buyer with all its identifiers, the current one first, and what is in reach of it."""
 
     cbids: tuple[str, ...]
-    account_id: str
-    mode: Mode
+    owner: tuple[str, Mode]
+    """The account and mode in whose name it is erased."""
+    accounts: frozenset[tuple[str, Mode]]
+    """Accounts and modes that have something of the buyer."""
     verifications: Sequence[Erasable]
+    sessions: tuple[str, ...]
+    """Its checkout sessions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +51,19 @@ class Plan:
     """What erasing a subject would destroy."""
 
     subject: str
-    buyer: tuple[str, Mode] | None
-    """The account and mode of the buyer, if the subject is one."""
+    reach: Reach
+    """What of it: an account's plan has nothing of another account or mode."""
+    buyer: ErasableBuyer | None
+    """If the subject is one."""
     records: tuple[Erasable, ...]
     kept_until: datetime | None
     """The end of the longest retention period that the records have, if it is yet to come."""
+
+    @property
+    def ids(self) -> list[str]:
+        """What a hold can keep: the records, and the checkout sessions of a buyer."""
+        sessions = self.buyer.sessions if self.buyer else ()
+        return [*(record.record_id for record in self.records), *sessions]
 
 
 class Outdated(NamedTuple):
@@ -58,6 +71,8 @@ class Outdated(NamedTuple):
 
     found: Sequence[Erasable]
     """The records of it; none where it is a check that began."""
+    sessions: tuple[str, ...]
+    """The checkout sessions of the buyer as they are now."""
 
 
 class RecordErasure(NamedTuple):
@@ -78,6 +93,14 @@ class Hold:
     released_at: datetime | None
     matter_id: str | None = None
     """The matter that it is part of, which can hold several orders."""
+    account_id: str = ""
+    """Whose hold it is; empty: the deployment's, which binds everyone in both modes."""
+    mode: Mode | None = None
+
+    @property
+    def owner(self) -> Reach:
+        """What it binds, and whose it is to release."""
+        return reach_of(self.account_id, self.mode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

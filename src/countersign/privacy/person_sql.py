@@ -1,24 +1,44 @@
-"""All of one buyer that an erasure covers: identifiers, and the checks that were started here."""
+"""All of one buyer that an erasure covers: identifiers, who has ties, and started checks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, or_, select, union
+from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, union, update
 
-from countersign.access.secrets import DeploymentSecret
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sql import erased_name
+from countersign.db.rows import chunks
 from countersign.db.tables import (
     accounts,
+    acknowledgment_uses,
     buyers,
     checkout_sessions,
+    deployment,
+    disclosures,
     pending_sessions,
     provider_sessions,
     shred_keys,
     started_checks,
+    verifications,
 )
+from countersign.log.blind_runs import found_by
+from countersign.mode import Mode
 from countersign_evidence.record import CBID_FIELD
+
+
+class Tie(NamedTuple):
+    """That an account has something in a mode which names a buyer."""
+
+    cbid: str
+    account_id: str
+    mode: Mode
+    is_record: bool
+    """Whether it is a record, which can outlive the tie."""
 
 
 class Person(NamedTuple):
@@ -28,7 +48,7 @@ class Person(NamedTuple):
     """The current identifier first; those after it are of the same person, or of buyers who exist
     only by an undecided or failed check in one of the sessions."""
     references: tuple[str, ...]
-    """The checkout sessions of the buyer: what was started for these goes."""
+    """The checkout sessions of the buyer in reach: what was started for these goes."""
 
 
 def identifiers_of(connection: Connection, cbid: str) -> list[str]:
@@ -39,18 +59,85 @@ def identifiers_of(connection: Connection, cbid: str) -> list[str]:
     return [first, *connection.execute(aliases).scalars()]
 
 
+def accounts_of(connection: Connection, reach: Reach) -> Sequence[str]:
+    """The accounts in reach."""
+    if isinstance(reach, AccountReach):
+        return [reach.account_id]
+    return connection.execute(select(accounts.c.id)).scalars().all()
+
+
 def cbid_indexes(
-    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]
-) -> list[bytes]:
-    """The blind indexes of a buyer in every account."""
-    return [
-        secret.blind_index(account_id, CBID_FIELD, cbid)
-        for account_id in connection.execute(select(accounts.c.id)).scalars()
+    connection: Connection, secret: DeploymentSecret, cbids: Collection[str], reach: Reach
+) -> dict[bytes, tuple[str, str]]:
+    """Identifier and account of the blind indexes of a buyer, in each account in reach."""
+    return {
+        secret.blind_index(account_id, CBID_FIELD, cbid): (cbid, account_id)
+        for account_id in accounts_of(connection, reach)
         for cbid in cbids
+    }
+
+
+def find_ties(
+    connection: Connection, secret: DeploymentSecret, cbids: Collection[str], reach: Reach
+) -> set[Tie]:
+    """Who in reach has which of these identifiers in a check, a record or a session."""
+    named = (
+        select(t.c.cbid, t.c.account_id, t.c.mode).where(t.c.cbid.in_(cbids), reach.rows(t))
+        for t in (verifications, pending_sessions, started_checks, acknowledgment_uses)
+    )
+    ties = {
+        Tie(row.cbid, row.account_id, Mode(row.mode), is_record=False)
+        for row in connection.execute(union(*named))
+    }
+    indexes = cbid_indexes(connection, secret, cbids, reach)
+    for chunk in chunks([*indexes]):
+        for column, among in (
+            (disclosures.c.cbid_index, found_by(connection, disclosures.c.cbid_index, *chunk)),
+            (checkout_sessions.c.cbid_index, checkout_sessions.c.cbid_index.in_(chunk)),
+        ):
+            own = select(column, column.table.c.mode).where(among, reach.rows(column.table))
+            is_record = column.table is disclosures
+            for index, mode in connection.execute(own.distinct()):
+                ties.add(Tie(*indexes[bytes(index)], Mode(mode), is_record=is_record))
+    return ties
+
+
+def relying_elsewhere(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: AccountReach
+) -> dict[str, str]:
+    """By identifier, another account that relies on it; one that has left the buyer does not.
+
+    What an account that left has kept may still name the buyer: its acknowledgments, whose own
+    time has not come.
+    """
+    ties = [
+        tie
+        for tie in sorted(find_ties(connection, secret, cbids, DEPLOYMENT))
+        if tie.mode is reach.mode and tie.account_id != reach.account_id
     ]
+    names = {
+        tie: erased_name(secret, tie.cbid, AccountReach(tie.account_id, tie.mode))
+        for tie in ties
+        if tie.is_record
+    }
+    noted = select(deployment.c.name).where(deployment.c.name.in_(names.values()))
+    left = {*connection.execute(noted).scalars()}
+    found = {tie.cbid: tie.account_id for tie in ties if names.get(tie) not in left}
+    own = identifiers_of(connection, cbids[0])
+    # The current identifier is what the others lead to.
+    owners = [found[cbid] for cbid in own if cbid in found]
+    return found | ({own[0]: owners[0]} if owners else {})
 
 
-def find_person(connection: Connection, secret: DeploymentSecret, cbid: str) -> Person:
+def is_played(connection: Connection, cbid: str, reach: AccountReach) -> bool:
+    """Whether the sandbox of this account played this buyer: it counts nowhere else."""
+    own = select(buyers.c.cbid).where(buyers.c.cbid == cbid, buyers.c.simulated)
+    return connection.execute(own.where(reach.rows(buyers))).first() is not None
+
+
+def find_person(
+    connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
+) -> Person:
     """The buyer with this identifier, and what was started in its sessions, whatever came of it.
 
     A session that the buyer has passed can have other checks, about which the provider has not
@@ -58,7 +145,7 @@ def find_person(connection: Connection, secret: DeploymentSecret, cbid: str) -> 
     verified or revoked, and has nothing in any other session.
     """
     own = identifiers_of(connection, cbid)
-    references = _references(connection, secret, own)
+    references = _references(connection, secret, own, reach)
     s = started_checks.c
     here = s.reference.in_(references)
     led = set(connection.execute(select(s.cbid).where(here, s.cbid.not_in(own))).scalars())
@@ -78,18 +165,20 @@ def find_person(connection: Connection, secret: DeploymentSecret, cbid: str) -> 
     )
     going = sorted(led - set(connection.execute(staying).scalars()))
     own += [one for one in going if one is not None]
-    return Person((*own,), _references(connection, secret, own))
+    return Person((*own,), _references(connection, secret, own, reach))
 
 
-def lock_person(connection: Connection, secret: DeploymentSecret, cbid: str) -> Person | None:
+def lock_person(
+    connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
+) -> Person | None:
     """The same, for this transaction alone to change; None: it has changed while this waited.
 
     Always in the order in which the checks of a session lock these rows themselves. The embedded
     database has one writer.
     """
-    person = find_person(connection, secret, cbid)
+    person = find_person(connection, secret, cbid, reach)
     sessions, b, p = checkout_sessions.c.id, buyers.c.cbid, pending_sessions.c
-    mine = or_(p.cbid.in_(person.cbids), _followed(person.references))
+    mine = _pending(person, reach)
     s = started_checks.c
     for rows in (
         select(sessions).where(sessions.in_(person.references)).order_by(sessions),
@@ -98,31 +187,47 @@ def lock_person(connection: Connection, secret: DeploymentSecret, cbid: str) -> 
         select(b).where(b.in_(person.cbids)).order_by(b),
     ):
         connection.execute(rows.with_for_update()).all()
-    return person if find_person(connection, secret, cbid) == person else None
+    return person if find_person(connection, secret, cbid, reach) == person else None
 
 
-def forget_checks(connection: Connection, person: Person) -> None:
-    """Destroy what was started in the buyer's sessions, and what is pending about the buyer."""
-    p = pending_sessions.c
-    mine = or_(p.cbid.in_(person.cbids), _followed(person.references))
-    pending = connection.execute(select(p.id).where(mine)).scalars().all()
+def forget_checks(
+    connection: Connection, person: Person, held: Mapping[str, object], reach: Reach
+) -> None:
+    """Destroy what was started in the buyer's sessions, and what is pending about the buyer.
+
+    Of a session that a hold keeps stays what came of its checks; the provider's messages find them
+    no more.
+    """
+    p, s = pending_sessions.c, started_checks.c
+    pending = connection.execute(select(p.id).where(_pending(person, reach))).scalars().all()
+    kept = [one for one in person.references if one in held]
     for statement in (
         delete(shred_keys).where(shred_keys.c.record_id.in_(pending)),
         delete(pending_sessions).where(p.id.in_(pending)),
-        delete(started_checks).where(started_checks.c.reference.in_(person.references)),
+        delete(started_checks).where(s.reference.in_(person.references), s.reference.not_in(kept)),
     ):
         connection.execute(statement)
+    for index in connection.execute(select(s.session_index).where(s.reference.in_(kept))).scalars():
+        found = update(started_checks).where(s.reference.in_(kept), s.session_index == index)
+        connection.execute(found.values(session_index=os.urandom(INDEX_BYTES)))
 
 
 def _references(
-    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: Reach
 ) -> tuple[str, ...]:
     s, c = started_checks.c, checkout_sessions.c
+    indexes = cbid_indexes(connection, secret, cbids, reach)
     named = union(
-        select(s.reference).where(s.cbid.in_(cbids)),
-        select(c.id).where(c.cbid_index.in_(cbid_indexes(connection, secret, cbids))),
+        select(s.reference).where(s.cbid.in_(cbids), reach.rows(started_checks)),
+        select(c.id).where(c.cbid_index.in_([*indexes]), reach.rows(checkout_sessions)),
     )
     return tuple(sorted(connection.execute(named).scalars()))
+
+
+def _pending(person: Person, reach: Reach) -> ColumnElement[bool]:
+    """That a followed session is about the buyer, or was started in a session of the buyer."""
+    mine = or_(pending_sessions.c.cbid.in_(person.cbids), _followed(person.references))
+    return and_(mine, reach.rows(pending_sessions))
 
 
 def _followed(references: Sequence[str]) -> ColumnElement[bool]:

@@ -6,16 +6,29 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.db.tables import erasure_requests, records, remembered, waiting_erasures
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.access.secrets import DeploymentSecret
+from countersign.db.tables import (
+    buyers,
+    checkout_sessions,
+    erasure_requests,
+    records,
+    remembered,
+    started_checks,
+    waiting_erasures,
+)
 from countersign.errors import DatabasePermissionDenied, OnHold, UnknownSubject
 from countersign.instant import from_ns
 from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
-from countersign.privacy.erase_sql import find_records
+from countersign.privacy.erase_sql import find_accounts_of, find_records, forget_sessions
+from countersign.privacy.held import Rests, find_held, kept_of
+from countersign.privacy.holds import active_holds, take_turn
 from countersign.privacy.model import ErasureReason, Plan
-from countersign.privacy.person_sql import identifiers_of
+from countersign.privacy.person_sql import find_ties, identifiers_of
 from countersign.privacy.room import Privacy
 
 
@@ -31,6 +44,15 @@ class ErasureOutcome(StrEnum):
     """The server may not erase: `countersign retention run` does, as the owner of the tables."""
 
 
+class Request(NamedTuple):
+    """A buyer who has asked to be erased, and is not yet."""
+
+    cbid: str
+    requested_at: datetime
+    account_id: str | None
+    """The account in whose reach this is listed; of the deployment's, the buyer's first."""
+
+
 async def request_erasure(privacy: Privacy, cbid: str) -> ErasureOutcome:
     """Erase a buyer at the buyer's own request, or keep the request; durable when this returns.
 
@@ -38,17 +60,28 @@ async def request_erasure(privacy: Privacy, cbid: str) -> ErasureOutcome:
     """
     now = from_ns(privacy.access.clock.time_ns())
     await privacy.access.database.write(_request, cbid, now)
-    return await carry_out_request(privacy, cbid)
+    return await carry_out_request(privacy, cbid, DEPLOYMENT)
 
 
-async def carry_out_request(privacy: Privacy, cbid: str) -> ErasureOutcome:
-    """Try to erase this buyer, who has asked for it."""
+async def carry_out_request(privacy: Privacy, cbid: str, reach: Reach) -> ErasureOutcome:
+    """Try to erase in this reach a buyer who has asked for it.
+
+    What vendors hold keeps nothing of others, who are erased from the buyer at once.
+    """
     try:
-        plan = await plan_erasure(privacy, cbid)
+        plan = await plan_erasure(privacy, cbid, reach)
         kept = await erase_planned(privacy, plan, ErasureReason.REQUEST, by="buyer")
     except UnknownSubject:
-        await privacy.access.database.write(_settle, cbid)
+        if reach == DEPLOYMENT:
+            await privacy.access.database.write(_settle, cbid)
     except OnHold:
+        free = (
+            [] if reach != DEPLOYMENT else await privacy.access.database.scan(_free, privacy, cbid)
+        )
+        for own in free:
+            with suppress(OnHold, UnknownSubject):
+                plan = await plan_erasure(privacy, cbid, own)
+                await erase_planned(privacy, plan, ErasureReason.REQUEST, by="buyer")
         return ErasureOutcome.ON_HOLD
     except DatabasePermissionDenied:
         return ErasureOutcome.REQUESTED
@@ -58,34 +91,86 @@ async def carry_out_request(privacy: Privacy, cbid: str) -> ErasureOutcome:
     return ErasureOutcome.ERASED
 
 
-async def carry_out_waiting(privacy: Privacy) -> list[str]:
-    """Erase the records that waited for the end of a hold, but for those that one still keeps.
+def _free(connection: Connection, privacy: Privacy, cbid: str) -> list[AccountReach]:
+    """The accounts that have something of a buyer, unless the deployment itself holds the buyer."""
+    active, secret = active_holds(connection, DEPLOYMENT), privacy.access.secret
+    subjects = [cbid, *(one for one, _ in find_accounts_of(connection, cbid, DEPLOYMENT))]
+    if any(owner == DEPLOYMENT for one in subjects for _, owner in active.get(one, ())):
+        return []
+    ties = find_ties(connection, secret, identifiers_of(connection, cbid), DEPLOYMENT)
+    return [AccountReach(*one) for one in sorted({(tie.account_id, tie.mode) for tie in ties})]
 
-    Returns those that were erased.
+
+async def carry_out_waiting(privacy: Privacy, reach: Reach) -> list[str]:
+    """Erase what waited in reach for the end of a hold, but for what one still keeps.
+
+    Returns the records and checkout sessions that were erased.
     """
-    waiting, erased = await privacy.access.database.read(_waiting), list[str]()
-    for record_id, reason in waiting:
-        found = await privacy.access.database.read(find_records, records.c.id == record_id)
+    database, erased = privacy.access.database, list[str]()
+    for id_, reason, is_session in await database.read(_waiting, reach):
+        if is_session:
+            rests = (await kept_of(privacy, [id_], reach)).rests
+            if await database.write(_erase_session, privacy.access.secret, id_, rests, reach):
+                erased.append(id_)
+            continue
+        found = await database.read(find_records, reach, records.c.id == id_)
         left = tuple(record for record in found if record.erased_at is None)
-        plan = Plan(subject=record_id, buyer=None, records=left, kept_until=None)
+        plan = Plan(subject=id_, reach=reach, buyer=None, records=left, kept_until=None)
         with suppress(OnHold):
             await erase_planned(privacy, plan, ErasureReason(reason))
-            erased.append(record_id)
+            erased.append(id_)
     if erased:
-        await destroy_copies(privacy.access.database)
+        await destroy_copies(database)
     return erased
 
 
-def _waiting(connection: Connection) -> Sequence[tuple[str, str]]:
-    w = waiting_erasures.c
-    rows = connection.execute(select(w.record_id, w.reason).order_by(w.record_id))
-    return [(row.record_id, row.reason) for row in rows]
+def _erase_session(
+    connection: Connection, secret: DeploymentSecret, id_: str, rests: Rests, reach: Reach
+) -> bool:
+    """Destroy what a checkout session holds, which waited for that; False: a hold keeps it."""
+    take_turn(connection)
+    held, sealed = find_held(connection, secret, [id_], rests, reach)
+    if held or sealed:
+        return False
+    forget_sessions(connection, secret, [id_], reach)
+    connection.execute(delete(started_checks).where(started_checks.c.reference == id_))
+    connection.execute(delete(waiting_erasures).where(waiting_erasures.c.record_id == id_))
+    return True
 
 
-def requested(connection: Connection) -> Sequence[str]:
-    """The buyers who are still to be erased, in the order of their requests."""
-    waiting = select(erasure_requests.c.cbid).order_by(erasure_requests.c.requested_at)
-    return connection.execute(waiting).scalars().all()
+def _waiting(connection: Connection, reach: Reach) -> Sequence[tuple[str, str, bool]]:
+    w, session = waiting_erasures.c, checkout_sessions.c.id
+    rows = connection.execute(
+        select(w.record_id, w.reason, session)
+        .outerjoin(records, records.c.id == w.record_id)
+        .outerjoin(checkout_sessions, session == w.record_id)
+        .where(reach.rows(records) | reach.rows(checkout_sessions))
+        .order_by(w.record_id)
+    )
+    return [(row.record_id, row.reason, row.id is not None) for row in rows]
+
+
+def requested(connection: Connection, secret: DeploymentSecret, reach: Reach) -> Sequence[Request]:
+    """The buyers who are still to be erased, in the order of their requests.
+
+    In the reach of an account, those of whom it has something.
+    """
+    asked = erasure_requests.c
+    waiting = select(asked.cbid, asked.requested_at, buyers.c.account_id).outerjoin(
+        buyers, buyers.c.cbid == asked.cbid
+    )
+    found = [Request(*row) for row in connection.execute(waiting.order_by(asked.requested_at))]
+    if not isinstance(reach, AccountReach):
+        return found
+    names = {one.cbid: identifiers_of(connection, one.cbid) for one in found}
+    ties = find_ties(connection, secret, [cbid for own in names.values() for cbid in own], reach)
+    known = {tie.cbid for tie in ties}
+    return [
+        one._replace(cbid=cbid, account_id=reach.account_id)
+        for one in found
+        for cbid in [next((name for name in names[one.cbid] if name in known), None)]
+        if cbid is not None
+    ]
 
 
 def _request(connection: Connection, cbid: str, now: datetime) -> None:

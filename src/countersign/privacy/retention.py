@@ -24,7 +24,7 @@ from countersign.privacy.room import Privacy
 _PAGE: Final = 500
 
 _Pages: TypeAlias = Callable[
-    [Connection, Privacy, Reach, datetime, str], Sequence[tuple[Erasable, datetime | None]]
+    [Connection, Privacy, datetime, str, Reach], Sequence[tuple[Erasable, datetime | None]]
 ]
 """Records after one of this id, oldest first, and when the retention period of each ends."""
 
@@ -43,23 +43,22 @@ async def list_due(
         place: str | None = after if is_id(kind, after) else ""
         while place is not None:
             found, place = await privacy.access.database.scan(
-                _due, privacy, reach, pages, now=now, after=place
+                _due, privacy, pages, now, place, reach
             )
-            held = (await kept_of(privacy, [due.record_id for due in found])).held
+            held = (await kept_of(privacy, [due.record_id for due in found], reach)).held
             for due in found:
                 yield replace(due, hold=held.get(due.record_id, (None, ""))[0])
 
 
-def _due(
+def _due(  # noqa: PLR0917 - of one query
     connection: Connection,
     privacy: Privacy,
-    reach: Reach,
     pages: _Pages,
-    *,
     now: datetime,
     after: str,
+    reach: Reach,
 ) -> tuple[list[Due], str | None]:
-    page = pages(connection, privacy, reach, now, after)
+    page = pages(connection, privacy, now, after, reach)
     due = [
         Due(
             record_id=record.record_id,
@@ -75,7 +74,7 @@ def _due(
 
 
 def _acknowledgments(
-    connection: Connection, _: Privacy, reach: Reach, now: datetime, after: str
+    connection: Connection, _: Privacy, now: datetime, after: str, reach: Reach
 ) -> Sequence[tuple[Erasable, datetime | None]]:
     """Those that still have disclosures and are old enough for the shortest period."""
     years = sql.find_retention_years(connection)
@@ -98,7 +97,7 @@ def _acknowledgments(
 
 
 def _evidence(
-    connection: Connection, privacy: Privacy, reach: Reach, now: datetime, after: str
+    connection: Connection, privacy: Privacy, now: datetime, after: str, reach: Reach
 ) -> Sequence[tuple[Erasable, datetime | None]]:
     """Verifications that still have evidence whose time has come."""
     kept, other_kept = privacy.verified_evidence_kept, privacy.other_evidence_kept

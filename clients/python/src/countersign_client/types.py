@@ -1552,7 +1552,7 @@ class ReleasedHolds(Result, frozen=True, kw_only=True):
     hold_ids: tuple[str, ...]
 
     erased: tuple[str, ...]
-    """Records; shown only to staff of the deployment."""
+    """Records and checkout sessions of the caller's own reach."""
 
     requested: tuple[WaitedErasure, ...]
 
@@ -1708,9 +1708,10 @@ class ErasurePreview(Result, frozen=True, kw_only=True):
 
 
 class KeptRecord(Result, frozen=True, kw_only=True):
-    """A record that a legal hold keeps."""
+    """A record, or the checkout session of an order, that a legal hold keeps."""
 
     record_id: str
+    """A record, or a checkout session (chk_…)."""
 
     hold_id: str
 

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0020_buyer_blocks"
-down_revision = "0019_person_subjects"
+revision = "0023_buyer_blocks"
+down_revision = "0020_holds_have_a_mode"
 branch_labels = None
 depends_on = None
 

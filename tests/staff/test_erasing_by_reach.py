@@ -1,0 +1,254 @@
+"""What an account erases and holds is its own, in its own mode; others lose and learn nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+import pytest
+from sqlalchemy import select
+
+from countersign import bootstrap
+from countersign.access.key import VENDOR_SCOPES, Scope
+from countersign.access.role import Role
+from countersign.db.tables import metadata
+from countersign_evidence.record import CBID_FIELD
+from tests.http.backstage import Operator, make_client, notice_file
+from tests.http.calls import acknowledge, verify
+from tests.staff.conftest import Desk
+from tests.support.providers import Playing, playing
+from tests.verification.live import configure
+
+pytestmark = pytest.mark.both_engines
+
+STAFF: Final = (
+    *VENDOR_SCOPES,
+    *(Scope.ERASURE_WRITE, Scope.HOLDS_MANAGE, Scope.RETENTION_READ, Scope.AUDIT_READ),
+)
+PRODUCT: Final = "accessory"
+OF_BUYERS: Final = ("buyers", "provider_sessions", "buyer_documents", "remembered")
+"""Tables that accounts share: what an account relies on is asked over the API instead."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A vendor with keys of both modes that may also do what staff do."""
+
+    id: str
+    live: httpx2.Client
+    test: httpx2.Client
+
+    def ask(
+        self, path: str, body: Mapping[str, Any], status: int = 200, mode: str = "live"
+    ) -> dict[str, Any]:
+        answer = (self.live if mode == "live" else self.test).post(path, json=body)
+        assert answer.status_code == status, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def verified(self, played: Playing) -> str:
+        """Verify the one person of these tests."""
+        session = played.part("verified")
+        own = {"provider_identity_session_id": session.session_id}
+        made = self.ask("/v1/buyers/verify", own | {"shipping_zip": session.shipping_zip})
+        assert made["status"] == "verified"
+        return str(made["cbid"])
+
+    def buy(self, cbid: str, mode: str = "live", zip_: str = "94105") -> list[str]:
+        """Initials and a decision that name a buyer; gives the records."""
+        client = self.live if mode == "live" else self.test
+        named = {"session_id": f"cart-{self.id}", "cbid": cbid}
+        ack_id = acknowledge(client, notice_id="law", **named).json()["ack_id"]
+        asked = named | {"ack_id": ack_id, "shipping_zip": zip_, "product_class": PRODUCT}
+        return [ack_id, self.ask("/v1/clearances", asked, mode=mode)["clearance_id"]]
+
+
+@dataclass(frozen=True)
+class Street:
+    """Two vendors whose one buyer is the same person."""
+
+    operator: Operator
+    first: Account
+    other: Account
+    played: Playing
+
+    @property
+    def zip(self) -> str:
+        return self.played.part("verified").shipping_zip
+
+    def naming(self, account: Account, cbid: str) -> str:
+        """A live acknowledgment that names a buyer of either mode, as older releases took it."""
+        ack_id: str = acknowledge(account.live, notice_id="law").json()["ack_id"]
+
+        async def work(opened: bootstrap.Deployment) -> bytes:
+            return opened.access.secret.blind_index(account.id, CBID_FIELD, cbid)
+
+        index = self.operator.act(work)
+        statement = "UPDATE disclosures SET cbid_index = :index WHERE record_id = :ack_id"
+        assert self.operator.execute(statement, index=index, ack_id=ack_id) == 1
+        return ack_id
+
+    def rows(self, account_id: str, mode: str) -> dict[str, list[Any]]:
+        """All that the database has of an account in a mode, but for what grows by itself."""
+        found = {}
+        with self.operator.transaction() as connection:
+            for table in metadata.sorted_tables:
+                own = {"account_id", "mode"} <= {*table.c.keys()}
+                if own and table.name not in OF_BUYERS and table.name != "api_keys":
+                    query = select(table).where(
+                        table.c.account_id == account_id, table.c.mode == mode
+                    )
+                    rows = sorted(map(repr, connection.execute(query)))
+                    # The log is sealed whenever that is done.
+                    found[table.name] = [row for row in rows if ".sealed'" not in row]
+        return found
+
+
+@pytest.fixture
+def street(desk: Desk) -> Iterator[Street]:
+    """Give two vendors at the simulated Stripe."""
+    with ExitStack() as stack:
+        played = stack.enter_context(playing("stripe"))
+        made = []
+        for _ in range(2):
+            account_id = desk.operator.account()
+            configure(desk.operator, account_id, played)
+            keys = desk.operator.keys(account_id, [(mode, STAFF) for mode in ("live", "test")])
+            clients = [stack.enter_context(make_client(desk.server, key.token)) for key in keys]
+            made.append(Account(account_id, *clients))
+        yield Street(desk.operator, *made, played)
+
+
+@pytest.fixture(autouse=True)
+def law(desk: Desk) -> None:
+    """Publish the notice that live keys acknowledge here."""
+    if not desk.operator.rows("SELECT 1 FROM notice_versions WHERE notice_id = 'law'"):
+        desk.operator.publish(notice_file("law", "1"))
+
+
+def test_an_account_erases_its_own_records_and_nothing_of_another(street: Street) -> None:
+    """Preview, answer and audit name its own; the other's rows, status and clearances stay."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    assert other.verified(street.played) == cbid
+    own, theirs = first.buy(cbid, zip_=street.zip), other.buy(cbid, zip_=street.zip)
+    before, status = street.rows(other.id, "live"), other.live.get(f"/v1/buyers/{cbid}/status")
+    subject = {"subject": cbid, "with_acknowledgments": True}
+    preview = first.ask("/v1/erasures/preview", subject)
+    assert not {*theirs} & {*preview["records"]}
+    assert {*own} < {*preview["records"]}
+    done = first.ask("/v1/erasures", subject)
+    assert done["records"] == preview["records"]
+    assert street.rows(other.id, "live") == before
+    after = other.live.get(f"/v1/buyers/{cbid}/status")
+    assert (after.status_code, after.json()) == (200, status.json())
+    decided = other.live.get(f"/v1/clearances/{other.buy(cbid, zip_=street.zip)[1]}").json()
+    assert decided["cleared"], decided
+    assert (
+        street.operator.rows("SELECT id FROM verifications WHERE account_id = :own", own=first.id)
+        == []
+    )
+    last = other.ask("/v1/erasures", subject)
+    assert {*theirs} < {*last["records"]}
+    assert other.live.get(f"/v1/buyers/{cbid}/status").status_code == 404
+
+
+def test_a_buyer_of_others_alone_is_as_unknown_as_one_that_never_was(street: Street) -> None:
+    """Erasing, its preview, and a hold: 404, in the same words."""
+    cbid = street.other.verified(street.played)
+    never = "cbid_" + "0" * len(cbid.partition("_")[2])
+    body = {"reason": "case 1"}
+    for path, more in (("erasures/preview", {}), ("erasures", {}), ("holds", body)):
+        said = [
+            street.first.ask(f"/v1/{path}", {"subject": one} | more, 404)["error"]["message"]
+            for one in (cbid, never)
+        ]
+        assert said[0].replace(cbid, never) == said[1]
+
+
+def test_a_test_key_touches_nothing_live(street: Street) -> None:
+    """It neither erases live records, nor sees, places or releases a live hold."""
+    first, other = street.first, street.other
+    cbid = verify(first.test, shipping_zip="94105").json()["cbid"]
+    acknowledge(first.test, notice_id="law", cbid=cbid)
+    live = [street.naming(one, cbid) for one in (first, other)]
+    of_test = other.buy(cbid, "test")
+    rows = {
+        (one.id, mode): street.rows(one.id, mode)
+        for one, mode in ((first, "live"), (other, "live"), (other, "test"))
+    }
+    done = first.ask("/v1/erasures", {"subject": cbid, "with_acknowledgments": True}, mode="test")
+    assert not {*live, *of_test} & {*done["records"]}
+    for (account_id, mode), before in rows.items():
+        assert street.rows(account_id, mode) == before
+    hold = first.ask("/v1/holds", {"subject": first.id, "reason": "case 1"})
+    assert first.test.get("/v1/holds").json()["data"] == []
+    first.ask(f"/v1/holds/{hold['hold_id']}/release", {}, 404, mode="test")
+    first.ask("/v1/erasures", {"subject": live[0]}, 409)
+    first.ask("/v1/holds", {"subject": live[0], "reason": "case 2"}, 404, mode="test")
+    first.ask("/v1/holds", {"subject": first.id, "reason": "case 3"}, mode="test")
+    first.ask(f"/v1/holds/{hold['hold_id']}/release", {})
+    first.ask("/v1/erasures", {"subject": live[0]})
+
+
+def test_a_hold_of_one_vendor_neither_binds_another_nor_is_told_to_it(street: Street) -> None:
+    """The deployment's own hold binds both."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    other.verified(street.played)
+    ack_id, _ = other.buy(cbid, zip_=street.zip)
+    hold = first.ask("/v1/holds", {"subject": cbid, "reason": "case 1"})["hold_id"]
+    first.ask("/v1/holds", {"subject": first.id, "reason": "case 1"})
+    assert other.live.get("/v1/holds").json()["data"] == []
+    preview = other.ask("/v1/erasures/preview", {"subject": cbid, "with_acknowledgments": True})
+    assert (preview["kept"], preview["prevented_by"]) == ([], None)
+    until = {"until": "2999-01-01T00:00:00Z"}
+    due = other.live.get("/v1/retention", params=until).json()["data"]
+    assert {one["hold_id"] for one in due} <= {None}
+    other.ask("/v1/erasures", {"subject": ack_id})
+    other.ask("/v1/erasures", {"subject": cbid})
+    refused = first.ask("/v1/erasures", {"subject": cbid}, 409)
+    assert hold in refused["error"]["message"]
+
+
+def test_a_release_carries_out_what_waited_in_its_own_reach(desk: Desk, street: Street) -> None:
+    """And says so to whoever released."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    other.verified(street.played)
+    held, waits = dict[str, str](), dict[str, list[str]]()
+    for one in (first, other):
+        waits[one.id] = one.buy(cbid, zip_=street.zip)
+        order = {"subject": waits[one.id][0], "reason": "case 1"}
+        held[one.id] = one.ask("/v1/holds", order)["hold_id"]
+        done = one.ask("/v1/erasures", {"subject": cbid, "with_acknowledgments": True})
+        assert {*waits[one.id]} <= {kept["record_id"] for kept in done["kept"]}
+    before = street.rows(other.id, "live")
+    released = first.ask(f"/v1/holds/{held[first.id]}/release", {})
+    assert {*waits[first.id]} <= {*released["erased"]}
+    assert not {*waits[other.id]} & {*released["erased"]}
+    assert street.rows(other.id, "live") == before
+
+
+def test_each_account_that_loses_something_has_it_in_its_audit(desk: Desk, street: Street) -> None:
+    """Where staff of the deployment erase the whole buyer: with who asked."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    other.buy(cbid, zip_=street.zip)
+    with desk.person(Role.COMPLIANCE) as person:
+        person.post("/v1/erasures", {"subject": cbid, "with_acknowledgments": True})
+        noted = person.get(f"/v1/audit?actor={person.id}&action=erased")["data"]
+    about = {(one["details"]["account_id"], one["details"]["mode"]) for one in noted}
+    assert about == {(first.id, "live"), (other.id, "live")}
+    assert {one["actor"] for one in noted} == {person.id}
+
+
+def test_a_hold_on_what_was_erased_is_refused(street: Street) -> None:
+    """Instead of promising to keep what is gone."""
+    ack_id = acknowledge(street.first.live, notice_id="law").json()["ack_id"]
+    street.first.ask("/v1/erasures", {"subject": ack_id})
+    said = street.first.ask("/v1/holds", {"subject": ack_id, "reason": "too late"}, 404)
+    assert "erased" in said["error"]["message"]
