@@ -92,11 +92,10 @@ def checked(
     return DossierRecord(
         id=record["id"],
         type=record["type"],
-        record=record,
-        body=body,
+        record=dict(record),
         digest=sha256(body).hexdigest(),
-        shown=shown or {},
-        index=index,
+        shown=dict(shown or {}),
+        position=index,
     )
 
 
@@ -182,7 +181,7 @@ def evidence(dossier: Dossier) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for one in dossier.records:
         name = f"records/{one.id}"
-        files[f"{name}.json"] = one.body
+        files[f"{name}.json"] = canonical_json(one.record)
         files[f"{name}.disclosures.json"] = canonical_json([*one.shown])
         files[f"{name}.tlog-proof"] = PROOF
     return files | {

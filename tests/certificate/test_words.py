@@ -58,7 +58,7 @@ def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -
         "log.example/v1/log/live/1",
         "number 41, counted from 0",
         "Checkpoint 42 entries",
-        sha256(facts.records[0].body).hexdigest(),
+        sha256(canonical_json(facts.records[0].record)).hexdigest(),
         sha256(canonical_json(facts.notice)).hexdigest(),
         facts.root.hex(),
         facts.key_fingerprint,
@@ -74,7 +74,7 @@ def test_the_evidence_itself_is_attached_to_the_byte() -> None:
     facts = made_dossier()
     attached = files_of(make_certificate(facts))
     assert attached == {name.rpartition("/")[2]: body for name, body in evidence(facts).items()}
-    assert attached[f"{ACK_ID}.json"] == facts.records[0].body
+    assert attached[f"{ACK_ID}.json"] == canonical_json(facts.records[0].record)
     assert attached[f"{ACK_ID}.tlog-proof"] == PROOF
     words = words_of(make_certificate(facts))
     assert f"the SHA-256 of the attached {ACK_ID}.json must be {facts.records[0].digest}" in words

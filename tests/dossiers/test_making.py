@@ -63,7 +63,7 @@ def test_a_size_that_does_not_hold_the_record_is_not_found(orders: Orders) -> No
     who = orders.vendor()
     one = orders.order(who)
     data = orders.dossier(who, one.ack_id)
-    size = said(data).of("acknowledgment")[0].index
+    size = said(data).of("acknowledgment")[0].position
     two = orders.order(who)
     orders.dossier(who, two.ack_id)
     for wrong in (size, 10**9):

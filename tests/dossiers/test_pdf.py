@@ -35,8 +35,8 @@ def a_record(
     record = {"v": 2, "type": kind, "id": id_, "mode": "live", "at": AT, "_sd": [], **members}
     body = canonical_json(record)
     return DossierRecord(
-        id=id_, type=kind, record=record, body=body, digest=sha256(body).hexdigest(),
-        shown=shown or {}, index=TYPES.index(kind),
+        id=id_, type=kind, record=record, digest=sha256(body).hexdigest(),
+        shown=dict(shown or {}), position=TYPES.index(kind),
     )  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def rec(number: int) -> str:
 def an_acknowledgment(**changed: Any) -> tuple[DossierRecord, Mapping[str, Any]]:  # noqa: ANN401
     made = made_dossier(**changed)
     assert made.notice
-    return replace(made.records[0], index=4), made.notice
+    return made.records[0]._replace(position=4), made.notice
 
 
 def an_order(mode: str = "live", **changed: Any) -> Dossier:  # noqa: ANN401
@@ -74,7 +74,7 @@ def an_order(mode: str = "live", **changed: Any) -> Dossier:  # noqa: ANN401
                  {"carrier": "UPS", "tracking_number": "1Z"}),
     )  # fmt: skip
     return Dossier(
-        records=tuple(replace(one, record={**one.record, "mode": mode}) for one in records),
+        records=tuple(one._replace(record={**one.record, "mode": mode}) for one in records),
         notice=MappingProxyType(notice),
         joins=(f"{CLR} names {ACK_ID} as its acknowledgment",),
         remarks=(),
@@ -188,7 +188,7 @@ def test_hostile_text_in_any_record_breaks_nothing() -> None:
     hostile = '#eval("1") *x* \u202egnp.exe \u05e9\u05dc\u05d5\u05dd ' + "W" * 500
     order = an_order()
     records = tuple(
-        replace(one, record={**one.record, "statement": hostile, "legal_name": hostile})
+        one._replace(record={**one.record, "statement": hostile, "legal_name": hostile})
         for one in order.records
     )
     words = words_of(make_certificate(replace(order, records=records)))
@@ -201,7 +201,7 @@ def test_a_review_of_another_version_is_no_review(version: str, reviewed: bool) 
     order = an_order()
     event = {"notice_version": version, "at": "2026-11-01T00:00:00.000Z"}
     records = tuple(
-        replace(one, record={**one.record, **event}) if one.type == "notice_event" else one
+        one._replace(record={**one.record, **event}) if one.type == "notice_event" else one
         for one in order.records
     )
     words = words_of(make_certificate(replace(order, records=records)))
@@ -213,7 +213,7 @@ def test_a_check_at_another_address_says_that_it_is_not_known_what_answered() ->
     """The member by itself, an address, says nothing to a reader."""
     order = an_order()
     records = tuple(
-        replace(one, record={**one.record, "endpoint": "http://127.0.0.1:18433"})
+        one._replace(record={**one.record, "endpoint": "http://127.0.0.1:18433"})
         if one.type == "verification"
         else one
         for one in order.records

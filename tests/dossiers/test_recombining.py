@@ -47,7 +47,7 @@ def test_no_recombination_of_two_orders_verifies(
     known = {record.id: record for one in both for record in one.records}
     files = files_of(two[0]) | files_of(two[1])
     chosen = data.draw(st.sets(st.sampled_from(sorted(known)), min_size=1), label="records")
-    placed = sorted(chosen, key=lambda id_: (TYPES.index(known[id_].type), known[id_].index))
+    placed = sorted(chosen, key=lambda id_: (TYPES.index(known[id_].type), known[id_].position))
     swaps = data.draw(
         st.dictionaries(
             st.tuples(st.sampled_from(placed), st.sampled_from(ENDINGS)),

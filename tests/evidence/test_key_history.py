@@ -94,7 +94,7 @@ def test_a_thief_of_an_old_key_changes_no_history_that_others_keep() -> None:
 
 
 def policy(*keys: Signer) -> Policy:
-    return Policy(tuple(key.verifier for key in keys), (), (), b"none")
+    return Policy(tuple(key.verifier for key in keys), (), {}, "none")
 
 
 def checkpoint(size: int, *signers: Signer) -> bytes:
@@ -168,7 +168,7 @@ def test_a_key_counts_for_its_sizes_by_a_history_that_the_trusted_keys_signed() 
 def test_a_log_that_the_policy_does_not_name_gets_no_key() -> None:
     """And a wrong signature by a known key is no unknown key."""
     note = sign_history(HISTORY, [NEW, OLD])
-    stranger = Policy((Signer.from_seed("other.example", bytes(32)).verifier,), (), (), b"none")
+    stranger = Policy((Signer.from_seed("other.example", bytes(32)).verifier,), (), {}, "none")
     with pytest.raises(EvidenceError) as raised:
         check_checkpoint(checkpoint(35, NEW), stranger, [note])
     assert not isinstance(raised.value, UnnamedKey)

@@ -314,7 +314,7 @@ def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
 
     async def act(service: Opened) -> None:
         made_file = await place.acknowledged(service)
-        (asked,) = (w for w in parse_policy(policy.encode()).witnesses if w.name == b"one")
+        (asked,) = (w for w in parse_policy(policy.encode()).witnesses if w.name == "one")
         with served(odd) as url:
             log = (await service.log.seal.current())[Mode.LIVE]
             at_odds = service.log.anchor.cosign(log, await newest(service), asked._replace(url=url))

@@ -175,7 +175,7 @@ def _opening(dossier: Dossier, acknowledgment: DossierRecord | None) -> Iterator
         record = acknowledgment.record
         vendors = {one.digest: one.record for one in dossier.of(ACCOUNT)}
         account = with_name(record["account"], vendors.get(record.get("account_record") or ""))
-        yield accepted_words(record, account, acknowledgment.index)
+        yield accepted_words(record, account, acknowledgment.position)
     for one in dossier.of(CLEARANCE):
         what = _WORDS["cleared" if one.record["cleared"] else "refused"]
         yield what.format(at=time_text(one.record["at"]))
@@ -239,7 +239,7 @@ def _parties(dossier: Dossier, first: DossierRecord) -> list[dict[str, Any]]:
 
 def _described(record: DossierRecord, role: str) -> tuple[str, str]:
     name, details = described(record.record, "without a legal name", role)
-    return name, f"{details}; {record.id}, entry {record.index}"
+    return name, f"{details}; {record.id}, entry {record.position}"
 
 
 def _captured(dossier: Dossier, acknowledgment: DossierRecord | None) -> str:
@@ -294,7 +294,7 @@ def _rows(dossier: Dossier, one: DossierRecord) -> list[dict[str, Any]]:
         *known,
         *opened,
         *disclosed,
-        row("Entry of the log", f"number {one.index}, counted from 0"),
+        row("Entry of the log", f"number {one.position}, counted from 0"),
         row("SHA-256", one.digest, mono=True),
     ]
 

@@ -258,13 +258,13 @@ def _meets(policy: Policy) -> ColumnElement[int]:
     The rule of `Policy.check_quorum` again, for the database: of the checkpoints over an entry
     the first may have too few cosignatures, and so may any number of those after it.
     """
-    met: dict[bytes, ColumnElement[int]] = {
+    met: dict[str, ColumnElement[int]] = {
         witness.name: _any((anchors.c.kind == WITNESS) & (anchors.c.name == witness.key_name))
         for witness in policy.witnesses
     }
-    for group in policy.groups:
-        members = sum((met[member] for member in group.members), literal(0))
-        met[group.name] = case((members >= group.threshold, 1), else_=0)
+    for name, (needed, of) in policy.groups.items():
+        members = sum((met[member] for member in of), literal(0))
+        met[name] = case((members >= needed, 1), else_=0)
     return met[policy.quorum]
 
 

@@ -145,7 +145,7 @@ def _facts(record: Mapping[str, Any], facts: CertificationFacts) -> Iterator[tup
         yield "personal_fields", f"erased at {rfc3339_ms(facts.erased_at)}"
     proved = facts.dossier
     yield "log", proved.origin
-    yield "entry", f"{facts.subject.index}, counted from 0, of {proved.size}"
+    yield "entry", f"{facts.subject.position}, counted from 0, of {proved.size}"
     yield "root", proved.root.hex()
     yield "checkpoint_made_at", f"{rfc3339(facts.checkpoint_at)} by the clock of the service"
     yield "log_key_fingerprint", proved.key_fingerprint

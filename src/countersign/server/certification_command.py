@@ -27,6 +27,7 @@ from countersign.server.certification import (
     ExhibitRecord,
     draft,
 )
+from countersign_evidence.cli.files import read_file
 from countersign_evidence.cli.support import command, say, show
 from countersign_evidence.container import CONTAINER_BYTES_MAX
 from countersign_evidence.proof import parse_proof
@@ -93,11 +94,7 @@ async def _exhibit(room: Acknowledgments, mode: Mode, id_: str, file: Path) -> E
 
 
 def _read(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            data = opened.read(CONTAINER_BYTES_MAX + 1)
-    except OSError as error:
-        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from None
+    data = read_file(file, CONTAINER_BYTES_MAX)
     if len(data) > CONTAINER_BYTES_MAX:
         raise InvalidArgument(f"{file} has more than {CONTAINER_BYTES_MAX:,} bytes.")
     return data
@@ -107,7 +104,7 @@ def _records(data: bytes, verdict: Verdict) -> list[ExhibitRecord]:
     """Every record in evidence that was verified."""
     if verdict.dossier is not None:
         return [ExhibitRecord(one.id, one.type, one.digest) for one in verdict.dossier.records]
-    record, body = verdict.record, parse_proof(data).extra or b""
+    record, body = verdict.record, parse_proof(data).extra
     return [ExhibitRecord(record["id"], record["type"], sha256(body).hexdigest())]
 
 

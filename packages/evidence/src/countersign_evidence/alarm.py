@@ -4,19 +4,18 @@ An alarm is proved if the log's own signatures contradict each other, or what it
 is an observation if it rests on the word of its writer that this is what was served.
 """
 
-from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
-from countersign_evidence.encoding import read_hash, strict_base64
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import parse_note
+from countersign_evidence.tree import HASH_BYTES
 
 VERSION: Final = 1
 ALARM_BYTES_MAX: Final = 32_000_000
@@ -77,42 +76,35 @@ class Alarm:
     """What was served below the address of the log, by path; None: it was not found."""
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+_Hash = Annotated[bytes, msgspec.Meta(min_length=HASH_BYTES, max_length=HASH_BYTES)]
+
+
+class _File(msgspec.Struct, kw_only=True):
+    """The file; bytes are base64 (RFC 4648 §4)."""
+
     v: int
-    alarm: str
+    alarm: AlarmKind
     url: str
     observed_at: str
     message: str
     checkpoints: list[str]
-    before: list[str]
-    after: list[str]
+    before: tuple[_Hash, ...]
+    after: tuple[_Hash, ...]
     index: int | None
-    path: list[str]
-    resources: dict[str, str | None] = field(default_factory=dict)
+    path: tuple[_Hash, ...]
+    resources: dict[str, bytes | None] = {}
 
 
+_SAME: Final = ("url", "observed_at", "message", "before", "after", "index", "path", "resources")
+"""What the file has under the same names."""
 _decode: Final = msgspec.json.Decoder(_File).decode
 
 
 def format_alarm(alarm: Alarm) -> bytes:
     """The file of an alarm: canonical JSON."""
-    found: dict[str, Any] = {
-        "v": VERSION,
-        "alarm": alarm.kind.value,
-        "url": alarm.url,
-        "observed_at": alarm.observed_at,
-        "message": alarm.message,
-        "checkpoints": [note.decode() for note in alarm.checkpoints],
-        "before": [_text(hash_) for hash_ in alarm.before],
-        "after": [_text(hash_) for hash_ in alarm.after],
-        "index": alarm.index,
-        "path": [_text(hash_) for hash_ in alarm.path],
-        "resources": {
-            name: None if body is None else _text(body) for name, body in alarm.resources.items()
-        },
-    }
-    return canonical_json(found)
+    same = {name: getattr(alarm, name) for name in _SAME}
+    notes = [note.decode() for note in alarm.checkpoints]
+    return canonical_json({"v": VERSION, "alarm": alarm.kind, "checkpoints": notes, **same})
 
 
 def parse_alarm(data: bytes) -> Alarm:
@@ -121,26 +113,13 @@ def parse_alarm(data: bytes) -> Alarm:
         raise EvidenceError(f"an alarm has at most {ALARM_BYTES_MAX} bytes")
     try:
         file = _decode(data)
-        kind = AlarmKind(file.alarm)
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvidenceError("not the file of an alarm, or of a kind that is not known") from error
     if file.v != VERSION:
         raise EvidenceError(f"the version of the alarm is {file.v}, not {VERSION}")
-    alarm = Alarm(
-        kind=kind,
-        url=file.url,
-        observed_at=file.observed_at,
-        message=file.message,
-        checkpoints=tuple(note.encode() for note in file.checkpoints),
-        before=tuple(map(read_hash, file.before)),
-        after=tuple(map(read_hash, file.after)),
-        index=file.index,
-        path=tuple(map(read_hash, file.path)),
-        resources={
-            name: None if body is None else strict_base64(body)
-            for name, body in file.resources.items()
-        },
-    )
+    same: dict[str, Any] = {name: getattr(file, name) for name in _SAME}
+    notes = tuple(note.encode() for note in file.checkpoints)
+    alarm = Alarm(file.alarm, checkpoints=notes, **same)
     if format_alarm(alarm) != data:
         raise EvidenceError("the file of the alarm is not canonical JSON")
     return alarm
@@ -159,7 +138,3 @@ def is_history(name: str) -> bool:
 def said_by(note: bytes) -> Checkpoint:
     """What a signed checkpoint says; no signature is looked at."""
     return parse_checkpoint(parse_note(note).text)
-
-
-def _text(data: bytes) -> str:
-    return b64encode(data).decode("ascii")

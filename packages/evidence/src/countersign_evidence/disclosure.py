@@ -4,8 +4,6 @@ The record holds only digests. Deleting the disclosure erases the field; the rec
 proof about it, stays valid.
 """
 
-import json
-from base64 import urlsafe_b64decode
 from binascii import b2a_base64
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
@@ -13,7 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from countersign_evidence.errors import EvidenceError
+from countersign_evidence.encoding import by_the_rules
+from countersign_evidence.offline import verify as rules
 
 SALT_BYTES: Final = 16
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
@@ -43,44 +42,15 @@ def disclose(fields: Sequence[tuple[str, str, object]]) -> tuple[list[str], list
     return encoded, b64url_each([sha256(one.encode()).digest() for one in encoded])
 
 
+@by_the_rules
 def read_disclosure(encoded: str) -> tuple[str, str, Any]:
     """Salt, name and value of an encoded disclosure.
 
     Raises EvidenceError if it is not base64url of a JSON array [salt, name, value], or one that
     readers understand differently: with a member twice, or a number that is no plain integer.
     """
-    msg = "a disclosure is base64url of a JSON array [salt, name, value]"
-    try:
-        data = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
-        found = json.loads(
-            data.decode("utf-8"),
-            object_pairs_hook=_members,
-            parse_int=_integer,
-            parse_float=_no_number,
-            parse_constant=_no_number,
-        )
-    except EvidenceError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise EvidenceError(msg) from error
-    if b64url(data) != encoded or not isinstance(found, list) or len(found) != 3:
-        raise EvidenceError(msg)
+    found = rules.read_json(rules.read_base64url(encoded), "a disclosure")
+    if not isinstance(found, list) or len(found) != 3 or not rules.are_texts(found[:2]):
+        raise rules.Bad("a disclosure is an array of salt, name and value")
     salt, name, value = found
-    if not isinstance(salt, str) or not isinstance(name, str):
-        raise EvidenceError(msg)
     return salt, name, value
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise EvidenceError("a disclosure has a duplicate member")
-    return members
-
-
-def _integer(text: str) -> int:
-    return _no_number(text) if text == "-0" else int(text)
-
-
-def _no_number(text: str) -> int:
-    raise EvidenceError(f"{text[:40]} is not a number that a disclosure can contain")

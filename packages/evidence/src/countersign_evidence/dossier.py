@@ -7,7 +7,7 @@ in it, so there is no manifest: nothing in it is left to its maker but what is c
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from countersign_evidence import offline
 from countersign_evidence.canonical import canonical_json
@@ -44,21 +44,8 @@ GUIDE: Final = (resources.files(__package__) / "dossier_readme.txt").read_bytes(
 """README.txt of every dossier."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DossierRecord:
-    """A record that was checked: that the log holds it, and that it binds what is shown."""
-
-    id: str
-    type: str
-    record: Mapping[str, Any]
-    """Its members."""
-    body: bytes
-    digest: str
-    """The hex SHA-256 of its bytes."""
-    shown: Mapping[str, Any]
-    """The disclosed fields by name."""
-    index: int
-    """Its place in the log, from 0."""
+DossierRecord: TypeAlias = rules.Placed
+"""A record that was checked: that the log holds it, and that it binds what is shown."""
 
 
 class Stamped(NamedTuple):
@@ -90,6 +77,8 @@ class Dossier:
     """Witnesses whose cosignature was checked: name, and time in Unix seconds."""
     timestamps: tuple[Stamped, ...]
     key_fingerprint: str
+    words: tuple[str, ...] = ()
+    """The records, what joins them and what is missing, for people."""
     summary: tuple[str, ...] = ()
     """The verdict in at most six lines, as paper can give it: no key of it was checked."""
 

@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from countersign_evidence.errors import EvidenceError
+from countersign_evidence.offline.verify import ORIGIN
 
-_ORIGIN: Final = re.compile(
-    r"[A-Za-z0-9._~\[\]:-]+(?:/[A-Za-z0-9._~-]+)*/v1/log/(test|live)/[1-9][0-9]{0,8}\Z", re.ASCII
-)
 _ORIGIN_LENGTH_MAX: Final = 300
 
 
@@ -46,7 +44,7 @@ def service_of(origin: str) -> str:
 
 def check_origin(origin: str) -> None:
     """Refuse what is not the origin of a log: `<host[:port][/path]>/v1/log/{mode}/{epoch}`."""
-    if len(origin) > _ORIGIN_LENGTH_MAX or _ORIGIN.match(origin) is None:
+    if len(origin) > _ORIGIN_LENGTH_MAX or ORIGIN.fullmatch(origin) is None:
         raise EvidenceError("not the origin of a log: <host>/v1/log/<test or live>/<epoch>")
 
 

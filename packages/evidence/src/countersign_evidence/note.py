@@ -60,6 +60,11 @@ class Verifier:
         return sha256(key).digest()[:KEY_ID_BYTES]
 
     @property
+    def key(self) -> rules.Key:
+        """The same for `verify.py`."""
+        return rules.Key(self.name, self.kind, self.public_key, self.key_id)
+
+    @property
     def signs_as(self) -> tuple[str, bytes]:
         """Name and id of the key, as they stand before its signatures."""
         return self.name, self.key_id
@@ -139,6 +144,14 @@ def ed25519_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     return True
 
 
+def verifies(key: rules.Key, text: bytes, signature: bytes) -> bool:
+    """By OpenSSL where it has this kind of signature: keys of odd forms are refused before."""
+    verifier = Verifier.of(key)
+    if verifier.checkable:
+        return verifier.verify(text, signature)
+    return key.verifies(text, signature)
+
+
 def _lacks_mldsa(verifier: Verifier) -> bool:
     """Whether this needs ML-DSA and the OpenSSL here, another than that of the wheels, has none."""
     if verifier.kind != MLDSA_COSIGNATURE:
@@ -154,12 +167,8 @@ class NoKnownSignature(EvidenceError):
     """None of the keys that were given signed the note."""
 
 
-class SignatureLine(NamedTuple):
+class SignatureLine(rules.Signature):
     """A signature as it stands in a note: who, by which key, and the bytes after the key's id."""
-
-    name: str
-    key_id: bytes
-    signature: bytes
 
     @property
     def by(self) -> tuple[str, bytes]:

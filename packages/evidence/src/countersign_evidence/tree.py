@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, TypeAlias
 
+from countersign_evidence.encoding import by_the_rules
 from countersign_evidence.errors import EvidenceError
+from countersign_evidence.offline.verify import root_from
 
 HASH_BYTES: Final = 32
 EMPTY_ROOT: Final = sha256(b"").digest()
@@ -135,23 +137,11 @@ def verify_inclusion(
     `path` is what `inclusion_path` gave (RFC 9162 §2.1.3.2).
     """
     _check_size(size)
-    _check_hashes(leaf, root, *path)
     if not 0 <= index < size:
         raise EvidenceError(f"there is no entry {index} in a tree of {size}")
-    first, last, computed = index, size - 1, leaf
-    for hash_ in path:
-        if last == 0:
-            raise EvidenceError("the path is longer than the way to the root")
-        if first & 1 or first == last:
-            computed = node_hash(hash_, computed)
-            while not first & 1 and first:
-                first, last = first >> 1, last >> 1
-        else:
-            computed = node_hash(computed, hash_)
-        first, last = first >> 1, last >> 1
-    if last:
-        raise EvidenceError("the path ends before the root")
-    if computed != root:
+    if any(len(hash_) != HASH_BYTES for hash_ in (leaf, root, *path)):
+        raise EvidenceError(f"a hash has {HASH_BYTES} bytes")
+    if by_the_rules(root_from)(index, size, leaf, path) != root:
         raise EvidenceError("the path leads to another root")
 
 
@@ -170,8 +160,3 @@ def _hashes(ranges: Sequence[tuple[int, int]], read: Read) -> list[bytes]:
 def _check_size(size: int) -> None:
     if not 0 <= size <= SIZE_MAX:
         raise EvidenceError(f"not the size of a tree: {size}")
-
-
-def _check_hashes(*hashes: bytes) -> None:
-    if any(len(hash_) != HASH_BYTES for hash_ in hashes):
-        raise EvidenceError(f"a hash has {HASH_BYTES} bytes")

@@ -4,7 +4,6 @@ The steps are those of `spec/evidence-format.md`. Nothing but the file and a pol
 rules are those of `verify.py` alone; what is added is what only a program with libraries can do.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -15,22 +14,19 @@ from countersign_evidence.checkpoint import parse_checkpoint
 from countersign_evidence.container import read_container
 from countersign_evidence.dossier import (
     Dossier,
-    DossierRecord,
     Stamped,
     dossier_contents_of,
 )
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Verifier, parse_note
+from countersign_evidence.note import Verifier, parse_note, verifies
 from countersign_evidence.offline import verify as rules
-from countersign_evidence.policy import NONE, Policy, parse_policy
+from countersign_evidence.policy import NONE, Policy, parse_policy, readable
 from countersign_evidence.proof import parse_proof
 from countersign_evidence.timestamp import as_der, read_timestamp, subjects
 
 STEPS: Final = tuple(rules.STEPS)
 """The names of the steps, the first is number 1."""
 _CHECKPOINT: Final = "this checkpoint"
-_ESCAPED: Final = re.compile("[\udc80-\udcff]")
-"""Bytes of names that are no UTF-8, as `verify.py` has them."""
 
 CheckTimestamp: TypeAlias = Callable[[bytes, bytes], str]
 """Checks who signed an RFC 3161 response (DER) over these bytes: in words, or EvidenceError."""
@@ -111,41 +107,30 @@ def judged(
 ) -> tuple[Verdict, bytes]:
     """What a function of `verify.py` comes to, with these means; and the ZIP file of a dossier."""
     signer = _signer(check_timestamp) if check_timestamp else rules.unknown_signer
-    means = rules.Means(verifies=_verifies, signer=signer)
-    report = judge(None if policy is None else _as_rules(policy), means)
+    means = rules.Means(verifies=verifies, signer=signer)
+    report = judge(None if policy is None else policy.as_rules, means)
     return _verdict(report), report.packed
 
 
 def _verdict(report: rules.Report) -> Verdict:
-    facts, summary = _facts(report), tuple(rules.summary(report))
-    if failed := report.failed:
-        return Verdict(
-            outcome=Conclusion(report.outcome),
-            step=STEPS.index(failed.name) + 1,
-            name=failed.name,
-            message=_readable(failed.detail),
-            summary=summary,
-            facts=facts,
-        )
-    return Verdict(
+    facts = _facts(report)
+    verdict = Verdict(
         outcome=Conclusion(report.outcome),
-        message=_readable(report.line().partition("  ")[2]),
-        summary=summary,
+        message=readable(report.line().partition("  ")[2]),
+        summary=tuple(rules.summary(report)),
         facts=facts,
+    )
+    if failed := report.failed:
+        step, message = STEPS.index(failed.name) + 1, readable(failed.detail)
+        return replace(verdict, step=step, name=failed.name, message=message)
+    return replace(
+        verdict,
         shown=report.shown,
         record=report.record,
         notice=report.notice,
         remarks=tuple(report.remarks),
         dossier=_dossier(report, facts) if report.order else None,
     )
-
-
-def _verifies(key: rules.Key, text: bytes, signature: bytes) -> bool:
-    """By OpenSSL where it has this kind of signature: keys of odd forms are refused before."""
-    verifier = Verifier(key.name, key.kind, key.public_key)
-    if verifier.checkable:
-        return verifier.verify(text, signature)
-    return key.verifies(text, signature)
 
 
 def _signer(check: CheckTimestamp) -> Callable[[bytes, bytes], str]:
@@ -158,37 +143,14 @@ def _signer(check: CheckTimestamp) -> Callable[[bytes, bytes], str]:
     return signer
 
 
-def _as_rules(policy: Policy) -> rules.Policy:
-    """The same policy for `verify.py`, which has texts for names."""
-
-    def key(of: Verifier) -> rules.Key:
-        return rules.Key(of.name, of.kind, of.public_key, of.key_id)
-
-    return rules.Policy(
-        [key(log) for log in policy.logs],
-        {_text(one.name): key(one.verifier) for one in policy.witnesses},
-        {_text(g.name): (g.threshold, [*map(_text, g.members)]) for g in policy.groups},
-        _text(policy.quorum),
-    )
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
-
-
-def _readable(text: str) -> str:
-    """A text with names of any bytes, for people."""
-    return _ESCAPED.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
-
-
 def _facts(report: rules.Report) -> dict[str, Any]:
     facts = {n: v for n, v in report.facts.items() if n != "record_sha256"}
     if key := report.key:
-        facts["key"] = Verifier(key.name, key.kind, key.public_key).vkey
+        facts["key"] = Verifier.of(key).vkey
     if facts.get("quorum"):
-        facts["quorum"] = _readable(facts["quorum"])
+        facts["quorum"] = readable(facts["quorum"])
     if "cosigned" in facts:
-        facts["cosigned"] = [one | {"name": _readable(one["name"])} for one in facts["cosigned"]]
+        facts["cosigned"] = [one | {"name": readable(one["name"])} for one in facts["cosigned"]]
     return facts
 
 
@@ -199,21 +161,11 @@ def _dossier(report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
     order = report.order
     assert order is not None  # noqa: S101 - only of a dossier
     return Dossier(
-        records=tuple(
-            DossierRecord(
-                id=one.id,
-                type=one.type,
-                record=one.record,
-                body=contents.records[one.id].record,
-                digest=one.digest,
-                shown=one.shown,
-                index=one.position,
-            )
-            for one in order.records
-        ),
+        records=tuple(order.records),
         notice=report.notice if order.acknowledgment else None,
         joins=tuple(order.joins),
         missing=tuple(order.missing),
+        words=tuple(rules.explain_order(order)),
         summary=tuple(rules.summary(report, paper=True)),
         remarks=tuple(report.remarks),
         origin=facts["log"],

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Any
 import click
 
 from countersign_evidence.checkpoint import cosigned_at
-from countersign_evidence.cli.files import read_histories, read_policy
+from countersign_evidence.cli.files import read_file, read_histories, read_policy
 from countersign_evidence.cli.support import command, fail, printable, say, watching
 from countersign_evidence.container import CONTAINER_BYTES_MAX, read_container
 from countersign_evidence.dossier import Dossier, other_verifiers
@@ -24,17 +23,9 @@ from countersign_evidence.errors import EvidenceError, InvalidArgument
 from countersign_evidence.instant import rfc3339
 from countersign_evidence.monitor.against import compare
 from countersign_evidence.monitor.watch import LookStatus, Seen
-from countersign_evidence.offline.verify import (
-    BOUND,
-    INITIALS,
-    explain_process,
-    stopped,
-    verify_folder,
-)
+from countersign_evidence.offline.verify import STATUS, about_certificate, stopped, verify_folder
 from countersign_evidence.policy import Policy, UnnamedKey
-from countersign_evidence.process import PROCESS
 from countersign_evidence.receipt import check_receipt, is_receipt
-from countersign_evidence.record import ACKNOWLEDGMENT, PARTIES_VERSION
 from countersign_evidence.verification import (
     STEPS,
     CheckTimestamp,
@@ -45,12 +36,6 @@ from countersign_evidence.verification import (
 )
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_STATUS = {
-    Conclusion.OK: 0,
-    Conclusion.FAILED: 1,
-    Conclusion.UNCHECKED: 2,
-    Conclusion.CONSISTENT: 3,
-}
 _OWN_KEY = (
     "the key was not checked: it came in this dossier, and the person who made the dossier may "
     "have made the key too. Give the operator's policy from another source: --policy POLICY"
@@ -72,14 +57,12 @@ _HOSTED = (
 )
 _ASSUMED = "the vendor did not say which version was shown: the one in force was assumed"
 _GAPS = "the text of the notice is known to be incomplete"
-_TECHNICAL = {"v", "type", "id", "mode", "nonce", "_sd", "_sd_alg"}
 _IN_LOG = {
     LookStatus.CONSISTENT: "STILL IN THE LOG  ",
     LookStatus.ALARM: "",
     LookStatus.UNCHECKED: "THE LOG COULD NOT BE CHECKED  ",
 }
 _MAKERS = "countersign_evidence.pdf"
-_ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
 
 
 @click.command()
@@ -170,7 +153,7 @@ def verify(
         _say_seen(seen, as_json=as_json)
         sys.exit(seen.status)
     if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
-        sys.exit(_STATUS[verdict.outcome])
+        sys.exit(STATUS[verdict.outcome])
 
 
 @contextmanager
@@ -179,7 +162,7 @@ def _unchecked(*, as_json: bool) -> Iterator[None]:
     try:
         yield
     except InvalidArgument as error:
-        fail(error, as_json=as_json, status=_STATUS[Conclusion.UNCHECKED])
+        fail(error, as_json=as_json, status=STATUS[Conclusion.UNCHECKED])
 
 
 def _say(verdict: Verdict, warnings: list[str], *, as_json: bool) -> None:
@@ -188,7 +171,7 @@ def _say(verdict: Verdict, warnings: list[str], *, as_json: bool) -> None:
         click.echo(line)
     for warning in warnings:
         say(f"warning: {warning}")
-    for line in _words(verdict):
+    for line in verdict.dossier.words if verdict.dossier else ():
         say(_printable(line))
     for remark in verdict.remarks:
         say(_printable(f"odd, and no failure: {remark}"))
@@ -229,7 +212,7 @@ def _verify_receipt(
         verdict = "COULD NOT BE CHECKED" if unknown else "FAILED"
         view = {"ok": False, "message": message}
         click.echo(json.dumps(view) if as_json else _printable(f"{verdict}: {message}"))
-        sys.exit(_STATUS[Conclusion.UNCHECKED if unknown else Conclusion.FAILED])
+        sys.exit(STATUS[Conclusion.UNCHECKED if unknown else Conclusion.FAILED])
     digest, until = found.digest.hex(), rfc3339(found.sealed_by)
     message = f"{found.origin} promised to have the record {digest} by {until}"
     say("a receipt is a promise, not a proof: ask for the dossier, and check that one")
@@ -275,8 +258,10 @@ def _view(dossier: Dossier | None) -> dict[str, Any] | None:
     """What a dossier says, for programs."""
     if dossier is None:
         return None
-    names = ("id", "type", "record", "digest", "shown", "index")
-    records = [{name: getattr(one, name) for name in names} for one in dossier.records]
+    records = [
+        {"index" if name == "position" else name: value for name, value in one._asdict().items()}
+        for one in dossier.records
+    ]
     return {"records": records, "joins": dossier.joins, "missing": dossier.missing}
 
 
@@ -286,86 +271,13 @@ def _read(place: Path) -> bytes:
         return b""
     if not place.is_file():  # reading a pipe or a device may never end
         raise InvalidArgument(f"{place} is neither a file nor a directory.")
-    try:
-        return _bytes(place)
-    except OSError as error:
-        raise InvalidArgument(f"{place} cannot be read: {error.strerror}.") from error
-
-
-def _bytes(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return opened.read(CONTAINER_BYTES_MAX + 1)  # enough to refuse what is too large
+    return read_file(place, CONTAINER_BYTES_MAX)  # and one more: enough to refuse what is too large
 
 
 def _refuse_certificate(pdf: bytes) -> None:
     """Say what to check instead of a certificate, and exit."""
-    found = _ACK_ID.search(pdf)
-    of = f" It seems to belong to {found[0].decode()}." if found else ""
-    say(
-        f"could not be checked: this is a PDF, perhaps a certificate.{of} A certificate alone "
-        "proves nothing: request the dossier, a ZIP file, from the sender"
-    )
-    sys.exit(_STATUS[Conclusion.UNCHECKED])
-
-
-def _words(verdict: Verdict) -> Iterator[str]:
-    """What was checked, in words."""
-    if verdict.dossier:
-        yield from _order(verdict.dossier)
-
-
-def _order(dossier: Dossier) -> Iterator[str]:
-    """The records of an order, what joins them, and what is missing."""
-    for one in dossier.records:
-        yield f"{one.type} {one.id}, entry {one.index}:"
-        if one.type == ACKNOWLEDGMENT and dossier.notice:
-            yield from _acknowledged(one.record, dossier.notice, one.shown)
-            continue
-        for name, value in one.record.items():
-            if name not in _TECHNICAL:
-                yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
-        for name, value in one.shown.items():
-            yield f"  {name} (disclosed): {json.dumps(value, ensure_ascii=False)}"
-    for what in dossier.joins:
-        yield f"joined: {what}"
-    for what in dossier.missing or ["nothing that a dossier can name"]:
-        yield f"missing: {what}"
-
-
-def _acknowledged(
-    record: Mapping[str, Any], notice: Mapping[str, Any], shown: Mapping[str, Any]
-) -> Iterator[str]:
-    """What was acknowledged, in the words that were checked."""
-    yield (
-        f"accepted at {record['accepted_at']} by the service's own clock, on its operator's word, "
-        f"for {record['account']}"
-    )
-    yield from _bound(record)
-    yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
-    yield f"  version {record['notice_version_source']}"
-    for name in ("source_law", "source_bill", "source_url"):
-        if isinstance(notice.get(name), str):
-            yield f"  {name}: {notice[name]}"
-    yield f"The notice reads: {notice['heading']}"
-    bullets = notice["bullets"]
-    initials = shown.get(INITIALS, ["not shown"] * len(bullets))
-    for given, bullet in zip(initials, bullets, strict=True):
-        yield f"  [{given}] ({bullet['id']}) {bullet['text']}"
-    yield f"The notice ends with: {notice['attestation_text']}"
-    for gap in notice.get("text_gaps", ()):
-        yield f"Known to be missing in this text: {gap}"
-    for name, value in shown.items():
-        if name not in {INITIALS, PROCESS}:  # both are shown in words
-            yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
-    if PROCESS in shown:
-        yield from explain_process(shown[PROCESS], [bullet["id"] for bullet in bullets])
-
-
-def _bound(record: Mapping[str, Any]) -> Iterator[str]:
-    for name, words in BOUND.items():
-        if record["v"] == PARTIES_VERSION and name in record:
-            bound = f"SHA-256 {record[name]}" if record[name] else "none was in force"
-            yield f"  record of {words}: {bound}"
+    say(about_certificate(pdf))
+    sys.exit(STATUS[Conclusion.UNCHECKED])
 
 
 def _warnings(verdict: Verdict) -> list[str]:
@@ -398,6 +310,6 @@ def _timestamp_check(roots: Path | None) -> CheckTimestamp | None:
     except ImportError as error:
         raise InvalidArgument("--timestamp-roots needs the package rfc3161-client.") from error
     try:
-        return timestamp_signer.timestamp_check(_bytes(roots))
+        return timestamp_signer.timestamp_check(read_file(roots))
     except EvidenceError as error:
         raise InvalidArgument(f"{roots}: {error}.") from error

@@ -13,27 +13,29 @@ from countersign_evidence.note import NOTE_BYTES_MAX
 from countersign_evidence.policy import POLICY_BYTES_MAX, Policy, parse_policy
 
 
+def read_file(file: Path, most: int = -1) -> bytes:
+    """The bytes of a file; of one with more than `most`, the first so many and one.
+
+    Raises InvalidArgument if it cannot be read.
+    """
+    try:
+        with file.open("rb") as opened:
+            return opened.read(most + 1 if most >= 0 else -1)
+    except OSError as error:
+        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
+
+
 def read_policy(file: Path) -> Policy:
     """The policy in a file. Raises InvalidArgument if it is none."""
     try:
-        with file.open("rb") as opened:
-            # One byte more than is taken is enough to refuse it.
-            return parse_policy(opened.read(POLICY_BYTES_MAX + 1), any_kind=True)
-    except OSError as error:
-        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
+        return parse_policy(read_file(file, POLICY_BYTES_MAX), any_kind=True)
     except EvidenceError as error:
         raise InvalidArgument(f"{file} is not a policy: {error}.") from error
 
 
 def read_histories(file: Path | None) -> Sequence[bytes]:
     """The history of a log's keys in a file, if there is one. Raises InvalidArgument."""
-    if file is None:
-        return ()
-    try:
-        with file.open("rb") as opened:
-            return (opened.read(NOTE_BYTES_MAX + 1),)
-    except OSError as error:
-        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
+    return () if file is None else (read_file(file, NOTE_BYTES_MAX),)
 
 
 @contextmanager

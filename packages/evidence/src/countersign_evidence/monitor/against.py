@@ -69,7 +69,7 @@ async def still_in(look: Look, source: LogSource, proofs: Sequence[Proof]) -> st
 
 async def _is_entry(reader: Reader, proof: Proof, new: Checkpoint) -> None:
     """Check that the log of this checkpoint has the entry of a proof; raises Wrong if not."""
-    leaf = leaf_hash(log_entry(new.origin, sha256(proof.extra or b"").digest()))
+    leaf = leaf_hash(log_entry(new.origin, sha256(proof.extra).digest()))
     path = await reader.path(proof.index)
     try:
         verify_inclusion(proof.index, new.size, leaf, path, new.root)

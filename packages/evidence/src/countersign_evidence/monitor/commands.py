@@ -17,7 +17,7 @@ import click
 
 from countersign_evidence.alarm import ALARM_BYTES_MAX
 from countersign_evidence.check_alarm import Shown, check_alarm
-from countersign_evidence.cli.files import read_histories, read_policy
+from countersign_evidence.cli.files import read_file, read_histories, read_policy
 from countersign_evidence.cli.support import Duration, command, printable, say, show
 from countersign_evidence.errors import InvalidArgument
 from countersign_evidence.files import locked
@@ -173,8 +173,7 @@ def check_alarm_file(
     log's; 3 the file is consistent, and that this was served is the word of its writer.
     """
     policy = _policy(policy_file, as_json=as_json)
-    with file.open("rb") as opened:
-        data = opened.read(ALARM_BYTES_MAX + 1)
+    data = read_file(file, ALARM_BYTES_MAX)
     judged = check_alarm(data, policy, read_histories(key_history))
     kind = judged.alarm.kind.value if judged.alarm else None
     of = f" of {', '.join(judged.origins)}" if judged.origins else ""
