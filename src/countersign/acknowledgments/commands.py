@@ -18,6 +18,7 @@ from countersign.access.key import Principal
 from countersign.acknowledgments.find import find_many
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
+from countersign.cli.arguments import A_MODE
 from countersign.cli.deployment import with_room
 from countersign.cli.spreadsheet import csv_lines
 from countersign.errors import InvalidArgument
@@ -26,7 +27,6 @@ from countersign.mode import Mode
 from countersign_evidence.cli.files import written
 from countersign_evidence.cli.support import command, json_text, printable, say, show
 
-MODES = click.Choice([mode.value for mode in Mode])
 _PROGRESS_EVERY = 5000
 SEALING_SECONDS = 5.0
 _PAGE = 500
@@ -46,7 +46,7 @@ def acknowledgments() -> None:
 
 @acknowledgments.command("export")
 @click.option("--account", required=True, help="Id or name.")
-@click.option("--mode", type=MODES, default=Mode.LIVE.value, show_default=True)
+@click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
 @click.option("--after", help="Accepted at or after this time, such as 2026-11-01T00:00:00Z.")
 @click.option("--before", help="Accepted before this time.")
 @click.option(

@@ -8,10 +8,11 @@ from sqlalchemy import Connection
 
 from countersign.access.account import Account, all_accounts, find_account
 from countersign.access.audit import AuditAction
-from countersign.acknowledgments.commands import MODES, operator_of
+from countersign.acknowledgments.commands import operator_of
 from countersign.acknowledgments.find import find_many, find_one, find_order_owner
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import AcknowledgmentsQuery
+from countersign.cli.arguments import A_MODE
 from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.ids import ACKNOWLEDGMENT, is_id
@@ -28,7 +29,7 @@ _ALL = "acknowledgments"
 @click.option("--order-reference", help="What the vendor calls the order.")
 @click.option("--session", help="The vendor's checkout session.")
 @click.option("--account", help="Id or name. Left out: all accounts.")
-@click.option("--mode", type=MODES, help="Left out: both.")
+@click.option("--mode", type=A_MODE, help="Left out: both.")
 @command
 @with_room(Acknowledgments)
 async def list_command(

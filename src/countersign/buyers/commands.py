@@ -31,6 +31,7 @@ from countersign.errors import InvalidArgument
 from countersign.identity.registry import provider_names
 from countersign.instant import rfc3339
 from countersign.mode import Mode
+from countersign_evidence.cli.files import read_file
 from countersign_evidence.cli.support import (
     asking,
     command,
@@ -377,12 +378,10 @@ def drop_provider(account: str, *, provider: str, test_keys: bool, as_json: bool
 
 def _read_credentials(file: Path | None) -> bytes:
     if file is not None:
-        try:
-            if file.stat().st_mode & 0o077:
-                say(f"warning: other users can read {file}.")
-            return file.read_bytes()
-        except OSError as error:
-            raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
+        content = read_file(file)
+        if file.stat().st_mode & 0o077:
+            say(f"warning: other users can read {file}.")
+        return content
     text = os.environ.get(_CREDENTIALS_VARIABLE)
     if not text:
         msg = f"Give the credentials: --credentials-file FILE, or {_CREDENTIALS_VARIABLE}."

@@ -35,7 +35,7 @@ from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
 from countersign.instant import from_ms, to_ms
 from countersign.log.record import NewRecord
-from countersign.mode import Mode
+from countersign.mode import MODES, Mode
 from countersign.reason import Reason
 
 BuyerAndRules: TypeAlias = tuple[Buyer, VerificationRules | None]
@@ -49,7 +49,6 @@ decoded_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 _decode_proofs: Final = msgspec.json.Decoder(tuple[ProvedSession, ...]).decode
 _decode_rules: Final = msgspec.json.Decoder(VerificationRules).decode
 
-_MODES: Final = {mode.value: mode for mode in Mode}
 _STATUSES: Final = {status.value: status for status in BuyerStatus}
 _EVENTS: Final = {
     BuyerStatus.VERIFIED: EventType.BUYER_VERIFIED,
@@ -298,7 +297,7 @@ def _from_row(row: tuple[Any, ...]) -> Buyer:
     return Buyer(
         cbid=cbid,
         account_id=account_id,
-        mode=_MODES[mode],
+        mode=MODES[mode],
         status=_STATUSES[status],
         reasons=decoded_reasons(reasons) if reasons != "[]" else (),
         verified_at=None if verified_at is None else from_ms(verified_at),
@@ -348,7 +347,7 @@ class ZipTries:
             return
         _lock(connection, subjects)
         for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
-            known = self._tried.get(ZipSubject(account_id, _MODES[mode], bytes(index)))
+            known = self._tried.get(ZipSubject(account_id, MODES[mode], bytes(index)))
             if known is not None:
                 known[bytes(zip_index)] = from_ms(at)
 

@@ -24,6 +24,7 @@ from countersign.errors import InvalidArgument
 from countersign.mode import Mode
 from countersign.parties.model import DEPLOYMENT, PartyType
 from countersign.parties.sql import record_in_force
+from countersign_evidence.cli.files import read_file
 
 LOGO_BYTES_MAX: Final = 6 * 1024
 """A page and its logo are small together: phones load them before a purchase."""
@@ -179,12 +180,7 @@ def _check_way(part: str, text: str) -> None:
 
 
 def _picture(path: str) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            picture = file.read(LOGO_BYTES_MAX + 1)
-    except OSError as error:
-        raise InvalidArgument(f"{path} cannot be read: {error.strerror}.") from error
-    return checked_picture(picture, path)
+    return checked_picture(read_file(Path(path), LOGO_BYTES_MAX), path)
 
 
 def checked_picture(picture: bytes, named: str = "The logo") -> bytes:

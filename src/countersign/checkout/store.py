@@ -36,7 +36,7 @@ from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
 from countersign.ids import CHECKOUT_SESSION, EARLIER_SESSION, is_id
 from countersign.instant import from_ms, from_ns, to_ms
-from countersign.mode import Mode
+from countersign.mode import MODES, Mode
 from countersign.reason import Reason
 from countersign.vault.vault import NONCE_BYTES, DataKey, Place
 from countersign_evidence.record import CBID_FIELD
@@ -65,7 +65,6 @@ _update: Final = DriverStatement(
 _hold: Final = DriverStatement(
     "UPDATE checkout_sessions SET revision = revision WHERE id = ? AND revision = ?"
 )
-_MODES: Final = {mode.value: mode for mode in Mode}
 _STATUSES: Final = {status.value: status for status in Status}
 _COLUMNS: Final = (
     *("id", "account_id", "mode", "revision", "token_digest", "session_index", "cbid_index"),
@@ -413,7 +412,7 @@ def _session(row: _Row, content: Content | None) -> Session:
     return Session(
         id=id_,
         account_id=account_id,
-        mode=_MODES[mode],
+        mode=MODES[mode],
         revision=revision,
         token_digest=token_digest,
         shred_key=shred_key,

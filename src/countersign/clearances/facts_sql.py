@@ -28,7 +28,7 @@ from countersign.db.tables import acknowledgment_uses
 from countersign.errors import RateLimited
 from countersign.instant import from_ms
 from countersign.log.record import RecordType
-from countersign.mode import Mode
+from countersign.mode import MODES, Mode
 from countersign.parties.model import Bound
 from countersign.parties.sql import PartiesInForce
 
@@ -39,7 +39,6 @@ _insert_uses: Final = BulkInsert(
     acknowledgment_uses,
     *("ack_id", "account_id", "mode", "cbid", "cbid_index", "order_index", "clearance_id"),
 )
-_MODES: Final = {mode.value: mode for mode in Mode}
 
 
 class _Record(msgspec.Struct):
@@ -210,7 +209,7 @@ def _acknowledgments(
         id_, account_id, mode, at, notice_id, body, kept, *indexes = row
         session_index, cbid_index, reference_index = indexes
         record = _read_record(body)
-        found[account_id, _MODES[mode], id_] = AcknowledgmentFacts(
+        found[account_id, MODES[mode], id_] = AcknowledgmentFacts(
             # By the clock that its age goes by.
             accepted_at=record.test_clock or from_ms(at),
             notice_id=notice_id,
@@ -252,7 +251,7 @@ def _verifications(
     for id_, account_id, mode, cbid, *of_it in (
         _select_verifications(connection, cbids) if cbids else ()
     ):
-        one = StoredVerification(id_, account_id, _MODES[mode], *of_it)
+        one = StoredVerification(id_, account_id, MODES[mode], *of_it)
         found.setdefault(cbid, []).append(one)
     return found
 

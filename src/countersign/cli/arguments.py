@@ -2,6 +2,12 @@
 
 from typing import Final
 
+import click
+
+from countersign.mode import Mode
+
+A_MODE: Final = click.Choice([mode.value for mode in Mode])
+"""The type of an option that is a mode."""
 EXPLAINED: Final = {
     "account": "the id or name of an account",
     "accounts create name": "the name of the new account; no other account may have the same name, "

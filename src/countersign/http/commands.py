@@ -18,6 +18,7 @@ import msgspec
 
 from countersign.access.account import find_account
 from countersign.access.key import KeyKind, Principal
+from countersign.cli.arguments import A_MODE
 from countersign.cli.deployment import with_room
 from countersign.errors import InvalidRequest
 from countersign.http.body import parse_body
@@ -38,7 +39,6 @@ from countersign_evidence.cli.support import (
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _MEMBER: Final = re.compile(r" - at `\$\.(\w+)[^`]*`")
 _MARKED: Final = re.compile(r"`(\w+)`")
-_MODES: Final = click.Choice([mode.value for mode in Mode])
 
 
 def command_among(routes: Iterable[Route[Any]], name: str) -> click.Command:
@@ -112,7 +112,7 @@ def _whose(declared: Command) -> Iterator[click.Parameter]:
     elif declared.owner is None:
         yield click.Option(["--account"], required=True, help="Id or name of the account.")
         which = "Only of this mode." if declared.either_mode else "test or live."
-        yield click.Option(["--mode"], required=not declared.either_mode, type=_MODES, help=which)
+        yield click.Option(["--mode"], required=not declared.either_mode, type=A_MODE, help=which)
 
 
 async def _principals(

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from countersign.cli.arguments import A_MODE
 from countersign.cli.deployment import say_if_local, with_room
 from countersign.db.engine import is_damage
 from countersign.errors import InternalError, InvalidArgument, StorageUnavailable
@@ -22,6 +23,7 @@ from countersign.log.key_commands import COMMANDS
 from countersign.log.model import WITNESS, LogState, PublishedHead
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
+from countersign_evidence.cli.files import read_file
 from countersign_evidence.cli.support import command, confirm, say, show
 from countersign_evidence.errors import EvidenceError
 
@@ -32,7 +34,6 @@ ALONE = (
     "/docs/logs#independent-time."
 )
 """What is missing without a third party."""
-_MODES = click.Choice([mode.value for mode in Mode])
 _EXPLANATION = (resources.files(__package__) / "recover.txt").read_text("utf-8").rstrip()
 
 
@@ -114,7 +115,7 @@ async def check(room: LogRoom, *, as_json: bool) -> None:
 
 
 @log.command("policy")
-@click.option("--mode", type=_MODES, default=Mode.LIVE.value, show_default=True)
+@click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
 @command
 @with_room(LogRoom)
 async def policy(room: LogRoom, mode: str, *, as_json: bool) -> None:
@@ -124,7 +125,7 @@ async def policy(room: LogRoom, mode: str, *, as_json: bool) -> None:
 
 
 @log.command("recover")
-@click.option("--mode", type=_MODES, default=Mode.LIVE.value, show_default=True)
+@click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
 @click.option("--new-epoch", is_flag=True, help="Begin a new log that cites the old head.")
 @click.option("--host", help="Host (and port, and path) of the new origin. Left out: as before.")
 @click.option("--reason", default="recovery", show_default=True, help="Why, for the record.")
@@ -177,7 +178,7 @@ async def recover(
         await operate.refuse_elsewhere(room)
     log_mode, published = Mode(mode), None
     if published_head is not None:
-        published = await _published(room, log_mode, _read(published_head))
+        published = await _published(room, log_mode, read_file(published_head))
     if new_epoch:
         confirm(f"Begin a new epoch of the {mode} log? The old log ends permanently.", yes=yes)
         begun = await operate.begin_epoch(room, log_mode, reason, host, published)
@@ -225,13 +226,6 @@ async def _published(room: LogRoom, mode: Mode, note: bytes) -> PublishedHead:
     except EvidenceError as error:
         raise InvalidArgument(f"This is not a checkpoint of this deployment: {error}.") from error
     return PublishedHead(checked.checkpoint, note)
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
 
 
 def _view(state: LogState) -> dict[str, Any]:

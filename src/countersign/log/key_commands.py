@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from countersign.cli.arguments import A_MODE
 from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument
 from countersign.instant import rfc3339
@@ -20,16 +21,16 @@ from countersign.log.routes import key_history
 from countersign.mode import Mode
 from countersign.private_file import write_key_file
 from countersign_evidence.approval import private_key, read_private_key, sign_proposal
+from countersign_evidence.cli.files import read_file
 from countersign_evidence.cli.support import Duration, asking, command, confirm, say, show
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import Signer, parse_note
 
-_MODES: Final = click.Choice([mode.value for mode in Mode])
 _FILE: Final = click.Path(path_type=Path)
 
 
 @click.command("keys")
-@click.option("--mode", type=_MODES, default=Mode.LIVE.value, show_default=True)
+@click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
 @command
 @with_room(LogRoom)
 async def keys(room: LogRoom, mode: str, *, as_json: bool) -> None:
@@ -94,7 +95,7 @@ async def set_approvers(
 @with_room(LogRoom)
 async def approve(room: LogRoom, signed: Path, *, as_json: bool) -> None:
     """Take the approval in a file that `log sign-approval` wrote; the last one does the change."""
-    _show(await rotation.approve(room, _read(signed)), as_json=as_json)
+    _show(await rotation.approve(room, read_file(signed)), as_json=as_json)
 
 
 @click.command("approver-key")
@@ -127,10 +128,10 @@ def sign_approval(proposal: Path, key: Path, *, yes: bool, as_json: bool) -> Non
 
     Run it on the person's own machine: it needs no deployment.
     """
-    given = _read(proposal)
+    given = read_file(proposal)
     try:
         text = parse_note(given).text if b"\n\n" in given else given
-        note = sign_proposal(text, read_private_key(_read(key).decode("ascii", "replace")))
+        note = sign_proposal(text, read_private_key(read_file(key).decode("ascii", "replace")))
     except EvidenceError as error:
         raise InvalidArgument(f"This cannot be signed: {error}.") from error
     say(text.decode())
@@ -147,13 +148,6 @@ COMMANDS: Final = (
     approver_key,
     sign_approval,
 )
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
 
 
 def _show(change: rotation.Change, *, as_json: bool) -> None:
