@@ -243,8 +243,8 @@ def _facts(name: str, **changed: Any) -> CertificationFacts:  # noqa: ANN401 - a
     record = {**json.loads((GOOD / name / "record.json").read_bytes()), **changed}
     body = json.dumps(record).encode()
     subject = DossierRecord(
-        id=record["id"], type=record["type"], record=record, body=body,
-        digest=sha256(body).hexdigest(), shown={}, index=0,
+        id=record["id"], type=record["type"], record=record,
+        digest=sha256(body).hexdigest(), shown={}, position=0,
     )  # fmt: skip
     dossier = Dossier(
         records=(subject,), notice=None, joins=(), missing=(), remarks=(),
@@ -269,8 +269,8 @@ def test_what_a_party_wrote_is_no_markup(words: str) -> None:
     """No heading, no box, no line of its own: it cannot add to the draft."""
     operator = {"type": "operator", "legal_name": words, "address": None, "licence": None}
     party = DossierRecord(
-        id="rec_1", type="operator", record=operator | {"contact": None}, body=b"",
-        digest="ab" * 32, shown={}, index=0,
+        id="rec_1", type="operator", record=operator | {"contact": None},
+        digest="ab" * 32, shown={}, position=0,
     )  # fmt: skip
     facts = _facts("parties", operator_record=party.digest)
     plain = draft("902-13", facts, None).text

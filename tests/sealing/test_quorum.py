@@ -162,7 +162,7 @@ def test_the_public_checkpoint_satisfies_the_public_policy(place: Place) -> None
         policy = parse_policy(await service.log.policy.text(Mode.LIVE))
         await place.acknowledged(service)
         early = policy.check_signature(await public(service))
-        assert early.cosigned == (), "no witness has cosigned yet"
+        assert early.cosigned == {}, "no witness has cosigned yet"
         await service.log.anchor.anchor()
         first = checked(policy, await public(service))
         assert len(first.cosigned) == 2
@@ -229,7 +229,7 @@ def test_without_a_quorum_the_public_checkpoint_is_the_newest(place: Place) -> N
         await place.acknowledged(service)
         newest = checked(policy, await public(service))
         assert newest.checkpoint.size > cosigned.checkpoint.size
-        assert newest.cosigned == ()
+        assert newest.cosigned == {}
 
     place.within(act)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -177,15 +178,18 @@ _test_keys = click.option(
     help="For sessions of test keys: the provider's own test mode, in place of the sandbox.",
 )
 
-
-@verification.command("set")
-@click.argument("account")
-@click.option("--provider", type=_PROVIDERS, required=True)
-@click.option(
+_credentials = click.option(
     "--credentials-file",
     type=click.Path(path_type=Path),
     help=f"JSON file. Left out: the variable {_CREDENTIALS_VARIABLE}.",
 )
+_check = click.option("--check", is_flag=True, help="Test the credentials at the provider first.")
+
+
+@verification.command("set")
+@click.argument("account")
+@click.option("--provider", type=_PROVIDERS, required=True)
+@_credentials
 @click.option(
     "--dangerous-base-url",
     metavar="URL",
@@ -219,7 +223,7 @@ _test_keys = click.option(
     help="Whether every verify request must name the buyer for whom the session was created. At "
     "first: no.",
 )
-@click.option("--check", is_flag=True, help="Test the credentials at the provider first.")
+@_check
 @click.option("--yes", is_flag=True, help="Do not ask before a rule becomes weaker.")
 @command
 @_in_room
@@ -252,15 +256,7 @@ async def set_settings(
         await acts.check(room, provider, credentials, url)
     settings = await acts.configure(room, account, provider, credentials, after, base_url=url)
     say(f"Account {settings.account_id} verifies live buyers with {provider}.")
-    if check:
-        say("The provider accepts the credentials.")
-    if url is not None:
-        say(
-            f"warning: requests go to {url} instead of {provider}. The service at "
-            "that URL decides who is verified, at every vendor of this deployment."
-        )
-    for hint in hints:
-        say(f"warning: {hint}")
+    _say_notes(provider, url, hints, checked=check)
     if not after.subject_reference_required:
         say(
             "note: subject_reference is optional for this account. Without it, any session of "
@@ -308,18 +304,14 @@ def remove_settings(account: str, *, as_json: bool) -> None:
 @verification.command("add")
 @click.argument("account")
 @click.option("--provider", type=_PROVIDERS, required=True)
-@click.option(
-    "--credentials-file",
-    type=click.Path(path_type=Path),
-    help=f"JSON file. Left out: the variable {_CREDENTIALS_VARIABLE}.",
-)
+@_credentials
 @_test_keys
 @click.option(
     "--dangerous-base-url",
     metavar="URL",
     help="Send requests to this URL, such as a simulator, instead of the provider.",
 )
-@click.option("--check", is_flag=True, help="Test the credentials at the provider first.")
+@_check
 @command
 @_in_room
 async def add_provider(
@@ -347,15 +339,7 @@ async def add_provider(
     added = await acts.add(room, account, mode, provider, credentials, url)
     whose = "Sessions of test keys" if test_keys else "Live buyers"
     say(f"{whose} of account {added.account_id} may use {provider}.")
-    if check:
-        say("The provider accepts the credentials.")
-    if url is not None and not test_keys:
-        say(
-            f"warning: requests go to {url} instead of {provider}. The service at "
-            "that URL decides who is verified, at every vendor of this deployment."
-        )
-    for hint in hints:
-        say(f"warning: {hint}")
+    _say_notes(provider, None if test_keys else url, hints, checked=check)
     view = _further_view(room, mode, added)
     say(f"The URL for the provider's webhooks: {view['webhook_url']}")
     show(view, field_lines(view), as_json=as_json)
@@ -374,6 +358,19 @@ def drop_provider(account: str, *, provider: str, test_keys: bool, as_json: bool
     say(f"{provider} was removed." if dropped else f"{provider} was not added to this account.")
     view = {"account": account, "provider": provider, "mode": mode.value, "removed": dropped}
     show(view, account, as_json=as_json)
+
+
+def _say_notes(provider: str, url: str | None, hints: Iterable[str], *, checked: bool) -> None:
+    """What an operator has to know about a provider that was given."""
+    if checked:
+        say("The provider accepts the credentials.")
+    if url is not None:
+        say(
+            f"warning: requests go to {url} instead of {provider}. The service at "
+            "that URL decides who is verified, at every vendor of this deployment."
+        )
+    for hint in hints:
+        say(f"warning: {hint}")
 
 
 def _read_credentials(file: Path | None) -> bytes:

@@ -20,16 +20,15 @@ from countersign.mode import Mode
 from countersign.vault.vault import DataKey, Place
 
 _READ: Final = (
-    "outcome",
-    "provider_status",
-    "reason_code",
-    "live",
-    "subject_reference",
-    "date_of_birth",
-    "date_of_birth_source",
-    "checks",
+    *("outcome", "provider_status", "reason_code", "live", "subject_reference"),
+    *("date_of_birth", "date_of_birth_source", "checks"),
 )
 """What is kept as it was read of a provider's response."""
+_RESPONSE: Final = (
+    *("sha256", "http_status", "request_id", "api_version", "response_signature"),
+    "sensitive_complete",
+)
+"""What is kept of that response itself."""
 _NO_ISSUER: Final = {"issuing_country": None, "issuing_region": None}
 encode: Final = msgspec.json.Encoder(order="sorted").encode
 
@@ -141,15 +140,10 @@ def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes
 
 def _response(evidence: ProviderEvidence) -> dict[str, Any]:
     return {
+        **{name: getattr(evidence, name) for name in _RESPONSE},
         "body": b64encode(evidence.raw_body).decode("ascii"),
-        "sha256": evidence.sha256,
-        "http_status": evidence.http_status,
         "request": evidence.request_target,
-        "request_id": evidence.request_id,
-        "api_version": evidence.api_version,
-        "response_signature": evidence.response_signature,
         "retrieved_at": rfc3339_ms(evidence.retrieved_at),
-        "sensitive_complete": evidence.sensitive_complete,
         "further": [_response(more) for more in evidence.further],
     }
 

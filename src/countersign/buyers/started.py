@@ -34,6 +34,7 @@ from countersign.errors import (
     RateLimited,
     VerificationNotConfigured,
 )
+from countersign.http.schemas import view
 from countersign.identity.model import StartRequest
 from countersign.instant import from_ns
 from countersign.mode import Mode
@@ -202,14 +203,7 @@ def check_of(connection: Connection, reference: str) -> tuple[IdentityCheck | No
     """
     found = started_sql.of_reference(connection, reference)
     checks = [
-        IdentityCheck(
-            cbid=stored.cbid,
-            status=stored.status,
-            reasons=stored.reasons,
-            verification=stored.verification_id,
-            provider=stored.provider,
-            attempt=stored.attempt,
-        )
+        view(IdentityCheck, stored, verification=stored.verification_id)
         for stored in reversed(found)
         if stored.status is not None
     ]

@@ -35,6 +35,7 @@ from countersign.http.body import BODY_BYTES_MAX, parse_body
 from countersign.http.headers import bearer, is_plain_json
 from countersign.http.reply import Call, Reply, encode, etag_of, tagged
 from countersign.http.route import Route, grouped
+from countersign.http.schemas import view
 from countersign.mode import Mode
 from countersign.notices.model import NoticeEdition
 from countersign_evidence.process import Surface
@@ -222,18 +223,13 @@ async def _reply(
 
 def _shown(notice: NoticeEdition) -> schemas.ShownNotice:
     content = notice.content
-    return schemas.ShownNotice(
+    return view(
+        schemas.ShownNotice,
+        content,
         notice_id=content.id,
-        version=content.version,
         digest=notice.digest,
-        title=content.title,
-        heading=content.heading,
         bullets=[schemas.NoticeLine(id=one.id, text=one.text) for one in content.bullets],
-        attestation_text=content.attestation_text,
-        language=content.language,
         text_gaps=list(content.text_gaps or ()),
-        source_law=content.source_law,
-        source_url=content.source_url,
     )
 
 

@@ -68,8 +68,8 @@ class NewMail(NamedTuple):
     id: str
     account_id: str
     mode: Mode
-    session_id: str
-    at: datetime
+    checkout_session_id: str
+    created_at: datetime
     locale: str
     address: bytes
     """Sealed."""
@@ -115,37 +115,31 @@ def accept(connection: Connection, new: NewMail, daily_limit: int) -> MailAnswer
     # Until the commit, no other transaction counts for this account or erases this session.
     owner = select(accounts.c.id).where(accounts.c.id == new.account_id)
     s = checkout_sessions.c
-    session = select(s.id).where(s.id == new.session_id, s.content.is_not(None))
+    session = select(s.id).where(s.id == new.checkout_session_id, s.content.is_not(None))
     for there in (
         owner.where(accounts.c.closed_at.is_(None)),
         session.where(s.status == Status.COMPLETED),
     ):
         if connection.execute(there.with_for_update(key_share=True)).first() is None:
             return None
-    own = _c.checkout_session_id == new.session_id
+    own = _c.checkout_session_id == new.checkout_session_id
     waits = exists().where(own, _c.address_index == new.address_index, _c.due_at.is_not(None))
     if connection.execute(select(waits)).scalar_one():
         return MailAnswer.QUEUED  # two clicks are one request
-    if count(connection, new.session_id) >= PER_SESSION:
+    if count(connection, new.checkout_session_id) >= PER_SESSION:
         return MailAnswer.ENOUGH
     was_sent = or_(_c.outcome.is_(None), _c.outcome != MailOutcome.WITHHELD)
-    lately = select(func.count()).select_from(copy_mails).where(_c.created_at > new.at - DAY)
+    lately = (
+        select(func.count()).select_from(copy_mails).where(_c.created_at > new.created_at - DAY)
+    )
     of_account = lately.where(_c.account_id == new.account_id, _c.mode == new.mode, was_sent)
     if connection.execute(of_account).scalar_one() >= daily_limit:
         return MailAnswer.BUSY
     to_address = lately.where(_c.address_index == new.address_index, was_sent)
     is_too_much = connection.execute(to_address).scalar_one() >= PER_ADDRESS
-    row = {
-        "id": new.id,
-        "account_id": new.account_id,
-        "mode": new.mode,
-        "checkout_session_id": new.session_id,
-        "created_at": new.at,
-        "locale": new.locale,
-        "address": new.address,
-        "address_index": new.address_index,
+    row = new._asdict() | {
         # What is withheld waits like the others: the page's next response shows no difference.
-        "due_at": new.at,
+        "due_at": new.created_at,
         "attempts": 0,
         "unsure": 0,
         "outcome": MailOutcome.WITHHELD if is_too_much else None,

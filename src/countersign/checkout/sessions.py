@@ -47,9 +47,10 @@ from countersign.errors import (
     OriginNotRegistered,
     Refusal,
 )
+from countersign.http import schemas as shared
 from countersign.http.reply import encode
 from countersign.ids import CHECKOUT_SESSION, timed_id
-from countersign.instant import from_ns, to_the_second
+from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.notices.requirements import requirements_of
 from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES
@@ -300,31 +301,21 @@ def view(
     content, status = session.content, session.status_at(now)
     check = content.check if content else None
     ended_at = session.expires_at if status is Status.EXPIRED else session.ended_at
-    return CheckoutSession(
+    known = ("session_id", "order_reference", "notice_id", "identity_status", "receipt")
+    known += ("cleared", "exemption", "return_url", "origin")
+    return shared.view(
+        CheckoutSession,
+        session,
+        **{name: getattr(content, name, None) for name in known},
         checkout_session_id=session.id,
-        livemode=session.mode is Mode.LIVE,
         status=status,
-        session_id=content.session_id if content else None,
-        order_reference=content.order_reference if content else None,
         collect=list(content.collect) if content else [],
-        notice_id=content.notice_id if content else None,
-        cbid=session.cbid,
         provider_identity_session_id=check.provider_session if check else None,
-        identity_status=content.identity_status if content else None,
-        ack_id=session.ack_id,
-        receipt=content.receipt if content else None,
-        clearance_id=session.clearance_id,
-        cleared=content.cleared if content else None,
         reasons=list(content.reasons) if content else [],
-        exemption=content.exemption if content else None,
-        return_url=content.return_url if content else None,
-        origin=content.origin if content else None,
         locale=None if content is None or content.by_browser else content.locale,
         url=None if token is None else f"{room.public_url}/c/{token}",
         client_token=token,
-        created_at=session.created_at.replace(microsecond=0),
-        expires_at=session.expires_at.replace(microsecond=0),
-        ended_at=to_the_second(ended_at),
+        ended_at=ended_at,
         unreadable=True if session.is_unreadable else UNSET,
     )
 

@@ -6,28 +6,12 @@ import asyncio
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
 
 from countersign.db.batching import Outcomes, QueuedCall, Running
 from countersign.db.threaded import Threaded
 from countersign.db.turn import Turn
+from countersign.db.workers import EmbeddedWorker
 from countersign.errors import StorageUnavailable
-
-
-class Transactor(Protocol):
-    """Does a transaction in two steps, so that the second can wait for the disk elsewhere."""
-
-    def prepare(self, calls: Sequence[QueuedCall]) -> Outcomes | None:
-        """Begin, and do the calls; None if another process is writing: try again later."""
-        ...
-
-    def commit(self, calls: Sequence[QueuedCall], outcomes: Outcomes) -> Outcomes:
-        """End the transaction; the outcomes, or what became of them. Runs in a thread."""
-        ...
-
-    def give_up(self, calls: Sequence[QueuedCall]) -> Outcomes:
-        """The outcomes when another process would not stop writing."""
-        ...
 
 
 class CommitBatcher(Threaded):
@@ -38,7 +22,7 @@ class CommitBatcher(Threaded):
     """
 
     def __init__(
-        self, name: str, transactor: Transactor, patience_seconds: float, turn: Turn
+        self, name: str, transactor: EmbeddedWorker, patience_seconds: float, turn: Turn
     ) -> None:
         super().__init__(name)
         self._transactor = transactor

@@ -35,6 +35,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 
+Act: TypeAlias = Callable[Concatenate[Connection, P], R | CountersignError]
+"""What is done on a connection; an error that it returns refuses it."""
 _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 
 _EMPTYING_ATTEMPTS: Final = 10
@@ -109,13 +111,7 @@ class Database:
         for holder in self._held:
             holder.end()
 
-    async def write(
-        self,
-        act: Callable[Concatenate[Connection, P], R | CountersignError],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> R:
+    async def write(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run `act(connection, …)` in a transaction shared with others; durable on return.
 
         A CountersignError that the act returns refuses it, and keeps what it has written; one that
@@ -140,13 +136,7 @@ class Database:
         """
         return await self._writing().call(act, item, make)
 
-    async def read(
-        self,
-        act: Callable[Concatenate[Connection, P], R | CountersignError],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> R:
+    async def read(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Look something up by its key, in the turn of other look-ups."""
         result: R = await self._read.call(_ask_each, (act, args, kwargs))
         return result
@@ -155,13 +145,7 @@ class Database:
         """Look something up by its key, in a query shared with others."""
         return await self._read.call(act, item)
 
-    async def scan(
-        self,
-        act: Callable[Concatenate[Connection, P], R | CountersignError],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> R:
+    async def scan(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Ask for something that may take long, such as a list."""
         result: R = await self._scan.call(_ask_each, (act, args, kwargs))
         return result
@@ -170,13 +154,7 @@ class Database:
         """Ask what may take long, once for all who ask the same."""
         return await self._scan.call(act, item)
 
-    async def sequence(
-        self,
-        act: Callable[Concatenate[Connection, P], R | CountersignError],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> R:
+    async def sequence(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Seal: on the embedded database a write like others, else a transaction apart.
 
         Not in a damaged database: what is published of it contradicts the restored backup.

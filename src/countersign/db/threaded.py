@@ -7,10 +7,11 @@ import threading
 import time
 from abc import abstractmethod
 from queue import Empty, SimpleQueue
-from typing import Final, Protocol
+from typing import Final
 
 from countersign.db.batching import LINGER_MAX, Batcher, Outcomes, Running
 from countersign.db.engine import WHERE
+from countersign.db.workers import ReadingWorker, WritingWorker
 
 _HELD_TIMES: Final = 2
 """How many times as long as the last batch took the next one waits for callers, at most."""
@@ -18,21 +19,6 @@ _HELD_SECONDS: Final = (0.0005, 0.005)
 """The least and the most that this may be."""
 _SKIPS_MAX: Final = 31
 """So many batches at most wait for no one, where callers did not come."""
-
-
-class ThreadWorker(Protocol):
-    """Works on batches in a thread."""
-
-    writes: bool
-    """Whether what it does has an effect."""
-
-    def __call__(self, running: Running) -> Outcomes:
-        """The outcomes of the calls."""
-        ...
-
-    def cut(self) -> None:
-        """Break off what the thread waits for; called in another thread."""
-        ...
 
 
 class Threaded(Batcher):
@@ -148,7 +134,7 @@ class Threaded(Batcher):
 class ThreadBatcher(Threaded):
     """Works on batches in its thread: for what may take long, or waits for a network."""
 
-    def __init__(self, name: str, worker: ThreadWorker) -> None:
+    def __init__(self, name: str, worker: ReadingWorker | WritingWorker) -> None:
         super().__init__(name)
         self._worker = worker
 

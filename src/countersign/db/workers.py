@@ -263,7 +263,7 @@ class WritingWorker(HoldingWorker):
 
 
 class EmbeddedWorker(HoldingWorker):
-    """Transactions on the embedded database. See `batching.Transactor`."""
+    """Transactions on the embedded database, in two steps: a thread waits for the disk alone."""
 
     _transaction: RootTransaction | None = None
     _failure: Exception | None = None
@@ -279,7 +279,10 @@ class EmbeddedWorker(HoldingWorker):
         self.on_rollback()
 
     def prepare(self, calls: Sequence[QueuedCall]) -> Outcomes | None:
-        """Begin, and do the calls; `commit` deals with a failure."""
+        """Begin, and do the calls; `commit` deals with a failure.
+
+        None if another process is writing: try again later.
+        """
         self._failure = None
         try:
             if self._connection is None:
@@ -300,7 +303,7 @@ class EmbeddedWorker(HoldingWorker):
             return []
 
     def commit(self, calls: Sequence[QueuedCall], outcomes: Outcomes) -> Outcomes:
-        """Commit; after a failure, give each call a transaction of its own."""
+        """Commit, in a thread; after a failure, give each call a transaction of its own."""
         if self._failure is None and self._transaction is not None:
             try:
                 do_late(self._transaction.connection)

@@ -299,24 +299,20 @@ def to_renew(connection: Connection, now: datetime, before: datetime) -> Anchor 
     """
     later = anchors.alias("later")
     last = select(func.max(later.c.ends_at)).scalar_subquery()
-    row = (
-        connection.execute(
-            select(anchors)
-            .outerjoin(later, later.c.renews == anchors.c.digest)
-            .where(
-                anchors.c.kind == TIMESTAMP,
-                anchors.c.ends_at > now,
-                anchors.c.ends_at < before,
-                anchors.c.ends_at < last,
-                later.c.renews.is_(None),
-            )
-            .order_by(anchors.c.ends_at)
-            .limit(1)
+    first = (
+        select(anchors)
+        .outerjoin(later, later.c.renews == anchors.c.digest)
+        .where(
+            anchors.c.kind == TIMESTAMP,
+            anchors.c.ends_at > now,
+            anchors.c.ends_at < before,
+            anchors.c.ends_at < last,
+            later.c.renews.is_(None),
         )
-        .mappings()
-        .one_or_none()
+        .order_by(anchors.c.ends_at)
+        .limit(1)
     )
-    return None if row is None else Anchor(**row)
+    return row(connection, first, Anchor)
 
 
 def add_anchor(connection: Connection, anchor: Anchor) -> None:

@@ -53,6 +53,7 @@ from countersign.events.sql import (
 )
 from countersign.http.paging import Page, page_of
 from countersign.http.reply import encode
+from countersign.http.schemas import view
 from countersign.instant import to_ms, to_the_second
 from countersign.webhooks.endpoints import (
     find_endpoints,
@@ -388,14 +389,9 @@ async def list_deliveries(
         own = and_(_a.endpoint_id == endpoint.id, _a.event_seq.in_(made))
         attempts = select(webhook_attempts).where(own).order_by(_a.number)
         for row in connection.execute(attempts) if made else ():
-            made[row.event_seq].append(
-                WebhookAttempt(
-                    attempted_at=row.at.replace(microsecond=0),
-                    duration_ms=row.duration_ms,
-                    outcome=Outcome(row.outcome),
-                    http_status=row.status,
-                )
-            )
+            outcome = Outcome(row.outcome)
+            names = {"attempted_at": row.at, "outcome": outcome, "http_status": row.status}
+            made[row.event_seq].append(view(WebhookAttempt, row, **names))
         return [
             WebhookDelivery(
                 event=event_body(webhooks.events.ids.view(numbered(row, row.event_seq))),

@@ -320,12 +320,10 @@ def _from_now_on(connection: Connection) -> dict[str, object]:
 
 def _changeable(endpoint: Endpoint) -> dict[str, object]:
     types = endpoint.event_types
+    same = ("url", "description", "disabled_at", "disabled_reason")
     return {
-        "url": endpoint.url,
-        "description": endpoint.description,
+        **{name: getattr(endpoint, name) for name in same},
         "event_types": None if types is None else msgspec.json.encode(sorted(types)).decode(),
-        "disabled_at": endpoint.disabled_at,
-        "disabled_reason": endpoint.disabled_reason,
     }
 
 

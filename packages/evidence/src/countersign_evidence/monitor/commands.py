@@ -34,6 +34,9 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 _SHOWN: Final = {Shown.PROVED: 0, Shown.FAILED: 1, Shown.UNCHECKED: 2, Shown.OBSERVED: 3}
 
+_POLICY: Final = click.option(
+    "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
+)
 _AGAIN: Final = click.option(
     "--again",
     type=Duration(),
@@ -47,9 +50,7 @@ T = TypeVar("T")
 
 @click.command("monitor")
 @click.argument("url")
-@click.option(
-    "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
-)
+@_POLICY
 @click.option(
     "--state", "folder", type=_FOLDER, required=True, help="Directory to remember the log in."
 )
@@ -120,9 +121,7 @@ def monitor(
 @click.command("mirror")
 @click.argument("url")
 @click.argument("folder", type=_FOLDER)
-@click.option(
-    "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
-)
+@_POLICY
 @_AGAIN
 @command
 def mirror_log(
@@ -156,9 +155,7 @@ def mirror_log(
 
 @click.command("check-alarm")
 @click.argument("file", type=_FILE)
-@click.option(
-    "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
-)
+@_POLICY
 @click.option(
     "--key-history", type=_FILE, help="What the log serves as `keys`: it names its other keys."
 )
