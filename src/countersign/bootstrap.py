@@ -6,7 +6,7 @@ import getpass
 import os
 import ssl
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -31,7 +31,7 @@ from countersign.db.database import Database
 from countersign.db.engine import database_url, is_embedded
 from countersign.db.pooler import refuse_unknown_pooler
 from countersign.db.turn import Turn
-from countersign.errors import InvalidConfiguration
+from countersign.errors import DeploymentIncomplete, InvalidConfiguration, NotInitialised
 from countersign.events.model import EventIds
 from countersign.events.room import Events
 from countersign.host import ip_or_none
@@ -39,8 +39,10 @@ from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Outbound
 from countersign.lock import only_server
 from countersign.log.authorities import choose_authorities, chosen_authorities
+from countersign.log.head_store import open_heads
 from countersign.log.operate import begin_first_logs
 from countersign.log.room import LogRoom, open_log
+from countersign.mode import Mode
 from countersign.notices.publish import Publication, publish_shipped
 from countersign.notices.registry import Registry
 from countersign.notices.room import Notices
@@ -58,6 +60,8 @@ from countersign.vault.room import VaultRoom, open_vault
 from countersign.webhooks.room import Webhooks, open_webhooks
 
 if TYPE_CHECKING:
+    from sqlalchemy import URL
+
     from countersign.people.provider import Provider
 
 R = TypeVar("R")
@@ -114,21 +118,28 @@ class Initialised:
     """The names of the time-stamp authorities that were chosen, now or before."""
 
 
-async def initialise(settings: Settings, time_stamps: Sequence[str] | None = None) -> Initialised:
+async def initialise(
+    settings: Settings, time_stamps: Sequence[str] | None = None, *, founds: bool = True
+) -> Initialised:
     """Make or upgrade a deployment; harmless when it is there already.
 
     Makes the data directory, the schema and the secret key, and publishes the shipped notices.
     `time_stamps` are the authorities to ask from now on, by name; None: as before.
+
+    Raises:
+        NotInitialised: nothing of a deployment is there, and `founds` is false.
+        DeploymentIncomplete: something of one is there, and its database is not.
     """
+    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
+    if not is_embedded(url):
+        refuse_unknown_pooler(url)
+    _refuse_absence(settings, url, founds=founds)
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise InvalidConfiguration(
             f"The data directory {settings.data_dir} cannot be used: {error.strerror}."
         ) from error
-    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
-    if not is_embedded(url):
-        refuse_unknown_pooler(url)
     # A server of before would go on with a schema that it does not know.
     alone = is_embedded(url) and schema.is_older(url)
     with only_server(settings.data_dir) if alone else nullcontext():
@@ -144,6 +155,39 @@ async def initialise(settings: Settings, time_stamps: Sequence[str] | None = Non
             await choose_authorities(deployment.access, time_stamps)
         chosen = await deployment.database.read(chosen_authorities)
     return Initialised(published=published, upgraded=upgraded, time_stamps=chosen)
+
+
+def remains(settings: Settings) -> Mapping[str, bool]:
+    """The parts of a deployment outside its database, in words, and whether each is there.
+
+    HeadUnavailable: what was published last cannot be read, and may be there.
+    """
+    heads, key = open_heads(settings.log_head_dir), key_file(settings.key_encryption_key)
+    published = any(heads.read(mode) is not None for mode in Mode)
+    return {
+        f"the secret key {settings.secret_key_file}": settings.secret_key_file.exists(),
+        **({} if key is None else {f"the key-encryption key {key}": key.exists()}),
+        f"the last published checkpoints in {settings.log_head_dir}": published,
+    }
+
+
+def _refuse_absence(settings: Settings, url: URL, *, founds: bool) -> None:
+    """Refuse to take what is away (a disk, a file, a database) for what never was."""
+    if schema.is_there(url, founded=not founds):
+        return
+    parts = remains(settings)
+    left = [part for part, is_there in parts.items() if is_there]
+    # The database has its tables before there are keys: another `init` may have been first.
+    if (founds and not left) or schema.is_there(url, founded=not founds):
+        return
+    if not left:
+        raise NotInitialised
+    missing = [f"the database {schema.place(url)}", *(part for part in parts if part not in left)]
+    raise DeploymentIncomplete(
+        f"Missing: {', '.join(missing)}. Still here: {', '.join(left)}. Mount the disk that is "
+        "away, correct COUNTERSIGN_DATA_DIR or COUNTERSIGN_DATABASE_URL, or restore a backup "
+        "(docs/backup.md). Only to give that deployment up: move away what is still here."
+    )
 
 
 @asynccontextmanager

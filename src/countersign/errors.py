@@ -343,7 +343,11 @@ class InvalidConfiguration(OperatorError, code="invalid_configuration"):
 
 
 class NotInitialised(OperatorError, code="not_initialised"):
-    """This deployment is not initialised: run `countersign init` first."""
+    """No deployment is here. Is its disk mounted? Only to found a new one: `countersign init`."""
+
+
+class DeploymentIncomplete(OperatorError, code="deployment_incomplete"):
+    """Parts of a deployment are here, and others are missing: no new one is founded over it."""
 
 
 class WrongSecretKey(OperatorError, code="wrong_secret_key"):

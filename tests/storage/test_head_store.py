@@ -51,7 +51,7 @@ def test_who_has_compared_what_is_kept_replaces_it(url: str, kept: bytes | None)
     """The first one, too; others see it at once."""
     heads, other = HeadStore(url), HeadStore(url)
     if kept is not None:
-        heads.replace(Mode.LIVE, kept)
+        heads.replace(Mode.LIVE, kept, None)
     assert other.read(Mode.LIVE) == kept
     assert heads.advance(Mode.LIVE, note(1, 6), kept)
     assert heads.read(Mode.LIVE) == other.read(Mode.LIVE) == note(1, 6)
@@ -62,14 +62,25 @@ def test_who_has_compared_what_is_kept_replaces_it(url: str, kept: bytes | None)
 def test_what_another_server_has_kept_meanwhile_stays(url: str, kept: bytes | None) -> None:
     """Also if this one has looked before that: the store itself compares."""
     heads, other = HeadStore(url), HeadStore(url)
-    heads.replace(Mode.LIVE, note(1, 5))
+    heads.replace(Mode.LIVE, note(1, 5), None)
     assert heads.read(Mode.LIVE) == note(1, 5)
     if kept is None:
         return
-    other.replace(Mode.LIVE, kept)
+    assert other.replace(Mode.LIVE, kept, other.published(Mode.LIVE))
     assert not heads.advance(Mode.LIVE, note(1, 6), note(1, 5))
     assert heads.read(Mode.LIVE) == kept
     assert not HeadStore(url).advance(Mode.LIVE, note(1, 6), None)
+
+
+def test_an_operator_replaces_only_what_was_decided_about(url: str) -> None:
+    """What another server has published since the operator looked stays."""
+    heads, other = HeadStore(url), HeadStore(url)
+    assert heads.replace(Mode.LIVE, note(1, 5), None)
+    seen = heads.published(Mode.LIVE)
+    assert other.advance(Mode.LIVE, note(1, 6), note(1, 5))
+    assert not heads.replace(Mode.LIVE, note(1, 0), seen)
+    assert not heads.replace(Mode.LIVE, note(1, 0), None)
+    assert heads.read(Mode.LIVE) == note(1, 6)
 
 
 def test_of_servers_that_publish_at_once_one_is_first(url: str) -> None:
@@ -107,7 +118,7 @@ def test_objects_are_named_as_the_files_are(store: ObjectStore, url: str) -> Non
     heads = HeadStore(url)
     heads.named_place()
     for mode in Mode:
-        heads.replace(mode, note(1, 1))
+        heads.replace(mode, note(1, 1), None)
     named = {"live.checkpoint", "test.checkpoint", "place"}
     assert store.objects(url.rpartition("/")[2]) == named
 
@@ -119,7 +130,7 @@ def test_a_damaged_object_is_not_replaced(store: ObjectStore, url: str) -> None:
     with pytest.raises(HeadUnavailable, match="cannot be read"):
         heads.read(Mode.LIVE)
     assert not heads.advance(Mode.LIVE, note(1, 6), None)
-    heads.replace(Mode.LIVE, note(1, 6))
+    assert heads.replace(Mode.LIVE, note(1, 6), None)
     assert heads.read(Mode.LIVE) == note(1, 6)
 
 
@@ -129,7 +140,7 @@ def test_a_store_that_is_away_is_waited_for_once(
 ) -> None:
     """Who asks next is refused at once; when it is back, all goes on, and nothing was changed."""
     heads = HeadStore(url)
-    heads.replace(Mode.LIVE, note(1, 5))
+    heads.replace(Mode.LIVE, note(1, 5), None)
     with away(store):
         began = time.monotonic()
         with pytest.raises(HeadUnavailable, match=r"Connection refused|no response within"):

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from countersign.errors import HeadUnavailable
-from countersign.log.head_files import HeadFiles
+from countersign.log.head_files import HeadFiles, checkpoint_of
+from countersign.log.model import PublishedHead
 from countersign.mode import Mode
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.note import Signer, sign_checkpoint
@@ -25,7 +26,7 @@ def test_who_has_compared_what_is_kept_replaces_it(tmp_path: Path, kept: bytes |
     """The first one, too."""
     heads = HeadFiles(tmp_path / "heads")
     if kept is not None:
-        heads.replace(Mode.LIVE, kept)
+        heads.replace(Mode.LIVE, kept, None)
     assert heads.advance(Mode.LIVE, note(1, 6), kept)
     assert heads.read(Mode.LIVE) == note(1, 6)
     assert heads.read(Mode.TEST) is None
@@ -36,7 +37,7 @@ def test_what_another_process_has_kept_meanwhile_stays(tmp_path: Path, kept: byt
     """It was not compared with the database yet: it may be later, or of a new epoch."""
     heads = HeadFiles(tmp_path)
     if kept is not None:
-        heads.replace(Mode.LIVE, kept)
+        heads.replace(Mode.LIVE, kept, None)
     assert not heads.advance(Mode.LIVE, note(1, 6), note(1, 5))
     assert heads.read(Mode.LIVE) == kept
 
@@ -49,16 +50,32 @@ def test_how_much_was_accepted_only_grows_until_the_operator_decides(tmp_path: P
         heads.accept(Mode.TEST, *place)
         assert heads.accepted(Mode.TEST) == kept
     assert heads.accepted(Mode.LIVE) is None
-    heads.replace(Mode.TEST, note(1, 5))
+    heads.replace(Mode.TEST, note(1, 5), None)
     assert heads.accepted(Mode.TEST) is None
     (tmp_path / "test.accepted").write_bytes(b"no size")
     assert heads.accepted(Mode.TEST) is None
 
 
 def test_a_damaged_file_is_not_replaced(tmp_path: Path) -> None:
-    """Only the operator can tell what it held."""
+    """Only the operator can tell what it held: and decides."""
     heads = HeadFiles(tmp_path)
     heads.path(Mode.LIVE).write_bytes(b"no checkpoint")
     with pytest.raises(HeadUnavailable):
         heads.advance(Mode.LIVE, note(1, 6), None)
     assert heads.path(Mode.LIVE).read_bytes() == b"no checkpoint"
+    assert heads.replace(Mode.LIVE, note(1, 6), None)
+    assert heads.read(Mode.LIVE) == note(1, 6)
+
+
+@pytest.mark.parametrize("seen", [None, note(1, 4), note(2, 0)])
+def test_an_operator_replaces_only_what_was_decided_about(
+    tmp_path: Path, seen: bytes | None
+) -> None:
+    """What was published since the operator looked stays, and so does what it was noted with."""
+    heads = HeadFiles(tmp_path)
+    assert heads.replace(Mode.LIVE, note(1, 5), None)
+    heads.accept(Mode.LIVE, 1, 5)
+    assert not heads.replace(
+        Mode.LIVE, note(1, 0), seen and PublishedHead(checkpoint_of(seen), seen)
+    )
+    assert (heads.read(Mode.LIVE), heads.accepted(Mode.LIVE)) == (note(1, 5), (1, 5))

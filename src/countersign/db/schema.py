@@ -82,10 +82,22 @@ def upgrade(url: URL) -> bool:
 
 def is_older(url: URL) -> bool:
     """Whether an upgrade would change a database that is there."""
-    if is_embedded(url) and not Path(url.database or "").exists():
-        return False
+    return _revision(url) not in {None, _revisions()[-1]}
+
+
+def is_there(url: URL, *, founded: bool) -> bool:
+    """Whether there is a database of a deployment; `founded`: not just its tables."""
+    if _revision(url) is None or not founded:
+        return _revision(url) is not None
     with connected(url, Purpose.READ) as connection:
-        return _refuse_unknown(connection) not in {None, _revisions()[-1]}
+        return connection.execute(select(deployment.c.name)).first() is not None
+
+
+def _revision(url: URL) -> str | None:
+    if is_embedded(url) and not Path(url.database or "").exists():
+        return None
+    with connected(url, Purpose.READ) as connection:
+        return _refuse_unknown(connection)
 
 
 def migrate(connection: Connection, to: str = "head") -> None:
@@ -193,6 +205,11 @@ def _revisions() -> list[str]:
     return sorted(file.stem for file in (_MIGRATIONS / "versions").glob("[0-9]*_*.py"))
 
 
+def place(url: URL) -> str:
+    """The name of a database; not the whole URL: a password may stand in its query as well."""
+    return (url.database or "") if is_embedded(url) else f"{url.host or ''}/{url.database}"
+
+
 @contextmanager
 def connected(url: URL, purpose: Purpose) -> Iterator[Connection]:
     """A connection of its own, closed at the end."""
@@ -207,8 +224,7 @@ def connected(url: URL, purpose: Purpose) -> Iterator[Connection]:
         # DatabaseError itself: a file that is no database.
         if type(error) is not DatabaseError and not isinstance(error, OperationalError):
             raise
-        # Not the whole URL: a password may stand in its query as well.
-        place = url.database if is_embedded(url) else f"{url.host or ''}/{url.database}"
-        raise StorageUnavailable(f"The database {place} cannot be used: {error.orig}") from error
+        why = f"The database {place(url)} cannot be used: {error.orig}"
+        raise StorageUnavailable(why) from error
     finally:
         engine.dispose()

@@ -18,7 +18,7 @@ from sqlalchemy import URL, Connection
 
 from countersign.access.room import open_access
 from countersign.access.secrets import read_secret
-from countersign.bootstrap import SystemClock
+from countersign.bootstrap import SystemClock, remains
 from countersign.config import Settings, load_settings
 from countersign.db import schema
 from countersign.db.database import Database
@@ -28,7 +28,6 @@ from countersign.errors import CountersignError, HeadUnavailable, InvalidConfigu
 from countersign.instant import from_ns
 from countersign.log.head_files import Heads
 from countersign.log.head_store import open_heads
-from countersign.mode import Mode
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.room import VaultRoom, open_vault
 
@@ -101,9 +100,9 @@ class Sight:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing shows that there was a deployment: `init` publishes checkpoints."""
+        """Whether nothing shows that there was a deployment."""
         try:
-            return all(self.heads.read(mode) is None for mode in Mode)
+            return not any(remains(self.settings).values())
         except HeadUnavailable:
             return False
 

@@ -21,7 +21,7 @@ from countersign.log.model import PublishedHead
 from countersign.mode import Mode
 from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.files import sync
+from countersign_evidence.files import draft, replace_file
 from countersign_evidence.note import parse_note
 
 
@@ -53,8 +53,11 @@ class Heads(ABC):
         """
 
     @abstractmethod
-    def replace(self, mode: Mode, note: bytes) -> None:
-        """Keep this checkpoint, whatever was kept before: the operator has decided."""
+    def replace(self, mode: Mode, note: bytes, over: PublishedHead | None) -> bool:
+        """Keep this checkpoint, since the operator has decided so about `over` (see `published`).
+
+        False if another one is kept by now: nobody has decided about that.
+        """
 
     @abstractmethod
     def place(self) -> str | None:
@@ -126,13 +129,16 @@ class HeadFiles(Heads):
         with self._locked():
             if self.read(mode) != over:
                 return False
-            self._replace(mode, note)
+            self._put(self.path(mode), note)
             return True
 
-    def replace(self, mode: Mode, note: bytes) -> None:
+    def replace(self, mode: Mode, note: bytes, over: PublishedHead | None) -> bool:
         with self._locked():
-            self._replace(mode, note)
+            if self.published(mode) != over:
+                return False
+            self._put(self.path(mode), note)
             self._accepted(mode).unlink(missing_ok=True)
+            return True
 
     def place(self) -> str | None:
         try:
@@ -156,8 +162,10 @@ class HeadFiles(Heads):
         accepted = self.accepted(mode)
         if accepted is not None and accepted >= (log_id, size):
             return  # another process has accepted more since
-        with suppress(OSError), _open(self._accepted(mode)) as file:
-            os.pwrite(file, f"{log_id:20} {size:20}\n".encode(), 0)
+        with suppress(OSError):
+            descriptor = os.open(self._accepted(mode), os.O_WRONLY | os.O_CREAT, 0o600)
+            with os.fdopen(descriptor, "wb") as file:  # what is there is not cut off
+                file.write(f"{log_id:20} {size:20}\n".encode())
 
     def accepted(self, mode: Mode) -> tuple[int, int] | None:
         try:
@@ -170,11 +178,9 @@ class HeadFiles(Heads):
         return self._directory / f"{mode.value}.accepted"
 
     def check(self) -> None:
-        probe = self._directory / ".probe"
         try:
-            with self._locked():
-                _write(probe, b"\n")
-                probe.unlink()
+            with self._locked(), draft(self._directory / ".probe", b"\n"):
+                pass
         except OSError as error:
             raise self._unavailable(error) from error
 
@@ -192,15 +198,9 @@ class HeadFiles(Heads):
         finally:
             os.close(descriptor)
 
-    def _replace(self, mode: Mode, note: bytes) -> None:
-        self._put(self.path(mode), note)
-
     def _put(self, path: Path, content: bytes) -> None:
-        draft = path.with_suffix(".new")
         try:
-            _write(draft, content)
-            draft.replace(path)
-            sync(self._directory)
+            replace_file(path, content)
         except OSError as error:
             raise self._unavailable(error) from error
 
@@ -210,20 +210,3 @@ class HeadFiles(Heads):
             f"{error.strerror}. Make the directory writable, or set COUNTERSIGN_LOG_HEAD_DIR to "
             "another one."
         )
-
-
-@contextmanager
-def _open(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _write(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

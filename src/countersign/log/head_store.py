@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from countersign.errors import HeadUnavailable, InvalidConfiguration
 from countersign.log.head_files import HeadFiles, Heads, checkpoint_of
+from countersign.log.model import PublishedHead
 from countersign.mode import Mode
 from countersign_evidence.errors import EvidenceError
 
@@ -86,10 +87,11 @@ class HeadStore(Heads):
                 return False
         return self._put(_name(mode), note, None if over is None else found)
 
-    def replace(self, mode: Mode, note: bytes) -> None:
-        # With the same condition: a request that arrives late must not undo what came after it.
-        while not self._put(_name(mode), note, self._get(_name(mode))):
-            pass
+    def replace(self, mode: Mode, note: bytes, over: PublishedHead | None) -> bool:
+        # With the version that `published` has read, even of a damaged one: the store compares.
+        return self.published(mode) == over and self._put(
+            _name(mode), note, self._known.get(_name(mode))
+        )
 
     def place(self) -> str | None:
         found = self._get(_PLACE)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from countersign.access.audit import AuditAction, write_audit
-from countersign.errors import EvidenceRefused, InvalidArgument
+from countersign.errors import DeploymentIncomplete, EvidenceRefused, InvalidArgument
 from countersign.host import is_wildcard
 from countersign.instant import from_ns
 from countersign.log import fork_guard, logs_sql
@@ -51,12 +51,12 @@ async def begin_first_logs(room: LogRoom, public_url: str) -> None:
     for mode in Mode:
         if mode not in newest:
             with suppress(EvidenceRefused):  # another `init` was first
-                await _begin(room, mode, 1, _SCHEME.sub("", public_url), None)
+                await _begin(room, mode, 1, _SCHEME.sub("", public_url))
         elif newest[mode].size == 0 and room.heads.read(mode) is None:
             # An `init` that was killed right after beginning the log has left it like that.
             empty = await room.database.read(logs_sql.of_size, newest[mode].id, 0)
             if empty is not None:
-                room.heads.replace(mode, empty.note)
+                room.heads.advance(mode, empty.note, None)
 
 
 async def begin_epoch(
@@ -77,12 +77,18 @@ async def begin_epoch(
     cited = _cited(old, kept, published) | {"reason": reason}
     # The database may be older than an epoch whose checkpoints were published already.
     epoch = max(old.epoch, 0 if kept is None else _epoch(mode, kept.checkpoint.origin)) + 1
-    return await _begin(room, mode, epoch, base, cited)
+    return await _begin(room, mode, epoch, base, (cited, kept))
 
 
 async def _begin(
-    room: LogRoom, mode: Mode, epoch: int, host: str, cited: Mapping[str, Json] | None
+    room: LogRoom,
+    mode: Mode,
+    epoch: int,
+    host: str,
+    after: tuple[Mapping[str, Json] | None, PublishedHead | None] = (None, None),
 ) -> NewEpoch:
+    """Begin a log; `after` what its first entry cites, and what was published last till then."""
+    cited, kept = after
     origin = _origin(mode, epoch, host)
     logs = await room.database.read(logs_sql.all_logs)
     number = max((log.id for log in logs), default=0) + 1
@@ -117,6 +123,11 @@ async def _begin(
             return False
         if cited is not None:  # else the first server that seals says where heads are kept
             fork_guard.resume(connection, mode, room.heads)
+        elif room.heads.read(mode) is not None:
+            raise DeploymentIncomplete(
+                f"A checkpoint of the {mode.value} log was published, and the database has no such "
+                "log: restore a backup, or correct COUNTERSIGN_LOG_HEAD_DIR."
+            )
         write_audit(connection, audit)
         if first is not None:
             # It is the log's first entry, whatever else is waiting.
@@ -129,7 +140,8 @@ async def _begin(
         raise EvidenceRefused(
             f"Epoch {epoch} of the {mode.value} log was already started by another process."
         )
-    room.heads.replace(mode, empty)
+    # If a server has published meanwhile, what it has compared with the new log stays.
+    room.heads.replace(mode, empty, kept)
     return NewEpoch(origin, keys[0].vkey)
 
 
@@ -293,7 +305,8 @@ async def _continue(
 
     # Recorded first: if the file cannot be replaced then, sealing stays suspended.
     await room.database.write(resume)
-    room.heads.replace(log.mode, note)
+    if not room.heads.replace(log.mode, note, kept):
+        raise EvidenceRefused("Another checkpoint was published meanwhile: decide again.")
 
 
 async def _objection(room: LogRoom, log: Log, kept: Checkpoint, given: Checkpoint) -> str | None:

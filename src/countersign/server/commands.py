@@ -59,12 +59,17 @@ _LOOKING: Final[set[asyncio.Task[None]]] = set()
     help="Public time-stamp authorities to ask from now on, such as sigstore,digicert; none ends "
     "that. Left out: as before.",
 )
+@click.option(
+    "--upgrade",
+    is_flag=True,
+    help="Found nothing: only a deployment that is there is upgraded. For what starts servers.",
+)
 @command
-def init(*, time_stamps: str | None, as_json: bool) -> None:
-    """Create or upgrade the database, the secret key and the notices. Running it again is safe."""
+def init(*, time_stamps: str | None, upgrade: bool, as_json: bool) -> None:
+    """Found a new deployment, or upgrade the one that is there. Running it again is safe."""
     settings = load_settings()
     names = None if time_stamps is None else read_choice(time_stamps)
-    done = asyncio.run(initialise(settings, time_stamps=names))
+    done = asyncio.run(initialise(settings, time_stamps=names, founds=not upgrade))
     logs = log_states()
     origins = [state.log.origin for state in logs]
     live = next(state.log.origin for state in logs if state.log.mode is Mode.LIVE)

@@ -1,0 +1,138 @@
+"""A new deployment is founded by hand, once, and only where nothing of an older one is left."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from countersign.db import schema
+from countersign.db.engine import database_url
+from countersign.log.head_files import HeadFiles, checkpoint_of
+from countersign.mode import Mode
+from tests.cli.conftest import Bench
+from tests.sealing.acts import acknowledge, get
+from tests.support import postgres
+from tests.support.engines import ENGINES, engine_server
+from tests.support.service import running_server
+
+pytestmark = pytest.mark.both_engines
+
+STARTS = [("init",), ("init", "--upgrade"), ("dev",)]
+
+
+def kept(bench: Bench) -> Mapping[str, bytes]:
+    """What is left in the place of the heads, and of the keys."""
+    places = (Path(bench.settings["LOG_HEAD_DIR"]), bench.data_dir)
+    files = (path for place in places if place.exists() for path in sorted(place.rglob("*")))
+    return {str(path): path.read_bytes() for path in files if path.is_file()}
+
+
+@pytest.fixture(params=ENGINES)
+def lived_in(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    """Give a deployment that has published checkpoints, in a place of their own."""
+    server = engine_server(request)
+    own = {} if server is None else {"DATABASE_URL": postgres.fresh_database(server)}
+    bench = Bench(
+        data_dir=tmp_path / "data", settings={"LOG_HEAD_DIR": str(tmp_path / "heads")} | own
+    )
+    bench.run("init")
+    with (
+        running_server(bench) as running,
+        running.client(bench.key(bench.account("v"))) as client,
+    ):
+        get(client, acknowledge(client), "proof")
+    return bench
+
+
+def elsewhere(request: pytest.FixtureRequest, bench: Bench) -> Bench:
+    """Give the same without its database: the file is gone, or the URL names an empty one."""
+    if "DATABASE_URL" in bench.settings:
+        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
+        return bench.but(DATABASE_URL=postgres.fresh_database(server))
+    for path in bench.data_dir.glob("countersign.db*"):
+        path.unlink()
+    return bench
+
+
+@pytest.mark.parametrize("words", STARTS)
+def test_without_its_database_a_deployment_is_not_founded_again(
+    lived_in: Bench, request: pytest.FixtureRequest, words: tuple[str, ...]
+) -> None:
+    """The refusal names what is there and what is missing, and nothing is changed."""
+    lost = elsewhere(request, lived_in)
+    before = kept(lost)
+    said = " ".join(lost.refused(*words).split())
+    assert "error (deployment_incomplete)" in said
+    missing, _, there = said.partition("Still here: ")
+    assert ("countersign.db" in missing) is ("DATABASE_URL" not in lost.settings)
+    for place in ("secret.key", "key-encryption.key", lost.settings["LOG_HEAD_DIR"]):
+        assert place in there
+    assert "restore a backup" in said
+    assert kept(lost) == before
+
+
+@pytest.mark.parametrize("words", STARTS)
+def test_a_disk_that_is_not_mounted_is_not_a_new_deployment(
+    lived_in: Bench, request: pytest.FixtureRequest, words: tuple[str, ...]
+) -> None:
+    """The last published checkpoints alone are left, and stay; no directory is made."""
+    lost = elsewhere(request, lived_in)
+    lost.data_dir.rename(lost.data_dir.with_name("away"))
+    before = kept(lost)
+    assert checkpoint_of(before[f"{lost.settings['LOG_HEAD_DIR']}/test.checkpoint"]).size > 0
+    said = " ".join(lost.refused(*words).split())
+    assert "error (deployment_incomplete)" in said
+    assert "secret.key" in said
+    assert kept(lost) == before
+    assert not lost.data_dir.exists()
+
+
+def test_tables_without_a_log_do_not_take_the_place_of_one(
+    lived_in: Bench, request: pytest.FixtureRequest
+) -> None:
+    """A dump of the tables alone was restored: what was published stays the last one."""
+    lost = elsewhere(request, lived_in)
+    schema.upgrade(database_url(lost.settings.get("DATABASE_URL"), lost.data_dir))
+    before = {name: note for name, note in kept(lost).items() if "heads" in name}
+    for words in (("init",), ("init", "--upgrade")):
+        assert "deployment_incomplete" in lost.refused(*words)
+    assert {name: note for name, note in kept(lost).items() if "heads" in name} == before
+
+
+def test_what_starts_servers_never_founds(either: Bench) -> None:
+    """Where everything is away with the disk, only a person can tell that it is not new."""
+    said = either.refused("init", "--upgrade")
+    assert "error (not_initialised)" in said
+    assert "mounted" in said
+    assert not either.data_dir.exists()
+    either.run("init")
+    heads = {mode: HeadFiles(either.data_dir / "heads").read(mode) for mode in Mode}
+    done = either.run("init", "--upgrade")
+    assert "up to date" in done.stderr
+    assert heads == {mode: HeadFiles(either.data_dir / "heads").read(mode) for mode in Mode}
+
+
+def test_a_founding_that_was_killed_is_completed_by_hand(either: Bench) -> None:
+    """Tables alone, of which nothing was published, are no deployment yet: a start says so."""
+    either.data_dir.mkdir()
+    schema.upgrade(database_url(either.settings.get("DATABASE_URL"), either.data_dir))
+    assert "error (not_initialised)" in either.refused("init", "--upgrade")
+    either.run("init")
+    assert either.account("vendor")
+
+
+@pytest.mark.postgres
+def test_another_server_of_the_database_starts_with_the_keys_alone(
+    bench: Bench, postgres_url: str, tmp_path: Path
+) -> None:
+    """Nothing but the two key files has to be on a second machine before its first start."""
+    first = bench.but(DATABASE_URL=postgres_url)
+    first.run("init")
+    second = Bench(data_dir=tmp_path / "second", settings=first.settings)
+    second.data_dir.mkdir()
+    for name in ("secret.key", "key-encryption.key"):
+        shutil.copy(first.data_dir / name, second.data_dir)
+    second.run("init", "--upgrade")
