@@ -23,6 +23,6 @@ export COUNTERSIGN_DATA_DIR="$scratch" COUNTERSIGN_LOG_HEAD_DIR="$scratch/heads"
 set -- "$newest" --yes
 [ ! -f "$backups/shred-keys.db" ] || set -- "$@" --shred-keys "$backups/shred-keys.db"
 countersign restore "$@"
-countersign init # as after any restore, and an upgrade where the backup is of an older release
+countersign init --upgrade # as after any restore, and an upgrade where the backup is of an older release
 countersign log check
 echo "$newest was restored and checked."

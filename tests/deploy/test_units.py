@@ -88,6 +88,16 @@ def test_the_file_of_the_shared_heads_is_read_by_all_who_look_at_them() -> None:
     assert all(set_by_it.values())
 
 
+def test_what_starts_servers_never_founds() -> None:
+    """Units, containers and scripts run `init --upgrade`: a disk that is away is no new machine."""
+    root = UNITS.parents[1]
+    files = [root / "Containerfile", *(p for p in UNITS.parent.rglob("*") if p.is_file())]
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    run = [line for line in lines if "countersign init" in line and not line.startswith("#")]
+    assert len(run) == 4
+    assert all("countersign init --upgrade" in line for line in run), run
+
+
 @pytest.mark.crash
 def test_the_service_starts_with_its_socket(installed: Installed, tmp_path: Path) -> None:
     """With the socket, the watchdog, and no memory that is both written and executed."""
@@ -101,8 +111,10 @@ def test_the_service_starts_with_its_socket(installed: Installed, tmp_path: Path
         setting.split("=", 1) for setting in lines_of("countersign.service", "Environment")[1:]
     )
     with Manager(tmp_path, hold_socket(installed.port)) as manager:
-        init = manager.start(environment, installed.command(first))
-        assert init.wait(60) == 0, manager.log.read_text()
+        for status in (1, 0):  # before it is founded by hand, and after
+            init = manager.start(environment, installed.command(first))
+            assert init.wait(60) == status, manager.log.read_text()
+            installed.run("init")
         key = installed.key()
         process = manager.start(environment, installed.command(serve), float(seconds))
         manager.await_notice(READY, process)

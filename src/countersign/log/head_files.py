@@ -56,7 +56,7 @@ class Heads(ABC):
     def replace(self, mode: Mode, note: bytes, over: PublishedHead | None) -> bool:
         """Keep this checkpoint, since the operator has decided so about `over` (see `published`).
 
-        False if another one is kept by now: nobody has decided about that.
+        False if another one is kept by now, which was not decided about.
         """
 
     @abstractmethod
@@ -163,8 +163,9 @@ class HeadFiles(Heads):
         if accepted is not None and accepted >= (log_id, size):
             return  # another process has accepted more since
         with suppress(OSError):
+            # Written over the old size, which `wb` of a descriptor does not truncate.
             descriptor = os.open(self._accepted(mode), os.O_WRONLY | os.O_CREAT, 0o600)
-            with os.fdopen(descriptor, "wb") as file:  # what is there is not cut off
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(f"{log_id:20} {size:20}\n".encode())
 
     def accepted(self, mode: Mode) -> tuple[int, int] | None:
