@@ -47,3 +47,20 @@ def an_order_that_another_program_finishes_while_the_service_is_away(a: Attempt)
     with a.shop.without_service():
         a.rest("/orders/batch", "POST", update=[{"id": order.id, "status": "completed"}])
     return on_hold(order)
+
+
+@parcel
+def a_copy_of_an_order_that_was_shipped(a: Attempt) -> Order:
+    """Also while the service is away: its parcel was never asked about."""
+    order = _paid(a)
+    report = """return \\Countersign\\WooCommerce\\Orders::locked($id, static function ($order) {
+        \\Countersign\\WooCommerce\\Orders::report($order, array('carrier' => 'UPS'));
+    })->get_id();"""
+    a.shop.wp.php(report, id=order.id)
+    assert (order.data["shipped"] > 0, order.state) == (True, "cleared")
+    copy, away = a.shop.copied(order), a.shop.copied(order)
+    copy.set_status("completed")
+    with a.shop.without_service():
+        away.set_status("completed")
+    on_hold(away)
+    return on_hold(copy)

@@ -367,6 +367,47 @@ def goods_that_staff_add_to_an_order_that_is_paid(a: Attempt) -> Order | None:
     return on_hold(order)
 
 
+@path
+def a_copy_of_a_cleared_order(a: Attempt) -> Order | None:
+    """Also if somebody opens its page, and while the service is away."""
+    copy = a.shop.copied(a.shop.cleared(a.buyer))
+    opened_by_a_stranger(a.shop, copy)
+    assert (copy.state, copy.data["ack"]) == ("none", "")
+    assert NOT_THERE in a.buyer.pay(copy.url, a.gateway)
+    with a.shop.without_service():
+        copy.set_status("completed")
+    return on_hold(copy)
+
+
+@path
+def an_app_that_pays_a_copy_of_a_cleared_order(a: Attempt) -> Order | None:
+    copy = a.shop.copied(a.shop.cleared(a.buyer))
+    refused(a, pay_by_app(a.buyer, copy, a.gateway), NOT_OFFERED, "not available")
+    return copy
+
+
+@path
+def a_charged_renewal_whose_link_is_opened(a: Attempt) -> Order | None:
+    """A subscription copies the fields of its first order, and charges without the buyer."""
+    with a.shop.without_webhooks():
+        first, link = a.shop.ordered(a.buyer)
+        renewal = a.shop.copied(first)
+        a.buyer.finish(link)
+    a.shop.wp.php("wc_get_order($id)->payment_complete('tx'); return 1;", id=renewal.id)
+    assert renewal.see("status", "state") == ("on-hold", "none")
+    opened_by_a_stranger(a.shop, renewal)
+    assert (renewal.state, renewal.data["clearance"]) == ("none", "")
+    renewal.set_status("completed")
+    return on_hold(renewal)
+
+
+def opened_by_a_stranger(shop: Shop, order: Order) -> None:
+    """One GET of the link, without cookies: as a mail scanner does."""
+    stranger = shop.browser()
+    with stranger.client:
+        assert stranger.client.get(order.url).is_success
+
+
 def unpaid(order: Order | None) -> None:
     """No gateway was asked for the money, and the order is neither processing nor completed."""
     if order:

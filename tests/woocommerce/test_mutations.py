@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.woocommerce import parcels, paths, test_gates, test_orders
+from tests.woocommerce import parcels, paths, test_copies, test_gates, test_orders
 from tests.woocommerce.conftest import Browser, Shop
 from tests.woocommerce.paths import Attempt, unpaid
 
@@ -189,6 +189,41 @@ MUTATIONS: Final = (
         "|| ( '' !== $data['residence'] && Residence::of( $order ) !== $data['residence'] )",
         "",
         _test(test_gates.test_a_billing_address_that_is_changed_makes_the_order_wait_again),
+    ),
+    Mutation(
+        "what is about another order counts",
+        "orders",
+        "$stored['order'] === $order->get_id() &&",
+        "",
+        paths.a_copy_of_a_cleared_order,
+    ),
+    Mutation(
+        "a parcel of another order has left",
+        "orders",
+        "$stored['order'] === $order->get_id() &&",
+        "",
+        parcels.a_copy_of_an_order_that_was_shipped,
+    ),
+    Mutation(
+        "a decision names no order",
+        "orders",
+        "'order_reference' => self::number( $order ),\n\t\t\t\t\t'shipping_zip'",
+        "'shipping_zip'",
+        _test(test_copies.test_a_decision_that_was_initialed_for_another_order_is_none),
+    ),
+    Mutation(
+        "opening a page asks for a decision",
+        "gate",
+        "array( Orders::class, 'refresh' )",
+        "array( Orders::class, 'settle' )",
+        _test(test_copies.test_opening_a_page_asks_for_no_decision),
+    ),
+    Mutation(
+        "what was stored before is taken over unseen",
+        "orders",
+        "if ( 'not_needed' !== $stored['status'] ) {",
+        "if ( false ) {",
+        _test(test_copies.test_an_order_from_before_this_release_goes_on),
     ),
     Mutation(
         "every decision is a yes",

@@ -269,14 +269,18 @@ def test_nothing_is_paid_while_the_service_is_away(shop: Shop, browser: Browser)
 
 
 def test_a_clearance_that_has_expired_is_asked_for_again(shop: Shop, browser: Browser) -> None:
+    """When the buyer goes on, and not when the page is opened."""
     with shop.without_webhooks():
         order = shop.cleared(browser)
     expire = """$order = wc_get_order($id);
         $order->update_meta_data('_countersign', array('until' => time() - 1) + $data);
         return $order->save();"""
     shop.wp.php(expire, id=order.id, data=order.data)
+    page = browser.client.get(order.url).text
+    assert ("looked at once more" in page, offered(page)) == (True, {"countersign"})
     with shop.without_service():
-        assert "cod" not in offered(browser.client.get(order.url).text)
+        assert "Nothing was charged" in browser.pay(order.url, "countersign")
+    assert browser.lead(order.url) == order.url
     assert "cod" in offered(browser.client.get(order.url).text)
     assert order.data["until"] > time.time()
 

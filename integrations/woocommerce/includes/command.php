@@ -72,7 +72,16 @@ final class Command {
 	 * @param array $arguments None.
 	 */
 	public function catch_up( $arguments ): void {
-		Events::catch_up();
+		do_action( Events::HOOK );
+	}
+
+	/**
+	 * Say that this shop has moved to another address: the orders that were begun at the one before are its own. Not on a copy of a shop.
+	 *
+	 * @param array $arguments None.
+	 */
+	public function moved( $arguments ): void {
+		Settings::has_moved();
 	}
 
 	/**

@@ -16,6 +16,8 @@ final class Events {
 
 	const HOOK              = 'countersign_catch_up';
 	const CURSOR            = 'countersign_events_after';
+	const TAKEN_OVER        = 'countersign_taken_over';
+	const ORDERS_AT_ONCE    = 200;
 	const HEARD             = 'countersign_events_heard';
 	const ALL               = array( 'buyer.expired', 'buyer.failed', 'buyer.requires_input', 'buyer.revoked', 'buyer.verified', 'checkout_session.completed', 'checkout_session.declined', 'checkout_session.expired' );
 	const TOLERANCE_SECONDS = 300;
@@ -28,6 +30,7 @@ final class Events {
 	public static function register(): void {
 		add_action( 'rest_api_init', array( self::class, 'add_route' ) );
 		add_action( self::HOOK, array( self::class, 'catch_up' ) );
+		add_action( self::HOOK, array( self::class, 'take_over' ) );
 		// Also on the sites of a network, where activating runs once.
 		add_action( 'admin_init', array( self::class, 'schedule' ) );
 	}
@@ -157,7 +160,7 @@ final class Events {
 		$data = is_array( $event['data'] ?? null ) ? $event['data'] : array();
 		if ( is_string( $data['checkout_session_id'] ?? null ) ) {
 			foreach ( self::orders( Orders::SESSION, $data['checkout_session_id'] ) as $id ) {
-				Orders::locked( $id, array( Orders::class, 'refresh' ) );
+				Orders::locked( $id, array( Orders::class, 'settle' ) );
 			}
 		} elseif ( is_string( $data['cbid'] ?? null ) && in_array( $event['type'] ?? '', self::NEW_DECISION, true ) ) {
 			foreach ( self::orders( Orders::BUYER, $data['cbid'] ) as $id ) {
@@ -201,6 +204,43 @@ final class Events {
 			}
 			wc_get_logger()->warning( "Events: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
 		}
+	}
+
+	/**
+	 * Look at the next orders of a release that did not note which order its data are about; done once with each.
+	 */
+	public static function take_over(): void {
+		$done = (int) get_option( self::TAKEN_OVER, 0 );
+		if ( $done < 0 ) {
+			return;
+		}
+		$ids = wc_get_orders(
+			array(
+				'limit'        => self::ORDERS_AT_ONCE,
+				'offset'       => $done,
+				'orderby'      => 'ID',
+				'order'        => 'ASC',
+				'return'       => 'ids',
+				'type'         => 'shop_order',
+				'meta_key'     => Orders::SESSION, // phpcs:ignore WordPress.DB.SlowDBQuery.slow_db_query_meta_key
+				'meta_compare' => 'EXISTS',
+			)
+		);
+		foreach ( $ids as $id ) {
+			$order = wc_get_order( $id );
+			if ( ! $order || 0 !== Orders::stored( $order )['order'] ) {
+				continue;
+			}
+			try {
+				Orders::locked( (int) $id, array( Orders::class, 'take_over' ) );
+			} catch ( Service_Error $error ) {
+				wc_get_logger()->warning( "Order {$id}: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
+				if ( 'unreachable' === $error->reason ) {
+					return;
+				}
+			}
+		}
+		update_option( self::TAKEN_OVER, count( $ids ) < self::ORDERS_AT_ONCE ? -1 : $done + count( $ids ), false );
 	}
 
 	/**

@@ -146,7 +146,8 @@ final class Gate {
 	}
 
 	/**
-	 * The buyer is at the page where the order is paid, perhaps back from the notice. The service decides, not the address.
+	 * The buyer is at the page where the order is paid, perhaps back from the notice. The service decides, not the address:
+	 * what it has decided is read. Anybody can open a page, a mail scanner too, so it asks for no decision.
 	 */
 	public static function come_back(): void {
 		$order = self::order_to_pay();

@@ -43,6 +43,9 @@ final class Health {
 		if ( '' === $trouble ) {
 			$checks['notice'] = self::notice( $notices );
 		}
+		if ( Settings::is_copy() ) {
+			$checks['shop'] = self::check( __( 'Shop', 'countersign-woocommerce' ), self::WATCH, __( 'The orders here were begun at another address. If this is a copy of the shop, leave it so: they count as not begun here. If the shop has moved, press the button.', 'countersign-woocommerce' ) );
+		}
 		return $checks + array(
 			'webhook' => self::webhook(),
 			'tasks'   => self::tasks(),

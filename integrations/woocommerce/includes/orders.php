@@ -28,6 +28,9 @@ final class Orders {
 	const SESSION  = '_countersign_session';
 	const BUYER    = '_countersign_buyer';
 	const DEFAULTS = array(
+		// The order and the shop that all of this is about: what was copied from another one does not count, see data().
+		'order'       => 0,
+		'shop'        => '',
 		// Random name of the order at the service.
 		'reference'   => '',
 		// How many sessions of the order have ended.
@@ -57,13 +60,24 @@ final class Orders {
 	);
 
 	/**
-	 * What is known of an order.
+	 * What is stored with an order, whichever order it is about.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function stored( $order ): array {
+		$stored = $order->get_meta( self::META );
+		return array_merge( self::DEFAULTS, is_array( $stored ) ? $stored : array() );
+	}
+
+	/**
+	 * What is known of an order. A copy, a renewal of a subscription or an order of a copied shop has the fields of another order,
+	 * and was not begun: nobody has initialed a notice for it.
 	 *
 	 * @param \WC_Order $order The order.
 	 */
 	public static function data( $order ): array {
-		$stored = $order->get_meta( self::META );
-		return array_merge( self::DEFAULTS, is_array( $stored ) ? $stored : array() );
+		$stored = self::stored( $order );
+		return $stored['order'] === $order->get_id() && in_array( $stored['shop'], Settings::shops(), true ) ? $stored : self::DEFAULTS;
 	}
 
 	/**
@@ -77,7 +91,11 @@ final class Orders {
 			'state'   => self::state( $order ),
 			'session' => self::data( $order )['session'],
 		);
-		$data   = array_merge( self::data( $order ), $changes );
+		$about  = array(
+			'order' => $order->get_id(),
+			'shop'  => Settings::shop(),
+		);
+		$data   = array_merge( self::data( $order ), $changes, $about );
 		$order->update_meta_data( self::META, $data );
 		$order->update_meta_data( self::SESSION, $data['session'] );
 		$order->update_meta_data( self::BUYER, $data['buyer'] );
@@ -121,13 +139,13 @@ final class Orders {
 	}
 
 	/**
-	 * The classes of what is in the order: as its items keep them, and as they were when it was begun.
+	 * The classes of what is in the order: as its items keep them, and as they were when it was begun, or the order that it is a copy of.
 	 *
 	 * @param \WC_Order $order The order.
 	 * @return string[] Sorted.
 	 */
 	public static function classes( $order ): array {
-		$classes = array_values( array_unique( array_merge( Items::classes_of( $order->get_items() ), self::data( $order )['classes'] ) ) );
+		$classes = array_values( array_unique( array_merge( Items::classes_of( $order->get_items() ), self::stored( $order )['classes'] ) ) );
 		sort( $classes );
 		return $classes;
 	}
@@ -207,7 +225,7 @@ final class Orders {
 	 * @throws Cannot_Sell   If this order cannot be sold.
 	 */
 	public static function begin( $order ): string {
-		self::refresh( $order );
+		self::settle( $order );
 		if ( self::may_be_paid( $order ) ) {
 			return '';
 		}
@@ -285,7 +303,7 @@ final class Orders {
 		}
 		$body = array(
 			'session_id'      => $reference,
-			'order_reference' => mb_substr( (string) $order->get_order_number(), 0, 64 ),
+			'order_reference' => self::number( $order ),
 			'notice_id'       => $notices[0],
 			'collect'         => 'not_required' === ( $needed['identity']['required'] ?? '' ) ? array( 'acknowledgment' ) : array( 'identity', 'acknowledgment' ),
 			'return_url'      => $order->get_checkout_payment_url(),
@@ -314,16 +332,61 @@ final class Orders {
 	}
 
 	/**
-	 * Read the session of an order that waits for its buyer, and decide what is not decided.
+	 * What the order is called at the service: the session, the acknowledgment and each decision name it.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	private static function number( $order ): string {
+		return mb_substr( (string) $order->get_order_number(), 0, 64 );
+	}
+
+	/**
+	 * Take over what a release stored that did not note which order it is about, if the service says that its session was begun
+	 * for this one: by the order's number, and for its page for the payment, with the id and the key of the order, in this shop.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function take_over( $order ): void {
+		$stored = self::stored( $order );
+		if ( '' === $stored['status'] || 0 !== $stored['order'] ) {
+			return;
+		}
+		if ( 'not_needed' !== $stored['status'] ) {
+			try {
+				$session = Client::get( '/v1/checkout_sessions/' . rawurlencode( $stored['session'] ) );
+			} catch ( Service_Error $error ) {
+				if ( 'not_found' !== $error->reason ) {
+					throw $error;
+				}
+				return;
+			}
+			$url = (string) ( $session['return_url'] ?? '' );
+			if ( self::number( $order ) !== ( $session['order_reference'] ?? '' )
+				|| wp_parse_url( $url, PHP_URL_HOST ) !== wp_parse_url( home_url(), PHP_URL_HOST )
+				|| false === strpos( $url, $order->get_order_key() )
+				|| 1 !== preg_match( '~[/=]' . $order->get_id() . '(?:[/?&]|$)~D', $url ) ) {
+				return;
+			}
+		}
+		self::note( $order, $stored );
+	}
+
+	/**
+	 * Read the session of an order that waits for its buyer, and store how it ended and what was decided at its end. It asks for no decision.
 	 *
 	 * @param \WC_Order $order The order.
 	 * @throws Service_Error If the service refuses or does not respond.
 	 */
 	public static function refresh( $order ): void {
+		self::take_over( $order );
 		$data = self::data( $order );
 		if ( 'open' === $data['status'] ) {
 			$session = Client::get( '/v1/checkout_sessions/' . rawurlencode( $data['session'] ) );
 			if ( 'open' !== ( $session['status'] ?? 'open' ) ) {
+				$decided  = is_bool( $session['cleared'] ?? null ) && is_string( $session['clearance_id'] ?? null )
+					? self::decision( Client::get( '/v1/clearances/' . rawurlencode( $session['clearance_id'] ) ) )
+					: array();
 				$ack      = (string) ( $session['ack_id'] ?? '' );
 				$receipts = $data['receipts'];
 				if ( '' !== $ack && is_string( $session['receipt'] ?? null ) ) {
@@ -336,10 +399,36 @@ final class Orders {
 						'ack'      => $ack,
 						'receipts' => $receipts,
 						'buyer'    => (string) ( $session['cbid'] ?? '' ),
-					)
+					) + $decided
 				);
 			}
 		}
+	}
+
+	/**
+	 * What a clearance says.
+	 *
+	 * @param array $decision As the service gives it.
+	 * @return array Members of DEFAULTS.
+	 */
+	private static function decision( array $decision ): array {
+		return array(
+			'clearance'   => (string) ( $decision['clearance_id'] ?? '' ),
+			'cleared'     => true === ( $decision['cleared'] ?? null ),
+			'reasons'     => array_map( 'strval', (array) ( $decision['reasons'] ?? array() ) ),
+			'obligations' => (array) ( $decision['obligations'] ?? array() ),
+			'until'       => (int) strtotime( (string) ( $decision['expires_at'] ?? '' ) ),
+		);
+	}
+
+	/**
+	 * Read the session, and ask for a decision if there is none, or none that still counts. Never because somebody opened a page.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function settle( $order ): void {
+		self::refresh( $order );
 		$state = self::state( $order );
 		if ( 'undecided' === $state || ( 'cleared' === $state && ! self::may_be_paid( $order ) ) ) {
 			self::decide( $order );
@@ -367,30 +456,32 @@ final class Orders {
 	 * @throws Service_Error If the service refuses or does not respond.
 	 */
 	public static function decide( $order ): void {
+		self::take_over( $order );
 		$data = self::data( $order );
 		if ( 'completed' !== $data['status'] || $data['shipped'] > 0 || 'changed' === self::state( $order ) ) {
 			return;
 		}
-		$decision = Client::post(
-			'/v1/clearances',
-			array(
-				'ack_id'        => $data['ack'],
-				'cbid'          => $data['buyer'],
-				'session_id'    => $data['reference'],
-				'shipping_zip'  => $data['zip'],
-				'product_class' => $data['classes'][0],
-			)
-		);
-		self::note(
-			$order,
-			array(
-				'clearance'   => (string) ( $decision['clearance_id'] ?? '' ),
-				'cleared'     => true === ( $decision['cleared'] ?? null ),
-				'reasons'     => array_map( 'strval', (array) ( $decision['reasons'] ?? array() ) ),
-				'obligations' => (array) ( $decision['obligations'] ?? array() ),
-				'until'       => (int) strtotime( (string) ( $decision['expires_at'] ?? '' ) ),
-			)
-		);
+		try {
+			$decision = Client::post(
+				'/v1/clearances',
+				array(
+					'ack_id'          => $data['ack'],
+					'cbid'            => $data['buyer'],
+					'session_id'      => $data['reference'],
+					'order_reference' => self::number( $order ),
+					'shipping_zip'    => $data['zip'],
+					'product_class'   => $data['classes'][0],
+				)
+			);
+		} catch ( Service_Error $error ) {
+			if ( 'order_reference_mismatch' !== $error->reason ) {
+				throw $error;
+			}
+			// Initialed for another order, whoever wrote it here: this one was not begun.
+			self::note( $order, array( 'classes' => $data['classes'] ) + self::DEFAULTS );
+			return;
+		}
+		self::note( $order, self::decision( $decision ) );
 	}
 
 	/**
@@ -414,8 +505,9 @@ final class Orders {
 	 * @throws Service_Error If the service refuses or does not respond.
 	 */
 	public static function ask_again( $order ): void {
+		self::take_over( $order );
 		if ( 'open' === self::state( $order ) ) {
-			self::refresh( $order );
+			self::settle( $order );
 		} else {
 			self::decide( $order );
 		}

@@ -82,8 +82,10 @@ final class Pay_Page {
 			case 'cleared':
 				if ( Orders::may_be_paid( $order ) ) {
 					wc_print_notice( __( 'Your notice is recorded: you can pay now.', 'countersign-woocommerce' ), 'success' );
+					return;
 				}
-				return;
+				$words = __( 'Your notice is recorded. It is looked at once more before you pay: go on below.', 'countersign-woocommerce' );
+				break;
 			case 'not_needed':
 				return;
 			case 'undecided':

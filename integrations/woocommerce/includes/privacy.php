@@ -72,7 +72,7 @@ final class Privacy {
 		$known = array_filter(
 			$found,
 			static function ( $order ) {
-				return '' !== Orders::data( $order )['reference'];
+				return '' !== Orders::stored( $order )['reference'];
 			}
 		);
 		return array( $known, count( $found ) < self::PAGE_SIZE );
@@ -88,7 +88,8 @@ final class Privacy {
 		list( $orders, $done ) = self::orders( (string) $email, (int) $page );
 		$items                 = array();
 		foreach ( $orders as $order ) {
-			$data = Orders::data( $order );
+			// Also what a copy has of another order.
+			$data = Orders::stored( $order );
 			$rows = array();
 			foreach ( array(
 				__( 'Order', 'countersign-woocommerce' )          => $order->get_order_number(),

@@ -36,7 +36,7 @@ final class Receipts {
 		$new = 0;
 		foreach ( $ids as $id ) {
 			$order = wc_get_order( $id );
-			foreach ( $order instanceof \WC_Order ? Orders::data( $order )['receipts'] : array() as $ack => $receipt ) {
+			foreach ( $order instanceof \WC_Order ? Orders::stored( $order )['receipts'] : array() as $ack => $receipt ) {
 				$new += self::write( $directory, (string) $ack, (string) $receipt );
 			}
 		}

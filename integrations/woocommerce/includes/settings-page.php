@@ -16,6 +16,7 @@ final class Settings_Page {
 
 	const PAGE    = 'countersign';
 	const CONNECT = 'countersign_connect';
+	const MOVED   = 'countersign_moved';
 
 	/**
 	 * Add the page.
@@ -24,6 +25,7 @@ final class Settings_Page {
 		add_action( 'admin_init', array( self::class, 'add_fields' ) );
 		add_action( 'admin_menu', array( self::class, 'add_page' ), 60 );
 		add_action( 'admin_post_' . self::CONNECT, array( self::class, 'connect' ) );
+		add_action( 'admin_post_' . self::MOVED, array( self::class, 'move' ) );
 		add_action( 'admin_notices', array( self::class, 'warn' ) );
 		add_filter( 'plugin_action_links_' . plugin_basename( FILE ), array( self::class, 'add_link' ) );
 	}
@@ -211,9 +213,9 @@ final class Settings_Page {
 			echo '<tr data-check="' . esc_attr( $name ) . '" data-state="' . esc_attr( $one['state'] ) . '"><td style="width:1.5em"><span class="dashicons dashicons-' . esc_attr( $icon ) . '" style="color:' . esc_attr( $color ) . '" aria-hidden="true"></span><span class="screen-reader-text">' . esc_html( $word ) . '</span></td>';
 			echo '<th scope="row" style="width:10em;font-weight:600">' . esc_html( $one['label'] ) . '</th><td>' . esc_html( $one['words'] ) . '</td><td style="text-align:right">';
 			if ( 'webhook' === $name && Health::GOOD !== $one['state'] && Settings::is_complete() && ! Settings::is_constant( 'webhook_secret' ) ) {
-				echo '<form method="post" action="' . esc_url( admin_url( 'admin-post.php' ) ) . '"><input type="hidden" name="action" value="' . esc_attr( self::CONNECT ) . '">';
-				wp_nonce_field( self::CONNECT );
-				echo '<button class="button button-primary">' . esc_html__( 'Connect the webhook', 'countersign-woocommerce' ) . '</button></form>';
+				self::show_button( self::CONNECT, __( 'Connect the webhook', 'countersign-woocommerce' ), 'button-primary' );
+			} elseif ( 'shop' === $name ) {
+				self::show_button( self::MOVED, __( 'The shop has moved', 'countersign-woocommerce' ) );
 			} elseif ( array() !== $one['link'] ) {
 				echo '<a class="button" href="' . esc_url( $one['link'][0] ) . '">' . esc_html( $one['link'][1] ) . '</a>';
 			}
@@ -226,13 +228,45 @@ final class Settings_Page {
 	}
 
 	/**
-	 * Make the webhook endpoint.
+	 * A button of the checks.
+	 *
+	 * @param string $action What it does.
+	 * @param string $label  What it says.
+	 * @param string $look   A class of WordPress's, or empty.
 	 */
-	public static function connect(): void {
+	private static function show_button( string $action, string $label, string $look = '' ): void {
+		echo '<form method="post" action="' . esc_url( admin_url( 'admin-post.php' ) ) . '"><input type="hidden" name="action" value="' . esc_attr( $action ) . '">';
+		wp_nonce_field( $action );
+		echo '<button class="button ' . esc_attr( $look ) . '">' . esc_html( $label ) . '</button></form>';
+	}
+
+	/**
+	 * Refuse whoever may not, or does not come from the page.
+	 *
+	 * @param string $action The action, which its nonce is for.
+	 */
+	private static function require_administrator( string $action ): void {
 		if ( ! current_user_can( 'manage_options' ) ) {
 			wp_die( esc_html__( 'You may not do this.', 'countersign-woocommerce' ), '', array( 'response' => 403 ) );
 		}
-		check_admin_referer( self::CONNECT );
+		check_admin_referer( $action );
+	}
+
+	/**
+	 * The shop is at another address than before, and is no copy.
+	 */
+	public static function move(): void {
+		self::require_administrator( self::MOVED );
+		Settings::has_moved();
+		wp_safe_redirect( self::url() );
+		exit;
+	}
+
+	/**
+	 * Make the webhook endpoint.
+	 */
+	public static function connect(): void {
+		self::require_administrator( self::CONNECT );
 		$url = self::url();
 		try {
 			Events::connect();

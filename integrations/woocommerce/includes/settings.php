@@ -15,6 +15,7 @@ defined( 'ABSPATH' ) || exit;
 final class Settings {
 
 	const OPTION    = 'countersign_settings';
+	const SHOPS     = 'countersign_shops';
 	const CONSTANTS = array(
 		'base_url'       => 'COUNTERSIGN_BASE_URL',
 		'api_key'        => 'COUNTERSIGN_API_KEY',
@@ -45,6 +46,43 @@ final class Settings {
 	public static function set( string $name, string $value ): void {
 		$stored = get_option( self::OPTION );
 		update_option( self::OPTION, array( $name => $value ) + ( is_array( $stored ) ? $stored : array() ) );
+	}
+
+	/**
+	 * A name of this shop: a digest of its address, as WordPress stores it and before any plugin changes it for a language.
+	 * What replaces addresses in the database of a copy does not find it.
+	 */
+	public static function shop(): string {
+		$url = defined( 'WP_SITEURL' ) ? WP_SITEURL : ( wp_load_alloptions()['siteurl'] ?? get_option( 'siteurl' ) );
+		return substr( hash( 'sha256', (string) preg_replace( '~^https?://(www\.)?~', '', strtolower( untrailingslashit( $url ) ) ) ), 0, 32 );
+	}
+
+	/**
+	 * The names whose orders are this shop's own: its name now, and once staff have said that it moved, those of before.
+	 *
+	 * @return string[]
+	 */
+	public static function shops(): array {
+		$known = get_option( self::SHOPS );
+		if ( ! is_array( $known ) ) {
+			$known = array( self::shop() );
+			update_option( self::SHOPS, $known );
+		}
+		return in_array( self::shop(), $known, true ) ? $known : array( self::shop() );
+	}
+
+	/**
+	 * Whether the database is that of a shop at another address: this is a copy of it, or it has moved.
+	 */
+	public static function is_copy(): bool {
+		return ! in_array( self::shop(), (array) get_option( self::SHOPS, array( self::shop() ) ), true );
+	}
+
+	/**
+	 * The shop has moved: the orders of before are its own.
+	 */
+	public static function has_moved(): void {
+		update_option( self::SHOPS, array_unique( array_merge( (array) get_option( self::SHOPS, array() ), array( self::shop() ) ) ) );
 	}
 
 	/**
