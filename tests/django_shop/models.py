@@ -28,5 +28,5 @@ class Order(CountersignOrder):
         self.was = (self.captured, self.voided)
 
     def order_reference(self) -> str:
-        """Its number, if it has one."""
-        return str(self.number)
+        """Its number, if it has one; with the number `-` nothing, as before it had a default."""
+        return "" if self.number == "-" else str(self.number) or super().order_reference()

@@ -459,7 +459,9 @@ def test_evidence_is_for_those_who_may_view_the_order(shop: Shop) -> None:
 
 
 def test_a_refusal_of_the_service_is_shown(shop: Shop, staff: Client) -> None:
-    order = Order.objects.create(ack_id="ack_00000000000000000000000000")
+    order = Order.objects.create()
+    typed = {"ack_id": "ack_00000000000000000000000000", "bound_to": order.itself()}
+    Order.objects.filter(pk=order.pk).update(**typed)
     place = f"/admin/django_shop/order/{order.pk}/"
     page = staff.get(f"{place}countersign/dossier/", follow=True).content.decode()
     assert "Countersign: " in page

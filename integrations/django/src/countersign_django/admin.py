@@ -45,6 +45,8 @@ class EvidenceAdmin(admin.ModelAdmin):
     @admin.display(description="evidence")
     def evidence(self, order: CountersignOrder) -> SafeString | str:
         """Links to what can be downloaded."""
+        if not order.is_own:
+            return "-"
         kinds = ["dossier"] if order.ack_id or order.clearance_id else []
         kinds += ["certificate"] if order.ack_id else []
         links = [(reverse(self._name, args=(order.pk, kind)), kind) for kind in kinds]
@@ -68,7 +70,7 @@ class EvidenceAdmin(admin.ModelAdmin):
         order = self.get_object(request, object_id)
         if not self.has_view_permission(request, order):
             raise PermissionDenied
-        if order is None:
+        if order is None or not order.is_own:
             raise Http404
         try:
             if kind == "certificate" and order.ack_id:

@@ -31,6 +31,8 @@ class CountersignOrder(models.Model):
     them as they are in the database, where a webhook may have changed them meanwhile.
     """
 
+    bound_to = models.CharField(max_length=200, blank=True, db_index=True, editable=False)
+    """The order that all of this is about, by model and primary key: a copy has another one."""
     reference = models.CharField(max_length=40, blank=True, db_index=True, editable=False)
     """Random name of the order at Countersign; a token's digest must not reveal the order."""
     product_class = models.CharField(max_length=64, blank=True)
@@ -61,10 +63,16 @@ class CountersignOrder(models.Model):
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's own
-        """Save the other fields; a stale `session_status` would have an order paid twice."""
+        """Save the other fields; a stale `session_status` would have an order paid twice.
+
+        A new row, also one that is made of another order, begins with none of them.
+        """
         chosen = args or kwargs.get("force_insert") or kwargs.get("update_fields") is not None
-        if not self._state.adding and not chosen:
-            kept = {field.name for field in CountersignOrder._meta.local_fields}
+        if self._state.adding or self.pk is None:
+            for name, value in nothing().items():
+                setattr(self, name, value)
+        elif not chosen:
+            kept = {*nothing()}
             kept |= self.get_deferred_fields()
             fields = self._meta.concrete_fields
             kwargs["update_fields"] = [
@@ -75,16 +83,28 @@ class CountersignOrder(models.Model):
         super().save(*args, **kwargs)
 
     def order_reference(self) -> str:
-        """What your staff call the order, to find its evidence: at most 64 characters.
+        """What the order is called at the service, which compares it at each decision.
 
-        Override it, and never return a name or an e-mail address. Empty: nothing is sent.
+        By default the primary key. Override it to return the number that your staff use: of this
+        order alone, the same for good, at most 64 characters, no name and no e-mail address.
         """
-        return ""
+        return str(self.pk)
+
+    def itself(self) -> str:
+        """What `bound_to` has to be."""
+        # The model that has the column: others can inherit its rows.
+        owner = self._meta.get_field("bound_to").model
+        return f"{owner._meta.label_lower}:{self.pk}"  # noqa: SLF001 - Django's public API, by this name
+
+    @property
+    def is_own(self) -> bool:
+        """Whether what is stored is about this order, and not copied from another one."""
+        return self.bound_to == self.itself()
 
     @property
     def state(self) -> State:
         """Where the order is."""
-        if not self.session_status:
+        if not self.session_status or not self.is_own:
             return State.NONE
         if self.session_status != "completed":
             return State(self.session_status)
@@ -102,6 +122,12 @@ class CountersignOrder(models.Model):
     def needs_adult_signature(self) -> bool:
         """Whether the parcel may be handed only to an adult who signs."""
         return any(one["type"] == "adult_signature" for one in self.obligations)
+
+
+def nothing() -> dict[str, Any]:
+    """The fields of an order that was not begun, by name."""
+    fields = CountersignOrder._meta.local_fields  # noqa: SLF001 - Django's public API, by this name
+    return {field.name: field.get_default() for field in fields}
 
 
 class ReceivedEvent(models.Model):

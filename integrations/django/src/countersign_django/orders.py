@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from countersign_client import CountersignError, errors
 from countersign_django.conf import client
-from countersign_django.models import CountersignOrder, State
+from countersign_django.models import CountersignOrder, State, nothing
 from countersign_django.signals import order_changed
 
 logger: Final = logging.getLogger("countersign_django")
@@ -119,11 +119,17 @@ def begin(
     was not cleared can be begun again. While a session is open its link is returned, and for a
     cleared order `return_url`; but if `needed` is for another ZIP code or class than before, the
     open session is cancelled, a clearance no longer counts, and another session is created.
+    An order that is a copy of another one is a new order.
     """
+    if not _is_own(order) and (order.bound_to or order.reference):
+        # Copied without `save`: not even the random name of another order is its own.
+        rows = type(order)._base_manager.filter(pk=order.pk, bound_to=order.bound_to)  # noqa: SLF001 - as below
+        rows.update(**nothing())
+        order.refresh_from_db()
     # Whatever became of a session of another address, nothing may be paid by it: it is not read.
     if _is_about_another(order, needed):
         _drop(order)
-    match refresh(order):
+    match settle(order):
         case State.OPEN:
             return order.notice_url
         case State.CLEARED:
@@ -133,11 +139,11 @@ def begin(
     if not order.reference:
         # Two requests at once agree on one.
         rows = type(order)._base_manager.filter(pk=order.pk, reference="")  # noqa: SLF001 - as below
-        rows.update(reference=f"cs_{secrets.token_hex(16)}")
+        rows.update(reference=f"cs_{secrets.token_hex(16)}", bound_to=order.itself())
         # Alone: with `fields` Django would make an order without the rest, and one that reads
         # itself in `__init__` would read all of it in the same way, without end.
-        values = type(order)._base_manager.values_list("reference", flat=True)  # noqa: SLF001
-        order.reference = values.get(pk=order.pk)
+        values = type(order)._base_manager.values_list("reference", "bound_to")  # noqa: SLF001
+        order.reference, order.bound_to = values.get(pk=order.pk)
     kinds: Sequence[str] = ["acknowledgment"]
     if needed.identity and not cbid:
         kinds = ["identity", "acknowledgment"]
@@ -176,8 +182,12 @@ def begin(
 
 @_logged()
 def refresh(order: CountersignOrder) -> State:
-    """Read the session of an order that waits for its buyer, and store how it ended."""
-    if order.state == State.OPEN:
+    """Read the session of an order that waits for its buyer, and store how it ended.
+
+    What was decided at its end is stored, too. It asks for no decision, so a page that anybody
+    can open, a mail scanner too, may call it.
+    """
+    if _is_own(order) and order.state == State.OPEN:
         session = client().checkout_sessions.retrieve(order.checkout_session_id)
         if session.status != "open":
             clearance = None
@@ -199,7 +209,13 @@ def refresh(order: CountersignOrder) -> State:
                 clearance_token=(clearance.token or "") if clearance else "",
                 cleared_until=clearance.expires_at if clearance else None,
             )
-    if order.state == State.UNDECIDED and order.ack_id and order.cbid:
+    return order.state
+
+
+@_logged()
+def settle(order: CountersignOrder) -> State:
+    """`refresh`, and `decide` if nothing was decided: for a message, or a button of the buyer."""
+    if refresh(order) == State.UNDECIDED and order.ack_id and order.cbid:
         decide(order)
     return order.state
 
@@ -211,19 +227,28 @@ def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
     Call it before the parcel leaves, with what `needs` says of the order as it is now: if that is
     for another ZIP code or class than what was begun, the state becomes `none`, and the order has
     to be begun again. Without `needed` the order is taken to be as it was. An order that was
-    reported as shipped is not decided again, and one whose buyer is not done not yet.
+    reported as shipped is not decided again, and one whose buyer is not done not yet. If the notice
+    was initialed for an order with another `order_reference()`, this one was not begun.
     """
+    if not _is_own(order):
+        return order.state
     if needed is not None and _is_about_another(order, needed):
         _drop(order)
     if order.shipped_at is not None or order.session_status != "completed":
         return order.state
-    decision = client().clearances.create(
-        ack_id=order.ack_id,
-        cbid=order.cbid,
-        session_id=order.reference,
-        shipping_zip=order.shipping_zip,
-        product_class=order.product_class,
-    )
+    try:
+        decision = client().clearances.create(
+            ack_id=order.ack_id,
+            cbid=order.cbid,
+            session_id=order.reference,
+            order_reference=order.order_reference() or None,
+            shipping_zip=order.shipping_zip,
+            product_class=order.product_class,
+        )
+    except errors.OrderReferenceMismatch as error:
+        logger.warning("%s is not what was decided about: %s", order.itself(), error)
+        _store(order, decided=order.checkout_session_id, **nothing())
+        return order.state
     _store(
         order,
         decided=order.checkout_session_id,
@@ -247,7 +272,12 @@ def report(
     delivered_at: datetime | None = None,
     adult_signature_obtained: bool | None = None,
 ) -> None:
-    """Report what was done with the parcel of a cleared order; repeat it with what comes later."""
+    """Report what was done with the parcel of a cleared order; repeat it with what comes later.
+
+    Raises ValueError for an order that was not begun, such as a copy of a cleared one.
+    """
+    if not _is_own(order):
+        raise ValueError("This order was not begun: there is no clearance for it.")
     made = client().clearances.fulfil(
         order.clearance_id,
         carrier=carrier or None,
@@ -266,7 +296,7 @@ def report(
 @_logged()
 def cancel(order: CountersignOrder) -> State:
     """End the session of an order that waits for its buyer: the link collects nothing more."""
-    if order.state == State.OPEN:
+    if _is_own(order) and order.state == State.OPEN:
         try:
             client().checkout_sessions.cancel(order.checkout_session_id)
         except CountersignError as error:
@@ -275,6 +305,36 @@ def cancel(order: CountersignOrder) -> State:
                 raise
         refresh(order)
     return order.state
+
+
+def _is_own(order: CountersignOrder) -> bool:
+    """`order.is_own`, after a look at an order of a release that did not note what it is about.
+
+    Its session is its own if the service has this order's reference for it; without a reference,
+    if no other order has the session.
+    """
+    if order.bound_to or not order.session_status:
+        return order.is_own
+    try:
+        session = client().checkout_sessions.retrieve(order.checkout_session_id)
+    except errors.NotFound:
+        return False
+    model = order._meta.get_field("bound_to").model  # noqa: SLF001 - Django's public API, by this name
+    rows = model._base_manager.filter(checkout_session_id=order.checkout_session_id)  # noqa: SLF001 - all orders
+    if session.order_reference is None:
+        is_own = rows.count() == 1
+    else:
+        is_own = session.order_reference == order.order_reference()
+    if is_own:
+        rows.filter(pk=order.pk, bound_to="").update(bound_to=order.itself())
+        order.bound_to = order.itself()
+    return is_own
+
+
+@_logged()
+def take_over(order: CountersignOrder) -> bool:
+    """Look at an order of a release that did not note what it is about: whether it goes on."""
+    return _is_own(order)
 
 
 def _is_about_another(order: CountersignOrder, needed: Needed) -> bool:

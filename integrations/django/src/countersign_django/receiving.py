@@ -46,9 +46,14 @@ def receive(event: Event) -> bool:
     return bool(created)
 
 
+def take_over() -> None:
+    """Look at the orders of a release that did not note what they are about."""
+    _for_each(Q(bound_to="") & ~Q(session_status=""), orders.take_over)
+
+
 def _apply(event: Event) -> None:
     if session_id := event.data.get("checkout_session_id"):
-        _for_each(Q(checkout_session_id=session_id), orders.refresh)
+        _for_each(Q(checkout_session_id=session_id), orders.settle)
     elif event.type in NEW_DECISION:
         # An order that was refused stays so: its payment may have been given up.
         undecided = Q(cleared=True) | Q(cleared=None, session_status="completed")

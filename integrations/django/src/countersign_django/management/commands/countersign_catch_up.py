@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from countersign_client import CountersignError
 from countersign_django.conf import client
-from countersign_django.receiving import receive
+from countersign_django.receiving import receive, take_over
 
 logger: Final = logging.getLogger("countersign_django")
 
@@ -28,6 +28,7 @@ class Command(BaseCommand):
         since = timezone.now() - timedelta(hours=options["hours"])
         new, failed = 0, []
         try:
+            take_over()
             for event in client().events.list(since=since):
                 try:
                     new += receive(event)
