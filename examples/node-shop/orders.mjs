@@ -77,6 +77,12 @@ export async function place(wanted) {
   return true;
 }
 
+/** What is stored of an order that was not begun. */
+const NOTHING = { ack_id: undefined, cbid: undefined, receipt: undefined, clearance_id: undefined, shipped: undefined, signed: undefined };
+
+/** Whether what is stored is about this order, and not copied from another one. @param {Order} order */
+const isBegun = (order) => order.session !== undefined && order.about === order.id;
+
 /**
  * The buyer's link to the notice. The order's id makes it one session, however often this is called.
  *
@@ -84,7 +90,7 @@ export async function place(wanted) {
  * @param {string} return_url
  */
 export async function begin(order, return_url) {
-  if (!order.session) {
+  if (!isBegun(order)) {
     const made = await client.checkoutSessions.create(
       {
         session_id: order.id,
@@ -96,8 +102,8 @@ export async function begin(order, return_url) {
       },
       { idempotencyKey: order.id },
     );
-    order.session = made.checkout_session_id;
-    order.link = made.url ?? return_url;
+    const { checkout_session_id, url } = made;
+    Object.assign(order, NOTHING, { about: order.id, session: checkout_session_id, link: url ?? return_url });
     save();
   }
   return order.link ?? return_url;
@@ -108,12 +114,15 @@ export async function begin(order, return_url) {
  * webhook, the people who pack, and a shop that starts again. None of them knows the answer.
  *
  * @param {Order} order
+ * @param {boolean} [asks] Whether for a new decision. A page that is opened reads what was decided, and asks for nothing.
  */
-export async function check(order) {
+export async function check(order, asks = true) {
   const settled = () => order.shipped || !["authorised", "captured"].includes(payment(order));
-  if (!order.session || settled()) return;
+  if (!isBegun(order) || !order.session || settled()) return;
+  let decision = null;
   if (!order.ack_id) {
     const session = await client.checkoutSessions.retrieve(order.session);
+    if (session.clearance_id) decision = await client.clearances.retrieve(session.clearance_id);
     if (settled()) return; // another request was faster
     if (session.status === "open") order.reasons = session.reasons;
     else if (session.status !== "completed") stop(order, [session.status]);
@@ -125,14 +134,17 @@ export async function check(order) {
     save();
     if (!order.ack_id) return;
   }
-  const decision = await client.clearances.create({
-    ack_id: order.ack_id,
-    cbid: order.cbid ?? "none",
-    session_id: order.id,
-    shipping_zip: order.to.zip,
-    product_class: classOf(order),
-  });
-  if (settled()) return;
+  if (asks) {
+    decision = await client.clearances.create({
+      ack_id: order.ack_id,
+      cbid: order.cbid ?? "none",
+      session_id: order.id,
+      order_reference: order.number,
+      shipping_zip: order.to.zip,
+      product_class: classOf(order),
+    });
+  }
+  if (!decision || settled()) return;
   if (decision.cleared) {
     const { clearance_id, reasons, obligations } = decision;
     Object.assign(order, { clearance_id, reasons, obligations });
@@ -160,7 +172,7 @@ export async function ship(order, tracking_number) {
   try {
     await check(order);
     if (order.shipped) return "reported_already";
-    if (payment(order) !== "captured") return "not_paid";
+    if (payment(order) !== "captured" || (order.needs !== "not_required" && !isBegun(order))) return "not_paid";
     if (order.clearance_id) {
       await client.clearances.fulfil(order.clearance_id, { carrier: "UPS", tracking_number });
     }

@@ -11,6 +11,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
  * @property {{ state: string, zip: string, residence: string }} to
  * @property {string} needs Whether a notice is needed: `required`, `unknown` or `not_required`.
  * @property {string[]} payments What was done, the last counts: authorised, captured, voided, refunded.
+ * @property {string} [about] The id of the order that all below is about: a copy of an order has another id, and was not begun.
  * @property {string} [session] The checkout session; `link` is the buyer's way to it.
  * @property {string} [link]
  * @property {string} [ack_id]

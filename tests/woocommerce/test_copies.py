@@ -117,6 +117,7 @@ def test_an_order_from_before_this_release_goes_on(shop: Shop, browser: Browser)
     assert (payable.state, paid.status) == ("cleared", "completed")
     for copy in copies:
         paths.opened_by_a_stranger(shop, copy)
+        assert copy.state == "none"
         copy.set_status("completed")
         assert paths.on_hold(copy).state == "none"
 
