@@ -139,6 +139,43 @@ def test_an_order_is_right_after_outages(closed: Shop, customer: Customer) -> No
         assert customer.come_back(done).heading == "Thank you"
 
 
+def test_a_copy_of_a_cleared_order_has_not_begun(closed: Shop, customer: Customer) -> None:
+    """It leaves by a notice of its own alone; and opening its page asks for no decision."""
+    file = closed.folder / "var" / "orders.json"
+    with closed.open():
+        customer.buy()
+        closed.is_now("authorised", "captured")
+    first = closed.last()
+    [paid, waiting] = [
+        first | {"id": f"cs_{digit * 32}", "number": number, "payments": payments}
+        for digit, number, payments in (
+            ("a", "9001", ["authorised", "captured"]),
+            ("b", "9002", ["authorised"]),
+        )
+    ]
+    undecided = waiting | {"id": f"cs_{'c' * 32}", "number": first["number"]}
+    kept = json.loads(file.read_bytes())
+    file.write_text(json.dumps([*kept, *((one["id"], one) for one in (paid, undecided, waiting))]))
+    headers = {"Origin": closed.url}
+    with closed.open():
+        for one in (waiting, undecided):
+            assert customer.open(f"/orders/{one['id']}").heading != "Thank you"
+        assert closed.last() == waiting
+        customer.client.auth = STAFF
+        parcel = f"{closed.url}/dispatch/{paid['id']}"
+        assert customer.client.post(parcel, headers=headers).status_code == 409
+        customer.client.auth = None
+        notice = f"{closed.url}/orders/{waiting['id']}/notice"
+        done = customer.client.post(notice, headers=headers, follow_redirects=False)
+        assert done.headers["Location"].startswith(closed.environment["COUNTERSIGN_BASE_URL"])
+    begun = closed.last()
+    assert begun["session"] != first["session"]
+    session = closed.client.checkout_sessions.retrieve(begun["session"])
+    assert (session.session_id, session.order_reference) == (begun["id"], "9002")
+    assert "ack_id" not in begun
+    file.write_text(json.dumps(kept))
+
+
 @pytest.fixture(scope="module")
 def shop(closed: Shop) -> Iterator[Shop]:
     """Run the shop while the tests of this file run."""
@@ -356,5 +393,6 @@ def test_the_documented_shop_sells(place: Place, built: Path, tmp_path: Path) ->
         customer.initial(customer.identify(ordered()))
         assert "Thank you" in order_page()
         shop.client.sandbox.move_buyer(cbid=str(session().cbid), status="revoked")
-        assert "not released" in order_page()
+        # Opening the page asks for no decision: the message about the buyer does.
+        wait_until(lambda: "not released" in order_page(), "the webhook")
         assert "buyer_revoked" in leaves()

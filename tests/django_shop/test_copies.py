@@ -91,7 +91,7 @@ def test_the_page_of_the_return_asks_for_no_decision(shop: Shop) -> None:
 
 
 def test_a_decision_that_was_initialed_for_another_order_is_none(shop: Shop) -> None:
-    """Whoever wrote its ids there: the service is told the order's number, and refuses."""
+    """However its ids came there: the service gets the order's number, and refuses."""
     order, other = shop.bought(number="300001"), Order.objects.create(number="300002")
     kept = {one.name for one in Order._meta.concrete_fields} - {"id", "number", "bound_to"}
     values = Order.objects.filter(pk=order.pk).values(*kept).get()

@@ -67,7 +67,7 @@ def test_no_message_of_the_service_clears_a_copy(shop: Shop, browser: Browser) -
 
 
 def test_opening_a_page_asks_for_no_decision(shop: Shop, browser: Browser) -> None:
-    """It reads what was decided at the end of the session; the buyer's button asks anew."""
+    """It reads what was decided at the end of the session; the buyer's button asks again."""
     with shop.without_webhooks():
         order = shop.cleared(browser)
     decided = order.data
@@ -89,7 +89,7 @@ def test_opening_a_page_asks_for_no_decision(shop: Shop, browser: Browser) -> No
 def test_a_decision_that_was_initialed_for_another_order_is_none(
     shop: Shop, browser: Browser
 ) -> None:
-    """Whoever wrote its ids there: the service is told the order's number, and refuses."""
+    """However its ids came there: the service gets the order's number, and refuses."""
     order = shop.cleared(browser)
     other = shop.made()
     shop.wp.php(_WRITE, id=other.id, data=order.data | {"order": other.id})
