@@ -22,6 +22,7 @@ const WORDS = {
   identity_failed: "You did not pass the identity check.",
   session_canceled: "You ended the identity check before it was done.",
   session_undecided: "The identity check is not decided yet.",
+  verification_withdrawn: "The identity check was withdrawn. Order again to have another one.",
   zip_mismatch: "The ZIP code is not that of your verified address. Order to that address.",
   buyer_revoked: "Your verification was withdrawn.",
   buyer_expired: "Your verification has expired. Order again to be verified again.",

@@ -33,6 +33,8 @@ class Reason(StrEnum):
     # Whose session it is.
     SESSION_NOT_BOUND = "session_not_bound"
     TEST_SESSION = "test_session"
+    VERIFICATION_WITHDRAWN = "verification_withdrawn"
+    """The provider has taken back what it said of a session that had verified the buyer."""
     # Our decision.
     REVOKED = "revoked"
     AGE_UNKNOWN = "age_unknown"

@@ -270,6 +270,7 @@ def test_stable_codes_stay_what_they_are() -> None:
         "provider_session_not_found",
         "session_not_bound",
         "test_session",
+        "verification_withdrawn",
         "revoked",
         "age_unknown",
         "age_below_minimum",

@@ -46,6 +46,7 @@ from countersign.db.tables import (
 )
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.identity.model import FactSource, Finding
+from countersign.reason import Reason
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -302,12 +303,18 @@ async def _approved(
     With `account_id`, the newest of this account.
     """
     reach = DEPLOYMENT if account_id is None else AccountReach(account_id, buyer.mode)
+    withdrawn = set()
     for stored in reversed(await room.access.database.scan(_evidence, reach, buyer.cbid)):
         content = await _opened(room, stored)
+        if not content:
+            continue
+        session_id = content["request"]["session_id"]
+        if Reason.VERIFICATION_WITHDRAWN in content["decision"]["reasons"]:
+            withdrawn.add(session_id)
         if (
-            content
-            and content["read"]["outcome"] == Finding.VERIFIED
+            content["read"]["outcome"] == Finding.VERIFIED
             and not content.get("override")
+            and session_id not in withdrawn
         ):
             return stored, content
     raise InvalidArgument(

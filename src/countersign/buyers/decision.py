@@ -49,6 +49,9 @@ _LIVE_SESSION: Final = (
     "The session is a live one, and sessions of test keys must be of the provider's test mode."
 )
 _OTHER_MODE: Final[dict[bool | None, str]] = {False: _TEST_SESSION, True: _LIVE_SESSION}
+_TAKEN_BACK: Final = frozenset({Finding.FAILED, Finding.CANCELED, Finding.EXPIRED})
+"""Final and negative. What is redacted, undecided or unknown says nothing against a decision of
+before, and `unproved` depends on the account's own credentials."""
 _UNDER_WAY: Final = frozenset({None, "created", "started", "In Progress"})
 """The words of providers that say `pending` before anything is submitted: Veriff's, which says
 nothing at all until there is a decision, and Didit's."""
@@ -100,8 +103,18 @@ class SessionDecision:
             and Reason.IDENTITY_REQUIRES_INPUT in self.reasons
         )
 
-    def since(self, first: datetime, rules: VerificationRules) -> SessionDecision:
-        """The decision on a session that verified somebody then: sent again, it gets no younger."""
+    @property
+    def withdraws(self) -> bool:
+        """Whether what the session proved no longer counts."""
+        return Reason.VERIFICATION_WITHDRAWN in self.reasons
+
+    def since(self, first: datetime, rules: VerificationRules, outcome: Finding) -> SessionDecision:
+        """The decision on a session that verified somebody then: sent again, it gets no younger.
+
+        A final no of the provider (`outcome`) about it takes that verification back.
+        """
+        if outcome in _TAKEN_BACK:
+            return replace(self, reasons=(*self.reasons, Reason.VERIFICATION_WITHDRAWN))
         if self.began_at is None or self.began_at <= first:
             return self
         ends, last = _ends(first, self.document_expires_on, rules)

@@ -1,7 +1,8 @@
 """Buyers: the states of a verification, how they move, and who may rely on them.
 
-Only three ways lead out of `verified`: time, revocation, and a new verification that succeeds.
-A failed attempt never takes it away: the response to *verify* is about the attempt, the response
+Only four ways lead out of `verified`: time, revocation, a new verification that succeeds, and a
+provider that takes back its decision on the very session that verified the buyer. A failed attempt
+by another session never takes it away: the response to *verify* is about the attempt, the response
 to *status* about the buyer.
 """
 
@@ -59,6 +60,8 @@ class VerificationAttempt:
     reasons: tuple[Reason, ...] = ()
     proof: "ProvedSession | None" = None
     """What a real verification proved."""
+    withdraws: str | None = None
+    """The provider session whose proof no longer counts, as `ProvedSession.session`."""
     account_id: str | None = None
     """The account whose attempt it was; None in the sandbox, where a buyer has one account."""
 
@@ -117,8 +120,11 @@ def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
     """The buyer after one more attempt.
 
     A revoked buyer stays revoked. A verified one (also one that has expired since) stays as it is
-    unless the attempt succeeds; an attempt that revokes keeps what was verified before.
+    unless the attempt succeeds, or withdraws what it was verified by; an attempt that revokes keeps
+    what was verified before.
     """
+    if attempt.withdraws is not None:
+        return _withdrawn(buyer, attempt)
     if buyer.status is BuyerStatus.REVOKED:
         return buyer
     if attempt.status is BuyerStatus.VERIFIED:
@@ -142,6 +148,20 @@ def reinstated(buyer: Buyer) -> Buyer:
         return replace(buyer, status=BuyerStatus.VERIFIED, reasons=())
     reasons = (Reason.IDENTITY_REQUIRES_INPUT,)
     return replace(buyer, status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)
+
+
+def _withdrawn(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
+    """The buyer by its other proofs; without any, it has to verify again."""
+    proofs = tuple([proof for proof in buyer.proofs if proof.session != attempt.withdraws])
+    if proofs:
+        last = max(proofs, key=lambda proof: proof.expires_at)
+        verified_at, expires_at = from_ms(last.verified_at), from_ms(last.expires_at)
+        return replace(buyer, proofs=proofs, verified_at=verified_at, expires_at=expires_at)
+    buyer = replace(buyer, proofs=(), verified_at=None, expires_at=None)
+    if buyer.status is BuyerStatus.REVOKED:
+        return buyer
+    status, reasons = BuyerStatus.REQUIRES_INPUT, (Reason.VERIFICATION_WITHDRAWN,)
+    return replace(buyer, status=status, reasons=reasons, attempted_by=attempt.account_id)
 
 
 def _verified(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:

@@ -15,12 +15,18 @@ from typing import Final
 import msgspec
 import structlog
 
+from countersign.access.reach import AccountReach
 from countersign.buyers import sessions_sql
 from countersign.buyers.evaluate_session import look_again
-from countersign.buyers.following import session_index
+from countersign.buyers.following import session_index, to_follow
 from countersign.buyers.providers import Integration
 from countersign.buyers.room import Buyers
-from countersign.buyers.session_evidence import SessionRequest, pending_place
+from countersign.buyers.session_evidence import (
+    AskedBefore,
+    SessionRequest,
+    evidence_place,
+    pending_place,
+)
 from countersign.buyers.sessions_sql import PendingSession
 from countersign.errors import (
     CountersignError,
@@ -52,6 +58,7 @@ _PAGE: Final = 64
 
 _log: Final = structlog.get_logger("countersign.verification")
 _decode: Final = msgspec.json.Decoder(SessionRequest).decode
+_decode_evidence: Final = msgspec.json.Decoder(AskedBefore).decode
 
 
 async def webhook_integrations(
@@ -108,16 +115,40 @@ async def take_webhook(
 async def _take_hint(room: Buyers, integration: Integration, hint: WebhookHint) -> None:
     account_id, mode = integration.settings.account_id, integration.mode
     scope = account_id if mode is Mode.LIVE else integration.namespace
+    index = session_index(room, integration, hint.session_id)
     new = await room.access.database.write(
         sessions_sql.hurry,
         account_id,
         mode,
-        session_index(room, integration, hint.session_id),
+        index,
         room.access.secret.blind_index(scope, "provider_message", hint.event_key),
         from_ns(room.access.clock.time_ns()),
+        await _ask_again(room, AccountReach(account_id, mode), index),
     )
     if new:
         room.hurried.set()
+
+
+async def _ask_again(room: Buyers, reach: AccountReach, index: bytes) -> PendingSession | None:
+    """What to ask of a session that has verified somebody; None: it has verified no one."""
+    database, account_id, mode = room.access.database, reach.account_id, reach.mode
+    basis = await database.read(sessions_sql.grounds, reach, index)
+    if basis is None:
+        return None
+    place = evidence_place(account_id, basis.verification_id)
+    content = await room.vault.open(basis.evidence, shred_key=basis.shred_key, **place)
+    time_ns = room.access.clock.time_ns()
+    return to_follow(
+        await room.vault.data_key(account_id, time_ns),
+        room.access.entropy,
+        _decode_evidence(content).request,
+        account_id=account_id,
+        mode=mode,
+        session_index=index,
+        asked_index=index,
+        cbid=basis.cbid,
+        time_ns=time_ns,
+    )
 
 
 async def run(room: Buyers) -> None:
@@ -195,7 +226,7 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
         if integration is None:
             # The account verifies no more, or at another provider.
             return False
-        await look_again(room, integration, asked, give_up=give_up, polled=pending.id)
+        _, decision = await look_again(room, integration, asked, give_up=give_up, polled=pending.id)
     except ProviderSessionNotBound:
         # It is somebody else's session.
         return False
@@ -205,7 +236,7 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
     except CountersignError as error:
         _log.warning("poll_failed", code=error.code, account=pending.account_id)
         return age <= 2 * FOLLOWED_FOR
-    return True
+    return decision.is_followed
 
 
 async def _integration(

@@ -44,6 +44,12 @@ class SessionRequest(msgspec.Struct, frozen=True, kw_only=True):
         return "<SessionRequest: hidden>"
 
 
+class AskedBefore(msgspec.Struct, frozen=True):
+    """Of the evidence of a verification, what was asked."""
+
+    request: SessionRequest
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Evaluation:
     """What was asked about a session, what the provider said, and what follows from it."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, update
 
+from countersign.access.reach import Reach
 from countersign.buyers.model import (
     Buyer,
     BuyerStatus,
@@ -31,6 +32,7 @@ from countersign.db.tables import (
     provider_sessions,
     shred_keys,
     started_checks,
+    verification_evidence,
     verifications,
 )
 from countersign.mode import Mode
@@ -261,6 +263,15 @@ class PendingSession(Struct, frozen=True, kw_only=True):
     next_poll_at: datetime
 
 
+class Grounds(NamedTuple):
+    """A verification that a session has led to, with its evidence, sealed."""
+
+    verification_id: str
+    cbid: str
+    evidence: bytes
+    shred_key: bytes
+
+
 def follow(connection: Connection, new: PendingSession) -> None:
     """Poll a session from now on, with the request of last; its polls go on counting."""
     known = _id_of(connection, new.account_id, new.mode, new.asked_index)
@@ -342,14 +353,18 @@ def hurry(  # noqa: PLR0917 - the columns
     session_index: bytes,
     message_index: bytes,
     at: datetime,
+    again: PendingSession | None,
 ) -> bool:
-    """Poll a session at once, because of a message; False if it was acted on before."""
+    """Poll a session at once, because of a message; False if it was acted on before.
+
+    `again` is what to ask of it where it is not followed.
+    """
     message = {"account_id": account_id, "message_index": message_index}
     seen = select(provider_messages.c.at).filter_by(**message)
     if connection.execute(seen).first() is not None:
         return False
     connection.execute(insert(provider_messages), message | {"at": at})
-    connection.execute(
+    due = (
         update(pending_sessions)
         .where(
             pending_sessions.c.account_id == account_id,
@@ -358,7 +373,36 @@ def hurry(  # noqa: PLR0917 - the columns
         )
         .values(next_poll_at=at)
     )
+    if connection.execute(due).rowcount == 0 and again is not None:
+        follow(connection, again)
+        connection.execute(due)
     return True
+
+
+def grounds(connection: Connection, reach: Reach, session_index: bytes) -> Grounds | None:
+    """The verification by which accounts in reach last verified somebody by a session.
+
+    None: by this one they have not, or its evidence is gone.
+    """
+    known, evidence = verifications.c, verification_evidence.c
+    # The buyer of the session leads to its verifications: they have no index by session.
+    of_session = select(provider_sessions.c.cbid).where(
+        provider_sessions.c.mode == known.mode, provider_sessions.c.session_index == session_index
+    )
+    row = connection.execute(
+        select(known.id, known.cbid, evidence.payload, shred_keys.c.key)
+        .join(verification_evidence, evidence.record_id == known.id)
+        .join(shred_keys, shred_keys.c.record_id == known.id)
+        .where(
+            reach.rows(verifications),
+            known.cbid.in_(of_session),
+            known.session_index == session_index,
+            known.status == BuyerStatus.VERIFIED,
+        )
+        .order_by(known.id.desc())
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else Grounds(*row)
 
 
 def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:

@@ -211,7 +211,8 @@ def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | Co
             return refusal
     decision = work.decision
     if person.first_verified_at is not None:
-        decision = decision.since(person.first_verified_at, work.integration.rules)
+        first, outcome = person.first_verified_at, work.result.outcome
+        decision = decision.since(first, work.integration.rules, outcome)
     return _Found(person, before, cbid, decision, subject_index, tried)
 
 
@@ -247,6 +248,7 @@ def _attempt(secret: DeploymentSecret, work: Evaluation, found: _Found) -> Verif
         expires_at=decision.expires_at,
         reasons=decision.reasons,
         proof=proof,
+        withdraws=work.keys.session.hex() if decision.withdraws else None,
         account_id=work.account_id,
     )
 
