@@ -193,7 +193,9 @@ def _taken(document: Document, schema: Mapping[str, Any]) -> str:
         return f"Literal[{', '.join(map(_quoted, inner['enum']))}]"
     if inner.get("type") == "array":
         return f"Sequence[{_taken(document, inner['items'])}]"
-    return "Time" if inner.get("format") == "date-time" else _PLAIN[inner["type"]]
+    if inner.get("format") == "date-time":
+        return "Time"
+    return _PLAIN[inner["type"]] if "type" in inner else "Any"  # any JSON: its keys are data
 
 
 def _resources(document: Document) -> str:

@@ -118,6 +118,8 @@ def _kind(schema: Mapping[str, Any], place: str = "") -> str:
         kind = " | ".join(_kind(one, place) for one in inner["anyOf"])
     elif "enum" in inner:
         kind = f"{place}Open<{' | '.join(map(_quoted, inner['enum']))}>"
+    elif "type" not in inner:
+        kind = "unknown"  # any JSON: its keys are data
     elif inner["type"] == "array":
         item = _kind(inner["items"], place)
         kind = f"Array<{item}>" if " " in item else f"{item}[]"

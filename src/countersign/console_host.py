@@ -14,12 +14,15 @@ of the person as the Bearer token.
 from __future__ import annotations
 
 import json
+from asyncio import Lock, to_thread
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from importlib.metadata import entry_points
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import parse_qsl, quote, urlencode
+
+from msgspec import to_builtins
 
 from countersign.access.key import PEOPLE_SCOPES, Scope
 from countersign.access.key import STAFF_SCOPES as OF_STAFF
@@ -28,12 +31,13 @@ from countersign.access.role import OF_DEPLOYMENT, ROLES, Role
 from countersign.bootstrap import Deployment
 from countersign.checkout.colors import CONTRAST, contrast
 from countersign.checkout.visits import read_form
-from countersign.errors import NotFound, OriginNotAllowed
+from countersign.errors import InvalidNoticeFile, NotFound, OriginNotAllowed
 from countersign.events.model import EventType
 from countersign.http.body import BODY_BYTES_MAX, Incoming
 from countersign.http.headers import ACCOUNT, MODE, REASON
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 from countersign.http.route import Route, grouped
+from countersign.notices.notice_file import parse_notice_file
 from countersign.people import by_provider, sign_in, sql
 from countersign.people.model import LinkSays, ProviderRefusal, SignedIn, SignedInPerson
 from countersign_evidence.disclosure import b64url
@@ -139,6 +143,7 @@ class Host:
         self.is_secure: Final = self.url.startswith("https:")
         self._people = deployment.people
         self._handle = handle
+        self._reading = Lock()
 
     async def call(
         self,
@@ -174,6 +179,18 @@ class Host:
             is_within=True,
         )
         return _answer(await self._handle(call, Incoming(_Whole(sent))))
+
+    async def notice_in(self, file: str) -> Mapping[str, Any] | str:
+        """What the API takes of this notice file; or what is wrong with the file.
+
+        In a thread, one at a time: reading TOML takes long.
+        """
+        async with self._reading:
+            try:
+                content = await to_thread(parse_notice_file, file.encode())
+            except InvalidNoticeFile as invalid:
+                return invalid.message
+        return cast("Mapping[str, Any]", to_builtins(content))
 
     async def who(self, session: str) -> SignedInPerson | None:
         """Who is signed in with this session; None: no one is."""

@@ -23,6 +23,7 @@ from countersign.checkout.schemas import CheckoutSessionRequest
 from countersign.db.tables import events
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
+from countersign.notices.notice_file import parse_notice_file
 from countersign_evidence.process import Surface
 from tests.clearances.desk import NO_ONE
 from tests.http.backstage import notice_file
@@ -127,8 +128,8 @@ def submit(url: str, outcome: str, zip_: str = ZIP) -> None:
 def publish(stage: Stage) -> None:
     """Have a notice that live sessions can show."""
     notices = stage.opened.notices
-    file = notice_file(NOTICE, "1", lines=2).encode()
-    stage.do(publishing.publish(notices, file, ""))
+    content = parse_notice_file(notice_file(NOTICE, "1", lines=2).encode())
+    stage.do(publishing.publish(notices, content, ""))
     against = "https://law.example/text"
     stage.do(publishing.review(notices, NOTICE, "1", "A. Reader", against))
     stage.clock.now += timedelta(seconds=2)

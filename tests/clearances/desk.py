@@ -47,6 +47,7 @@ from countersign.ids import BUYER, base32
 from countersign.instant import to_ms
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
+from countersign.notices.notice_file import parse_notice_file
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from tests.http.backstage import another_deployment
@@ -116,7 +117,8 @@ class Desk:
 
     def publish(self, file: str, *, reviewed: bool = True) -> None:
         notices = self.deployment.notices
-        content = self.do(publishing.publish(notices, file.encode(), "")).content
+        content = parse_notice_file(file.encode())
+        self.do(publishing.publish(notices, content, ""))
         if reviewed:
             against = "https://law.example/text"
             self.do(publishing.review(notices, content.id, content.version, "A. Reader", against))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -160,7 +161,8 @@ async def _publish(console: Console, session: str) -> None:
             f'[[bullets]]\nid = "{letter}"\ntext = "{line}"\n'
             for letter, line in zip("ABCD", lines, strict=False)
         )
-        body = {"file": f'{_NOTICE}version = "{version}"\neffective_from = {version}\n{bullets}'}
+        file = f'{_NOTICE}version = "{version}"\neffective_from = {version}\n{bullets}'
+        body = {"notice": tomllib.loads(file) | {"effective_from": version}}
         published = await console.ask(session, "/v1/notices/publish", "POST", body=body)
         assert published.ok, published.data
 

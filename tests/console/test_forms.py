@@ -14,6 +14,7 @@ from countersign.access.audit import AuditEntry, find_audit
 from countersign.access.role import Role
 from tests.checkout.surfer import Page
 from tests.console.visitor import COOKIE, Vendor, Visitor, places
+from tests.http.backstage import notice_file
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN, Passkey
 
@@ -293,5 +294,25 @@ def test_a_number_of_any_length_is_refused_in_words(tmp_path: Path) -> None:
             sent = await dev.send(path, lifetime_seconds="9" * digits)
             assert sent.status_code == 400, digits
             assert "lifetime_seconds" in sent.text
+
+    in_console(tmp_path, work)
+
+
+def test_a_notice_file_is_read_for_those_who_may_publish_it(tmp_path: Path) -> None:
+    """With a bound on the dots of its keys, since reading them takes long; then it is published."""
+
+    async def work(console: Console) -> None:
+        form = "/console/all/notices/-/{}"
+        owner = Visitor(console, (await console.person("Ada", Role.OWNER)).session)
+        dots = await owner.send(form.format("check"), file="a." * 20_000 + "a=1")
+        assert (dots.status_code, "dots in its keys" in dots.text) == (422, True)
+        file = notice_file("by-hand", "1").replace("\n", "\r\n")
+        checked = await owner.send(form.format("check"), file=file)
+        assert (checked.status_code, "by-hand 1" in checked.text) == (200, True)
+        led = await owner.send(form.format("publish"), file=file)
+        there = "/console/all/notices/by-hand~1?said=publish_notice"
+        assert (led.status_code, led.headers["location"]) == (303, there)
+        auditor = Visitor(console, (await console.person("Eve", Role.AUDITOR)).session)
+        assert (await auditor.send(form.format("check"), file=file)).status_code == 403
 
     in_console(tmp_path, work)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 import httpx2
+from msgspec import to_builtins
 from sqlalchemy import Connection, make_url, text
 
 from countersign import bootstrap
@@ -34,6 +35,7 @@ from countersign.config import load_settings
 from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
+from countersign.notices.notice_file import parse_notice_file
 from countersign.snapshot import STALENESS_SECONDS
 from tests.support import postgres
 from tests.support.service import Deployment, Server
@@ -158,7 +160,8 @@ class Operator:
 
         async def work(opened: bootstrap.Deployment) -> None:
             for file in files:
-                content = (await publishing.publish(opened.notices, file.encode(), "")).content
+                content = parse_notice_file(file.encode())
+                await publishing.publish(opened.notices, content, "")
                 if reviewed:
                     await publishing.review(
                         opened.notices,
@@ -284,6 +287,12 @@ def _apart(work: Callable[[], T]) -> T:
     """Run it in another thread: Playwright keeps an event loop running in that of the tests."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(work).result()
+
+
+def notice_json(*args: str, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - as `notice_file`
+    """The members of that notice file, as the API takes them."""
+    content: dict[str, Any] = to_builtins(parse_notice_file(notice_file(*args, **given).encode()))
+    return content
 
 
 def notice_file(

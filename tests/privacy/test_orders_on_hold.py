@@ -35,6 +35,7 @@ from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import OnHold
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
+from countersign.notices.notice_file import parse_notice_file
 from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
 from countersign.privacy.holds import place_hold, release_hold
 from countersign.privacy.model import ErasureReason
@@ -96,7 +97,7 @@ class World:
         self.person = first.part("verified")
         notices = stage.opened.notices
         content = stage.do(
-            publishing.publish(notices, notice_file("law", "1").encode(), "")
+            publishing.publish(notices, parse_notice_file(notice_file("law", "1").encode()), "")
         ).content
         against = "https://law.example/text"
         stage.do(publishing.review(notices, content.id, content.version, "A. Reader", against))

@@ -14,6 +14,7 @@ from countersign.clock import Clock
 from countersign.config import load_settings
 from countersign.log import logs_sql
 from countersign.mode import Mode
+from countersign.notices.notice_file import parse_notice_file
 from countersign.notices.publish import publish
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.key_history import KeyRange, check_history
@@ -123,7 +124,7 @@ def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path
     async def newest(notice: bytes, clock: Clock | None = None) -> bytes:
         settings = load_settings(embedded.environment)
         async with open_deployment(settings, clock=clock) as opened:
-            await publish(opened.notices, notice, "")
+            await publish(opened.notices, parse_notice_file(notice), "")
             await opened.log.seal.settle()
             log = (await opened.log.seal.current(refresh=True))[Mode.LIVE]
             latest = await opened.database.read(logs_sql.latest, log.id)
@@ -156,7 +157,7 @@ def test_servers_whose_clocks_differ_say_the_same_of_a_key_that_has_retired(
     async def ranges(seconds: float, *, seals: bool = False) -> list[tuple[int, int | None]]:
         async with opened(embedded, ShiftedClock(seconds)) as service:
             if seals:
-                await publish(service.notices, notice, "")
+                await publish(service.notices, parse_notice_file(notice), "")
                 await service.log.seal.settle()
             log = (await service.log.seal.current(refresh=True))[Mode.LIVE]
             return [(start, end) for start, end, _ in await service.log.policy.ranges(log)]

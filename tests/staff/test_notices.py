@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from countersign.access.role import Role
-from tests.http.backstage import notice_file
+from tests.http.backstage import notice_json
 from tests.staff.conftest import Desk, Person
 
 pytestmark = pytest.mark.both_engines
@@ -14,14 +14,14 @@ LAW = "https://law.example/text"
 
 def test_a_notice_goes_from_a_check_to_force_and_out_of_it(desk: Desk, owner: Person) -> None:
     """With its history, and what differs from the version before, part by part."""
-    first, second = notice_file("console", "1", lines=2), notice_file("console", "2", lines=3)
-    checked = owner.post("/v1/notices/check", {"file": first})
+    first, second = notice_json("console", "1", lines=2), notice_json("console", "2", lines=3)
+    checked = owner.post("/v1/notices/check", {"notice": first})
     assert (checked["version"], checked["new"], checked["compared_with"]) == ("1", True, None)
-    owner.post("/v1/notices/publish", {"file": first})
+    owner.post("/v1/notices/publish", {"notice": first})
     place = "/v1/notices/console"
     review = {"version": "1", "by": "Ada Moreno", "against": LAW}
     assert owner.post(f"{place}/review", review)["type"] == "reviewed"
-    owner.post("/v1/notices/publish", {"file": second})
+    owner.post("/v1/notices/publish", {"notice": second})
     compared = owner.get(f"{place}/compare?old=1&new=2")["differences"]
     assert {"bullet line-3", "version", "title"} <= {one["part"] for one in compared}
     assert next(one for one in compared if one["part"] == "bullet line-3")["before"] is None
@@ -49,11 +49,16 @@ def test_a_notice_goes_from_a_check_to_force_and_out_of_it(desk: Desk, owner: Pe
 
 def test_what_is_wrong_with_a_file_is_said(owner: Person) -> None:
     """All mistakes at once; what was published never changes."""
-    wrong = owner.post("/v1/notices/check", {"file": 'id = "x"'}, 422)["error"]
-    assert wrong["code"] == "invalid_notice_file"
-    assert "bullets" in wrong["message"]
-    owner.post("/v1/notices/publish", {"file": notice_file("fixed", "1")})
-    other = owner.post("/v1/notices/publish", {"file": notice_file("fixed", "1", lines=4)}, 409)
+    wrong = {**notice_json("fixed", "1"), "id": "X Y", "bullets": []}
+    refused = owner.post("/v1/notices/check", {"notice": wrong}, 422)["error"]
+    assert refused["code"] == "invalid_notice_file"
+    assert {"id", "bullets"} == {one.partition(":")[0] for one in refused["message"].split("\n")}
+    odd = {**notice_json("fixed", "1"), "note": "x"}
+    said = owner.post("/v1/notices/check", {"notice": odd}, 400)["error"]["message"]
+    assert said == "Unknown field - at `$.notice.note`."
+    owner.post("/v1/notices/check", {"file": 'id = "x"'}, 400)
+    owner.post("/v1/notices/publish", {"notice": notice_json("fixed", "1")})
+    other = owner.post("/v1/notices/publish", {"notice": notice_json("fixed", "1", lines=4)}, 409)
     assert other["error"]["code"] == "notice_version_conflict"
     unknown = {"version": "9", "by": "Ada", "against": LAW}
     assert (
@@ -64,13 +69,20 @@ def test_what_is_wrong_with_a_file_is_said(owner: Person) -> None:
 
 def test_a_gap_is_not_closed_by_leaving_its_name_out(owner: Person) -> None:
     """Unless it is said why nothing is missing."""
-    gap = notice_file("gap", "1").replace("[[bullets]]", 'text_gaps = ["(E)"]\n[[bullets]]', 1)
-    assert owner.post("/v1/notices/check", {"file": gap})["text_gaps"] == ["(E)"]
-    owner.post("/v1/notices/publish", {"file": gap})
-    same = notice_file("gap", "2").replace("of gap 2", "of gap 1")
-    refused = owner.post("/v1/notices/publish", {"file": same}, 409)
+    gap = notice_json("gap", "1") | {"text_gaps": ["(E)"]}
+    assert owner.post("/v1/notices/check", {"notice": gap})["text_gaps"] == ["(E)"]
+    owner.post("/v1/notices/publish", {"notice": gap})
+    same = notice_json("gap", "1") | {"version": "2"}
+    refused = owner.post("/v1/notices/publish", {"notice": same}, 409)
     assert refused["error"]["code"] == "notice_incomplete"
-    owner.post("/v1/notices/publish", {"file": same, "gap_closed": "counsel has compared it"})
+    owner.post("/v1/notices/publish", {"notice": same, "gap_closed": "counsel has compared it"})
+
+
+def test_a_check_is_for_those_who_publish(desk: Desk) -> None:
+    """What is read of a caller's text costs more than a look does."""
+    with desk.operator.vendor(desk.server) as shop:
+        body = {"notice": notice_json("no", "1")}
+        assert shop.test.post("/v1/notices/check", json=body).status_code == 403
 
 
 def test_notices_are_no_matter_of_one_account(desk: Desk) -> None:
@@ -79,5 +91,5 @@ def test_notices_are_no_matter_of_one_account(desk: Desk) -> None:
         desk.operator.vendor(desk.server) as shop,
         desk.person(Role.OWNER, shop.account_id, "live") as person,
     ):
-        refused = person.client.post("/v1/notices/publish", json={"file": notice_file("no", "1")})
+        refused = person.client.post("/v1/notices/publish", json={"notice": notice_json("no", "1")})
         assert refused.status_code == 403

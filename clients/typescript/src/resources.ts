@@ -151,14 +151,15 @@ export class Notices extends Resource {
   }
 
   /**
-   * Check a notice file without publishing it.
+   * Check a notice without publishing it.
    *
-   * Check a notice file without publishing it: mistakes, gaps, what differs from before.
+   * Check a notice without publishing it: mistakes, gaps, what differs from before.
    *
-   * Needs the scope `notices:read`. It answers only where the console is on, else with `not_found`.
+   * Needs the scope `notices:manage`. It answers only where the console is on, else with
+   * `not_found`.
    */
   check(
-    params: types.NoticeFile,
+    params: types.NoticeDraft,
     options: CallOptions = {},
   ): Promise<types.CheckedNotice> {
     return this.sender.send<types.CheckedNotice>({
@@ -171,15 +172,15 @@ export class Notices extends Resource {
   }
 
   /**
-   * Publish a notice file permanently.
+   * Publish a notice permanently.
    *
-   * Publish a notice file permanently. Live keys get the version after its review.
+   * Publish a notice permanently. Live keys get the version after its review.
    *
    * Needs the scope `notices:manage`. It answers only where the console is on, else with
    * `not_found`.
    */
   publish(
-    params: types.NoticeFile,
+    params: types.NoticeDraft,
     options: CallOptions = {},
   ): Promise<types.CheckedNotice> {
     return this.sender.send<types.CheckedNotice>({

@@ -1309,15 +1309,57 @@ export interface NoticeDifference {
   after: string | null;
 }
 
-/** A notice file. */
-export interface NoticeFile {
-  /** The text of a notice file: TOML. */
-  file: string;
+/** A version of a notice, with the members of a notice file. */
+export interface NoticeDraft {
+  notice: NoticeContent;
   /** Why nothing is missing, where a version with these lines has gaps. */
   gap_closed?: string | null | undefined;
 }
 
-/** A notice file that can be published, or the version that was published. */
+/**
+ * The content of one version, as the notice file gives it and the published bytes keep it.
+ *
+ * `effective_from` is a date (`2026-01-01`). A member that the file leaves out is left out of the
+ * published bytes, so that members added by later releases change no digest.
+ */
+export interface NoticeContent {
+  id: string;
+  version: string;
+  title: string;
+  heading: string;
+  bullets: Bullet[];
+  attestation_text: string;
+  source_law: string;
+  source_bill: string;
+  jurisdiction: string;
+  language: string;
+  effective_from: string;
+  source_url: string;
+  obligations?: unknown | undefined;
+  retention_years?: number | null | undefined;
+  editorial?: string[] | undefined;
+  text_gaps?: string[] | undefined;
+  applies_to?: AppliesTo | null | undefined;
+}
+
+/** One line of a notice; the buyer initials each. */
+export interface Bullet {
+  id: string;
+  text: string;
+}
+
+/** A rule. What it is about is never left out: an empty list says that there is none. */
+export interface AppliesTo {
+  version: string;
+  source: string;
+  product_classes: string[];
+  delivered_to: string[];
+  residents_of: string[];
+  identity_checks: RequiredCheck[];
+  minimum_age?: number | null | undefined;
+}
+
+/** A notice that can be published, or the version that was published. */
 export interface CheckedNotice {
   notice_id: string;
   version: string;

@@ -1,4 +1,4 @@
-"""Notices over the API: check a file, publish it, record its review, take it out of force."""
+"""Notices over the API: check one, publish it, record its review, take it out of force."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
 from countersign.access.key import Scope
 from countersign.console.reach import require_deployment, staff_route
@@ -33,19 +33,16 @@ from countersign.notices.model import (
     published_bytes,
     status_of,
 )
-from countersign.notices.notice_file import parse_notice_file
+from countersign.notices.notice_file import content_of
 from countersign.notices.registry import KnownNotices
 from countersign.notices.room import Notices
+from countersign.notices.schemas import CONTENT
 
 _VERSION: Final = "2026-01-01"
 _DIGEST: Final = "50d3619b84e1985e1f8106aa8c35ac59" * 2
 _LAW: Final = (
     "https://leginfo.legislature.ca.gov/faces/billTextClient.xhtml?bill_id=202520260AB1263"
 )
-_File = Annotated[
-    str,
-    Meta(description="The text of a notice file: TOML.", min_length=1, extra_json_schema=STORABLE),
-]
 _Text = Annotated[str, Meta(min_length=1, max_length=2000, extra_json_schema=STORABLE)]
 _Version = Annotated[_Text, Meta(examples=[_VERSION])]
 _NoticeId = Annotated[str, Meta(examples=["ab1263"])]
@@ -56,10 +53,10 @@ _GapClosed = Annotated[
 ]
 
 
-class NoticeFile(Request, frozen=True, kw_only=True):
-    """A notice file."""
+class NoticeDraft(Request, frozen=True, kw_only=True):
+    """A version of a notice, with the members of a notice file."""
 
-    file: Annotated[_File, Meta(examples=['id = "ab1263"\nversion = "2026-01-01"\n…'])]
+    notice: Annotated[NoticeContent, Meta(examples=[to_builtins(CONTENT)])]
     gap_closed: _GapClosed = None
 
 
@@ -130,7 +127,7 @@ class NoticeLifecycle(Struct, frozen=True, kw_only=True):
 
 
 class CheckedNotice(Struct, frozen=True, kw_only=True):
-    """A notice file that can be published, or the version that was published."""
+    """A notice that can be published, or the version that was published."""
 
     notice_id: _NoticeId
     version: Annotated[str, Meta(examples=[_VERSION])]
@@ -205,8 +202,8 @@ async def compare(room: Notices, call: Call) -> Reply:
 
 
 async def check(room: Notices, call: Call) -> Reply:
-    """Check a notice file without publishing it: mistakes, gaps, what differs from before."""
-    content = parse_notice_file(parse_body(call.body, NoticeFile).file.encode())
+    """Check a notice without publishing it: mistakes, gaps, what differs from before."""
+    content = content_of(to_builtins(parse_body(call.body, NoticeDraft).notice))
     known = await room.registry.notices(fresh=True)
     versions = known.versions.get(content.id, ())
     new = all(one.content.version != content.version for one in versions)
@@ -214,14 +211,15 @@ async def check(room: Notices, call: Call) -> Reply:
 
 
 async def publish(room: Notices, call: Call) -> Reply:
-    """Publish a notice file permanently. Live keys get the version after its review."""
+    """Publish a notice permanently. Live keys get the version after its review."""
     require_deployment(call.principal, Scope.NOTICES_MANAGE)
-    body, known = parse_body(call.body, NoticeFile), await room.registry.notices(fresh=True)
+    body, known = parse_body(call.body, NoticeDraft), await room.registry.notices(fresh=True)
+    content = content_of(to_builtins(body.notice))
 
-    file, gap_closed, audit = body.file.encode(), body.gap_closed, room.log.access.audit
+    gap_closed, audit = body.gap_closed, room.log.access.audit
     return await call.kept(
         lambda made: _checked(room, known, made.content, new=made.new),
-        lambda e: publishing.publish(room, file, "", audit, gap_closed=gap_closed, entry=e),
+        lambda e: publishing.publish(room, content, "", audit, gap_closed=gap_closed, entry=e),
     )
 
 
@@ -277,7 +275,7 @@ def differences(before: NoticeContent, after: NoticeContent) -> list[NoticeDiffe
 
 def _parts(content: NoticeContent) -> dict[str, str]:
     """Each field and each line, as text."""
-    fields: dict[str, Any] = msgspec.to_builtins(content)
+    fields: dict[str, Any] = to_builtins(content)
     bullets = {f"bullet {one['id']}": one["text"] for one in fields.pop("bullets")}
     rest = {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -352,9 +350,8 @@ ROUTES: Final = grouped(
         address="POST /v1/notices/check",
         handler=check,
         operation="checkNotice",
-        summary="Check a notice file without publishing it",
-        scope=Scope.NOTICES_READ,
-        request=NoticeFile,
+        summary="Check a notice without publishing it",
+        request=NoticeDraft,
         response=CheckedNotice,
         refusals=(InvalidNoticeFile,),
     ),
@@ -362,8 +359,8 @@ ROUTES: Final = grouped(
         address="POST /v1/notices/publish",
         handler=publish,
         operation="publishNotice",
-        summary="Publish a notice file permanently",
-        request=NoticeFile,
+        summary="Publish a notice permanently",
+        request=NoticeDraft,
         response=CheckedNotice,
         refusals=(InvalidNoticeFile, NoticeIncomplete, NoticeVersionConflict),
     ),

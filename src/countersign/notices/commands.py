@@ -273,8 +273,8 @@ def _find(notice_id: str, version: str | None) -> tuple[NoticeContent, dict[str,
 async def _publish(
     room: Notices, data: bytes, source: str, gap_closed: str | None
 ) -> publishing.Publication:
-    audit = room.log.access.audit
-    return await publishing.publish(room, data, source, audit, gap_closed=gap_closed)
+    content, audit = parse_notice_file(data), room.log.access.audit
+    return await publishing.publish(room, content, source, audit, gap_closed=gap_closed)
 
 
 def _warn_of_home_page(address: str) -> None:

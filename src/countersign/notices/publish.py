@@ -77,20 +77,20 @@ class Publication:
 
 async def publish(
     room: Notices,
-    file: bytes,
+    content: NoticeContent,
     source: str,
     audit: Audit | None = None,
     *,
     gap_closed: str | None = None,
     entry: Remember[Publication] = None,
 ) -> Publication:
-    """Publish the version in a notice file; publishing the same words again is harmless.
+    """Publish a version of a notice; publishing the same words again is harmless.
 
-    Every account gets an event of it, in both modes. `source` is where the file is, so that a
+    Every account gets an event of it, in both modes. `source` is where its file is, so that a
     later change to it can be noticed. An operator's act is noted in `audit`, if it did anything.
     `gap_closed` says why the version has no gap where an earlier one with its lines has one.
     """
-    content, details = parse_notice_file(file), {_SOURCE: source} | closing(gap_closed)
+    details = {_SOURCE: source} | closing(gap_closed)
     body = published_bytes(content)
     digest = notice_digest(body)
 
@@ -147,7 +147,10 @@ def _differs(rule: AppliesTo, other: AppliesTo | None) -> bool:
 async def publish_shipped(room: Notices) -> list[Publication]:
     """Publish the notice files of this release."""
     files = shipped_notice_files()
-    return [await publish(room, data, _SHIPPED + name) for name, data in files.items()]
+    return [
+        await publish(room, parse_notice_file(data), _SHIPPED + name)
+        for name, data in files.items()
+    ]
 
 
 async def review(

@@ -189,25 +189,24 @@ class Notices(Resource[S]):
     def check(
         self,
         *,
-        file: str,
+        notice: types.NoticeContentInput,
         gap_closed: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.CheckedNotice]:
-        """Check a notice file without publishing it.
+        """Check a notice without publishing it.
 
-        Check a notice file without publishing it: mistakes, gaps, what differs from before.
+        Check a notice without publishing it: mistakes, gaps, what differs from before.
 
-        Needs the scope `notices:read`. It answers only where the console is on, else with
+        Needs the scope `notices:manage`. It answers only where the console is on, else with
         `not_found`.
 
-        - `file`: The text of a notice file: TOML.
         - `gap_closed`: Why nothing is missing, where a version with these lines has gaps.
         """
         return Call(
             method="POST",
             path="/v1/notices/check",
             returns=types.CheckedNotice,
-            body={"file": file, "gap_closed": gap_closed},
+            body={"notice": notice, "gap_closed": gap_closed},
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )
 
@@ -215,25 +214,24 @@ class Notices(Resource[S]):
     def publish(
         self,
         *,
-        file: str,
+        notice: types.NoticeContentInput,
         gap_closed: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.CheckedNotice]:
-        """Publish a notice file permanently.
+        """Publish a notice permanently.
 
-        Publish a notice file permanently. Live keys get the version after its review.
+        Publish a notice permanently. Live keys get the version after its review.
 
         Needs the scope `notices:manage`. It answers only where the console is on, else with
         `not_found`.
 
-        - `file`: The text of a notice file: TOML.
         - `gap_closed`: Why nothing is missing, where a version with these lines has gaps.
         """
         return Call(
             method="POST",
             path="/v1/notices/publish",
             returns=types.CheckedNotice,
-            body={"file": file, "gap_closed": gap_closed},
+            body={"notice": notice, "gap_closed": gap_closed},
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )
 

@@ -361,6 +361,74 @@ class ClaimedInput(TypedDict):
     event: ClaimedEvent
 
 
+class NoticeContentInput(TypedDict):
+    """The content of one version, as the notice file gives it and the published bytes keep it.
+
+    `effective_from` is a date (`2026-01-01`). A member that the file leaves out is left out of
+    the published bytes, so that members added by later releases change no digest.
+    """
+
+    id: str
+
+    version: str
+
+    title: str
+
+    heading: str
+
+    bullets: Sequence[BulletInput]
+
+    attestation_text: str
+
+    source_law: str
+
+    source_bill: str
+
+    jurisdiction: str
+
+    language: str
+
+    effective_from: str
+
+    source_url: str
+
+    obligations: NotRequired[Any | None]
+
+    retention_years: NotRequired[int | None]
+
+    editorial: NotRequired[Sequence[str] | None]
+
+    text_gaps: NotRequired[Sequence[str] | None]
+
+    applies_to: NotRequired[AppliesToInput | None]
+
+
+class BulletInput(TypedDict):
+    """One line of a notice; the buyer initials each."""
+
+    id: str
+
+    text: str
+
+
+class AppliesToInput(TypedDict):
+    """A rule. What it is about is never left out: an empty list says that there is none."""
+
+    version: str
+
+    source: str
+
+    product_classes: Sequence[str]
+
+    delivered_to: Sequence[str]
+
+    residents_of: Sequence[str]
+
+    identity_checks: Sequence[RequiredCheck]
+
+    minimum_age: NotRequired[int | None]
+
+
 class HeldOrderInput(TypedDict):
     """What to hold, and why."""
 
@@ -1493,7 +1561,7 @@ class NoticeDifference(Result, frozen=True, kw_only=True):
 
 
 class CheckedNotice(Result, frozen=True, kw_only=True):
-    """A notice file that can be published, or the version that was published."""
+    """A notice that can be published, or the version that was published."""
 
     notice_id: str
 

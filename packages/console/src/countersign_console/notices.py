@@ -106,10 +106,8 @@ class Notices:
         return visit.lead(f"notices/{visit.parameter}", said=act.name)
 
     async def _file(self, visit: Visit, action: str) -> PageReply:
-        body = {"file": visit.form.get("file", "").replace("\r\n", "\n")}
-        if closed := visit.form.get("gap_closed", "").strip():
-            body["gap_closed"] = closed
         try:
+            body = await _body(visit)
             if action == "publish":
                 made = await visit.call("POST", "/v1/notices/publish", body=body)
                 place = f"notices/{made['notice_id']}{_VERSION}{made['version']}"
@@ -120,3 +118,14 @@ class Notices:
                 return visit.lead_to_passkey("notices")
             return await self.show(visit, refused.message, refused.status)
         return await self.show(visit, checked=checked)
+
+
+async def _body(visit: Visit) -> dict[str, Any]:
+    """What the API takes of the file in the form, which is read for those who may publish it."""
+    if not visit.may_do("notices:manage"):
+        raise Refused(403, "forbidden", visit.words["problem_forbidden"])
+    read = await visit.host.notice_in(visit.form.get("file", ""))
+    if isinstance(read, str):
+        raise Refused(422, "invalid_notice_file", read)
+    closed = visit.form.get("gap_closed", "").strip()
+    return {"notice": read, **({"gap_closed": closed} if closed else {})}
