@@ -143,7 +143,7 @@ NOWHERE = [
     "/v1/notices//acknowledge",
     "/v1/notices/ab1263/",
     "/v1/notices/ab1263/acknowledge/x",
-    "/v1/notices/ab1263%2facknowledge%2f",
+    "/v1%2fnotices/ab1263",
     "/v1/buyers/x",
     "/v1/buyers//status",
     "/v1/../healthz",

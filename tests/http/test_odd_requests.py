@@ -73,7 +73,11 @@ def test_bytes_outside_of_ascii_in_a_header_are_seen(
         (b"/v1/notices/%61b1263", (200, "")),
         (NOTICE + b"#fragment", (200, "")),
         (NOTICE + b"?", (200, "")),
-        (NOTICE + b"%2Fversions", (200, "")),
+        (NOTICE + b"%2Fversions", (404, "notice_not_found")),
+        (b"/v1%2Fnotices", (404, "not_found")),
+        (b"/v1%2fnotices/%61b1263", (404, "not_found")),
+        (b"/docs%2Ferrors", (404, "not_found")),
+        (b"/v1/notices?id=a%2Fb", (400, "invalid_request")),
         (b"/v1/notices/%ff", (404, "notice_not_found")),
         (b"/v1/notices/%zz", (404, "notice_not_found")),
         (b"/v1//notices/ab1263", (404, "not_found")),
@@ -100,6 +104,28 @@ def test_a_head_request_gets_the_headers_alone(client: httpx2.Client) -> None:
     known = wire.request(str(client.base_url), NOTICE, headers=matching)
     assert (known.status, known.body) == (304, b"")
     assert "Content-Length" not in known.headers
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"HTTP/1.1\r\nHost: a\r\nHost: a\r\n", 400),
+        (b"HTTP/1.1\r\nHost: a\r\nhost: b\r\n", 400),
+        (b"HTTP/1.1\r\n", 400),
+        (b"HTTP/1.1\r\nHost: a\r\n", 200),
+        (b"HTTP/1.0\r\n", 200),
+        (b"HTTP/1.0\r\nHost: a\r\nHost: b\r\n", 400),
+    ],
+)
+@pytest.mark.parametrize("path", [b"/healthz", b"/openapi.json", b"/unknown"])
+def test_there_is_one_host(client: httpx2.Client, path: bytes, head: bytes, status: int) -> None:
+    """RFC 9112 section 3.2: two are refused and, from HTTP/1.1 on, none, whatever the path."""
+    request = b"GET " + path + b" " + head + b"Connection: close\r\n\r\n"
+    answer = wire.send(str(client.base_url), request)
+    found = 404 if path == b"/unknown" and status == 200 else status
+    assert answer.status == found
+    if found == 400:
+        assert json.loads(answer.body)["error"]["code"] == "invalid_request"
 
 
 @pytest.mark.parametrize("trailer", [b"", b"X-Trailer: a\r\n"])

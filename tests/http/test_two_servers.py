@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import httpx2
 import pytest
 
+from countersign.access.role import Role
 from tests.http.backstage import Operator, another_deployment, make_client, notice_file
 from tests.http.calls import acknowledge, refusal
+from tests.staff.conftest import Desk
 from tests.support import postgres
 from tests.support.service import Server, running_server
 
@@ -36,8 +38,8 @@ def pair(
     """Run two servers on a database of their own."""
     deployment = another_deployment(tmp_path_factory.mktemp("pair") / "data", postgres_server)
     with (
-        running_server(deployment) as one,
-        running_server(deployment) as other,
+        running_server(deployment, CONSOLE="true") as one,
+        running_server(deployment, CONSOLE="true") as other,
         Operator(deployment) as operator,
     ):
         yield Pair(operator, (one, other))
@@ -76,6 +78,30 @@ def test_one_idempotency_key_has_one_effect_on_two_servers(
         again = act(client)
         assert again.content == answers[0].content
         assert again.headers["Idempotent-Replayed"] == "true"
+
+
+def test_an_invitation_that_another_server_has_just_made_is_the_response(pair: Pair) -> None:
+    """Not that the name is taken: it is, by the very same request."""
+    desk = Desk(server=pair.servers[0], operator=pair.operator)
+    body = {"name": "Grace", "role": "developer"}
+
+    def invite(client: httpx2.Client) -> httpx2.Response:
+        return client.post("/v1/staff", json=body, headers={"Idempotency-Key": "grace"})
+
+    with desk.person(Role.OWNER) as owner, make_client(pair.servers[1]) as other:
+        other.headers["Authorization"] = owner.client.headers["Authorization"]
+        with ThreadPoolExecutor(2) as threads:
+            with pair.operator.acts_held():
+                calls = [threads.submit(invite, client) for client in (owner.client, other)]
+                _until_both_wait(pair.operator)
+            answers = [call.result() for call in calls]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert answers[0].content == answers[1].content
+        assert sorted(answer.headers.get("Idempotent-Replayed", "") for answer in answers) == [
+            *("", "true")
+        ]
+        taken = owner.client.post("/v1/staff", json=body, headers={"Idempotency-Key": "again"})
+        assert refusal(taken) == (409, "people_refused")
 
 
 def test_what_one_server_stored_the_other_reads(

@@ -248,7 +248,7 @@ class Idempotency:
         return self._secret.open_answer(entry.response, slot.place)
 
     async def kept_instead(self, slot: Slot, failure: Exception) -> bytes | None:
-        """The same for a request that was not looked up before its act, which has failed.
+        """The same for a request whose act has failed, which another server may have done by now.
 
         A request that was done once has its response, whatever speaks against doing it now.
         """

@@ -52,6 +52,8 @@ class Call:
     peer: str | None
     is_within: bool = False
     """Whether it comes from this process itself: of the console's pages."""
+    needs_host: bool = False
+    """Whether it has to name its host: from HTTP/1.1 on (RFC 9112 §3.2)."""
     parameter: str = ""
     principal: Principal = field(init=False)
     """Who is asking; only on a route that needs a key."""

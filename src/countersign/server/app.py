@@ -70,6 +70,8 @@ _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
 _OF_A_PERSON: Final = f"{PERSON_SESSION}_".encode()
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
+_WITHOUT_HOST: Final = frozenset({"1", "1.0"})
+"""Versions of HTTP; Granian writes the first, ASGI the second."""
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 _CLOSE: Final[Header] = (b"connection", b"close")
 _NO_PAGE: Final[Header] = (
@@ -143,13 +145,18 @@ class App:
             await _turn_away(scope, receive, send)
             return
         client, raw_headers = scope.get("client"), list(scope["headers"])
+        path, raw_path = scope["path"], scope.get("raw_path", b"")
+        if b"%" in raw_path and b"%2f" in raw_path.lower():
+            # It is no separator (RFC 3986 §2.2): a proxy that keeps paths apart saw none.
+            path = raw_path.decode("latin-1")
         call = Call(
             method=scope["method"],
-            path=scope["path"],
+            path=path,
             query_string=scope["query_string"],
             headers=dict(raw_headers),
             raw_headers=raw_headers,
             peer=client[0] if client else None,
+            needs_host=scope["http_version"] not in _WITHOUT_HOST,
         )
         reply = await self.handle(call, Incoming(receive))
         start = {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
@@ -165,10 +172,10 @@ class App:
         PATIENCE.set(TimeLeft(self._patience_seconds))
         operation, begun = "", self._monotonic()
         try:
-            route, call.parameter = self._find(call)
-            operation = route.operation
             if len(call.headers) != len(call.raw_headers):
                 headers.refuse_repeated(call)
+            route, call.parameter = self._find(call)
+            operation = route.operation
             if route.scope is not None:
                 call.principal = await self._who(headers.bearer(call), call)
             around = self._around_test_mode
@@ -197,8 +204,10 @@ class App:
     def _find(self, call: Call) -> tuple[Route[Any], str]:
         """The route, and its parameter; those of the console only at its own host, if it has one.
 
-        Raises NotFound or MethodNotAllowed.
+        Raises NotFound or MethodNotAllowed, or InvalidRequest without the host that it needs.
         """
+        if call.needs_host and not call.headers.get(b"host"):  # Granian makes it an empty one
+            raise InvalidRequest("The header host is missing.")
         route, parameter = self._router.match(call.method, call.path)
         if route.console and self._console_host and not call.is_within:
             host = call.headers.get(b"host", b"").decode("latin-1").lower()
@@ -298,8 +307,8 @@ class App:
                 try:
                     return await route.handler(room, call)
                 except Exception as failure:
-                    if route.slot_decides:
-                        kept = await idempotency.kept_instead(slot, failure)
+                    # What speaks against it now may be that another server has just done it.
+                    kept = await idempotency.kept_instead(slot, failure)
                     if kept is None:
                         raise
             if route.decide_again is not None and route.decide_again(kept):
