@@ -268,3 +268,18 @@ def test_keys_live_as_long_as_they_were_made_to_live(database: Database, run: Ru
         lambda: KeyLives(World(database, run)),  # type: ignore[arg-type]  # a factory will do
         settings=settings(max_examples=drawn(30), stateful_step_count=20),
     )
+
+
+def test_a_key_keeps_its_maker_through_rotation(world: World) -> None:
+    """Whoever rotates it; a key of the machine becomes that of the person who is shown the next."""
+
+    def rotated(key_id: str, by: str | None) -> str | None:
+        return world.run(rotate_key(world.access, key_id, HOUR, by=by)).key.made_by
+
+    def made(by: str | None) -> str:
+        key = world.run(create_key(world.access, world.account, Mode.TEST, made_by=by)).key
+        assert world.get(key.id).made_by == by
+        return key.id
+
+    assert [rotated(made("per_ada"), by) for by in ("per_bob", None)] == ["per_ada", "per_ada"]
+    assert [rotated(made(None), by) for by in ("per_bob", None)] == ["per_bob", None]

@@ -101,6 +101,7 @@ class Authenticate:
             mode=key.mode,
             scopes=key.scopes,
             credential=key.kind.credential,
+            made_by=key.made_by,
         )
         expires_ns = None if key.expires_at is None else to_ms(key.expires_at) * 1_000_000
         self._known[place] = _Known(principal, began, expires_ns)

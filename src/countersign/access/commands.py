@@ -13,6 +13,7 @@ from countersign.access.account import (
     find_account,
 )
 from countersign.access.key import (
+    MACHINE,
     PEOPLE_SCOPES,
     ApiKey,
     Scope,
@@ -132,7 +133,7 @@ async def list_keys(access: Access, account: str | None, *, as_json: bool) -> No
     now = from_ns(access.clock.time_ns())
     lines = [
         f"{k.id}  {k.hint}  {k.account_id}  {_state(k, now)}  "
-        f"last used {_time(k.last_used_at) or 'never'}"
+        f"last used {_time(k.last_used_at) or 'never'}  made by {k.made_by or MACHINE}"
         for k in found
     ]
     none = "No keys yet. Create one: countersign keys create --account ACCOUNT --mode test"
@@ -218,6 +219,7 @@ def _view(key: ApiKey, now: datetime) -> dict[str, Any]:
         "revoked_at": _time(key.revoked_at),
         "last_used_at": _time(key.last_used_at),
         "replaces": key.replaces,
+        "made_by": key.made_by or MACHINE,
     }
 
 

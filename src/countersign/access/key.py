@@ -29,6 +29,8 @@ RANDOM_LENGTH: Final = 32
 ENTROPY_BYTES: Final = 24
 PERSON_ENTROPY_BYTES: Final = 32
 HINT_LENGTH: Final = 4
+MACHINE: Final = "machine"
+"""What is shown as the maker of a key that no person made."""
 _CHECKSUM_LENGTH: Final = 6
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PERSON_LENGTH: Final = 43
@@ -124,6 +126,8 @@ class ApiKey:
     revoked_at: datetime | None
     last_used_at: datetime | None
     replaces: str | None
+    made_by: str | None = None
+    """The person (`per_…`); None: it was made on the machine."""
 
     def works_at(self, now: datetime) -> bool:
         # A revocation is not compared with the clock: one that is behind would undo it.
@@ -223,6 +227,8 @@ class Principal:
     credential: str
     person: PersonAsking | None = None
     """None: a key asks."""
+    made_by: str | None = None
+    """The person who made the key that asks; None: it was made on the machine."""
 
     @property
     def reach(self) -> Reach:
@@ -237,3 +243,8 @@ class Principal:
     def actor(self) -> str:
         """Whom the audit names: the person, or the key."""
         return self.person_id or self.key_id
+
+    @property
+    def maker(self) -> str | None:
+        """Whose a key is that is made with this: the person's, or that of the key's own maker."""
+        return self.person_id or self.made_by

@@ -53,9 +53,12 @@ async def create_key(
     scopes: frozenset[Scope] | None = None,
     lifetime: timedelta | None = None,
     *,
+    made_by: str | None = None,
     entry: Remember[NewKey] = None,
 ) -> NewKey:
     """A new key; it works at once. Without scopes: all that a vendor's server needs.
+
+    `made_by` is the person (`per_…`) behind it; None: it is made on the machine.
 
     Raises AccountClosed, or InvalidArgument for a scope that only people have.
     """
@@ -63,7 +66,7 @@ async def create_key(
         raise InvalidArgument(
             f"No key may have the scope {refused[0]}: only people do, so that the audit has a name."
         )
-    new = _compose(access, account.id, mode, scopes, lifetime=lifetime)
+    new = _compose(access, account.id, mode, scopes, lifetime=lifetime, made_by=made_by)
     details = {
         "key_id": new.key.id,
         "mode": mode.value,
@@ -79,11 +82,17 @@ async def create_key(
 
 
 async def rotate_key(
-    access: Access, key_id: str, overlap: timedelta, entry: Remember[NewKey] = None
+    access: Access,
+    key_id: str,
+    overlap: timedelta,
+    *,
+    by: str | None = None,
+    entry: Remember[NewKey] = None,
 ) -> NewKey:
     """A successor with the same scopes; the old key works until the overlap ends.
 
-    The successor has the lifetime that the old key was created with, counted from now.
+    The successor has the lifetime that the old key was created with, counted from now, and the same
+    maker. A key of the machine becomes that of the person `by`, who is shown the successor.
     """
 
     def rotate(connection: Connection) -> NewKey:
@@ -91,7 +100,10 @@ async def rotate_key(
         old = lock_key(connection, key_id)
         scopes = old.scopes if old.kind is KeyKind.RESTRICTED else None
         new = _compose(
-            access, old.account_id, old.mode, scopes, lifetime=old.lifetime, replaces=old.id
+            *(access, old.account_id, old.mode, scopes),
+            lifetime=old.lifetime,
+            made_by=old.made_by or by,
+            replaces=old.id,
         )
         if not old.works_at(new.key.created_at):
             raise KeyNotUsable(f"The key {key_id} is revoked or expired; make a new one instead.")
@@ -133,6 +145,7 @@ def _compose(
     scopes: frozenset[Scope] | None,
     *,
     lifetime: timedelta | None,
+    made_by: str | None,
     replaces: str | None = None,
 ) -> NewKey:
     time_ns = access.clock.time_ns()
@@ -152,6 +165,7 @@ def _compose(
         revoked_at=None,
         last_used_at=None,
         replaces=replaces,
+        made_by=made_by,
     )
     return NewKey(key=key, token=token)
 

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from sqlalchemy import Connection
 
 from countersign.access.account import find_account
-from countersign.access.key import STAFF_SCOPES, ApiKey, Principal, Scope
+from countersign.access.key import MACHINE, STAFF_SCOPES, ApiKey, Principal, Scope
 from countersign.access.keys import (
     NewKey,
     create_key,
@@ -74,6 +74,14 @@ class KeyView(Struct, frozen=True, kw_only=True):
     revoked_at: Timestamp | None
     last_used_at: Annotated[Timestamp | None, Meta(description="To the hour.")]
     replaces: Annotated[str | None, Meta(description="The key of which it is the successor.")]
+    made_by: Annotated[
+        str,
+        Meta(
+            description="The person (`per_…`) who made it, or the key with which it was made; "
+            "`machine`: it was made on the machine.",
+            examples=["per_01km9wtz3tfs8v8j2c7n5k9m0d"],
+        ),
+    ]
     key: Annotated[
         str | UnsetType,
         Meta(description="The key itself: present only in the response that makes it."),
@@ -88,9 +96,9 @@ async def create(room: Access, call: Call) -> Reply:
     _refuse_more(who, scopes or frozenset())
     seconds = body.lifetime_seconds
     lifetime = None if seconds is None else timedelta(seconds=seconds)
-    return await call.kept(
-        _made, lambda e: create_key(room, owner, who.mode, scopes, lifetime, entry=e)
-    )
+
+    made = partial(create_key, room, owner, who.mode, scopes, lifetime, made_by=who.maker)
+    return await call.kept(_made, lambda entry: made(entry=entry))
 
 
 async def list_keys(room: Access, call: Call) -> Reply:
@@ -108,7 +116,8 @@ async def rotate(room: Access, call: Call) -> Reply:
     body, key = parse_body(call.body, KeyRotation), await _named(room, call)
     _refuse_more(call.principal, key.scopes)
     overlap = timedelta(seconds=body.overlap_seconds)
-    return await call.kept(_made, partial(rotate_key, room, key.id, overlap))
+    made = partial(rotate_key, room, key.id, overlap, by=call.principal.maker)
+    return await call.kept(_made, lambda entry: made(entry=entry))
 
 
 async def revoke(room: Access, call: Call) -> Reply:
@@ -146,7 +155,8 @@ def _made(new: NewKey) -> KeyView:
 
 def _view(key: ApiKey, now: datetime, token: str | UnsetType = UNSET) -> KeyView:
     scopes, works = sorted(key.scopes), key.works_at(now)
-    return view(KeyView, key, key_id=key.id, scopes=scopes, works=works, key=token)
+    maker = key.made_by or MACHINE
+    return view(KeyView, key, key_id=key.id, scopes=scopes, works=works, key=token, made_by=maker)
 
 
 _route: Final = partial(staff_route, scope=Scope.KEYS_MANAGE)

@@ -197,6 +197,12 @@ api_keys: Final = _in_mode(
     Column("revoked_at", Instant),
     Column("last_used_at", Instant),
     Column("replaces", ForeignKey("api_keys.id")),
+    # The person; NULL: it was made on the machine.
+    Column("made_by", String(40)),
+    # The day, in UTC, and how often a key of a person read personal data on it; NULL: what it read
+    # is in the audit.
+    Column("read_on", Instant),
+    Column("reads", BigInteger),
     Index(None, "account_id"),
 )
 
