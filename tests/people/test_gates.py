@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from countersign.console_host import PageReply, PageRequest
 from countersign.errors import InvalidRequest
 from countersign.http import headers
 from countersign.http.reply import Call
+from countersign.server.app import route_table
 from tests.people.crew import Console, code_of, in_console
 from tests.remembered.device import ORIGIN
 
@@ -162,6 +164,34 @@ def test_what_destroys_something_needs_a_passkey_used_now(tmp_path: Path) -> Non
         return codes
 
     assert in_console(tmp_path, work) == ["not_found", "passkey_required", "not_found"]
+
+
+NEEDS_A_PASSKEY = (
+    "createKey", "rotateKey", "revokeKey", "publishNotice", "reviewNotice", "withdrawNotice",
+    "reinstateNotice", "reviewBuyer", "revokeBuyer", "reinstateBuyer", "erase", "releaseHold",
+"releaseMatter")  # fmt: skip
+
+
+def test_what_outlives_a_session_or_decides_needs_a_passkey_used_now(tmp_path: Path) -> None:
+    """An open browser makes no key, publishes or signs off no notice, and decides on no buyer."""
+
+    async def work(console: Console) -> list[str]:
+        account, owner = await console.account("vendor"), await console.person("Ada", Role.OWNER)
+        console.clock.seconds += 301
+        done = []
+        for route in route_table():
+            if route.operation not in NEEDS_A_PASSKEY:
+                continue
+            path = re.sub(r"\{\w+\}", "nothing_1", route.path)
+            for about in ({}, {"account": account, "mode": "test"}):
+                answer = await console.ask(owner.session, path, route.method, body={}, **about)
+                done += (
+                    [] if answer.code in {"passkey_required", "forbidden"} else [route.operation]
+                )
+        return done
+
+    assert in_console(tmp_path, work) == []
+    assert set(NEEDS_A_PASSKEY) <= {route.operation for route in route_table()}
 
 
 def test_a_passkey_of_another_person_does_not_freshen_a_session(tmp_path: Path) -> None:

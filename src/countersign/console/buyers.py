@@ -196,6 +196,7 @@ ROUTES: Final = grouped(
         operation="reinstateBuyer",
         summary="Undo the revocation of a buyer",
         scope=Scope.BUYERS_REVIEW,
+        fresh=True,
         request=BuyerReason,
         response=BuyerStanding,
     ),

@@ -169,6 +169,8 @@ ROUTES: Final = grouped(
         handler=create,
         operation="createKey",
         summary="Create an API key",
+        # It is left in the browser when the session has ended.
+        fresh=True,
         request=KeyRequest,
         request_examples={"a vendor's server": {}, "one scope": {"scopes": ["clearances:read"]}},
         response=KeyView,

@@ -75,7 +75,9 @@ class Route(Generic[R_contra]):
     """Whether it answers only where the console is on, and at the host of the console if it has one
     of its own; elsewhere it is an unknown path."""
     fresh: bool = False
-    """Whether a person needs to have used a passkey in the last minutes: it destroys something."""
+    """Whether a person needs to have used a passkey in the last minutes: it destroys something,
+    decides on someone, or outlives the session.
+    """
     personal: bool = False
     """Whether it discloses personal data: of people only to the roles that may see them, for a
     reason that the audit keeps."""

@@ -131,18 +131,18 @@ class ListPage:
             problem=problem,
             page=self,
             wanted=wanted,
-            rows=[self.note(one) for one in found["data"]],
+            rows=await _named(visit, [self.note(one) for one in found["data"]]),
             more=_more(visit, self.name, wanted, found["next_cursor"]),
             begun=bool(after),
             acts=[act.of(visit) for act in self.new if visit.may_do(act.scope)],
             form=visit.form,
             machine=self._line(self.machine, visit),
-            passkey=self._passkey(visit),
+            passkey=visit.passkey_for(self._here(visit)),
         )
 
     async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
         """One item with all its members, and what can be done with it."""
-        item = await self._item(visit)
+        (item,) = await _named(visit, [await self._item(visit)])
         extras = await self.extras(visit, item)
         return visit.show(
             self.template,
@@ -158,7 +158,7 @@ class ListPage:
             ],
             form=visit.form,
             machine=self._line(self.item_machine, visit),
-            passkey=self._passkey(visit),
+            passkey=visit.passkey_for(self._here(visit)),
             **extras,
         )
 
@@ -191,10 +191,6 @@ class ListPage:
     def _here(self, visit: Visit) -> str:
         return f"{self.name}/{visit.parameter}".rstrip("/")
 
-    def _passkey(self, visit: Visit) -> str:
-        """Where the passkey is asked for; "": it was used just now."""
-        return "" if visit.person.is_fresh else visit.to_passkey(self._here(visit))
-
     def _line(self, line: str, visit: Visit) -> str:
         return line.format(account=visit.place.account_id, id=visit.parameter)
 
@@ -211,6 +207,16 @@ class ListPage:
             after = found.get("next_cursor")
             if not after:
                 raise Refused(404, "not_found", visit.words["no_such"])
+
+
+async def _named(visit: Visit, items: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """These items, with the names of the people who made them."""
+    makers = {by for one in items if (by := str(one.get("made_by", ""))).startswith("per_")}
+    names = await visit.host.names(sorted(makers)) if makers else {}
+    return [
+        {**one, "made_by": names[by]} if (by := one.get("made_by")) in names else one
+        for one in items
+    ]
 
 
 async def _carry_out(visit: Visit, act: Act) -> Any:  # noqa: ANN401 - JSON

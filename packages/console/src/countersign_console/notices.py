@@ -16,6 +16,7 @@ _ACTS: Final = (
         name="review_notice",
         path="/v1/notices/{id}/review",
         scope="notices:manage",
+        fresh=True,
         fields=(
             Field(name="by", required=True),
             Field(name="against", required=True),
@@ -58,6 +59,7 @@ class Notices:
             notices=await visit.all_of("/v1/notices/lifecycle"),
             checked=checked,
             may_publish=visit.may_do("notices:manage"),
+            passkey=visit.passkey_for("notices"),
             form=visit.form,
         )
 
@@ -83,6 +85,7 @@ class Notices:
             notice=own,
             compared=compared,
             acts=[act for act in _ACTS if visit.may_do(act.scope)],
+            passkey=visit.passkey_for(f"notices/{visit.parameter}"),
             form=visit.form,
         )
 

@@ -47,12 +47,13 @@ _KEYS: Final = ListPage(
     name="keys",
     path="/v1/keys",
     identifier="key_id",
-    columns=("hint", "works", "created_at", "last_used_at", "expires_at"),
+    columns=("hint", "works", "made_by", "created_at", "last_used_at", "expires_at"),
     new=(
         Act(
             name="create_key",
             path="/v1/keys",
             scope="keys:manage",
+            fresh=True,
             fields=(
                 Field(
                     name="scopes",
@@ -70,6 +71,7 @@ _KEYS: Final = ListPage(
             name="rotate_key",
             path="/v1/keys/{id}/rotate",
             scope="keys:manage",
+            fresh=True,
             shows=("key",),
             when=_works,
         ),

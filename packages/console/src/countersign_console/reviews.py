@@ -53,6 +53,7 @@ class Reviews:
             decisions=_DECISIONS if visit.may_do(_SCOPE) else (),
             may_read=visit.sees_personal_data,
             form=visit.form,
+            passkey=visit.passkey_for(f"reviews/{visit.parameter}"),
         )
 
     async def do(self, visit: Visit, action: str) -> PageReply:
@@ -73,6 +74,8 @@ class Reviews:
             }
             made = await visit.call("POST", f"/v1/buyers/{cbid}/review", body=body)
         except Refused as refused:
+            if refused.needs_passkey:
+                return visit.lead_to_passkey(f"reviews/{visit.parameter}")
             return await self.show_item(visit, refused.message, refused.status)
         return visit.lead("reviews", said="proposed" if made.get("proposed") else "decided")
 

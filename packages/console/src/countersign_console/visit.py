@@ -210,6 +210,10 @@ class Visit:
         back = self.at(page).removeprefix(f"{ROOT}/")
         return f"{ROOT}/passkey?{urlencode({'back': back})}"
 
+    def passkey_for(self, page: str) -> str:
+        """The same; "": the passkey was used just now."""
+        return "" if self.person.is_fresh else self.to_passkey(page)
+
     def lead_to_passkey(self, page: str) -> PageReply:
         """To the page that asks for the passkey, and then here."""
         return lead(self.to_passkey(page))
