@@ -13,13 +13,14 @@ import pytest
 
 from countersign.access.account import set_reviewers
 from countersign.access.audit import AuditEntry
-from countersign.access.key import Principal
+from countersign.access.key import PersonAsking, Principal
 from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin, review
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.review import AcceptedZip
 from countersign.buyers.schemas import VerifyResult
 from countersign.errors import CountersignError, NotFound, SecondPersonRequired
+from countersign.ids import timed_id
 from countersign.mode import Mode
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
@@ -27,6 +28,10 @@ from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_review import NEW_ZIP, WITH_OPERATOR
 
+PEOPLE: Final = {
+    name: timed_id("per", 0, bytes([number] * 8))
+    for number, name in enumerate(("ada", "bob", "eve"))
+}
 DISMISS: Final = "dismiss"
 DECISIONS: Final = (DISMISS, NEW_ZIP)
 """To dismiss, or to accept this ZIP code."""
@@ -40,7 +45,13 @@ class Case(NamedTuple):
     cbid: str
 
     def who(self, name: str) -> Principal:
-        return replace(self.vendor.principal, key_id=f"key_{name}")
+        """The person with this name, in a session; a key where there is none."""
+        asking = PersonAsking(
+            id=PEOPLE.get(name, ""), role="owner", looks=frozenset(), sees_personal_data=False,
+            is_fresh=True,
+        )  # fmt: skip
+        person = asking if name in PEOPLE else None
+        return replace(self.vendor.principal, key_id=f"key_{name}", person=person)
 
     async def deciding(self, name: str, decision: str) -> VerifyResult:
         room, who = self.stage.opened.buyers, self.who(name)
@@ -109,7 +120,7 @@ def test_every_order_of_decisions_goes_by_the_rule(stage: Stage) -> None:
             assert (waiting is None) == oracle.done, order
             if waiting is not None:
                 assert waiting.proposal is not None
-                assert waiting.proposal.by == f"key_{oracle.proposed[0]}"  # type: ignore[index]
+                assert waiting.proposal.by == PEOPLE[oracle.proposed[0]]  # type: ignore[index]
 
 
 @each_engine
@@ -137,8 +148,8 @@ def test_both_people_are_in_the_audit(stage: Stage) -> None:
     case.decide("ada", NEW_ZIP)
     case.decide("bob", NEW_ZIP)
     first, second = case.noted()
-    assert (first.action, first.actor) == ("buyer_review_proposed", "key_ada")
-    assert (second.action, second.actor) == ("buyer_zip_accepted", "key_bob")
+    assert (first.action, first.actor) == ("buyer_review_proposed", PEOPLE["ada"])
+    assert (second.action, second.actor) == ("buyer_zip_accepted", PEOPLE["bob"])
     assert (first.details["reason"], second.details["reason"]) == ("case of ada", "case of bob")
     assert first.details["decision"] == "accept_zip"
     assert NEW_ZIP not in repr((first, second))
@@ -159,6 +170,28 @@ def test_a_newer_attempt_is_not_what_was_proposed_on(stage: Stage) -> None:
     plan = stage.do(plan_erasure(stage.opened.privacy, waiting.verification_id, DEPLOYMENT))
     stage.do(erase_planned(stage.opened.privacy, plan, ErasureReason.REQUEST))
     assert stage.rows("SELECT cbid FROM buyers WHERE proposal IS NOT NULL") == []
+
+
+@each_engine
+def test_a_key_is_not_one_of_two(stage: Stage) -> None:
+    """Neither the first nor the second, whoever made it: a key does not say whose hand holds it."""
+    for decision in DECISIONS:
+        case = a_case(stage)
+        assert case.decide("a key", decision) == SecondPersonRequired.code
+        assert case.decide("ada", decision) == "proposed"
+        assert case.decide("a key", decision) == SecondPersonRequired.code
+        assert case.decide("bob", decision) == "final"
+
+
+@each_engine
+def test_what_a_key_proposed_in_the_past_is_no_proposal(stage: Stage) -> None:
+    """The first person who decides after the upgrade is the first of two."""
+    case = a_case(stage)
+    case.decide("ada", DISMISS)
+    earlier = "UPDATE buyers SET proposal = replace(proposal, :person, :key)"
+    stage.execute(earlier, person=PEOPLE["ada"], key="key_ada")
+    assert case.decide("bob", DISMISS) == "proposed"
+    assert case.decide("ada", DISMISS) == "final"
 
 
 def test_the_command_of_the_machine_is_not_one_of_two(stage: Stage) -> None:

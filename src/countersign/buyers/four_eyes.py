@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, select, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
-from countersign.db.tables import accounts, audit_log, buyers
+from countersign.db.tables import accounts, buyers
 from countersign.errors import SecondPersonRequired
 from countersign.http.schemas import Timestamp
 from countersign.ids import is_id
@@ -21,10 +21,9 @@ from countersign.people.model import PERSON
 
 TWO: Final = 2
 _TWO_DECIDE: Final = (
-    "Two people decide on the buyers of this account: in the console, or over the API."
+    "Two people decide on the buyers of this account, each signed in: in the console, or over the "
+    "API. A key or a command is neither of them."
 )
-_MADE_KEYS: Final = {AuditAction.KEY_CREATED: "key_id", AuditAction.KEY_ROTATED: "successor"}
-"""By which entries of the audit there is a key, and what they call it."""
 
 
 class ReviewProposal(Struct, frozen=True, kw_only=True):
@@ -36,8 +35,7 @@ class ReviewProposal(Struct, frozen=True, kw_only=True):
     by: Annotated[
         str,
         Meta(
-            description="The person (`per_…`) or the key (`key_…`): someone else has to decide the "
-            "same.",
+            description="The person (`per_…`): another person has to decide the same.",
             examples=["per_01km9wtz3tfs8v8j2c7n5k9m0c"],
         ),
     ]
@@ -62,9 +60,11 @@ _decode: Final = msgspec.json.Decoder(KeptProposal).decode
 
 
 def proposal_of(stored: str | None, verification_id: str) -> KeptProposal | None:
-    """What is proposed after this attempt."""
+    """What a person has proposed after this attempt: what a key proposed in the past is nothing."""
     found = None if stored is None else _decode(stored)
-    return found if found is not None and found.verification_id == verification_id else None
+    if found is None or found.verification_id != verification_id or not is_id(PERSON, found.by):
+        return None
+    return found
 
 
 def needs_two(connection: Connection, account_id: str) -> bool:
@@ -74,7 +74,7 @@ def needs_two(connection: Connection, account_id: str) -> bool:
 
 
 def refuse_alone(connection: Connection, account_id: str) -> SecondPersonRequired | None:
-    """Refuse the command of the machine where two people decide: it does not say who they are."""
+    """Refuse a key or a command where two people decide: neither says who they are."""
     return SecondPersonRequired(_TWO_DECIDE) if needs_two(connection, account_id) else None
 
 
@@ -82,14 +82,13 @@ def propose(
     connection: Connection,
     before: KeptProposal | None,
     entry: AuditEntry,
-    account_id: str,
     **decided: str,
 ) -> KeptProposal | SecondPersonRequired | None:
     """The proposal that a decision is; None: it is final, and no proposal is left.
 
     `before` is what was proposed, read after the row of the buyer was locked: of two who decide at
-    once one is the second. `entry` is that of the final act, `account_id` that of the attempt;
-    `decided` has decision, verification_id and zip_index.
+    once one is the second. `entry` is that of the final act, by a person; `decided` has decision,
+    verification_id and zip_index.
     """
     details: dict[str, Any] = {**entry.details}
     about = {"reason": details["reason"], "document": details.get("document")}
@@ -102,22 +101,10 @@ def propose(
         noted = {"action": AuditAction.BUYER_REVIEW_PROPOSED, "details": details}
         write_audit(connection, msgspec.structs.replace(entry, **noted))
         return made
-    if len({_behind(connection, account_id, by) for by in (before.by, made.by)}) < TWO:
+    if before.by == made.by:
         return SecondPersonRequired()
     _put(connection, entry.subject, None)
     return None
-
-
-def _behind(connection: Connection, account_id: str, actor: str) -> str:
-    """The person who decides: by the audit, a key that a person has made is of that person."""
-    own, key = audit_log.c, f'"{actor}"'
-    made = [
-        (own.action == action.value) & own.details.contains(f'"{name}":{key}', autoescape=True)
-        for action, name in _MADE_KEYS.items()
-    ]
-    maker = select(own.actor).where(own.subject == account_id, or_(*made))
-    found = connection.execute(maker).scalars().first()
-    return found if found is not None and is_id(PERSON, found) else actor
 
 
 def _put(connection: Connection, cbid: str, proposal: str | None) -> None:

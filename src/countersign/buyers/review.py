@@ -112,7 +112,7 @@ async def accept(
     Raises:
         NotFound: the buyer is not in the review queue of this account.
         ReviewRefused: a ZIP code is not what is missing, or an operator's word does not count.
-        SecondPersonRequired: two people decide, and this one has proposed it.
+        SecondPersonRequired: two people decide, and this one has proposed it, or a key asks.
     """
     waiting, played = await room.access.database.scan(_waiting, principal, cbid)
     details = {"reason": accepted.reason, "document": accepted.document}
@@ -169,7 +169,7 @@ def _first_of_two(
     decision = ReviewDecision.ACCEPT_ZIP if zip_index else ReviewDecision.DISMISS
 
     def first(connection: Connection) -> VerifyResult | CountersignError | None:
-        if principal is None:
+        if principal is None or principal.person is None:
             return refuse_alone(connection, waiting.account_id)
         if not needs_two(connection, waiting.account_id):
             return None
@@ -178,8 +178,7 @@ def _first_of_two(
         if isinstance(now, NotFound) or now[0].verification_id != waiting.verification_id:
             return NotFound(_NOT_WAITING)
         about = {"verification_id": waiting.verification_id, "zip_index": zip_index}
-        before, account_id = now[0].proposal, waiting.account_id
-        made = propose(connection, before, audit, account_id, decision=decision.value, **about)
+        made = propose(connection, now[0].proposal, audit, decision=decision.value, **about)
         if made is None or isinstance(made, SecondPersonRequired):
             return made
         view = BuyerStatusView(status=waiting.status, reasons=waiting.reasons)
@@ -248,7 +247,7 @@ def _signed(
     waiting: Waiting,
     details: dict[str, str],
 ) -> AuditEntry:
-    """The entry, by the key that asked; the operator's own is by the user at the command line."""
+    """The entry, by who asked; the operator's own is by the user at the command line."""
     made = room.access.audit.entry(action, waiting.cbid, **details)
     return made if principal is None else replace(made, actor=principal.actor)
 

@@ -129,15 +129,15 @@ async def list_reviews(room: Buyers, call: Call) -> Reply:
 
 
 async def review_buyer(room: Buyers, call: Call) -> Reply:
-    """Decide on a buyer in the review queue. The audit log names the key that decided.
+    """Decide on a buyer in the review queue. The audit log names the person or key that decided.
 
     `accept_zip` accepts another ZIP code on sight of a document, if a provider approved the person
     for this account; all other rules are applied again. `dismiss` takes the buyer out of the queue
     until the next attempt; the status stays as it is.
 
     Where two people decide on the buyers of an account, the first decision is a proposal: the
-    response has `proposed`, and nothing changes. Someone else who decides the same makes it final;
-    who decides otherwise makes another proposal.
+    response has `proposed`, and nothing changes. Another person who decides the same makes it
+    final; who decides otherwise makes another proposal. A key decides nothing there.
     """
     body = parse_body(call.body, BuyerReviewRequest)
     reason = _text(body.reason, "reason")
@@ -180,6 +180,7 @@ ROUTES: Final = grouped(
         operation="reviewBuyer",
         summary="Decide on a buyer in the review queue",
         scope=Scope.BUYERS_REVIEW,
+        fresh=True,
         request=BuyerReviewRequest,
         response=ReviewedBuyer,
         refusals=(NotFound, ReviewRefused, SecondPersonRequired),
