@@ -37,6 +37,7 @@ from countersign.errors import (
     RateLimited,
     Refusal,
     Retryable,
+    SecretNotRepeated,
     StorageUnavailable,
     Unauthorized,
     UnsupportedMediaType,
@@ -246,6 +247,8 @@ def refusals_of(route: Route[Any]) -> Iterable[type[Refusal]]:
         found += _WITH_A_KEY
     if route.fresh:
         found.append(PasskeyRequired)
+    if route.secret:
+        found.append(SecretNotRepeated)
     if route.client_token:
         found += _WITH_A_TOKEN
     if route.method != "GET" and (route.scope is not None or route.client_token):

@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from msgspec import to_builtins
 
-from countersign.access.key import PEOPLE_SCOPES, Scope
+from countersign.access.key import MACHINE_SCOPES, PEOPLE_SCOPES, Scope
 from countersign.access.key import STAFF_SCOPES as OF_STAFF
 from countersign.access.key import VENDOR_SCOPES as OF_VENDORS
 from countersign.access.role import OF_DEPLOYMENT, ROLES, Role
@@ -52,7 +52,9 @@ _FORM_KEY_BYTES: Final = 16
 
 VENDOR_SCOPES: Final = tuple(scope.value for scope in Scope if scope in OF_VENDORS)
 """The scopes of keys that a vendor's server may need."""
-STAFF_SCOPES: Final = tuple(s.value for s in Scope if s in OF_STAFF - PEOPLE_SCOPES)
+STAFF_SCOPES: Final = tuple(
+    s.value for s in Scope if s in OF_STAFF - PEOPLE_SCOPES - MACHINE_SCOPES
+)
 """Those of keys for what staff do: no one gives a key one without having it."""
 READABLE: Final = CONTRAST
 """The contrast that text needs."""

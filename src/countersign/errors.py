@@ -119,6 +119,10 @@ class IdempotencyKeyReused(Refusal, code="idempotency_key_reused", status=422):
     """This Idempotency-Key was used with a different request body."""
 
 
+class SecretNotRepeated(Refusal, code="secret_not_repeated", status=409):
+    """This was done before, and only who did it is given the secret in its response again."""
+
+
 class IdempotencyInProgress(Retryable, code="idempotency_in_progress", status=409):
     """A request with this Idempotency-Key is still running."""
 
@@ -228,6 +232,10 @@ class OriginNotRegistered(Refusal, code="origin_not_registered", status=409):
 
 class PeopleRefused(Refusal, code="people_refused", status=409):
     """This change of the people who may use the console is not allowed."""
+
+
+class KeysRemain(Refusal, code="keys_remain", status=409):
+    """This person has made keys that work: say which of them end."""
 
 
 class LinkOnMachine(Refusal, code="link_on_machine", status=409):

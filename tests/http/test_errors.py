@@ -35,6 +35,7 @@ OF_THE_CONSOLE: Final = {
     *("unknown_subject", "on_hold", "notice_incomplete", "notice_version_conflict"),
     *("invalid_notice_file", "passkey_required", "people_refused", "not_granted"),
     *("link_on_machine", "person_not_found", "session_not_found", "second_person_required"),
+    *("keys_remain", "secret_not_repeated"),
 }
 """Where the console is on: `tests/staff` and `tests/people` meet them."""
 DISCONNECTED: Final = {"storage_unavailable", "outcome_unknown"}

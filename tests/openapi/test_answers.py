@@ -38,7 +38,7 @@ ENDPOINT: dict[str, Any] = {
     "url": "https://shop.example.com/events",
     "event_types": ["buyer.verified"],
 }
-BY_CHANCE = {"idempotency_in_progress", "evidence_damaged"}
+BY_CHANCE = {"idempotency_in_progress", "evidence_damaged", "secret_not_repeated"}
 CLOCK, FAULT = "/v1/test/clock", "/v1/test/fault"
 UNKNOWN_KEY = "csign_sk_test_unknown"
 # Statuses that need trouble inside the service, or more requests than the rate limit lets through.
@@ -427,7 +427,7 @@ def walk_body(walk: Walk, key: str, method: str, url: str, body: Mapping[str, An
 
 
 def only_by_chance(responses: Mapping[str, Any]) -> set[int]:
-    """409, where only the same request at the same moment, or damage, leads to it."""
+    """409, where only the same request at the same moment or of another key, or damage, leads to it."""
     media = responses.get("409", {}).get("content", {}).get("application/json", {})
     examples = {*media.get("examples", {})}
     return {409} if examples and examples <= BY_CHANCE else set()

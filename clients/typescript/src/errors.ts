@@ -155,6 +155,9 @@ export class ReviewRefused extends CountersignError {}
 /** Two people decide on the buyers of this account, and this is not a second one. */
 export class SecondPersonRequired extends CountersignError {}
 
+/** This was done before, and only who did it is given the secret in its response again. */
+export class SecretNotRepeated extends CountersignError {}
+
 /** The person is not signed in with such a session. */
 export class SessionNotFound extends CountersignError {}
 
@@ -235,6 +238,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   rate_limited: RateLimited,
   review_refused: ReviewRefused,
   second_person_required: SecondPersonRequired,
+  secret_not_repeated: SecretNotRepeated,
   session_not_found: SessionNotFound,
   storage_unavailable: StorageUnavailable,
   too_many_webhook_endpoints: TooManyWebhookEndpoints,

@@ -177,7 +177,7 @@ export class Notices extends Resource {
    * Publish a notice permanently. Live keys get the version after its review.
    *
    * Needs the scope `notices:manage`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. A person needs a fresh passkey.
    */
   publish(
     params: types.NoticeDraft,
@@ -198,7 +198,7 @@ export class Notices extends Resource {
    * Record that a person compared a version with the official text, and its rule with the law.
    *
    * Needs the scope `notices:manage`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. A person needs a fresh passkey.
    */
   review(
     notice_id: string,
@@ -515,15 +515,15 @@ export class Buyers extends Resource {
   /**
    * Decide on a buyer in the review queue.
    *
-   * Decide on a buyer in the review queue. The audit log names the key that decided.
+   * Decide on a buyer in the review queue. The audit log names the person or key that decided.
    *
    * `accept_zip` accepts another ZIP code on sight of a document, if a provider approved the person
    * for this account; all other rules are applied again. `dismiss` takes the buyer out of the queue
    * until the next attempt; the status stays as it is.
    *
    * Where two people decide on the buyers of an account, the first decision is a proposal: the
-   * response has `proposed`, and nothing changes. Someone else who decides the same makes it final;
-   * who decides otherwise makes another proposal.
+   * response has `proposed`, and nothing changes. Another person who decides the same makes it
+   * final; who decides otherwise makes another proposal. A key decides nothing there.
    *
    * Needs the scope `buyers:review`.
    */
@@ -636,7 +636,7 @@ export class Buyers extends Resource {
    * Undo a revocation. The buyer gets the earlier status back, or has to verify again.
    *
    * Needs the scope `buyers:review`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. A person needs a fresh passkey.
    */
   reinstate(
     cbid: string,
@@ -1707,6 +1707,7 @@ export class Keys extends Resource {
    * Create a key. It is in this response only, and works immediately.
    *
    * Needs the scope `keys:manage`. It answers only where the console is on, else with `not_found`.
+   * A person needs a fresh passkey.
    */
   create(
     params: types.KeyRequest = {},

@@ -481,7 +481,7 @@ export interface ReviewProposal {
   decision: string;
   reason: string;
   document: string | null;
-  /** The person (`per_…`) or the key (`key_…`): someone else has to decide the same. */
+  /** The person (`per_…`): another person has to decide the same. */
   by: string;
   at: string;
 }
@@ -1247,6 +1247,11 @@ export interface KeyView {
   last_used_at: string | null;
   /** The key of which it is the successor. */
   replaces: string | null;
+  /**
+   * The person (`per_…`) who made it, or the key with which it was made; `machine`: it was made on
+   * the machine.
+   */
+  made_by: string;
   /** The key itself: present only in the response that makes it. */
   key?: string;
 }

@@ -17,7 +17,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, Row, bindparam, select, update
 
-from countersign.access.key import VENDOR_SCOPES, ApiKey, Principal, Scope, well_formed
+from countersign.access.key import (
+    MACHINE_SCOPES,
+    VENDOR_SCOPES,
+    ApiKey,
+    Principal,
+    Scope,
+    well_formed,
+)
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
 from countersign.db.rows import of_row
@@ -143,10 +150,11 @@ def touch_key(connection: Connection, key_id: str, at: datetime) -> None:
 
 
 def stored_key(row: Row[Any]) -> ApiKey:
-    """A key from its columns."""
+    """A key from its columns; one that a person made has lost what such keys had in the past."""
+    scopes = VENDOR_SCOPES if row.scopes is None else _decode_scopes(row.scopes)
     return of_row(
         row,
         ApiKey,
-        scopes=VENDOR_SCOPES if row.scopes is None else _decode_scopes(row.scopes),
+        scopes=scopes - MACHINE_SCOPES if row.made_by else scopes,
         lifetime=None if row.lifetime_seconds is None else timedelta(seconds=row.lifetime_seconds),
     )

@@ -23,6 +23,7 @@ from countersign.errors import (
     IdempotencyKeyReused,
     OutcomeUnknown,
     Retryable,
+    SecretNotRepeated,
 )
 
 T = TypeVar("T")
@@ -142,6 +143,10 @@ class Slot(NamedTuple):
     place: bytes
     fingerprint: bytes
     principal: Principal
+    bearer: bytes = b""
+    """Of a response with a secret: who asks, with which scopes. It is kept before the response, and
+    repeated to no one else.
+    """
 
 
 class Keep(Struct, eq=False):
@@ -207,13 +212,29 @@ class Idempotency:
         self._entropy = entropy
         self._running: dict[bytes, bytes] = {}
 
-    def slot(self, principal: Principal, method: str, path: str, key: str, body: bytes) -> Slot:
-        """The slot of a request; that of a person is no one else's, whatever key was sent."""
+    def slot(
+        self,
+        principal: Principal,
+        method: str,
+        path: str,
+        key: str,
+        body: bytes,
+        *,
+        is_secret: bool = False,
+    ) -> Slot:
+        """The slot of a request; that of a person is no one else's, whatever key was sent.
+
+        All keys of an account and mode share theirs: a retry after a rotation, or from another
+        server with a key of its own, is the same request. Where the response `is_secret`, another
+        key is refused, and the act is not done again.
+        """
         place = self._secret.idempotency_slot(
             *(principal.account_id, principal.mode, method, path, key),
             *((principal.person_id,) if principal.person else ()),
         )
-        return Slot(place, self._secret.fingerprint(body), principal)
+        who = (principal.actor, *sorted(principal.scopes))
+        bearer = f"{' '.join(who)}\n".encode() if is_secret else b""
+        return Slot(place, self._secret.fingerprint(body), principal, bearer)
 
     def begin(self, slot: Slot) -> None:
         """Hold the slot while the request runs, until `end`.
@@ -238,6 +259,7 @@ class Idempotency:
 
         Raises:
             IdempotencyKeyReused: it was the response to a different body.
+            SecretNotRepeated: it has a secret, and was another's, or one's who could do more.
             OutcomeUnknown: it is not certain that it would survive the database server.
         """
         entry, now = await self._find(slot.place), self.now()
@@ -245,7 +267,7 @@ class Idempotency:
             return None
         if entry.created_at > now - _YOUNG_MS:
             await self._covered()
-        return self._secret.open_answer(entry.response, slot.place)
+        return self._opened(entry, slot)
 
     async def kept_instead(self, slot: Slot, failure: Exception) -> bytes | None:
         """The same for a request whose act has failed, which another server may have done by now.
@@ -256,13 +278,19 @@ class Idempotency:
             entry = failure.kept
             if not isinstance(entry, IdempotencyEntry) or not _answers(entry, slot, self.now()):
                 return None  # another server is doing it
-            return self._secret.open_answer(entry.response, slot.place)
+            return self._opened(entry, slot)
         try:
             return await self.kept(slot)
         except Retryable:
             if isinstance(failure, OutcomeUnknown):
                 return None  # only that says that the act may have been done
             raise
+
+    def _opened(self, entry: IdempotencyEntry, slot: Slot) -> bytes:
+        answer = self._secret.open_answer(entry.response, slot.place)
+        if not answer.startswith(slot.bearer):
+            raise SecretNotRepeated
+        return answer.removeprefix(slot.bearer)
 
     def now(self) -> int:
         """The time that responses expire by, in Unix milliseconds."""
@@ -273,7 +301,8 @@ class Idempotency:
         time_ns, who = self._clock.time_ns(), slot.principal
         now = time_ns // 1_000_000
         nonce = nonce or self._entropy(NONCE_BYTES)
-        sealed = self._secret.seal_answer(answer, slot.place, time_ns // _NS_PER_DAY, nonce)
+        kept = slot.bearer + answer
+        sealed = self._secret.seal_answer(kept, slot.place, time_ns // _NS_PER_DAY, nonce)
         return IdempotencyEntry(
             slot.place,
             who.account_id,

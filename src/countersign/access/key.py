@@ -82,15 +82,15 @@ PEOPLE_SCOPES: Final = frozenset(
 )
 """What no key has: the audit names the person who does it."""
 
-STAFF_SCOPES: Final = PEOPLE_SCOPES | {
-    Scope.BUYERS_REVIEW,
-    Scope.KEYS_MANAGE,
-    Scope.SEARCH_READ,
-    Scope.HOLDS_MANAGE,
-    Scope.ERASURE_WRITE,
-    Scope.RETENTION_READ,
-    Scope.AUDIT_READ,
-}
+MACHINE_SCOPES: Final = frozenset(
+    {Scope.BUYERS_REVIEW, Scope.HOLDS_MANAGE, Scope.ERASURE_WRITE, Scope.AUDIT_READ}
+)
+"""What destroys, decides or looks into people's data: of people, and of keys that were made on the
+machine. A key that a person has made does nothing with them.
+"""
+STAFF_SCOPES: Final = (
+    PEOPLE_SCOPES | MACHINE_SCOPES | {Scope.KEYS_MANAGE, Scope.SEARCH_READ, Scope.RETENTION_READ}
+)
 """For what staff do: a vendor's server needs none of them."""
 
 VENDOR_SCOPES: Final = frozenset(Scope) - STAFF_SCOPES

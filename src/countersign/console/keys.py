@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from sqlalchemy import Connection
 
 from countersign.access.account import find_account
-from countersign.access.key import MACHINE, STAFF_SCOPES, ApiKey, Principal, Scope
+from countersign.access.key import MACHINE, MACHINE_SCOPES, STAFF_SCOPES, ApiKey, Principal, Scope
 from countersign.access.keys import (
     NewKey,
     create_key,
@@ -142,7 +142,16 @@ def _of(connection: Connection, account_id: str, mode: Mode) -> dict[str, ApiKey
 
 
 def _refuse_more(who: Principal, scopes: frozenset[Scope]) -> None:
-    """Of what staff do, no one gives a key more than they may do themselves: a key also acts."""
+    """Of what staff do, no one gives a key more than they may do themselves: a key also acts.
+
+    Over the API no one gives it what is of people alone, also not by rotating a key of the machine.
+    """
+    for scope in sorted(scopes & MACHINE_SCOPES):
+        raise Forbidden(
+            f"Over the API no one gives a key the scope {scope}: people do it themselves. On the "
+            "machine, `countersign keys` makes and rotates such keys.",
+            scope=scope,
+        )
     looks = who.person.looks if who.person else ()
     mine = who.scopes - {scope for scope in looks if not scope.endswith(":read")}
     for scope in sorted(scopes & STAFF_SCOPES - mine):
@@ -173,6 +182,7 @@ ROUTES: Final = grouped(
         fresh=True,
         request=KeyRequest,
         request_examples={"a vendor's server": {}, "one scope": {"scopes": ["clearances:read"]}},
+        secret=True,
         response=KeyView,
         response_examples={"created": {"key": "csign_sk_test_…"}},
         refusals=(AccountClosed,),
@@ -193,6 +203,7 @@ ROUTES: Final = grouped(
         # Without an overlap it ends the other.
         fresh=True,
         request=KeyRotation,
+        secret=True,
         response=KeyView,
         response_examples={"created": {"key": "csign_sk_test_…"}},
         refusals=(UnknownKey, KeyNotUsable, AccountClosed),

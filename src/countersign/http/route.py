@@ -81,6 +81,9 @@ class Route(Generic[R_contra]):
     personal: bool = False
     """Whether it discloses personal data: of people only to the roles that may see them, for a
     reason that the audit keeps."""
+    secret: bool = False
+    """Whether its response has a secret, which is repeated for an Idempotency-Key to no one but the
+    key or person that it was given to."""
     client_token: bool = False
     """Whether it takes, in the place of a key, the token of one checkout session."""
     query: type[Request] | None = None

@@ -298,7 +298,8 @@ class App:
     ) -> Reply:
         """Repeat the response that is kept for this key, or act and have it kept."""
         idempotency = self._access.idempotency
-        slot = idempotency.slot(call.principal, call.method, call.path, key, call.body)
+        asked = (call.principal, call.method, call.path, key, call.body)
+        slot = idempotency.slot(*asked, is_secret=route.secret)
         idempotency.begin(slot)
         try:
             kept = None if route.slot_decides else await idempotency.kept(slot)

@@ -316,6 +316,12 @@ class SecondPersonRequired(CountersignError):
     default_code = "second_person_required"
 
 
+class SecretNotRepeated(CountersignError):
+    """This was done before, and only who did it is given the secret in its response again."""
+
+    default_code = "secret_not_repeated"
+
+
 class SessionNotFound(CountersignError):
     """The person is not signed in with such a session."""
 
@@ -422,6 +428,7 @@ _ALL: Final = (
     RateLimited,
     ReviewRefused,
     SecondPersonRequired,
+    SecretNotRepeated,
     SessionNotFound,
     StorageUnavailable,
     TooManyWebhookEndpoints,

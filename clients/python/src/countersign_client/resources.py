@@ -223,7 +223,7 @@ class Notices(Resource[S]):
         Publish a notice permanently. Live keys get the version after its review.
 
         Needs the scope `notices:manage`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. A person needs a fresh passkey.
 
         - `gap_closed`: Why nothing is missing, where a version with these lines has gaps.
         """
@@ -253,7 +253,7 @@ class Notices(Resource[S]):
         law.
 
         Needs the scope `notices:manage`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. A person needs a fresh passkey.
 
         - `by`: Who compared it.
         - `against`: URL of the official text.
@@ -634,15 +634,17 @@ class Buyers(Resource[S]):
     ) -> Call[types.ReviewedBuyer]:
         """Decide on a buyer in the review queue.
 
-        Decide on a buyer in the review queue. The audit log names the key that decided.
+        Decide on a buyer in the review queue. The audit log names the person or key that
+        decided.
 
         `accept_zip` accepts another ZIP code on sight of a document, if a provider approved the
         person for this account; all other rules are applied again. `dismiss` takes the buyer out
         of the queue until the next attempt; the status stays as it is.
 
         Where two people decide on the buyers of an account, the first decision is a proposal:
-        the response has `proposed`, and nothing changes. Someone else who decides the same makes
-        it final; who decides otherwise makes another proposal.
+        the response has `proposed`, and nothing changes. Another person who decides the same
+        makes it final; who decides otherwise makes another proposal. A key decides nothing
+        there.
 
         Needs the scope `buyers:review`.
 
@@ -770,7 +772,7 @@ class Buyers(Resource[S]):
         Undo a revocation. The buyer gets the earlier status back, or has to verify again.
 
         Needs the scope `buyers:review`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. A person needs a fresh passkey.
 
         - `reason`: Such as the number of a case. Kept: nothing personal.
         """
@@ -2039,7 +2041,7 @@ class Keys(Resource[S]):
         Create a key. It is in this response only, and works immediately.
 
         Needs the scope `keys:manage`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. A person needs a fresh passkey.
 
         - `scopes`: Left out: all that a vendor's server needs.
         - `lifetime_seconds`: Left out: it works until it is revoked.

@@ -882,7 +882,7 @@ class ReviewProposal(Result, frozen=True, kw_only=True):
     document: str | None
 
     by: str
-    """The person (`per_…`) or the key (`key_…`): someone else has to decide the same."""
+    """The person (`per_…`): another person has to decide the same."""
 
     at: datetime
 
@@ -1487,6 +1487,11 @@ class KeyView(Result, frozen=True, kw_only=True):
 
     replaces: str | None
     """The key of which it is the successor."""
+
+    made_by: str
+    """The person (`per_…`) who made it, or the key with which it was made; `machine`: it was made
+    on the machine.
+    """
 
     key: str | None = None
     """The key itself: present only in the response that makes it."""
