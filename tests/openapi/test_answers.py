@@ -427,7 +427,7 @@ def walk_body(walk: Walk, key: str, method: str, url: str, body: Mapping[str, An
 
 
 def only_by_chance(responses: Mapping[str, Any]) -> set[int]:
-    """409, where only the same request at the same moment or of another key, or damage, leads to it."""
+    """409, where only the same request at the moment, or of another key, or damage leads to it."""
     media = responses.get("409", {}).get("content", {}).get("application/json", {})
     examples = {*media.get("examples", {})}
     return {409} if examples and examples <= BY_CHANCE else set()

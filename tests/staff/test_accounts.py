@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import secrets
 from typing import Any
 
 import httpx2
@@ -11,7 +13,9 @@ import pytest
 from countersign.access.key import MACHINE_SCOPES, PEOPLE_SCOPES, Scope
 from countersign.access.role import Role
 from countersign.http.route import Route
+from countersign.ids import timed_id
 from countersign.server.app import route_table
+from tests.cli.serving import wait_until
 from tests.http.backstage import Vendor, make_client
 from tests.staff.conftest import Desk, Person
 
@@ -109,9 +113,9 @@ def test_keys_are_made_rotated_and_revoked_for_one_account_and_mode(
 def test_no_one_gives_a_key_more_than_they_may_do(desk: Desk, shop: Vendor) -> None:
     """Of what staff do; what a vendor's server needs anyone gives who makes keys."""
     with desk.person(Role.DEVELOPER, shop.account_id, "test") as person:
-        person.post("/v1/keys", {"scopes": [Scope.ERASURE_WRITE]}, 403)
+        person.post("/v1/keys", {"scopes": [Scope.NOTICES_MANAGE]}, 403)
         person.post("/v1/keys", {"scopes": [Scope.ACCOUNTS_MANAGE]}, 403)
-        person.post("/v1/keys", {"scopes": [Scope.ACKS_READ]})
+        person.post("/v1/keys", {"scopes": [Scope.NOTICES_READ]})
 
 
 def test_no_one_gives_a_key_over_the_api_what_is_of_people_alone(desk: Desk, shop: Vendor) -> None:
@@ -156,6 +160,69 @@ def test_a_key_that_a_person_made_in_the_past_destroys_and_decides_nothing(
         )
         successor = person.post(f"/v1/keys/{old.id}/rotate", {})
         assert (successor["scopes"], successor["made_by"]) == (["notices:read"], person.id)
+
+
+@pytest.mark.parametrize("scopes", [["acks:read"], ["clearances:read"], ["evidence:read"], None])
+def test_who_sees_no_personal_data_says_why_a_key_reads_it(
+    desk: Desk, shop: Vendor, scopes: list[str] | None
+) -> None:
+    """When it is made and when it is rotated; the audit keeps the reason. A key cannot say one."""
+    body, why = {"scopes": scopes}, {"Countersign-Reason": "export to the ledger"}
+    plain = {"scopes": ["notices:read", "keys:manage"]}
+    old = desk.operator.key(shop.account_id)
+    with desk.person(Role.DEVELOPER, shop.account_id, "test") as person:
+        for path, sent in (("/v1/keys", body), (f"/v1/keys/{old.id}/rotate", {})):
+            refused = person.post(path, sent, 400)
+            assert "Countersign-Reason" in refused["error"]["message"]
+            made = person.post(path, sent, headers=why)
+            assert made["made_by"] == person.id
+            assert "export to the ledger" in _noted(desk, made["key_id"])
+        manager = person.post("/v1/keys", plain)
+        with make_client(desk.server, manager["key"]) as client:
+            assert client.post("/v1/keys", json=body).status_code == 403
+            assert client.post(f"/v1/keys/{made['key_id']}/rotate", json={}).status_code == 403
+
+
+def test_a_key_of_a_person_who_sees_personal_data_needs_no_reason(desk: Desk, shop: Vendor) -> None:
+    """Nor one of the machine that makes keys."""
+    manager = desk.operator.key(shop.account_id, scopes=[Scope.KEYS_MANAGE])
+    with desk.person(Role.OWNER, shop.account_id, "test") as person:
+        also = {"id": timed_id("grt", 0, secrets.token_bytes(8)), "person": person.id}
+        desk.operator.execute(
+            "INSERT INTO person_grants (id, person_id, account_id, role, granted_at, granted_by)"
+            " VALUES (:id, :person, :account, 'compliance', 0, 'a test')",
+            account=shop.account_id,
+            **also,
+        )
+        person.post("/v1/keys", {"scopes": ["acks:read"]})
+    with make_client(desk.server, manager.token) as client:
+        assert client.post("/v1/keys", json={}).status_code == 200
+
+
+def test_what_a_key_of_a_person_reads_is_counted_by_day(desk: Desk, shop: Vendor) -> None:
+    """One entry for a key and day, with the sum; of a key of the machine there is none."""
+    why = {"Countersign-Reason": "export to the ledger"}
+    with desk.person(Role.DEVELOPER, shop.account_id, "test") as person:
+        made = person.post("/v1/keys", {}, headers=why)
+    with make_client(desk.server, made["key"]) as of_person:
+        for client in (of_person, shop.test):
+            for path in ("/v1/acknowledgments", "/v1/clearances", "/v1/notices"):
+                assert client.get(path).status_code == 200
+            assert client.get("/v1/acknowledgments/ack_unknown").status_code == 404
+
+    def counted() -> list[tuple[str, int]]:
+        query = "SELECT id, reads FROM api_keys WHERE account_id = :own AND reads IS NOT NULL"
+        return [(row["id"], row["reads"]) for row in desk.operator.rows(query, own=shop.account_id)]
+
+    wait_until(lambda: counted() == [(made["key_id"], 2)], "both are counted")
+    of_yesterday = "UPDATE api_keys SET read_on = read_on - 86400000 WHERE reads IS NOT NULL"
+    assert desk.operator.execute(of_yesterday) >= 1
+    with make_client(desk.server, made["key"]) as client:
+        client.get("/v1/acknowledgments")
+    wait_until(lambda: counted() == [(made["key_id"], 1)], "a new day has begun")
+    query = "SELECT actor, details FROM audit_log WHERE action = 'key_reads' AND subject = :own"
+    (noted,) = desk.operator.rows(query, own=shop.account_id)
+    assert (noted["actor"], json.loads(noted["details"])["reads"]) == (made["key_id"], 2)
 
 
 def test_a_key_has_the_maker_of_the_key_that_asked_for_it(desk: Desk, shop: Vendor) -> None:
@@ -242,6 +309,11 @@ def test_a_key_that_manages_keys_is_named_in_the_audit(desk: Desk, shop: Vendor)
         made = client.post("/v1/keys", json={"scopes": ["notices:read"]}).json()
     actors = _actors(desk, made["key_id"])
     assert actors == {manager.id}
+
+
+def _noted(desk: Desk, key_id: str) -> str:
+    rows = desk.operator.rows("SELECT details FROM audit_log WHERE action LIKE 'key_%'")
+    return str([row["details"] for row in rows if key_id in row["details"]])
 
 
 def _actors(desk: Desk, key_id: str) -> set[str]:

@@ -56,6 +56,7 @@ class AuditAction(StrEnum):
     KEY_CREATED = "key_created"
     KEY_ROTATED = "key_rotated"
     KEY_REVOKED = "key_revoked"
+    KEY_READS = "key_reads"
     ACKNOWLEDGMENTS_EXPORTED = "acknowledgments_exported"
     ACKNOWLEDGMENTS_LISTED = "acknowledgments_listed"
     ACKNOWLEDGMENT_SHOWN = "acknowledgment_shown"

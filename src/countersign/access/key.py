@@ -93,6 +93,9 @@ STAFF_SCOPES: Final = (
 )
 """For what staff do: a vendor's server needs none of them."""
 
+READING_SCOPES: Final = frozenset({Scope.ACKS_READ, Scope.CLEARANCES_READ, Scope.EVIDENCE_READ})
+"""What a key reads personal data with."""
+
 VENDOR_SCOPES: Final = frozenset(Scope) - STAFF_SCOPES
 """All that a vendor's server needs: what a key made without `--scope` may do."""
 

@@ -54,11 +54,13 @@ async def create_key(
     lifetime: timedelta | None = None,
     *,
     made_by: str | None = None,
+    reason: str | None = None,
     entry: Remember[NewKey] = None,
 ) -> NewKey:
     """A new key; it works at once. Without scopes: all that a vendor's server needs.
 
-    `made_by` is the person (`per_…`) behind it; None: it is made on the machine.
+    `made_by` is the person (`per_…`) behind it; None: it is made on the machine. `reason` is why a
+    person who sees no personal data makes a key that reads it.
 
     Raises AccountClosed, or InvalidArgument for a scope that only people have.
     """
@@ -72,6 +74,7 @@ async def create_key(
         "mode": mode.value,
         "scopes": None if scopes is None else sorted(scopes),
         "expires_at": None if new.key.expires_at is None else rfc3339(new.key.expires_at),
+        **_because(reason),
     }
 
     def create(connection: Connection) -> NewKey:
@@ -87,6 +90,7 @@ async def rotate_key(
     overlap: timedelta,
     *,
     by: str | None = None,
+    reason: str | None = None,
     entry: Remember[NewKey] = None,
 ) -> NewKey:
     """A successor with the same scopes; the old key works until the overlap ends.
@@ -109,7 +113,7 @@ async def rotate_key(
             raise KeyNotUsable(f"The key {key_id} is revoked or expired; make a new one instead.")
         until = new.key.created_at + overlap
         details = {"key_id": old.id, "successor": new.key.id, "works_until": rfc3339(until)}
-        _add(connection, access, new, AuditAction.KEY_ROTATED, details)
+        _add(connection, access, new, AuditAction.KEY_ROTATED, details | _because(reason))
         if old.expires_at is None or old.expires_at > until:
             change_key(connection, key_id, expires_at=until)
         return new
@@ -136,6 +140,10 @@ async def revoke_key(access: Access, key_id: str, entry: Remember[ApiKey] = None
         return replace(key, revoked_at=now)
 
     return await access.database.write(keeping(revoke, entry))
+
+
+def _because(reason: str | None) -> dict[str, str]:
+    return {} if reason is None else {"reason": reason}
 
 
 def _compose(

@@ -10,6 +10,7 @@ from typing import TypeVar
 from countersign.access.audit import Audit
 from countersign.access.authenticate import Authenticate, keys_by_digest, touch_key
 from countersign.access.idempotency import Idempotency, kept_entries
+from countersign.access.key_reads import KeyReads
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.sessions import Sessions
 from countersign.access.test_clocks import TestClocks
@@ -31,6 +32,7 @@ class Access:
     sessions: Sessions
     idempotency: Idempotency
     audit: Audit
+    key_reads: KeyReads
     test_clocks: TestClocks
 
     @property
@@ -54,6 +56,7 @@ def open_access(
 
     find_key = partial(database.read_batched, keys_by_digest)
     find_entry = partial(database.read_batched, kept_entries)
+    audit = Audit(database, clock, entropy, operator)
     return Access(
         database=database,
         secret=secret,
@@ -62,7 +65,8 @@ def open_access(
         authenticate=Authenticate(find_key, note_use, secret, clock, entropy),
         sessions=Sessions(database, secret, clock),
         idempotency=Idempotency(find_entry, database.covered, secret, clock, entropy),
-        audit=Audit(database, clock, entropy, operator),
+        audit=audit,
+        key_reads=KeyReads(database, clock, audit),
         test_clocks=TestClocks(database, clock),
     )
 

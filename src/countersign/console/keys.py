@@ -10,7 +10,15 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from sqlalchemy import Connection
 
 from countersign.access.account import find_account
-from countersign.access.key import MACHINE, MACHINE_SCOPES, STAFF_SCOPES, ApiKey, Principal, Scope
+from countersign.access.key import (
+    MACHINE,
+    MACHINE_SCOPES,
+    READING_SCOPES,
+    STAFF_SCOPES,
+    VENDOR_SCOPES,
+    ApiKey,
+    Scope,
+)
 from countersign.access.keys import (
     NewKey,
     create_key,
@@ -24,6 +32,7 @@ from countersign.console.accounts import AccountId, NoWords
 from countersign.console.reach import require_account, staff_route
 from countersign.errors import AccountClosed, Forbidden, KeyNotUsable, UnknownKey
 from countersign.http.body import parse_body
+from countersign.http.headers import reason
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
@@ -89,16 +98,21 @@ class KeyView(Struct, frozen=True, kw_only=True):
 
 
 async def create(room: Access, call: Call) -> Reply:
-    """Create a key. It is in this response only, and works immediately."""
+    """Create a key. It is in this response only, and works immediately.
+
+    A person whose role does not see personal data, and whose key reads it (`acks:read`,
+    `clearances:read`, `evidence:read`), says why in `Countersign-Reason`. How often a key that a
+    person made reads personal data is in the audit, for each day.
+    """
     body, who = parse_body(call.body, KeyRequest), call.principal
     owner = await find_account(room, require_account(who).account_id)
     scopes = None if body.scopes is None else frozenset(body.scopes)
-    _refuse_more(who, scopes or frozenset())
+    why = _reason(call, VENDOR_SCOPES if scopes is None else scopes)
     seconds = body.lifetime_seconds
     lifetime = None if seconds is None else timedelta(seconds=seconds)
 
     made = partial(create_key, room, owner, who.mode, scopes, lifetime, made_by=who.maker)
-    return await call.kept(_made, lambda entry: made(entry=entry))
+    return await call.kept(_made, lambda entry: made(reason=why, entry=entry))
 
 
 async def list_keys(room: Access, call: Call) -> Reply:
@@ -112,11 +126,15 @@ async def list_keys(room: Access, call: Call) -> Reply:
 
 
 async def rotate(room: Access, call: Call) -> Reply:
-    """Create a successor with the same scopes. The old key works until the overlap ends."""
+    """Create a successor with the same scopes and maker. The old key works until the overlap ends.
+
+    `Countersign-Reason` is needed as for a new key. A key of the machine becomes that of the person
+    who rotates it, and who is shown the successor.
+    """
     body, key = parse_body(call.body, KeyRotation), await _named(room, call)
-    _refuse_more(call.principal, key.scopes)
+    why = _reason(call, key.scopes)
     overlap = timedelta(seconds=body.overlap_seconds)
-    made = partial(rotate_key, room, key.id, overlap, by=call.principal.maker)
+    made = partial(rotate_key, room, key.id, overlap, by=call.principal.maker, reason=why)
     return await call.kept(_made, lambda entry: made(entry=entry))
 
 
@@ -141,11 +159,18 @@ def _of(connection: Connection, account_id: str, mode: Mode) -> dict[str, ApiKey
     return {key.id: key for key in keys_of(connection, account_id) if key.mode is mode}
 
 
-def _refuse_more(who: Principal, scopes: frozenset[Scope]) -> None:
-    """Of what staff do, no one gives a key more than they may do themselves: a key also acts.
+def _reason(call: Call, scopes: frozenset[Scope]) -> str | None:
+    """Why the caller gives a key these scopes, where that has to be said.
 
-    Over the API no one gives it what is of people alone, also not by rotating a key of the machine.
+    Of what staff do, no one gives a key more than they may do themselves: a key also acts. The same
+    goes for reading personal data with a key that a person made; a person who sees none gives the
+    reason. Over the API no one gives a key what is of people alone, also not by a rotation.
+
+    Raises:
+        Forbidden: the caller cannot give a key one of them.
+        InvalidRequest: the reason is missing.
     """
+    who = call.principal
     for scope in sorted(scopes & MACHINE_SCOPES):
         raise Forbidden(
             f"Over the API no one gives a key the scope {scope}: people do it themselves. On the "
@@ -154,8 +179,11 @@ def _refuse_more(who: Principal, scopes: frozenset[Scope]) -> None:
         )
     looks = who.person.looks if who.person else ()
     mine = who.scopes - {scope for scope in looks if not scope.endswith(":read")}
-    for scope in sorted(scopes & STAFF_SCOPES - mine):
+    own = STAFF_SCOPES | READING_SCOPES if who.made_by else STAFF_SCOPES
+    for scope in sorted(scopes & own - mine):
         raise Forbidden(f"You cannot give a key the scope {scope}: you lack it.", scope=scope)
+    sees = who.person is None or who.person.sees_personal_data
+    return None if sees or not scopes & READING_SCOPES else reason(call)
 
 
 def _made(new: NewKey) -> KeyView:

@@ -39,12 +39,13 @@ _log: Final = structlog.get_logger("countersign.housekeeping")
 
 
 async def keep_house(room: Operations) -> None:
-    """Delete what has expired now and then, and seal the audit's head, until cancelled."""
+    """Delete what has expired now and then, and bring the audit up to date, until cancelled."""
     looked: dict[int, int] = {}
 
     async def turn() -> None:
         await delete_outdated(room.database, from_ns(room.clock.time_ns()))
         await thin_checkpoints(room.database, looked)
+        await room.notices.log.access.key_reads.settle()
         await seal_audit(room.notices.log)
         if not await destroy_copies(room.database):
             _log.warning("erased_copies_remain")

@@ -20,7 +20,7 @@ _GRANTED: Final = {
     "account_origins account_brands matters parties buyer_references ended_records",
     # Of a column that it never changes: that is what locking a row takes.
     "SELECT, UPDATE (name)": "accounts",
-    "SELECT, UPDATE (last_used_at)": "api_keys",
+    "SELECT, UPDATE (last_used_at), UPDATE (read_on), UPDATE (reads)": "api_keys",
     "SELECT, UPDATE": "log_heads",
     "INSERT, SELECT": "records disclosures deployment_records data_keys log_entries log_tiles "
     "anchors clearances fulfilments audit_log audit_chain",

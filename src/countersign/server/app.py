@@ -243,7 +243,10 @@ class App:
             return await by_person(
                 call, route, partial(self._carry_out, call, incoming, route), room
             )
-        return await self._carry_out(call, incoming, route, room)
+        reply = await self._carry_out(call, incoming, route, room)
+        if route.personal and call.principal.made_by is not None:
+            self._access.key_reads(call.principal.key_id)
+        return reply
 
     async def _carry_out(
         self,

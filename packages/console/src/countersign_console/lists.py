@@ -30,6 +30,8 @@ class Field:
     """What there is to choose from; none: any text."""
     own: frozenset[str] = frozenset()
     """Options, scopes, that are shown only to those who have them."""
+    is_reason: bool = False
+    """Whether it is no member of the body, but the reason that the audit keeps."""
 
     def read(self, form: Mapping[str, str]) -> object:
         """The member as the API takes it; None: left out."""
@@ -80,7 +82,7 @@ class Act:
 
     def body(self, form: Mapping[str, str]) -> dict[str, Any]:
         """The body of the call; what is left empty is left out."""
-        read = {one.name: one.read(form) for one in self.fields}
+        read = {one.name: one.read(form) for one in self.fields if not one.is_reason}
         return self.shape({n: value for n, value in read.items() if value is not None}, form) | {
             **self.sends
         }
@@ -223,7 +225,9 @@ async def _carry_out(visit: Visit, act: Act) -> Any:  # noqa: ANN401 - JSON
     """What the API returns to an act. What is gone already has been deleted by the same form."""
     path = act.path.replace("{id}", visit.parameter)
     try:
-        return await visit.call(act.method, path, body=act.body(visit.form))
+        why = next((one.read(visit.form) for one in act.fields if one.is_reason), None)
+        reason = str(why) if why else None
+        return await visit.call(act.method, path, body=act.body(visit.form), reason=reason)
     except Refused as refused:
         if act.method == "DELETE" and refused.status == _NOT_FOUND:
             return {}

@@ -43,6 +43,7 @@ def _due(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**record, "due": f"due_{held}"}
 
 
+_WHY: Final = Field(name="key_reason", is_reason=True)
 _KEYS: Final = ListPage(
     name="keys",
     path="/v1/keys",
@@ -62,6 +63,7 @@ _KEYS: Final = ListPage(
                     own=frozenset(STAFF_SCOPES),
                 ),
                 Field(name="lifetime_seconds", kind="number"),
+                _WHY,
             ),
             shows=("key_id", "scopes", "key"),
         ),
@@ -71,6 +73,7 @@ _KEYS: Final = ListPage(
             name="rotate_key",
             path="/v1/keys/{id}/rotate",
             scope="keys:manage",
+            fields=(_WHY,),
             fresh=True,
             shows=("key",),
             when=_works,
