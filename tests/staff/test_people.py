@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from countersign.access.role import Role
-from tests.http.backstage import Vendor
+from tests.http.backstage import Vendor, make_client
 from tests.staff.conftest import Desk, Person
 
 pytestmark = pytest.mark.both_engines
@@ -236,3 +236,37 @@ def test_all_staff_find_the_accounts_in_which_they_may_work(
         if role is not Role.OWNER:
             person.post("/v1/accounts", {"name": "not made"}, 403)
         member.get("/v1/accounts", 403)
+
+
+@pytest.mark.parametrize("named", ["some", "all", "none"])
+def test_who_removes_a_person_says_which_of_the_persons_keys_end(
+    desk: Desk, shop: Vendor, named: str
+) -> None:
+    """Those that work, in both modes; without a word it is refused, and the person stays."""
+    with desk.person(Role.OWNER, shop.account_id) as boss:
+        with desk.person(Role.DEVELOPER, shop.account_id, "test", member=True) as dev:
+            live = {"Countersign-Mode": "live"}
+            scopes = {"scopes": ["notices:read"]}
+            made = [dev.post("/v1/keys", scopes, headers=mode) for mode in ({}, live, {})]
+            dev.post(f"/v1/keys/{made[2]['key_id']}/revoke", {})
+            ids = [one["key_id"] for one in made[:2]]
+        (shown,) = [one for one in boss.get(MEMBERS)["data"] if one["person_id"] == dev.id]
+        assert {(one["key_id"], one["livemode"], one["works"]) for one in shown["keys"]} == {
+            (ids[0], False, True),
+            (ids[1], True, True),
+        }
+        path = f"{MEMBERS}/{dev.id}/remove"
+        refused = boss.post(path, {}, 409)["error"]
+        assert refused["code"] == "keys_remain"
+        assert all(one in refused["message"] for one in ids)
+        foreign = desk.operator.key(shop.account_id)
+        assert code(boss.post(path, {"end_keys": [foreign.id]}, 404)) == "key_not_found"
+        assert dev.id in {one["person_id"] for one in boss.get(MEMBERS)["data"]}
+        wanted, ended = {"some": (ids[:1], ids[:1]), "all": ("all", ids), "none": ([], [])}[named]
+        removed = boss.post(path, {"end_keys": wanted})
+        works = {one["key_id"]: one["works"] for one in removed["keys"]}
+        assert works == {one: one not in ended for one in ids}
+        for key in made[:2]:
+            with make_client(desk.server, key["key"]) as client:
+                expected = 401 if key["key_id"] in ended else 200
+                assert client.get("/v1/notices").status_code == expected

@@ -74,6 +74,9 @@ export class KeyNotFound extends CountersignError {}
 /** The key is revoked or expired. */
 export class KeyNotUsable extends CountersignError {}
 
+/** This person has made keys that work: say which of them end. */
+export class KeysRemain extends CountersignError {}
+
 /** This link is made on the machine of the service alone. */
 export class LinkOnMachine extends CountersignError {}
 
@@ -211,6 +214,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   invalid_request: InvalidRequest,
   key_not_found: KeyNotFound,
   key_not_usable: KeyNotUsable,
+  keys_remain: KeysRemain,
   link_on_machine: LinkOnMachine,
   method_not_allowed: MethodNotAllowed,
   mode_mismatch: ModeMismatch,

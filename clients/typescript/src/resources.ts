@@ -1706,6 +1706,10 @@ export class Keys extends Resource {
    *
    * Create a key. It is in this response only, and works immediately.
    *
+   * A person whose role does not see personal data, and whose key reads it (`acks:read`,
+   * `clearances:read`, `evidence:read`), says why in `Countersign-Reason`. How often a key that a
+   * person made reads personal data is in the audit, for each day.
+   *
    * Needs the scope `keys:manage`. It answers only where the console is on, else with `not_found`.
    * A person needs a fresh passkey.
    */
@@ -1749,7 +1753,10 @@ export class Keys extends Resource {
   /**
    * Give an API key a successor.
    *
-   * Create a successor with the same scopes. The old key works until the overlap ends.
+   * Create a successor with the same scopes and maker. The old key works until the overlap ends.
+   *
+   * `Countersign-Reason` is needed as for a new key. A key of the machine becomes that of the
+   * person who rotates it, and who is shown the successor.
    *
    * Needs the scope `keys:manage`. It answers only where the console is on, else with `not_found`.
    * A person needs a fresh passkey.

@@ -1683,6 +1683,7 @@ export type AuditAction = Open<
   | "hold_placed"
   | "hold_released"
   | "key_created"
+  | "key_reads"
   | "key_revoked"
   | "key_rotated"
   | "log_approvers_changed"
@@ -1883,6 +1884,27 @@ export interface PersonView {
   link_until: string | null;
   /** When the person signed in last, or used the passkey. */
   last_used_at: string | null;
+  /** Those that the person made there, and that work. */
+  keys: MadeKey[];
+}
+
+/** A key that a person made. */
+export interface MadeKey {
+  key_id: string;
+  /** The account. */
+  account_id: string;
+  livemode: boolean;
+  hint: string;
+  works: boolean;
+}
+
+/** What ends with a person's role. */
+export interface Removal {
+  /**
+   * Which of the keys in `keys` end, by their ids, or `all`; `[]`: none. Left out: it is refused if
+   * there are any.
+   */
+  end_keys?: string[] | Open<"all"> | null | undefined;
 }
 
 /** A link by which a person comes in: present only in the response that makes it. */

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -128,18 +130,35 @@ async def revoke_key(access: Access, key_id: str, entry: Remember[ApiKey] = None
 
     Raises UnknownKey if there is no such key.
     """
+    return await access.database.write(keeping(partial(end_key, access, key_id), entry))
 
-    def revoke(connection: Connection) -> ApiKey:
-        key = lock_key(connection, key_id)
-        if key.revoked_at is not None:
-            return key
-        now = from_ns(access.clock.time_ns())
-        change_key(connection, key_id, revoked_at=now)
-        entry = access.audit.entry(AuditAction.KEY_REVOKED, key.account_id, key_id=key_id)
-        write_audit(connection, entry)
-        return replace(key, revoked_at=now)
 
-    return await access.database.write(keeping(revoke, entry))
+def end_key(access: Access, key_id: str, connection: Connection) -> ApiKey:
+    """Revoke a key in a transaction; as `revoke_key`."""
+    key = lock_key(connection, key_id)
+    if key.revoked_at is not None:
+        return key
+    now = from_ns(access.clock.time_ns())
+    change_key(connection, key_id, revoked_at=now)
+    write_audit(
+        connection, access.audit.entry(AuditAction.KEY_REVOKED, key.account_id, key_id=key_id)
+    )
+    return replace(key, revoked_at=now)
+
+
+def keys_made(
+    connection: Connection, account_id: str | None, now: datetime
+) -> Mapping[str, list[ApiKey]]:
+    """The keys of one account or of all that work, by the person who made them."""
+    query = select(api_keys).where(api_keys.c.made_by.is_not(None))
+    if account_id is not None:
+        query = query.where(api_keys.c.account_id == account_id)
+    made = defaultdict[str, list[ApiKey]](list)
+    for row in connection.execute(query.order_by(api_keys.c.id)):
+        key = stored_key(row)
+        if key.works_at(now):
+            made[row.made_by].append(key)
+    return made
 
 
 def _because(reason: str | None) -> dict[str, str]:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
 from countersign.access.account import NAME_LENGTH_MAX
 from countersign.access.key import Scope
 from countersign.access.role import Role
-from countersign.console.accounts import NoWords
+from countersign.console.accounts import AccountId, NoWords
+from countersign.console.keys import KEY_ID
 from countersign.console.reach import require_account, require_deployment, staff_route
-from countersign.errors import LinkOnMachine, PeopleRefused, UnknownPerson, UnknownSession
+from countersign.errors import (
+    KeysRemain,
+    LinkOnMachine,
+    PeopleRefused,
+    UnknownKey,
+    UnknownPerson,
+    UnknownSession,
+)
 from countersign.http.body import parse_body
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
@@ -52,6 +60,29 @@ class Invitation(Request, frozen=True, kw_only=True):
     role: _Role
 
 
+class Removal(Request, frozen=True, kw_only=True):
+    """What ends with a person's role."""
+
+    end_keys: Annotated[
+        list[str] | Literal["all"] | None,
+        Meta(
+            description="Which of the keys in `keys` end, by their ids, or `all`; `[]`: none. Left "
+            "out: it is refused if there are any.",
+            examples=[[KEY_ID]],
+        ),
+    ] = None
+
+
+class MadeKey(Struct, frozen=True, kw_only=True):
+    """A key that a person made."""
+
+    key_id: Annotated[str, Meta(examples=[KEY_ID])]
+    account_id: AccountId
+    livemode: bool
+    hint: Annotated[str, Meta(examples=["csign_sk_test_…x7Qd"])]
+    works: bool
+
+
 class PersonView(Struct, frozen=True, kw_only=True):
     """A person with a role in one place."""
 
@@ -74,6 +105,9 @@ class PersonView(Struct, frozen=True, kw_only=True):
     ]
     last_used_at: Annotated[
         Timestamp | None, Meta(description="When the person signed in last, or used the passkey.")
+    ]
+    keys: Annotated[
+        list[MadeKey], Meta(description="Those that the person made there, and that work.")
     ]
 
 
@@ -164,12 +198,13 @@ async def list_people(room: People, call: Call) -> Reply:
 async def remove(room: People, call: Call) -> Reply:
     """Take a person's role; one without any role left is signed out at once.
 
-    The last owner stays.
+    The last owner stays. If the person made keys there that work, `end_keys` says which of them
+    end; the response shows in `keys` which do.
     """
-    parse_body(call.body, NoWords)
-    who, place = call.principal, _place(call)
-
-    return await call.kept(_view, partial(roles.remove, room, _named(call), place, who.person_id))
+    said, who = parse_body(call.body, Removal).end_keys, call.principal
+    ends = roles.ALL_KEYS if said == "all" else said
+    act = partial(roles.remove, room, _named(call), _place(call), who.person_id, end_keys=ends)
+    return await call.kept(_view, lambda entry: act(entry=entry))
 
 
 async def link(room: People, call: Call) -> Reply:
@@ -225,7 +260,8 @@ def _ended(ended: EndedSessions) -> EndedView:
 
 
 def _view(one: Member) -> PersonView:
-    return view(PersonView, one, person_id=one.id)
+    keys = [view(MadeKey, k, key_id=k.id, works=k.revoked_at is None) for k in one.keys]
+    return view(PersonView, one, person_id=one.id, keys=keys)
 
 
 def _of(scope: Scope, path: str, one: str, many: str) -> tuple[Route[People], ...]:
@@ -258,8 +294,10 @@ def _of(scope: Scope, path: str, one: str, many: str) -> tuple[Route[People], ..
             handler=remove,
             operation=f"remove{one}",
             summary=f"Remove a person from {many}",
+            request=Removal,
+            request_examples={"who made no keys": {}, "and every key": {"end_keys": "all"}},
             response=PersonView,
-            refusals=(UnknownPerson, PeopleRefused),
+            refusals=(UnknownPerson, PeopleRefused, KeysRemain, UnknownKey),
         ),
         act(
             address=f"POST {named}/link",

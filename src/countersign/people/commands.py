@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ import click
 from countersign.access.account import find_account
 from countersign.access.role import Role
 from countersign.cli.deployment import with_room
+from countersign.errors import KeysRemain
 from countersign.instant import rfc3339
 from countersign.people import roles
 from countersign.people.model import Link, Member
@@ -20,6 +22,12 @@ _ROLE = click.option(
     required=True,
     type=click.Choice([role.value for role in Role]),
     help="What the person may do, and whether the person sees personal data.",
+)
+_END_KEYS = click.option(
+    "--end-keys",
+    metavar="WHICH",
+    help="Which of the working keys that the person made there end: all, none, or their ids with "
+    "commas between them. Left out: it asks, if there are any.",
 )
 _ACCOUNT = click.option("--account", required=True, help="Id or name of the account.")
 
@@ -83,24 +91,28 @@ async def list_members(room: People, *, account: str, as_json: bool) -> None:
 
 @staff.command("remove")
 @click.argument("name")
+@_END_KEYS
 @asking("Take the role of {name}? The person is signed out at once.")
 @command
 @with_room(People)
-async def remove_staff(room: People, name: str, *, as_json: bool) -> None:
+async def remove_staff(room: People, name: str, *, end_keys: str | None, as_json: bool) -> None:
     """Remove a person from the staff. The last owner stays."""
-    await _remove(room, name, None, as_json=as_json)
+    await _remove(room, name, None, end_keys, as_json=as_json)
 
 
 @members.command("remove")
 @click.argument("name")
 @_ACCOUNT
+@_END_KEYS
 @asking("Take the role of {name}? The person is signed out at once.")
 @command
 @with_room(People)
-async def remove_member(room: People, name: str, *, account: str, as_json: bool) -> None:
+async def remove_member(
+    room: People, name: str, *, account: str, end_keys: str | None, as_json: bool
+) -> None:
     """Remove a person from an account. The last owner stays."""
     owner = await find_account(room.access, account)
-    await _remove(room, name, owner.id, as_json=as_json)
+    await _remove(room, name, owner.id, end_keys, as_json=as_json)
 
 
 @staff.command("link")
@@ -161,9 +173,24 @@ async def _list(room: People, account_id: str | None, first: str, *, as_json: bo
     show_all([_view(one) for one in found], lines, none, as_json=as_json)
 
 
-async def _remove(room: People, name: str, account_id: str | None, *, as_json: bool) -> None:
-    removed = await roles.remove(room, name, account_id)
+async def _remove(
+    room: People, name: str, account_id: str | None, end_keys: str | None, *, as_json: bool
+) -> None:
+    def act(which: str | None) -> Awaitable[Member]:
+        ends = None if which is None else [one.strip() for one in which.split(",")]
+        return roles.remove(room, name, account_id, end_keys=[] if ends == ["none"] else ends)
+
+    try:
+        removed = await act(end_keys)
+    except KeysRemain as refused:
+        if click.get_current_context().params["yes"]:
+            raise KeysRemain(
+                f"{refused.message} With --yes, name them: --end-keys WHICH."
+            ) from None
+        removed = await act(click.prompt(f"{refused.message} (all, none, or ids)", err=True))
     say(f"{removed.name} has no role there any more.")
+    for key in removed.keys:
+        say(f"The key {key.id} {'works on' if key.revoked_at is None else 'is revoked'}.")
     show(_view(removed), removed.id, as_json=as_json)
 
 
@@ -184,4 +211,5 @@ def _view(one: Member) -> dict[str, Any]:
         "has_provider": one.has_provider,
         "link_until": None if one.link_until is None else rfc3339(one.link_until),
         "last_used_at": None if one.last_used_at is None else rfc3339(one.last_used_at),
+        "keys": [{"key_id": key.id, "works": key.revoked_at is None} for key in one.keys],
     }

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from countersign.access.key import ApiKey
 from countersign.access.role import Role
 
 PERSON: Final = "per"
@@ -98,6 +99,8 @@ class Member(Struct, frozen=True, kw_only=True):
     """Until when an unused link of the person works."""
     last_used_at: datetime | None
     """When the person signed in last, or used the passkey otherwise."""
+    keys: Sequence[ApiKey] = ()
+    """Those that the person made there and that work, or have just been ended."""
 
 
 class LinkRow(Struct, frozen=True, kw_only=True):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Final
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert
 
 from countersign.access.account import checked_account_name
@@ -18,12 +19,14 @@ from countersign.access.key import (
     Scope,
     compose_person_token,
 )
+from countersign.access.keys import end_key, keys_made, unknown_key
 from countersign.access.role import Role
 from countersign.db.tables import people, person_grants, person_links
 from countersign.errors import (
     Forbidden,
     InvalidArgument,
     InvalidRequest,
+    KeysRemain,
     LinkOnMachine,
     PeopleRefused,
     UnknownPerson,
@@ -42,6 +45,8 @@ from countersign.people.model import (
 )
 from countersign.people.room import People
 
+ALL_KEYS: Final = ["all"]
+"""All keys that a person made, in the place of their ids."""
 LINK_PATH: Final = "/console/link"
 DEPLOYMENT: Final = "deployment"
 """What the audit calls the place of staff."""
@@ -74,10 +79,50 @@ async def invite(
         PeopleRefused: the name is taken, or the person has a link that was not used yet.
         Forbidden: `by` is no owner there any more.
     """
-    wanted = name if is_id(PERSON, name) else checked_name(name)
+    wanted, access = name if is_id(PERSON, name) else checked_name(name), room.access
 
     def act(connection: Connection) -> Invited:
-        return _invite(connection, room, wanted, role, account_id=account_id, by=by)
+        by_staff = as_owner(connection, by, account_id)
+        time_ns = access.clock.time_ns()
+        person_id, called, link = wanted, wanted, None
+        there = sql.members_of(connection, account_id)
+        if is_id(PERSON, wanted):
+            known = sql.name_of(connection, wanted)
+            if any(one.id == wanted for one in there):
+                raise PeopleRefused(f"{known} has a role there: remove it first.")
+            if known is None or not by_staff:
+                raise UnknownPerson
+            if sql.has_link(connection, wanted, from_ns(time_ns)):
+                # Who made it could use it, and would have this role too.
+                raise PeopleRefused(f"{known} has a link that was not used yet: it is used first.")
+            called = known
+        else:
+            if role is Role.OWNER and by is not None:
+                raise LinkOnMachine(
+                    _line("invite", shlex.quote(called), account_id, " --role owner")
+                )
+            if any(one.name.casefold() == called.casefold() for one in there):
+                raise PeopleRefused(f"A person named {called!r} has a role there already.")
+            person_id = timed_id(PERSON, time_ns, access.entropy(8))
+            row = {"id": person_id, "name": called, "created_at": from_ns(time_ns)}
+            connection.execute(insert(people), row)
+            link = _new_link(connection, room, person_id, LinkKind.INVITATION)
+        entry = access.audit.entry(
+            AuditAction.PERSON_INVITED, person_id, role=role.value, place=account_id or DEPLOYMENT
+        )
+        connection.execute(
+            insert(person_grants),
+            {
+                "id": timed_id("grt", time_ns, access.entropy(8)),
+                "person_id": person_id,
+                "account_id": account_id,
+                "role": role.value,
+                "granted_at": from_ns(time_ns),
+                "granted_by": entry.actor,
+            },
+        )
+        write_audit(connection, entry)
+        return Invited(person_id, called, link)
 
     return await room.access.database.write(keeping(act, entry))
 
@@ -92,7 +137,14 @@ def checked_name(name: str) -> str:
 
 async def members(room: People, account_id: str | None) -> Sequence[Member]:
     """The people of an account, or (None) the staff of the deployment."""
-    return await room.access.database.read(sql.members_of, account_id)
+    now = from_ns(room.access.clock.time_ns())
+
+    def find(connection: Connection) -> Sequence[Member]:
+        made = keys_made(connection, account_id, now)
+        there = sql.members_of(connection, account_id)
+        return [replace(one, keys=made.get(one.id, ())) for one in there]
+
+    return await room.access.database.read(find)
 
 
 async def remove(
@@ -100,18 +152,49 @@ async def remove(
     who: str,
     account_id: str | None,
     by: str | None = None,
+    *,
+    end_keys: Collection[str] | None = None,
     entry: Remember[Member] = None,
 ) -> Member:
     """Take a person's role; without any role left, the person is signed out and cannot sign in.
 
+    `end_keys` are those to end of the keys that the person made there and that work, by their ids
+    or `ALL_KEYS`; the others work on.
+
     Raises:
         UnknownPerson: no one there has this id or name.
         PeopleRefused: it is the last owner.
+        KeysRemain: there are such keys, and it is not said which of them end.
+        UnknownKey: one to end is none of them.
         Forbidden: `by` is no owner there any more.
     """
 
     def act(connection: Connection) -> Member:
-        return _remove(connection, room, who, account_id, by)
+        as_owner(connection, by, account_id)
+        member = find_member(connection, who, account_id)
+        if sql.is_last_owner(connection, member, account_id):
+            raise PeopleRefused(f"{member.name} is the last owner: invite another one first.")
+        now = from_ns(room.access.clock.time_ns())
+        made = {key.id: key for key in keys_made(connection, account_id, now).get(member.id, ())}
+        if made and end_keys is None:
+            listed = ", ".join(f"{key.id} ({key.mode}, {key.hint})" for key in made.values())
+            raise KeysRemain(
+                f"{member.name} has made keys that work: {listed}. Say which of them end."
+            )
+        for key_id in made if end_keys == ALL_KEYS else end_keys or ():
+            if key_id not in made:
+                raise unknown_key(key_id)
+            made[key_id] = end_key(room.access, key_id, connection)
+        g = person_grants.c
+        here = g.account_id == account_id if account_id else g.account_id.is_(None)
+        connection.execute(delete(person_grants).where(g.person_id == member.id, here))
+        if not sql.places_of(connection, member.id):
+            sql.lock_out(connection, member.id)
+        audit = room.access.audit.entry(
+            AuditAction.PERSON_REMOVED, member.id, place=account_id or DEPLOYMENT
+        )
+        write_audit(connection, audit)
+        return replace(member, keys=[*made.values()])
 
     return await room.access.database.write(keeping(act, entry))
 
@@ -133,7 +216,16 @@ async def way_back(
     """
 
     def act(connection: Connection) -> Link:
-        return _way_back(connection, room, who, account_id, by)
+        as_owner(connection, by, account_id)
+        member = find_member(connection, who, account_id)
+        places = sql.places_of(connection, member.id)
+        if by is not None and (len(places) > 1 or member.role is Role.OWNER):
+            raise LinkOnMachine(_line("link", member.id, account_id))
+        audit = room.access.audit.entry(
+            AuditAction.PERSON_LINK_MADE, member.id, place=account_id or DEPLOYMENT
+        )
+        write_audit(connection, audit)
+        return _new_link(connection, room, member.id, LinkKind.WAY_BACK)
 
     return await room.access.database.write(keeping(act, entry))
 
@@ -155,91 +247,6 @@ def as_owner(connection: Connection, by: str | None, account_id: str | None) -> 
         scope = Scope.PEOPLE_MANAGE if account_id else Scope.STAFF_MANAGE
         raise Forbidden("You are no owner there any more.", scope=scope)
     return None in held
-
-
-def _invite(
-    connection: Connection,
-    room: People,
-    name: str,
-    role: Role,
-    *,
-    account_id: str | None,
-    by: str | None,
-) -> Invited:
-    by_staff = as_owner(connection, by, account_id)
-    access = room.access
-    time_ns = access.clock.time_ns()
-    person_id, link = name, None
-    there = sql.members_of(connection, account_id)
-    if is_id(PERSON, name):
-        known = sql.name_of(connection, name)
-        if any(one.id == name for one in there):
-            raise PeopleRefused(f"{known} has a role there: remove it first.")
-        if known is None or not by_staff:
-            raise UnknownPerson
-        if sql.has_link(connection, name, from_ns(time_ns)):
-            # Who made it could use it, and would have this role too.
-            raise PeopleRefused(f"{known} has a link that was not used yet: it is used first.")
-        name = known
-    else:
-        if role is Role.OWNER and by is not None:
-            raise LinkOnMachine(_line("invite", shlex.quote(name), account_id, " --role owner"))
-        if any(one.name.casefold() == name.casefold() for one in there):
-            raise PeopleRefused(f"A person named {name!r} has a role there already.")
-        person_id = timed_id(PERSON, time_ns, access.entropy(8))
-        row = {"id": person_id, "name": name, "created_at": from_ns(time_ns)}
-        connection.execute(insert(people), row)
-        link = _new_link(connection, room, person_id, LinkKind.INVITATION)
-    entry = access.audit.entry(
-        AuditAction.PERSON_INVITED, person_id, role=role.value, place=account_id or DEPLOYMENT
-    )
-    connection.execute(
-        insert(person_grants),
-        {
-            "id": timed_id("grt", time_ns, access.entropy(8)),
-            "person_id": person_id,
-            "account_id": account_id,
-            "role": role.value,
-            "granted_at": from_ns(time_ns),
-            "granted_by": entry.actor,
-        },
-    )
-    write_audit(connection, entry)
-    return Invited(person_id, name, link)
-
-
-def _remove(
-    connection: Connection, room: People, who: str, account_id: str | None, by: str | None
-) -> Member:
-    as_owner(connection, by, account_id)
-    member = find_member(connection, who, account_id)
-    if sql.is_last_owner(connection, member, account_id):
-        raise PeopleRefused(f"{member.name} is the last owner: invite another one first.")
-    g = person_grants.c
-    here = g.account_id == account_id if account_id else g.account_id.is_(None)
-    connection.execute(delete(person_grants).where(g.person_id == member.id, here))
-    if not sql.places_of(connection, member.id):
-        sql.lock_out(connection, member.id)
-    audit = room.access.audit.entry(
-        AuditAction.PERSON_REMOVED, member.id, place=account_id or DEPLOYMENT
-    )
-    write_audit(connection, audit)
-    return member
-
-
-def _way_back(
-    connection: Connection, room: People, who: str, account_id: str | None, by: str | None
-) -> Link:
-    as_owner(connection, by, account_id)
-    member = find_member(connection, who, account_id)
-    places = sql.places_of(connection, member.id)
-    if by is not None and (len(places) > 1 or member.role is Role.OWNER):
-        raise LinkOnMachine(_line("link", member.id, account_id))
-    audit = room.access.audit.entry(
-        AuditAction.PERSON_LINK_MADE, member.id, place=account_id or DEPLOYMENT
-    )
-    write_audit(connection, audit)
-    return _new_link(connection, room, member.id, LinkKind.WAY_BACK)
 
 
 def find_member(connection: Connection, who: str, account_id: str | None) -> Member:

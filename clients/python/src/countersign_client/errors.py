@@ -154,6 +154,12 @@ class KeyNotUsable(CountersignError):
     default_code = "key_not_usable"
 
 
+class KeysRemain(CountersignError):
+    """This person has made keys that work: say which of them end."""
+
+    default_code = "keys_remain"
+
+
 class LinkOnMachine(CountersignError):
     """This link is made on the machine of the service alone."""
 
@@ -401,6 +407,7 @@ _ALL: Final = (
     InvalidRequest,
     KeyNotFound,
     KeyNotUsable,
+    KeysRemain,
     LinkOnMachine,
     MethodNotAllowed,
     ModeMismatch,

@@ -221,6 +221,7 @@ AuditAction: TypeAlias = Literal[
     "hold_placed",
     "hold_released",
     "key_created",
+    "key_reads",
     "key_revoked",
     "key_rotated",
     "log_approvers_changed",
@@ -2035,6 +2036,24 @@ class PersonView(Result, frozen=True, kw_only=True):
 
     last_used_at: datetime | None
     """When the person signed in last, or used the passkey."""
+
+    keys: tuple[MadeKey, ...]
+    """Those that the person made there, and that work."""
+
+
+class MadeKey(Result, frozen=True, kw_only=True):
+    """A key that a person made."""
+
+    key_id: str
+
+    account_id: str
+    """The account."""
+
+    livemode: bool
+
+    hint: str
+
+    works: bool
 
 
 class PersonLink(Result, frozen=True, kw_only=True):

@@ -24,9 +24,11 @@ class Field:
 
     name: str
     kind: str = "text"
-    """`text` (or one of `options`), `number`, `check`, `day`, or `ticks` (of several options)."""
+    """`text` (or one of `options`), `number`, `check`, `day`, `ticks` (of several options), `keys`
+    (some of those in the item).
+    """
     required: bool = False
-    options: Sequence[str] = ()
+    options: Sequence[Any] = ()
     """What there is to choose from; none: any text."""
     own: frozenset[str] = frozenset()
     """Options, scopes, that are shown only to those who have them."""
@@ -44,6 +46,11 @@ class Field:
                 return int(value) if is_number else value or None
             case "ticks":
                 return [one for one in self.options if form.get(f"{self.name}.{one}")] or None
+            case "keys":
+                ticked = [
+                    n.removeprefix(f"{self.name}.") for n in form if n.startswith(f"{self.name}.")
+                ]
+                return ticked if value else None
             case "day":
                 return f"{value}T00:00:00Z" if value else None
             case _:
@@ -87,12 +94,16 @@ class Act:
             **self.sends
         }
 
-    def of(self, visit: Visit) -> Act:
-        """The same, with the options that this person may choose."""
-        fields = [
-            replace(one, options=[o for o in one.options if o not in one.own or visit.may_give(o)])
-            for one in self.fields
-        ]
+    def of(self, visit: Visit, item: Mapping[str, Any] | None = None) -> Act:
+        """The same, with the options that this person may choose, and the keys of the item."""
+        fields = []
+        for one in self.fields:
+            if one.kind == "keys":
+                keys = (item or {}).get("keys", ())
+                fields += [replace(one, options=keys)] if keys else []
+            else:
+                shown = [o for o in one.options if o not in one.own or visit.may_give(o)]
+                fields.append(replace(one, options=shown))
         return replace(self, fields=fields)
 
 
@@ -154,7 +165,7 @@ class ListPage:
             page=self,
             item=item,
             acts=[
-                act.of(visit)
+                act.of(visit, item)
                 for act in self.acts
                 if visit.may_do(act.scope) and not act.hidden and act.when(item)
             ],

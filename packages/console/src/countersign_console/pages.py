@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from countersign.console_host import STAFF_SCOPES, VENDOR_SCOPES, PageReply
@@ -153,9 +153,8 @@ _ROLES: Final = ("owner", "developer", "compliance", "support", "auditor")
 def _people(scope: str, path: str, group: str, of: str) -> ListPage:
     """The people of a place, by the operations and the group of commands for them."""
 
-    def act(name: str, end: str, *, danger: bool = False, shows: Sequence[str] = ()) -> Act:
-        to = f"{path}/{{id}}/{end}"
-        return Act(name=name, path=to, scope=scope, fresh=True, danger=danger, shows=shows)
+    def act(name: str, end: str, **more: Any) -> Act:  # noqa: ANN401 - as an act has them
+        return Act(name=name, path=f"{path}/{{id}}/{end}", scope=scope, fresh=True, **more)
 
     return ListPage(
         name="people",
@@ -178,7 +177,12 @@ def _people(scope: str, path: str, group: str, of: str) -> ListPage:
         acts=(
             act("new_link", "link", shows=("link",)),
             act("sign_out_person", "sign_out"),
-            act("remove_person", "remove", danger=True),
+            act(
+                "remove_person",
+                "remove",
+                danger=True,
+                fields=(Field(name="end_keys", kind="keys"),),
+            ),
         ),
         machine=f"countersign {group} invite NAME{of} --role owner",
         item_machine=f"countersign {group} link {{id}}{of}",
