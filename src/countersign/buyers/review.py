@@ -120,6 +120,8 @@ async def accept(
     index = room.access.secret.blind_index(waiting.account_id, "review", zip5(accepted.zip))
     first = _first_of_two(principal, waiting, index.hex(), audit, entry)
     if played:
+        if waiting.status is not BuyerStatus.FAILED or not set(waiting.reasons) <= _ZIP_REASONS:
+            raise ReviewRefused("A ZIP code is not all that is against this buyer.")
         act = await sandbox_act(room, principal.account_id, waiting.cbid)
         return await room.access.database.write(_play, room, act, audit, entry, first=first)
     try:
@@ -162,21 +164,22 @@ def _first_of_two(
     audit: AuditEntry,
     entry: Remember[bytes],
 ) -> First:
-    """Does nothing but where two people decide.
+    """Looks at the queue again in the transaction of the decision; None: the decision is final.
 
     `zip_index` is the keyed hash of the ZIP code to accept; "": the buyer is dismissed.
     """
     decision = ReviewDecision.ACCEPT_ZIP if zip_index else ReviewDecision.DISMISS
 
     def first(connection: Connection) -> VerifyResult | CountersignError | None:
-        if principal is None or principal.person is None:
-            return refuse_alone(connection, waiting.account_id)
-        if not needs_two(connection, waiting.account_id):
-            return None
+        # Of two who decide at once, the second waits here for the first, and sees what it did.
         buyers_by_cbid(connection, [waiting.cbid], to_change=True)
         now = _waiting(connection, principal, waiting.cbid)
         if isinstance(now, NotFound) or now[0].verification_id != waiting.verification_id:
             return NotFound(_NOT_WAITING)
+        if principal is None or principal.person is None:
+            return refuse_alone(connection, waiting.account_id)
+        if not needs_two(connection, waiting.account_id):
+            return None
         about = {"verification_id": waiting.verification_id, "zip_index": zip_index}
         made = propose(connection, now[0].proposal, audit, decision=decision.value, **about)
         if made is None or isinstance(made, SecondPersonRequired):
@@ -199,14 +202,8 @@ def _dismiss(
     proposed = first(connection)
     if proposed is not None:
         return proposed
-    # A newer attempt is not what was decided on: it stays in the queue.
-    changed = connection.execute(
-        update(buyers)
-        .where(buyers.c.cbid == waiting.cbid)
-        .values(dismissed=waiting.verification_id)
-    )
-    if not changed.rowcount:
-        return NotFound(_NOT_WAITING)  # erased at this moment
+    decided = update(buyers).where(buyers.c.cbid == waiting.cbid)
+    connection.execute(decided.values(dismissed=waiting.verification_id))
     write_audit(connection, audit)
     view = BuyerStatusView(status=waiting.status, reasons=waiting.reasons)
     result = verify_result(waiting.cbid, view)
@@ -223,14 +220,10 @@ def _play(
     *,
     first: First,
 ) -> VerifyResult | CountersignError:
-    before = buyers_by_cbid(connection, [act.cbid], to_change=True).get(act.cbid)
-    if before is None:
-        return NotFound(_NOT_WAITING)
-    if before.status is not BuyerStatus.FAILED or not set(before.reasons) <= _ZIP_REASONS:
-        return ReviewRefused("A ZIP code is not all that is against this buyer.")
     proposed = first(connection)
     if proposed is not None:
         return proposed
+    before = buyers_by_cbid(connection, [act.cbid], to_change=True)[act.cbid]
     result = (BuyerStatus.VERIFIED, ())
     after = in_state(before, *result, act.now)
     write_simulated(connection, room, act, (before, after), result, test_helper=True)
