@@ -19,6 +19,7 @@ _VALUE: Final = {character: value for value, character in enumerate(ALPHABET)}
 _BODY_PATTERN: Final = "[0-7][0-9a-hjkmnp-tv-z]{25}"
 _BODY: Final = re.compile(_BODY_PATTERN + r"\Z")
 
+ACCOUNT: Final = "acct"
 ACKNOWLEDGMENT: Final = "ack"
 BUYER: Final = "cbid"
 SANDBOX_BUYER: Final = "cbid_test"

@@ -19,11 +19,10 @@ from countersign.db.engine import is_violation
 from countersign.db.rows import row, rows
 from countersign.db.tables import accounts
 from countersign.errors import AccountClosed, AccountExists, InvalidArgument, UnknownAccount
-from countersign.ids import timed_id
+from countersign.ids import ACCOUNT, timed_id
 from countersign.instant import from_ns, rfc3339
 
 NAME_LENGTH_MAX: Final = 100
-_ID_PREFIX: Final = "acct"
 _SELECT: Final = select(accounts).where(
     or_(accounts.c.id == bindparam("wanted"), accounts.c.name == bindparam("wanted"))
 )
@@ -68,9 +67,9 @@ def checked_account_name(name: str) -> str:
         raise InvalidArgument(
             "An account name must not contain invisible or look-alike (compatibility) characters."
         )
-    if stripped.startswith(_ID_PREFIX + "_"):
+    if stripped.startswith(ACCOUNT + "_"):
         raise InvalidArgument(
-            f"An account name must not start with {_ID_PREFIX}_: account ids start like that."
+            f"An account name must not start with {ACCOUNT}_: account ids start like that."
         )
     return stripped
 
@@ -110,7 +109,7 @@ def _create(connection: Connection, access: Access, name: str) -> Account:
     _refuse_taken(connection, name)
     time_ns = access.clock.time_ns()
     account = Account(
-        id=timed_id(_ID_PREFIX, time_ns, access.entropy(8)), name=name, created_at=from_ns(time_ns)
+        id=timed_id(ACCOUNT, time_ns, access.entropy(8)), name=name, created_at=from_ns(time_ns)
     )
     audit = access.audit.entry(AuditAction.ACCOUNT_CREATED, account.id)
     add_account(connection, account, audit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -11,12 +12,13 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, Select, insert, select
 
+from countersign.access.reach import AccountReach, Reach, in_both_modes
 from countersign.access.references import named, refer, references_of
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.db.rows import of_row
-from countersign.db.tables import audit_log
-from countersign.ids import timed_id
+from countersign.db.tables import audit_log, audit_owners
+from countersign.ids import ACCOUNT, is_id, timed_id
 from countersign.instant import from_ns
 
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
@@ -101,7 +103,7 @@ class AuditAction(StrEnum):
     VAULT_ROTATED = "vault_rotated"
 
 
-class AuditEntry(Struct, frozen=True, kw_only=True):
+class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One act of an operator."""
 
     id: str
@@ -115,6 +117,8 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
     """The account, buyer, record, notice or webhook endpoint; or `log`, `vault`."""
     details: Mapping[str, object]
     """More of it; never a secret, and nothing personal."""
+    owners: tuple[AccountReach, ...] = ()
+    """Whose audit a new entry is in, besides the deployment's, which has all; not read back."""
 
 
 def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
@@ -122,10 +126,12 @@ def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
     if entry is not None:
         # Nothing erases this row: it names a buyer by what can be erased.
         written = refer(connection, entry.id, entry.subject, _encode(entry.details).decode())
-        row = msgspec.structs.asdict(entry) | dict(
-            zip(("subject", "details"), written, strict=True)
-        )
+        row = {name: getattr(entry, name) for name in ("id", "at", "actor", "action")}
+        row |= dict(zip(("subject", "details"), written, strict=True))
         connection.execute(insert(audit_log), row)
+        owners = [{"entry_id": entry.id} | asdict(owner) for owner in entry.owners]
+        if owners:
+            connection.execute(insert(audit_owners), owners)
 
 
 def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEntry]:
@@ -148,34 +154,48 @@ def entries_of(connection: Connection, query: Select[Any]) -> list[AuditEntry]:
 
 
 class Audit:
-    """Makes the entries of one operator."""
+    """Makes the entries of one who acts, in the name of an account or of the deployment."""
 
-    def __init__(self, database: Database, clock: Clock, entropy: Entropy, actor: str) -> None:
-        """`actor` is the user of the operating system that runs the command."""
+    def __init__(
+        self, database: Database, clock: Clock, entropy: Entropy, actor: str, *owners: AccountReach
+    ) -> None:
+        """`actor` is the user of the system who runs a command; no owners: the deployment acts."""
         self._database = database
         self._clock = clock
         self._entropy = entropy
-        self._actor = actor
+        self.actor = actor
+        self.owners = owners
 
-    def of(self, actor: str) -> Audit:
-        """The same, of a person (`per_…`) or a key."""
-        return Audit(self._database, self._clock, self._entropy, actor)
+    def of(self, actor: str, reach: Reach) -> Audit:
+        """The same, of who acts with this reach: a person (`per_…`), a key or a command."""
+        owners = (reach,) if isinstance(reach, AccountReach) else ()
+        return Audit(self._database, self._clock, self._entropy, actor, *owners)
 
-    async def note(self, action: AuditAction, subject: str, **details: object) -> None:
+    async def note(
+        self, action: AuditAction, subject: str, *owners: AccountReach, **details: object
+    ) -> None:
         """Note what is only looked at, or an act of several transactions: before it begins.
 
         An act of one transaction writes its `entry` in that transaction.
         """
-        await self._database.write(write_audit, self.entry(action, subject, **details))
+        await self._database.write(write_audit, self.entry(action, subject, *owners, **details))
 
-    def entry(self, action: AuditAction, subject: str, **details: object) -> AuditEntry:
-        """An entry with the present time; `details` hold no secret, and nothing personal."""
+    def entry(
+        self, action: AuditAction, subject: str, *owners: AccountReach, **details: object
+    ) -> AuditEntry:
+        """An entry with the present time; `details` hold no secret, and nothing personal.
+
+        It is in the audit of `owners`. None are given: of the account that is its subject, in both
+        modes; else of the account in whose name the act is done.
+        """
+        about = in_both_modes(subject) if is_id(ACCOUNT, subject) else self.owners
         time_ns = self._clock.time_ns()
         return AuditEntry(
             id=timed_id("aud", time_ns, self._entropy(8)),
             at=from_ns(time_ns),
-            actor=self._actor,
+            actor=self.actor,
             action=action,
             subject=subject,
             details=details,
+            owners=owners or about,
         )

@@ -141,7 +141,8 @@ def end_key(access: Access, key_id: str, connection: Connection) -> ApiKey:
     now = from_ns(access.clock.time_ns())
     change_key(connection, key_id, revoked_at=now)
     write_audit(
-        connection, access.audit.entry(AuditAction.KEY_REVOKED, key.account_id, key_id=key_id)
+        connection,
+        access.audit.entry(AuditAction.KEY_REVOKED, key.account_id, key.reach, key_id=key_id),
     )
     return replace(key, revoked_at=now)
 
@@ -206,7 +207,9 @@ def _add(
 ) -> None:
     lock_account(connection, new.key.account_id)
     add_key(connection, new.key, access.secret.key_digest(new.token))
-    write_audit(connection, access.audit.entry(action, new.key.account_id, **details))
+    write_audit(
+        connection, access.audit.entry(action, new.key.account_id, new.key.reach, **details)
+    )
 
 
 def add_key(connection: Connection, key: ApiKey, digest: bytes) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from countersign.access.account import Account, all_accounts, find_account
 from countersign.access.audit import AuditAction
+from countersign.access.reach import AccountReach
 from countersign.acknowledgments.commands import operator_of
 from countersign.acknowledgments.find import find_many, find_one, find_order_owner
 from countersign.acknowledgments.room import Acknowledgments
@@ -55,7 +56,9 @@ async def list_command(
     else:
         owners = [await find_account(access, account)]
         subject = owners[0].id
-    await access.audit.note(AuditAction.ACKNOWLEDGMENTS_LISTED, subject, mode=mode)
+    modes = [Mode(mode)] if mode else Mode
+    named = [AccountReach(owner.id, one) for owner in owners for one in modes if account]
+    await access.audit.note(AuditAction.ACKNOWLEDGMENTS_LISTED, subject, *named, mode=mode)
     found = [
         {
             "ack_id": one.ack_id,
@@ -67,7 +70,7 @@ async def list_command(
             "clearance_id": one.clearance_id,
         }
         for owner in owners
-        for of_mode in ([Mode(mode)] if mode else Mode)
+        for of_mode in modes
         for one in (await find_many(room, operator_of(owner.id, of_mode), search))[0]
     ]
     lines = ["  ".join(value or "-" for value in one.values()) for one in found]
@@ -90,7 +93,7 @@ async def show_command(room: Acknowledgments, ack_id: str, *, as_json: bool) -> 
         raise UnknownSubject(f"The acknowledgment {ack_id!r} does not exist.")
     account_id, mode = found
     await room.log.access.audit.note(
-        AuditAction.ACKNOWLEDGMENT_SHOWN, ack_id, account_id=account_id
+        AuditAction.ACKNOWLEDGMENT_SHOWN, ack_id, AccountReach(*found), account_id=account_id
     )
     stored = await find_one(room, operator_of(account_id, mode), ack_id)
     view = {"account_id": account_id, **msgspec.to_builtins(stored)}

@@ -139,7 +139,7 @@ def audit(subject: str | None, *, as_csv: bool, as_json: bool) -> None:
     view = [msgspec.to_builtins(entry) | {"at": rfc3339(entry.at)} for entry in found]
     if as_csv:
         rows = [[*[*one.values()][:-1], json_text(one["details"])] for one in view]
-        click.echo(csv_lines([AuditEntry.__struct_fields__, *rows]), nl=False)
+        click.echo(csv_lines([AuditEntry.__struct_fields__[:-1], *rows]), nl=False)
         return
     lines = [
         f"{rfc3339(entry.at)}  {entry.actor}  {entry.action}  {entry.subject}  "

@@ -11,12 +11,12 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.key import Principal
+from countersign.access.reach import AccountReach
 from countersign.buyers.admin import accept_zip_of
 from countersign.buyers.evaluate_session import First
 from countersign.buyers.four_eyes import KeptProposal, needs_two, proposal_of, propose, refuse_alone
@@ -240,9 +240,14 @@ def _signed(
     waiting: Waiting,
     details: dict[str, str],
 ) -> AuditEntry:
-    """The entry, by who asked; the operator's own is by the user at the command line."""
-    made = room.access.audit.entry(action, waiting.cbid, **details)
-    return made if principal is None else replace(made, actor=principal.actor)
+    """The entry, by the key that asked; the operator's own is by the user at the command line.
+
+    Either is in the audit of the account whose attempt it is.
+    """
+    audit = room.access.audit
+    actor = audit.actor if principal is None else principal.actor
+    reach = AccountReach(waiting.account_id, waiting.mode)
+    return audit.of(actor, reach).entry(action, waiting.cbid, **details)
 
 
 def _waiting(

@@ -51,6 +51,7 @@ PROTECTED: Final = (
     "parties",
     "ended_records",
     "audit_chain",
+    "audit_owners",
 )
 
 EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
@@ -111,6 +112,8 @@ class Owner(NamedTuple):
     part_of: tuple[str, ...] = ()
     """The tables to a row of which `key` leads: rows have the owner of that one."""
     key: str = ""
+    theirs: str = ""
+    """The column of those tables that `key` leads to; "": their primary key."""
     is_shared: bool = False
     """Whether accounts of one mode share the rows: an account reaches them through what it has."""
 
@@ -134,8 +137,8 @@ _in_mode: Final = partial(_table, Owner(account="account_id", mode="mode"))
 _shared: Final = partial(_table, Owner(is_shared=True))
 
 
-def _part_of(tables: str, key: str) -> Callable[..., Table]:
-    return partial(_table, Owner(part_of=(*tables.split(),), key=key))
+def _part_of(tables: str, key: str, theirs: str = "") -> Callable[..., Table]:
+    return partial(_table, Owner(part_of=(*tables.split(),), key=key, theirs=theirs))
 
 
 deployment: Final = _of_deployment(
@@ -452,7 +455,7 @@ waiting_erasures: Final = _part_of("records", "record_id")(
     Column("at", Instant, nullable=False),
 )
 
-legal_holds: Final = _of_deployment(
+legal_holds: Final = _in_mode(
     "legal_holds",
     Column("id", String(40), primary_key=True),
     # What must not be erased: a record, a buyer (its reference) or a whole account.
@@ -723,7 +726,7 @@ further_providers: Final = _in_mode(
 )
 
 # Who changed or looked at what from the command line.
-audit_log: Final = _of_deployment(
+audit_log: Final = _part_of("audit_owners", "id", "entry_id")(
     "audit_log",
     Column("id", String(40), primary_key=True),
     Column("at", Instant, nullable=False),
@@ -732,6 +735,16 @@ audit_log: Final = _of_deployment(
     Column("subject", String(80), nullable=False),
     Column("details", Text, nullable=False),
     Index(None, "subject"),
+)
+
+# Whose audit an entry of `audit_log` is in, besides the deployment's, which has all. An act on an
+# account as a whole has a row for each mode.
+audit_owners: Final = _in_mode(
+    "audit_owners",
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("entry_id", String(40), nullable=False),
+    PrimaryKeyConstraint("account_id", "mode", "entry_id"),
 )
 
 # The entries of `audit_log` in the order in which they are chained: each digest is of a random

@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from countersign.access.audit import AuditAction
+from countersign.access.reach import AccountReach
 from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of, say_how_to_check
 from countersign.acknowledgments.find import find_order_owner
 from countersign.acknowledgments.room import Acknowledgments
@@ -88,7 +89,7 @@ async def _made(
         raise UnknownSubject(f"The acknowledgment or clearance {order_id!r} does not exist.")
     account_id, mode = found
     await room.log.access.audit.note(
-        action, order_id, account_id=account_id, disclose=query.disclose
+        action, order_id, AccountReach(*found), account_id=account_id, disclose=query.disclose
     )
     who = operator_of(account_id, mode)
     return await make_dossier(room, who, order_id, query, SEALING_SECONDS), mode

@@ -18,6 +18,7 @@ import msgspec
 
 from countersign.access.account import find_account
 from countersign.access.key import KeyKind, Principal
+from countersign.access.room import acting
 from countersign.cli.arguments import A_MODE
 from countersign.cli.deployment import with_room
 from countersign.errors import InvalidRequest
@@ -87,6 +88,8 @@ async def _call(
     parameter: str,
     body: bytes,
 ) -> dict[str, Any]:
+    # The user of the system acts in the name of this account, or of the deployment.
+    audit = room.access.audit.of(room.access.audit.actor, who.reach)
     call = Call(
         method=route.method,
         path=route.path,
@@ -96,12 +99,12 @@ async def _call(
         peer=None,
         parameter=parameter,
         body=body,
-        audit=room.access.audit,
+        audit=audit,
     )
     call.principal = who
     if route.query is not None:
         call.query = parse_body(body, route.query)
-    returned: dict[str, Any] = json.loads((await route.handler(room, call)).body)
+    returned: dict[str, Any] = json.loads((await route.handler(acting(room, audit), call)).body)
     return returned
 
 

@@ -23,7 +23,7 @@ _GRANTED: Final = {
     "SELECT, UPDATE (last_used_at), UPDATE (read_on), UPDATE (reads)": "api_keys",
     "SELECT, UPDATE": "log_heads",
     "INSERT, SELECT": "records disclosures deployment_records data_keys log_entries log_tiles "
-    "anchors clearances fulfilments audit_log audit_chain",
+    "anchors clearances fulfilments audit_log audit_chain audit_owners",
     # Of the shred keys it deletes those of pending sessions; a trigger keeps those of records.
     # Of the checkpoints it deletes those whose end the trigger allows.
     "SELECT, INSERT, DELETE": "checkpoints zip_attempts idempotency_keys shred_keys log_pending "

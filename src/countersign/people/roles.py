@@ -20,6 +20,7 @@ from countersign.access.key import (
     compose_person_token,
 )
 from countersign.access.keys import end_key, keys_made, unknown_key
+from countersign.access.reach import in_both_modes
 from countersign.access.role import Role
 from countersign.db.tables import people, person_grants, person_links
 from countersign.errors import (
@@ -108,7 +109,11 @@ async def invite(
             connection.execute(insert(people), row)
             link = _new_link(connection, room, person_id, LinkKind.INVITATION)
         entry = access.audit.entry(
-            AuditAction.PERSON_INVITED, person_id, role=role.value, place=account_id or DEPLOYMENT
+            AuditAction.PERSON_INVITED,
+            person_id,
+            *in_both_modes(account_id),
+            role=role.value,
+            place=account_id or DEPLOYMENT,
         )
         connection.execute(
             insert(person_grants),
@@ -191,7 +196,10 @@ async def remove(
         if not sql.places_of(connection, member.id):
             sql.lock_out(connection, member.id)
         audit = room.access.audit.entry(
-            AuditAction.PERSON_REMOVED, member.id, place=account_id or DEPLOYMENT
+            AuditAction.PERSON_REMOVED,
+            member.id,
+            *in_both_modes(account_id),
+            place=account_id or DEPLOYMENT,
         )
         write_audit(connection, audit)
         return replace(member, keys=[*made.values()])
@@ -222,7 +230,10 @@ async def way_back(
         if by is not None and (len(places) > 1 or member.role is Role.OWNER):
             raise LinkOnMachine(_line("link", member.id, account_id))
         audit = room.access.audit.entry(
-            AuditAction.PERSON_LINK_MADE, member.id, place=account_id or DEPLOYMENT
+            AuditAction.PERSON_LINK_MADE,
+            member.id,
+            *in_both_modes(account_id),
+            place=account_id or DEPLOYMENT,
         )
         write_audit(connection, audit)
         return _new_link(connection, room, member.id, LinkKind.WAY_BACK)

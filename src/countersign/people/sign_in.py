@@ -21,6 +21,7 @@ from countersign.access.key import (
     compose_person_token,
     well_formed,
 )
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.sessions import session_at
 from countersign.db.tables import person_passkeys, person_sessions
 from countersign.errors import UnknownSession
@@ -282,7 +283,8 @@ def begin_session(connection: Connection, room: People, begun: Begun, **facts: s
         "passkey_at": begun.authenticated_at,
     }
     connection.execute(insert(person_sessions), row)
-    entry = access.audit.of(person_id).entry(begun.action, person_id, session=session_id, **facts)
+    audit = access.audit.of(person_id, DEPLOYMENT)
+    entry = audit.entry(begun.action, person_id, session=session_id, **facts)
     write_audit(connection, entry)
     return SignedIn(token, person_id)
 

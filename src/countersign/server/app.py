@@ -219,7 +219,7 @@ class App:
         if not (self._has_console and token.startswith(_OF_A_PERSON)):
             return await self._access.authenticate(token)
         who = await self._access.sessions(token, *headers.place(call))
-        call.audit = self._access.audit.of(who.person_id)
+        call.audit = self._access.audit.of(who.person_id, who.reach)
         return who
 
     async def _admit(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
@@ -270,7 +270,7 @@ class App:
         """The room of a route; for what a key does of staff's work, one whose acts note the key."""
         room = self._rooms[route.address]
         if route.scope is not None and call.principal.person is None:
-            call.audit = self._access.audit.of(call.principal.actor)
+            call.audit = self._access.audit.of(call.principal.actor, call.principal.reach)
             return acting(room, call.audit)
         return room
 

@@ -9,6 +9,7 @@ import click
 
 from countersign.access.audit import AuditAction
 from countersign.access.key import Principal
+from countersign.access.reach import AccountReach
 from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of
 from countersign.acknowledgments.find import find_order_owner, stored
 from countersign.acknowledgments.model import NO_FIELD
@@ -62,7 +63,9 @@ async def certification(
     exhibit = None if file is None else await _exhibit(room, mode, id_, file)
     facts = await _facts_of(room, operator_of(account_id, mode), id_)
     made = draft(kind, facts, exhibit)
-    await room.log.access.audit.note(AuditAction.CERTIFICATION_DRAFTED, id_, provision=kind)
+    await room.log.access.audit.note(
+        AuditAction.CERTIFICATION_DRAFTED, id_, AccountReach(*found), provision=kind
+    )
     view = {
         "id": id_,
         "for": kind,

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0022_key_makers"
-down_revision = "0019_person_subjects"
+down_revision = "0021_audit_owners"
 branch_labels = None
 depends_on = None
 

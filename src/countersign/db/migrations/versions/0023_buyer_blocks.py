@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0023_buyer_blocks"
-down_revision = "0020_holds_have_a_mode"
+down_revision = "0022_key_makers"
 branch_labels = None
 depends_on = None
 
