@@ -2084,7 +2084,8 @@ export class Audit extends Resource {
    *
    * What operators and staff did or looked at, newest first.
    *
-   * For one account: what is about it, its people, and its records, buyers, keys and endpoints.
+   * For one account: what was done in its name in this mode, and what is about it as a whole. Staff
+   * who name no account see all.
    *
    * Needs the scope `audit:read`. It answers only where the console is on, else with `not_found`.
    */

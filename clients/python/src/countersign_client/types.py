@@ -92,6 +92,7 @@ Reason: TypeAlias = Literal[
     "test_session",
     "verification_misconfigured",
     "verification_not_configured",
+    "verification_withdrawn",
     "zip_mismatch",
     "zip_unknown",
 ]
@@ -1050,7 +1051,7 @@ class ClearanceDecision(Result, frozen=True, kw_only=True):
     `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`, `session_expired`,
     `session_mismatch`, `session_not_bound`, `session_redacted`, `session_undecided`,
     `simulated_elsewhere`, `test_session`, `verification_misconfigured`,
-    `verification_not_configured`, `zip_mismatch`, `zip_unknown`.
+    `verification_not_configured`, `verification_withdrawn`, `zip_mismatch`, `zip_unknown`.
     """
 
     obligations: tuple[dict[str, Any], ...]
@@ -1099,7 +1100,7 @@ class Clearance(Result, frozen=True, kw_only=True):
     `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`, `session_expired`,
     `session_mismatch`, `session_not_bound`, `session_redacted`, `session_undecided`,
     `simulated_elsewhere`, `test_session`, `verification_misconfigured`,
-    `verification_not_configured`, `zip_mismatch`, `zip_unknown`.
+    `verification_not_configured`, `verification_withdrawn`, `zip_mismatch`, `zip_unknown`.
     """
 
     obligations: tuple[dict[str, Any], ...]
@@ -2195,7 +2196,7 @@ class RefusedFor(Result, frozen=True, kw_only=True):
     `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`, `session_expired`,
     `session_mismatch`, `session_not_bound`, `session_redacted`, `session_undecided`,
     `simulated_elsewhere`, `test_session`, `verification_misconfigured`,
-    `verification_not_configured`, `zip_mismatch`, `zip_unknown`.
+    `verification_not_configured`, `verification_withdrawn`, `zip_mismatch`, `zip_unknown`.
     """
 
     last_hours: int
