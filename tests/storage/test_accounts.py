@@ -15,6 +15,7 @@ from countersign.access.account import (
 from countersign.access.authenticate import keys_by_digest, touch_key
 from countersign.access.key import KeyKind, Scope
 from countersign.access.keys import add_key, create_key, keys_of, lock_key, revoke_key, rotate_key
+from countersign.access.reach import DEPLOYMENT, in_both_modes
 from countersign.db.database import Database
 from countersign.errors import AccountExists, InternalError, UnknownKey
 from countersign.instant import from_ns
@@ -85,14 +86,14 @@ def test_a_key_is_read_back_equal(
     run(database.write(add_key, key, digest))
     assert run(database.write(lock_key, key.id)) == key
     assert run(database.read_batched(keys_by_digest, digest)) == key
-    assert run(database.scan(keys_of, owner.id)) == [key]
+    assert run(database.scan(keys_of, *in_both_modes(owner.id))) == [key]
 
 
 def test_an_unknown_key_is_nothing(database: Database, run: Run) -> None:
     with pytest.raises(UnknownKey):
         run(database.write(lock_key, "key_1"))
     assert run(database.read_batched(keys_by_digest, items.some_bytes())) is None
-    assert run(database.scan(keys_of, None)) == []
+    assert run(database.scan(keys_of, DEPLOYMENT)) == []
 
 
 def test_keys_are_listed_for_one_account_or_all_of_them(database: Database, run: Run) -> None:
@@ -102,9 +103,9 @@ def test_keys_are_listed_for_one_account_or_all_of_them(database: Database, run:
         run(database.write(add_account, account))
     for key in keys:
         run(database.write(add_key, key, items.some_bytes()))
-    assert run(database.scan(keys_of, None)) == keys
-    assert run(database.scan(keys_of, owner.id)) == [keys[0], keys[2]]
-    assert run(database.scan(keys_of, stranger.id)) == [keys[1]]
+    assert run(database.scan(keys_of, DEPLOYMENT)) == keys
+    assert run(database.scan(keys_of, *in_both_modes(owner.id))) == [keys[0], keys[2]]
+    assert run(database.scan(keys_of, *in_both_modes(stranger.id))) == [keys[1]]
 
 
 def test_a_key_needs_an_account_and_a_digest_of_its_own(database: Database, run: Run) -> None:
@@ -141,7 +142,7 @@ def test_rotation_happens_whole_or_not_at_all(database: Database, run: Run) -> N
     old = run(create_key(access, owner, Mode.TEST)).key
     with pytest.raises(InternalError):  # without random bytes the successor is the same key
         run(rotate_key(access, old.id, 10 * items.SECOND))
-    assert run(database.scan(keys_of, None)) == [old]
+    assert run(database.scan(keys_of, DEPLOYMENT)) == [old]
 
 
 def test_an_earlier_revocation_is_kept(database: Database, run: Run) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 import msgspec
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, or_, select, update
 
 from countersign.access.account import Account, lock_account
 from countersign.access.audit import AuditAction, write_audit
@@ -26,6 +26,7 @@ from countersign.access.key import (
     compose_key,
     key_hint,
 )
+from countersign.access.reach import Reach
 from countersign.access.room import Access
 from countersign.db.tables import api_keys, logs, parties
 from countersign.errors import InvalidArgument, KeyNotUsable, UnknownKey
@@ -243,11 +244,10 @@ def unknown_key(key_id: str) -> UnknownKey:
     )
 
 
-def keys_of(connection: Connection, account_id: str | None) -> Sequence[ApiKey]:
-    """The keys of one account or of all, oldest first."""
-    query = select(api_keys).order_by(api_keys.c.id)
-    if account_id is not None:
-        query = query.where(api_keys.c.account_id == account_id)
+def keys_of(connection: Connection, *reaches: Reach) -> Sequence[ApiKey]:
+    """The keys in any of these reaches, oldest first."""
+    within = or_(*(reach.rows(api_keys) for reach in reaches))
+    query = select(api_keys).where(within).order_by(api_keys.c.id)
     return [stored_key(row) for row in connection.execute(query)]
 
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from sqlalchemy import Connection
 
 from countersign.access.account import find_account
 from countersign.access.key import (
@@ -38,7 +37,6 @@ from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import grouped
 from countersign.http.schemas import Request, Timestamp, view
 from countersign.instant import from_ns
-from countersign.mode import Mode
 
 KEY_ID: Final = "key_01km9wtz3tfs8v8j2c7n5k9m0d"
 _YEAR_SECONDS: Final = 366 * 86_400
@@ -119,9 +117,8 @@ async def list_keys(room: Access, call: Call) -> Reply:
     """The keys of an account and mode, oldest first."""
     query: KeysQuery = call.query
     who, now = call.principal, from_ns(room.clock.time_ns())
-    found = await room.database.scan(keys_of, require_account(who).account_id)
-    own = [key for key in found if key.mode is who.mode and key.id > (query.after or "")]
-    rows = [_view(key, now) for key in own]
+    found = await room.database.scan(keys_of, require_account(who))
+    rows = [_view(key, now) for key in found if key.id > (query.after or "")]
     return Reply(encode(page_of(rows, query.limit, lambda one: one.key_id)))
 
 
@@ -147,16 +144,11 @@ async def revoke(room: Access, call: Call) -> Reply:
 
 
 async def _named(access: Access, call: Call) -> ApiKey:
-    who = call.principal
-    own = await access.database.scan(_of, require_account(who).account_id, who.mode)
-    key = own.get(call.parameter)
+    own = await access.database.scan(keys_of, require_account(call.principal))
+    key = next((key for key in own if key.id == call.parameter), None)
     if key is None:
         raise unknown_key(call.parameter)
     return key
-
-
-def _of(connection: Connection, account_id: str, mode: Mode) -> dict[str, ApiKey]:
-    return {key.id: key for key in keys_of(connection, account_id) if key.mode is mode}
 
 
 def _reason(call: Call, scopes: frozenset[Scope]) -> str | None:

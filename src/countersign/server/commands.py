@@ -16,6 +16,7 @@ import click
 from countersign.access.account import create_account, find_account
 from countersign.access.key import KeyKind
 from countersign.access.keys import create_key, has_live_key, keys_of
+from countersign.access.reach import AccountReach
 from countersign.bootstrap import (
     Deployment,
     initialise,
@@ -234,8 +235,8 @@ async def _greet(deployment: Deployment) -> None:
     now = from_ns(deployment.clock.time_ns())
     known = [
         key
-        for key in await deployment.database.scan(keys_of, account.id)
-        if key.mode is Mode.TEST and key.kind is KeyKind.SECRET and key.works_at(now)
+        for key in await deployment.database.scan(keys_of, AccountReach(account.id, Mode.TEST))
+        if key.kind is KeyKind.SECRET and key.works_at(now)
     ]
     base = deployment.settings.public_url
     # As this command was typed: from a checkout, or wherever a wheel put it.
