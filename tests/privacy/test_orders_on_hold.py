@@ -32,7 +32,7 @@ from countersign.clearances.schemas import FulfilmentRequest
 from countersign.db.tables import deployment
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
-from countersign.errors import OnHold
+from countersign.errors import OnHold, UnknownSubject
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from countersign.notices.notice_file import parse_notice_file
@@ -304,6 +304,10 @@ class HoldsOnOrders(RuleBasedStateMachine):
         others = [*self.checks, *self.accounts, *([self.cbid] if self.cbid else [])]
         subjects = of_orders if on_order and of_orders else others
         subject = subjects[which % len(subjects)]
+        if subject in self.erased:
+            with pytest.raises(UnknownSubject):
+                self.world.hold(subject)
+            return
         self.held[self.world.hold(subject)] = subject
 
     @rule(which=_WHICH)

@@ -253,6 +253,8 @@ class HoldsAndErasures(RuleBasedStateMachine):
             return multiple()
         record_id, (account, _) = next(v for v in self.verified.items() if v[1][1] == cbid)
         subject = {"cbid": cbid, "account": account, "record": record_id}[on]
+        if subject in self.erased:
+            return multiple()
         hold = self.world.hold(subject)
         self.held[hold] = subject
         return hold
