@@ -13,13 +13,19 @@ from sqlalchemy import select
 
 from countersign import bootstrap
 from countersign.access.key import VENDOR_SCOPES, Scope
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.role import Role
 from countersign.db.tables import metadata
+from countersign.privacy.erase import erase_planned, plan_erasure
+from countersign.privacy.model import ErasureReason
+from countersign.privacy.requests import ErasureOutcome, request_erasure
 from countersign_evidence.record import CBID_FIELD
+from tests.checkout.buyer import Buyer as CheckoutBuyer
 from tests.http.backstage import Operator, make_client, notice_file
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk
 from tests.support.providers import Playing, playing
+from tests.support.service import Server
 from tests.verification.live import configure
 
 pytestmark = pytest.mark.both_engines
@@ -71,6 +77,7 @@ class Street:
     """Two vendors whose one buyer is the same person."""
 
     operator: Operator
+    server: Server
     first: Account
     other: Account
     played: Playing
@@ -119,7 +126,7 @@ def street(desk: Desk) -> Iterator[Street]:
             keys = desk.operator.keys(account_id, [(mode, STAFF) for mode in ("live", "test")])
             clients = [stack.enter_context(make_client(desk.server, key.token)) for key in keys]
             made.append(Account(account_id, *clients))
-        yield Street(desk.operator, *made, played)
+        yield Street(desk.operator, desk.server, *made, played)
 
 
 @pytest.fixture(autouse=True)
@@ -252,3 +259,66 @@ def test_a_hold_on_what_was_erased_is_refused(street: Street) -> None:
     street.first.ask("/v1/erasures", {"subject": ack_id})
     said = street.first.ask("/v1/holds", {"subject": ack_id, "reason": "too late"}, 404)
     assert "erased" in said["error"]["message"]
+
+
+async def erase_as_the_command(opened: bootstrap.Deployment, cbid: str) -> set[str]:
+    """As `countersign erase --with-acknowledgments`; gives what holds keep."""
+    plan = await plan_erasure(opened.privacy, cbid, DEPLOYMENT, with_acknowledgments=True)
+    return {*await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)}
+
+
+async def erase_as_the_buyer(opened: bootstrap.Deployment, cbid: str) -> set[str]:
+    """As the buyer's own click at `/buyer`."""
+    assert await request_erasure(opened.privacy, cbid) is ErasureOutcome.KEPT
+    return set()
+
+
+@pytest.mark.parametrize("way", ["api", "command", "buyer"])
+@pytest.mark.parametrize("held_by", ["ack_id", "clearance_id", "order_reference"])
+def test_a_held_order_keeps_its_session_with_all_that_it_told(
+    street: Street, way: str, held_by: str
+) -> None:
+    """Whichever way its buyer is erased; it goes when the hold ends. Others of the buyer go."""
+    account = street.first
+    cbid = verify(account.test, shipping_zip="94105").json()["cbid"]
+
+    def session(**more: str) -> dict[str, Any]:
+        asked = {"return_url": "https://shop.example/", "cbid": cbid, "notice_id": "ab1263"}
+        return account.ask("/v1/checkout_sessions", asked | more, mode="test")
+
+    def read(one: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = account.test.get(
+            f"/v1/checkout_sessions/{one['checkout_session_id']}"
+        ).json()
+        return found
+
+    one = session(session_id="cart-7", order_reference=f"order-{account.id}", shipping_zip="94105")
+    other = session(session_id="cart-8")
+    with make_client(street.server, one["client_token"]) as browser:
+        assert CheckoutBuyer(one, browser).acknowledge().status_code == 200
+    before = read(one)
+    subject = before["ack_id"]
+    if held_by == "clearance_id":
+        subject = before["clearance_id"]
+    elif held_by == "order_reference":
+        more = {"session_id": "phone", "order_reference": before["order_reference"]}
+        subject = acknowledge(account.test, **more).json()["ack_id"]
+    order = {"subject": subject, "reason": "case 1"}
+    hold = account.ask("/v1/holds", order, mode="test")["hold_id"]
+    id_ = before["checkout_session_id"]
+    if way == "api":
+        erase = {"subject": cbid, "with_acknowledgments": True}
+        preview = account.ask("/v1/erasures/preview", erase, mode="test")
+        kept = account.ask("/v1/erasures", erase, mode="test")["kept"]
+        assert kept == preview["kept"]
+        assert id_ in {one["record_id"] for one in kept}
+    elif way == "command":
+        kept_ids = street.operator.act(lambda opened: erase_as_the_command(opened, cbid))
+        assert id_ in kept_ids
+    else:
+        street.operator.act(lambda opened: erase_as_the_buyer(opened, cbid))
+    assert read(one) == before
+    assert read(other)["session_id"] is None
+    released = account.ask(f"/v1/holds/{hold}/release", {}, mode="test")
+    assert id_ in released["erased"] or before["ack_id"] in released["erased"]
+    assert read(one)["session_id"] is None
