@@ -9,14 +9,16 @@ from typing import Any, Final
 
 import httpx2
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select, update
 
 from countersign import bootstrap
 from countersign.access.key import VENDOR_SCOPES, Scope
-from countersign.access.reach import DEPLOYMENT
+from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.access.role import Role
-from countersign.db.tables import metadata
-from countersign.privacy.erase import erase_planned, plan_erasure
+from countersign.buyers.sql import erased_name
+from countersign.db.tables import deployment, metadata
+from countersign.mode import Mode
+from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
 from countersign.privacy.model import ErasureReason
 from countersign.privacy.requests import ErasureOutcome, request_erasure
 from countersign_evidence.record import CBID_FIELD
@@ -322,3 +324,90 @@ def test_a_held_order_keeps_its_session_with_all_that_it_told(
     released = account.ask(f"/v1/holds/{hold}/release", {}, mode="test")
     assert id_ in released["erased"] or before["ack_id"] in released["erased"]
     assert read(one)["session_id"] is None
+
+
+def test_after_each_act_of_one_account_the_other_is_as_before(street: Street) -> None:
+    """A shared buyer, both modes, holds of both: no act of one changes a row of the other's.
+
+    Nor does an act of a test key change a live row.
+    """
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    other.verified(street.played)
+    played = verify(first.test, shipping_zip="94105").json()["cbid"]
+    orders = {
+        (one.id, mode): one.buy(cbid if mode == "live" else played, mode, street.zip)
+        for one in (first, other)
+        for mode in ("live", "test")
+    }
+    own_hold = {
+        one.id: one.ask("/v1/holds", {"subject": orders[one.id, "live"][0], "reason": "case 1"})
+        for one in (first, other)
+    }
+    matter = {
+        "name": "Case 2",
+        "orders": [{"subject": orders[first.id, "live"][1], "reason": "in dispute"}],
+    }
+    opened = first.ask("/v1/matters", matter)["matter_id"]
+    theirs, whole = own_hold[other.id]["hold_id"], {"with_acknowledgments": True}
+    acts: list[tuple[str, str, dict[str, Any], int]] = [
+        ("test", f"holds/{own_hold[first.id]['hold_id']}/release", {}, 404),
+        ("test", f"matters/{opened}/release", {}, 404),
+        ("test", "holds", {"subject": cbid, "reason": "case 3"}, 404),
+        ("test", "erasures", {"subject": orders[first.id, "live"][0]}, 404),
+        ("test", "erasures", {"subject": cbid} | whole, 404),
+        ("test", "erasures", {"subject": played} | whole, 200),
+        ("live", f"holds/{theirs}/release", {}, 404),
+        ("live", "erasures", {"subject": orders[other.id, "live"][0]}, 404),
+        ("live", "holds", {"subject": orders[other.id, "live"][0], "reason": "no"}, 404),
+        ("live", "holds", {"subject": other.id, "reason": "no"}, 404),
+        ("live", "erasures", {"subject": orders[first.id, "live"][0]}, 409),
+        ("live", "erasures", {"subject": cbid} | whole, 200),
+        ("live", f"matters/{opened}/release", {}, 200),
+        ("live", f"holds/{own_hold[first.id]['hold_id']}/release", {}, 200),
+    ]
+    status = other.live.get(f"/v1/buyers/{cbid}/status").json()
+    for mode, path, body, expected in acts:
+        watched = [(other.id, "live"), (other.id, "test")]
+        watched += [(first.id, "live")] if mode == "test" else [(first.id, "test")]
+        before = {one: street.rows(*one) for one in watched}
+        first.ask(f"/v1/{path}", body, expected, mode=mode)
+        assert {one: street.rows(*one) for one in watched} == before, path
+        assert other.live.get(f"/v1/buyers/{cbid}/status").json() == status, path
+    left = street.rows(first.id, "live")
+    assert not left["verifications"]
+    assert not [row for row in left["disclosures"] if orders[first.id, "live"][0] in row]
+    # The buyer's own wish is not kept from one vendor by the hold of another.
+    other.ask("/v1/holds", {"subject": cbid, "reason": "case 4"})
+    assert first.verified(street.played) == cbid
+    before = street.rows(other.id, "live")
+    outcome = street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
+    assert outcome is ErasureOutcome.ON_HOLD
+    assert street.rows(other.id, "live") == before
+    assert not street.rows(first.id, "live")["verifications"]
+
+
+def test_a_restore_takes_an_account_out_of_a_buyer_again(street: Street) -> None:
+    """What it left since the backup; the buyer stays for the other, as it was."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    other.verified(street.played)
+    first.ask("/v1/erasures", {"subject": cbid})
+    assert first.verified(street.played) == cbid
+
+    async def restore(opened: bootstrap.Deployment) -> None:
+        name = erased_name(opened.access.secret, cbid, AccountReach(first.id, Mode.LIVE))
+
+        def due(connection: Connection) -> None:
+            own = deployment.c.name == name
+            found = connection.execute(update(deployment).where(own).values(value=ERASURE_DUE))
+            assert found.rowcount == 1
+
+        await opened.database.write(due)
+        await finish_restore(opened.privacy)
+
+    before = street.rows(other.id, "live")
+    street.operator.act(restore)
+    assert not street.rows(first.id, "live")["verifications"]
+    assert street.rows(other.id, "live") == before
+    assert other.live.get(f"/v1/buyers/{cbid}/status").json()["status"] == "verified"
