@@ -206,17 +206,10 @@ def erased_entries(
     **details: object,
 ) -> list[AuditEntry]:
     """What the audit of each account that loses something says, with how many of its records."""
+    entry, said = privacy.access.audit.entry, {"reason": reason.value, **details}
     return [
-        privacy.access.audit.entry(
-            AuditAction.ERASED,
-            subject,
-            reason=reason.value,
-            records=records_,
-            account_id=account_id,
-            mode=mode.value,
-            **details,
-        )
-        for (account_id, mode), records_ in sorted(number.items())
+        entry(AuditAction.ERASED, subject, account_id=of, mode=mode.value, records=erased, **said)
+        for (of, mode), erased in sorted(number.items())
     ]
 
 

@@ -75,11 +75,8 @@ async def carry_out_request(privacy: Privacy, cbid: str, reach: Reach) -> Erasur
         if reach == DEPLOYMENT:
             await privacy.access.database.write(_settle, cbid)
     except OnHold:
-        free = (
-            [] if reach != DEPLOYMENT else await privacy.access.database.scan(_free, privacy, cbid)
-        )
-        for own in free:
-            with suppress(OnHold, UnknownSubject):
+        for own in await privacy.access.database.scan(_free, privacy, cbid, reach):
+            with suppress(OnHold, UnknownSubject, DatabasePermissionDenied):
                 plan = await plan_erasure(privacy, cbid, own)
                 await erase_planned(privacy, plan, ErasureReason.REQUEST, by="buyer")
         return ErasureOutcome.ON_HOLD
@@ -91,14 +88,14 @@ async def carry_out_request(privacy: Privacy, cbid: str, reach: Reach) -> Erasur
     return ErasureOutcome.ERASED
 
 
-def _free(connection: Connection, privacy: Privacy, cbid: str) -> list[AccountReach]:
+def _free(connection: Connection, privacy: Privacy, cbid: str, reach: Reach) -> set[AccountReach]:
     """The accounts that have something of a buyer, unless the deployment itself holds the buyer."""
-    active, secret = active_holds(connection, DEPLOYMENT), privacy.access.secret
-    subjects = [cbid, *(one for one, _ in find_accounts_of(connection, cbid, DEPLOYMENT))]
-    if any(owner == DEPLOYMENT for one in subjects for _, owner in active.get(one, ())):
-        return []
-    ties = find_ties(connection, secret, identifiers_of(connection, cbid), DEPLOYMENT)
-    return [AccountReach(*one) for one in sorted({(tie.account_id, tie.mode) for tie in ties})]
+    subjects = [cbid, *(one for one, _ in find_accounts_of(connection, cbid, reach))]
+    active, names = active_holds(connection, reach), identifiers_of(connection, cbid)
+    binding = {owner for one in subjects for _, owner in active.get(one, ())}
+    ties = find_ties(connection, privacy.access.secret, names, reach)
+    alone = reach == DEPLOYMENT and DEPLOYMENT not in binding
+    return {AccountReach(tie.account_id, tie.mode) for tie in ties if alone}
 
 
 async def carry_out_waiting(privacy: Privacy, reach: Reach) -> list[str]:
@@ -162,15 +159,10 @@ def requested(connection: Connection, secret: DeploymentSecret, reach: Reach) ->
     found = [Request(*row) for row in connection.execute(waiting.order_by(asked.requested_at))]
     if not isinstance(reach, AccountReach):
         return found
-    names = {one.cbid: identifiers_of(connection, one.cbid) for one in found}
-    ties = find_ties(connection, secret, [cbid for own in names.values() for cbid in own], reach)
-    known = {tie.cbid for tie in ties}
-    return [
-        one._replace(cbid=cbid, account_id=reach.account_id)
-        for one in found
-        for cbid in [next((name for name in names[one.cbid] if name in known), None)]
-        if cbid is not None
-    ]
+    owners = {name: one for one in found for name in identifiers_of(connection, one.cbid)}
+    ties = {tie.cbid for tie in find_ties(connection, secret, owners, reach)}
+    own = {owners[cbid].cbid: owners[cbid]._replace(cbid=cbid) for cbid in sorted(ties)}
+    return [one._replace(account_id=reach.account_id) for one in own.values()]
 
 
 def _request(connection: Connection, cbid: str, now: datetime) -> None:
