@@ -27,6 +27,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
+    text,
 )
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator
@@ -466,7 +467,7 @@ legal_holds: Final = _in_mode(
     # The matter that it is part of; NULL: none.
     Column("matter_id", String(40)),
     # Whose hold it is, and what it binds. Empty: the deployment's, which binds both modes.
-    Column("account_id", String(40), nullable=False, server_default=""),
+    Column("account_id", String(40), nullable=False, server_default=text("''")),
     Column("mode", String(4), CheckConstraint("mode IN ('test', 'live')", name="mode")),
     Index(None, "subject"),
     Index(None, "account_id", "mode", "id"),

@@ -44,7 +44,7 @@ class ErasureOutcome(StrEnum):
     """The server may not erase: `countersign retention run` does, as the owner of the tables."""
 
 
-class Request(NamedTuple):
+class ErasureRequest(NamedTuple):
     """A buyer who has asked to be erased, and is not yet."""
 
     cbid: str
@@ -147,7 +147,7 @@ def _waiting(connection: Connection, reach: Reach) -> Sequence[tuple[str, str, b
     return [(row.record_id, row.reason, row.id is not None) for row in rows]
 
 
-def requested(connection: Connection, secret: DeploymentSecret, reach: Reach) -> Sequence[Request]:
+def requested(connection: Connection, secret: DeploymentSecret, reach: Reach) -> Sequence[ErasureRequest]:
     """The buyers who are still to be erased, in the order of their requests.
 
     In the reach of an account, those of whom it has something.
@@ -156,7 +156,7 @@ def requested(connection: Connection, secret: DeploymentSecret, reach: Reach) ->
     waiting = select(asked.cbid, asked.requested_at, buyers.c.account_id).outerjoin(
         buyers, buyers.c.cbid == asked.cbid
     )
-    found = [Request(*row) for row in connection.execute(waiting.order_by(asked.requested_at))]
+    found = [ErasureRequest(*row) for row in connection.execute(waiting.order_by(asked.requested_at))]
     if not isinstance(reach, AccountReach):
         return found
     owners = {name: one for one in found for name in identifiers_of(connection, one.cbid)}
