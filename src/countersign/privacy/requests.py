@@ -138,16 +138,19 @@ def _erase_session(
 def _waiting(connection: Connection, reach: Reach) -> Sequence[tuple[str, str, bool]]:
     w, session = waiting_erasures.c, checkout_sessions.c.id
     rows = connection.execute(
-        select(w.record_id, w.reason, session)
+        select(w.record_id, w.reason, records.c.id)
         .outerjoin(records, records.c.id == w.record_id)
         .outerjoin(checkout_sessions, session == w.record_id)
         .where(reach.rows(records) | reach.rows(checkout_sessions))
         .order_by(w.record_id)
     )
-    return [(row.record_id, row.reason, row.id is not None) for row in rows]
+    # A session that is gone already has nothing to wait for any more.
+    return [(row.record_id, row.reason, row.id is None) for row in rows]
 
 
-def requested(connection: Connection, secret: DeploymentSecret, reach: Reach) -> Sequence[ErasureRequest]:
+def requested(
+    connection: Connection, secret: DeploymentSecret, reach: Reach
+) -> Sequence[ErasureRequest]:
     """The buyers who are still to be erased, in the order of their requests.
 
     In the reach of an account, those of whom it has something.
@@ -156,7 +159,9 @@ def requested(connection: Connection, secret: DeploymentSecret, reach: Reach) ->
     waiting = select(asked.cbid, asked.requested_at, buyers.c.account_id).outerjoin(
         buyers, buyers.c.cbid == asked.cbid
     )
-    found = [ErasureRequest(*row) for row in connection.execute(waiting.order_by(asked.requested_at))]
+    found = [
+        ErasureRequest(*row) for row in connection.execute(waiting.order_by(asked.requested_at))
+    ]
     if not isinstance(reach, AccountReach):
         return found
     owners = {name: one for one in found for name in identifiers_of(connection, one.cbid)}
