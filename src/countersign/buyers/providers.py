@@ -17,6 +17,7 @@ from countersign.access.audit import AuditEntry, write_audit
 from countersign.buyers.rules import VerificationRules, VerificationSettings
 from countersign.clock import Clock
 from countersign.db.database import Database
+from countersign.db.rows import of_row
 from countersign.db.tables import further_providers, verification_settings
 from countersign.errors import InvalidArgument, VerificationMisconfigured
 from countersign.identity.base import IdentityProvider
@@ -231,22 +232,17 @@ def stored_providers(
         select(further_providers)
         .where(further_providers.c.account_id == account_id, further_providers.c.mode == mode)
         .order_by(further_providers.c.provider)
-    ).mappings()
+    )
     rules = floor if first is None else first.rules
-    names = {name for name in VerificationSettings.__struct_fields__ if name != "rules"}
-    further = [
-        VerificationSettings(rules=rules, **{name: row[name] for name in names}) for row in rows
-    ]
+    further = [of_row(row, VerificationSettings, rules=rules) for row in rows]
     return (first if mode is Mode.LIVE else None), further
 
 
 def stored_settings(connection: Connection, account_id: str) -> VerificationSettings | None:
     """The settings of an account; None if it has none."""
     query = select(verification_settings).where(verification_settings.c.account_id == account_id)
-    row = connection.execute(query).mappings().one_or_none()
-    if row is None:
-        return None
-    return VerificationSettings(**{**row, "rules": _decode(row["rules"])})
+    row = connection.execute(query).one_or_none()
+    return row and of_row(row, VerificationSettings, rules=_decode(row.rules))
 
 
 def put_settings(connection: Connection, new: VerificationSettings, audit: AuditEntry) -> None:

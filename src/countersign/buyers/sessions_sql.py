@@ -24,6 +24,7 @@ from countersign.buyers.model import (
 )
 from countersign.buyers.sql import buyers_by_cbid, write_change, write_status_event
 from countersign.buyers.started_sql import give_up
+from countersign.db.rows import rows
 from countersign.db.tables import (
     buyer_documents,
     buyers,
@@ -38,6 +39,27 @@ from countersign.db.tables import (
 from countersign.mode import Mode
 from countersign.reason import Reason
 
+
+class PendingSession(Struct, frozen=True, kw_only=True):
+    """A session that the provider has not decided, as kept until it is asked again."""
+
+    id: str
+    """Its shred key is found under this id."""
+    account_id: str
+    mode: Mode
+    session_index: bytes
+    asked_index: bytes
+    """The session, or the session and the reference that it was asked with."""
+    cbid: str | None
+    """None: a session that we started, and of whose buyer nothing is known."""
+    request: bytes
+    """What is asked, sealed by the vault."""
+    shred_key: bytes | None
+    polls: int = 0
+    created_at: datetime
+    next_poll_at: datetime
+
+
 _DOCUMENT: Final = select(buyer_documents.c.cbid).where(
     buyer_documents.c.mode == bindparam("mode"),
     buyer_documents.c.fingerprint == bindparam("fingerprint"),
@@ -48,18 +70,9 @@ _SESSION: Final = select(
     provider_sessions.c.mode == bindparam("mode"),
     provider_sessions.c.session_index == bindparam("session_index"),
 )
+_STORED: Final = (n for n in PendingSession.__struct_fields__ if n != "shred_key")
 _SELECT: Final = select(
-    pending_sessions.c.id,
-    pending_sessions.c.account_id,
-    pending_sessions.c.mode,
-    pending_sessions.c.session_index,
-    pending_sessions.c.asked_index,
-    pending_sessions.c.cbid,
-    pending_sessions.c.request,
-    shred_keys.c.key.label("shred_key"),
-    pending_sessions.c.polls,
-    pending_sessions.c.created_at,
-    pending_sessions.c.next_poll_at,
+    *(pending_sessions.c[name] for name in _STORED), shred_keys.c.key.label("shred_key")
 ).outerjoin(shred_keys, shred_keys.c.record_id == pending_sessions.c.id)
 # Built once: both are asked for all the time.
 _DUE: Final = (
@@ -243,26 +256,6 @@ def join(
         connection.execute(update(table).where(table.c.cbid == other).values(cbid=buyer.cbid))
 
 
-class PendingSession(Struct, frozen=True, kw_only=True):
-    """A session that the provider has not decided, as kept until it is asked again."""
-
-    id: str
-    """Its shred key is found under this id."""
-    account_id: str
-    mode: Mode
-    session_index: bytes
-    asked_index: bytes
-    """The session, or the session and the reference that it was asked with."""
-    cbid: str | None
-    """None: a session that we started, and of whose buyer nothing is known."""
-    request: bytes
-    """What is asked, sealed by the vault."""
-    shred_key: bytes | None
-    polls: int = 0
-    created_at: datetime
-    next_poll_at: datetime
-
-
 class Grounds(NamedTuple):
     """A verification that a session has led to, with its evidence, sealed."""
 
@@ -322,8 +315,7 @@ def due(
     Sessions of the accounts in `but_of` are left out.
     """
     values = {"now": now, "but_of": [*but_of], "limit": limit}
-    rows = connection.execute(_DUE, values).mappings()
-    return [PendingSession(**{**row, "mode": Mode(row["mode"])}) for row in rows]
+    return rows(connection, _DUE, PendingSession, values)
 
 
 def waiting(connection: Connection) -> tuple[int, datetime | None]:

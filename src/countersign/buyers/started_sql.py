@@ -17,18 +17,6 @@ from countersign.db.tables import buyers, checkout_sessions, pending_sessions, s
 from countersign.mode import Mode
 from countersign.reason import Reason
 
-_COLUMNS: Final = (
-    started_checks.c.reference,
-    started_checks.c.attempt,
-    started_checks.c.provider,
-    started_checks.c.session_index,
-    started_checks.c.zip_index,
-    started_checks.c.revision,
-    started_checks.c.cbid,
-    started_checks.c.verification_id,
-    started_checks.c.status,
-    started_checks.c.reasons,
-)
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 
 
@@ -47,6 +35,9 @@ class CheckRow(NamedTuple):
     status: BuyerStatus | None
     """None: there is no decision."""
     reasons: tuple[Reason, ...]
+
+
+_COLUMNS: Final = tuple(started_checks.c[name] for name in CheckRow._fields)
 
 
 def add(connection: Connection, new: CheckRow, account_id: str, mode: Mode, at: datetime) -> bool:

@@ -57,6 +57,11 @@ from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES
 
 _ID_ENTROPY: Final = 8
 _ENTROPY: Final = _ID_ENTROPY + ENTROPY_BYTES + SHRED_KEY_BYTES + NONCE_BYTES
+_OF_CONTENT: Final = (
+    *("session_id", "order_reference", "notice_id", "identity_status", "receipt"),
+    *("cleared", "exemption", "return_url", "origin"),
+)
+"""What an account reads of a session's content as it is; null once that is erased."""
 _ADDRESS: Final = "Expected an http or https address without user info - at `$.{}`."
 
 
@@ -301,12 +306,10 @@ def view(
     content, status = session.content, session.status_at(now)
     check = content.check if content else None
     ended_at = session.expires_at if status is Status.EXPIRED else session.ended_at
-    known = ("session_id", "order_reference", "notice_id", "identity_status", "receipt")
-    known += ("cleared", "exemption", "return_url", "origin")
     return shared.view(
         CheckoutSession,
         session,
-        **{name: getattr(content, name, None) for name in known},
+        **{name: getattr(content, name, None) for name in _OF_CONTENT},
         checkout_session_id=session.id,
         status=status,
         collect=list(content.collect) if content else [],

@@ -68,16 +68,8 @@ _hold: Final = DriverStatement(
 _STATUSES: Final = {status.value: status for status in Status}
 _COLUMNS: Final = (
     *("id", "account_id", "mode", "revision", "token_digest", "session_index", "cbid_index"),
-    *(
-        "status",
-        "created_at",
-        "expires_at",
-        "expiry_due_at",
-        "content",
-        "check_revision",
-        "consents",
-        "reference_index",
-    ),
+    *("status", "created_at", "expires_at", "expiry_due_at", "content", "check_revision"),
+    *("consents", "reference_index"),
 )
 _insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
 _insert_keys: Final = BulkInsert(shred_keys, "record_id", "key")

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from countersign.dossiers.process_words import adopted
 from countersign.paper.text import row, time_text
 from countersign_evidence.dossier import CLEARANCE, ERASURE, Dossier, DossierRecord
+from countersign_evidence.offline.verify import adopted
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import ACKNOWLEDGMENT, REFERENCE_FIELD, VERIFICATION
 
@@ -62,8 +62,7 @@ def _what(dossier: Dossier, words: Mapping[str, str]) -> Iterator[str]:
 
 
 def _presses(one: DossierRecord, words: Mapping[str, str]) -> str:
-    process = one.shown.get(PROCESS)
-    count = adopted(process) if process else 0
+    count = len(adopted(one.shown.get(PROCESS)))
     return words["presses"].format(count=count) if count else ""
 
 

@@ -39,13 +39,8 @@ def described(record: Mapping[str, Any] | None, otherwise: str, role: str) -> tu
     if record is None:
         return otherwise, f"{_WORDS[role]}; {_WORDS['undescribed']}"
     name = record["legal_name"] or record.get("name") or otherwise
-    labels = {
-        "account": "account",
-        "address": "address",
-        "licence": "licence",
-        "contact": "contact",
-    }
-    stated = [f"{label} {record[key]}" for key, label in labels.items() if record.get(key)]
+    labels = ("account", "address", "licence", "contact")
+    stated = [f"{label} {record[label]}" for label in labels if record.get(label)]
     return name, "; ".join([_WORDS[role], *stated, _WORDS["described"]])
 
 

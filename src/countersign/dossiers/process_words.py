@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any, Final
 
-from countersign.instant import parse_rfc3339
 from countersign.paper.text import row, time_text
+from countersign_evidence.offline.verify import seconds_of
 from countersign_evidence.process import PROCESS, Method, Surface
 
 SENTENCES: Final = tomllib.loads(
@@ -97,8 +97,7 @@ def _line_rows(
 
 def span(line: Mapping[str, Any]) -> str:
     """From serving a line to receiving initials for it, in seconds."""
-    took = parse_rfc3339(line["initialed_at"]) - parse_rfc3339(line["shown_at"])
-    return f"{took.total_seconds():.3f} s"
+    return f"{seconds_of(line)} s"
 
 
 def _surface_rows(process: Mapping[str, Any], digest: str) -> list[dict[str, Any]]:
@@ -150,8 +149,3 @@ def changes(line: Mapping[str, Any]) -> str:
         line["changes"],
     )
     return f"other initials {count} {'time' if count == 1 else 'times'}{last}{how}"
-
-
-def adopted(process: Mapping[str, Any]) -> int:
-    """For how many lines a request had no initials, and the first line's were taken."""
-    return sum(line.get("method") == Method.ADOPTED for line in process["lines"])

@@ -12,7 +12,6 @@ from countersign.buyers.routes import status_body
 from countersign.buyers.sandbox import PlannedFault
 from countersign.buyers.schemas import BuyerStatusAnswer
 from countersign.errors import ModeMismatch, NotFound
-from countersign.events.model import EventView
 from countersign.events.routes import Event, event_body
 from countersign.http.body import in_utc, parse_body
 from countersign.http.examples import CBID
@@ -61,10 +60,8 @@ async def trigger_event(room: SandboxRoom, call: Call) -> Reply:
     """Write an event without a cause. It is listed and delivered with `triggered: true`."""
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.EventTrigger)
-    view = await helpers.trigger_event(
-        room, account_id, body.type, body.object_id, call.remembering(_event)
-    )
-    return Reply(_event(view))
+    act = partial(helpers.trigger_event, room, account_id, body.type, body.object_id)
+    return await call.kept(event_body, act)
 
 
 async def get_fault(room: SandboxRoom, call: Call) -> Reply:
@@ -77,8 +74,9 @@ async def plan_fault(room: SandboxRoom, call: Call) -> Reply:
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.FaultRequest)
     plan = PlannedFault(fault=body.fault, calls=body.calls, delay_seconds=body.delay_seconds or 0)
-    remember = call.remembering(encode)
-    return Reply(encode(await faults.plan_fault(room.buyers, account_id, plan, remember)))
+    return await call.kept(
+        lambda planned: planned, partial(faults.plan_fault, room.buyers, account_id, plan)
+    )
 
 
 async def clear_fault(room: SandboxRoom, call: Call) -> Reply:
@@ -94,10 +92,6 @@ def _sandbox(call: Call) -> str:
     if call.principal.mode is Mode.LIVE:
         raise ModeMismatch("The test helpers need a test key: live keys have no sandbox.")
     return call.principal.account_id
-
-
-def _event(view: EventView) -> bytes:
-    return encode(event_body(view))
 
 
 _route: Final = partial(Route, scope=Scope.SANDBOX_MANAGE, refusals=(ModeMismatch,))

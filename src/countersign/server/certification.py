@@ -8,10 +8,11 @@ a source of.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
-from importlib import resources
+from pathlib import Path
 from string import Template
 from typing import Any, Final, NamedTuple
 
@@ -28,38 +29,8 @@ DESCRIPTION: Final = "docs/system-description.md"
 _VERSION: Final = re.compile(r"^\*\*Version ([0-9]+)\*\*", re.MULTILINE)
 _BLANK: Final = re.compile(r"`(\[(?:FILL IN|COUNSEL)[^`]*\])`")
 _MARKUP: Final = re.compile(r"([\\`*\[\]<>#|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-_NOTICE: Final = """\
-> **DRAFT FOR COUNSEL'S REVIEW. NOT SIGNED. NOT A CERTIFICATION.**
->
-> Software filled this in from the records of one deployment. It asserts nothing for any person. The
-> statements are worded by the makers of the software; they do not reproduce the law, and whether
-> they are what it requires is for counsel. Blanks are marked `[FILL IN: …]` and `[COUNSEL: …]`."""
-_TEST: Final = """
-
-
-> **TEST MODE.** The keys of test logs are published. This record proves nothing about a sale, and
-> must not be certified as if it did."""
-_SIGNATURE: Final = """\
-## Signature
-
-`[COUNSEL: the declaration that the law prescribes, with its words about perjury]`
-
-- Executed on: `[FILL IN: date]`
-- At: `[FILL IN: city and state, or country]`
-- Name: `[FILL IN: full name]`
-- Signature: `[FILL IN: by hand, after reading every line]`"""
-_CAPTURES: Final = {
-    "vendor_api": "vendor_api: the vendor's server reported the initials, and asserts what the "
-    "buyer did",
-    "hosted": "hosted: a client that had the session's token sent the initials to the service, in "
-    "a checkout session that the vendor had opened",
-}
-_NOT_DISTINGUISHED: Final = {
-    "vendor_api": "the service received the vendor's report alone: it observed neither the buyer "
-    "nor a page",
-    "hosted": "the service cannot distinguish a person with a browser from a program that had the "
-    "session's token; which page or component was shown is a claim of that client",
-}
+_FOLDER: Final = Path(__file__).parent / "certifications"
+_WORDS: Final[dict[str, Any]] = tomllib.loads((_FOLDER / "words.toml").read_text("utf-8"))
 
 
 class ExhibitRecord(NamedTuple):
@@ -111,9 +82,9 @@ def draft(kind: str, facts: CertificationFacts, exhibit: Exhibit | None) -> Cert
             "exhibit_bytes": str(exhibit.size),
             "exhibit_verified": exhibit.verdict,
         }
-    template = Template((resources.files(__package__) / f"certifications/{kind}.md").read_text())
+    template = Template((_FOLDER / f"{kind}.md").read_text("utf-8"))
     text = template.substitute(
-        notice=_NOTICE + (_TEST if record["mode"] == "test" else ""),
+        notice=_WORDS["notice"] + (_WORDS["test"] if record["mode"] == "test" else ""),
         facts=_section(known, exhibit, _processes(facts)),
         person="`[FILL IN: full name]`",
         operator=_operator(facts),
@@ -122,7 +93,7 @@ def draft(kind: str, facts: CertificationFacts, exhibit: Exhibit | None) -> Cert
         exhibit=_exhibit(exhibit),
         record_sha256=known["record_sha256"],
         key_fingerprint=facts.dossier.key_fingerprint,
-        signature=_SIGNATURE,
+        signature=_WORDS["signature"],
     )
     return CertificationDraft(text, known, tuple(_BLANK.findall(text)))
 
@@ -164,9 +135,9 @@ def _acknowledged(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "accepted_at", f"{record['accepted_at']} by the clock of the service"
     yield "notice", f"{record['notice_id']} {record['notice_version']}"
     yield "notice_sha256", record["notice_digest"]
-    yield "capture", _CAPTURES.get(capture, capture)
-    if capture in _NOT_DISTINGUISHED:
-        yield "not_distinguished", _NOT_DISTINGUISHED[capture]
+    yield "capture", _WORDS["captures"].get(capture, capture)
+    if capture in _WORDS["not_distinguished"]:
+        yield "not_distinguished", _WORDS["not_distinguished"][capture]
     yield "credential", record["credential"]
 
 
