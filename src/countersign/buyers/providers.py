@@ -241,8 +241,8 @@ def stored_providers(
 def stored_settings(connection: Connection, account_id: str) -> VerificationSettings | None:
     """The settings of an account; None if it has none."""
     query = select(verification_settings).where(verification_settings.c.account_id == account_id)
-    row = connection.execute(query).one_or_none()
-    return row and of_row(row, VerificationSettings, rules=_decode(row.rules))
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else VerificationSettings(**{**row, "rules": _decode(row["rules"])})
 
 
 def put_settings(connection: Connection, new: VerificationSettings, audit: AuditEntry) -> None:

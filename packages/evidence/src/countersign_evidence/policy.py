@@ -6,7 +6,7 @@ the quorum. A signature that is not by a key of the policy counts for nothing.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
@@ -71,7 +71,7 @@ class Policy:
 
     logs: tuple[Verifier, ...]
     witnesses: tuple[Witness, ...]
-    groups: Mapping[str, tuple[int, list[str]]]
+    groups: Mapping[str, tuple[int, list[str]]] = field(hash=False)
     """By name: of how many of which witnesses and groups cosignatures are needed."""
     quorum: str
 
