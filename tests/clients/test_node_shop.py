@@ -161,10 +161,8 @@ def test_a_copy_of_a_cleared_order_has_not_begun(closed: Shop, customer: Custome
         for one in (waiting, undecided):
             assert customer.open(f"/orders/{one['id']}").heading != "Thank you"
         assert closed.last() == waiting
-        customer.client.auth = STAFF
         parcel = f"{closed.url}/dispatch/{paid['id']}"
-        assert customer.client.post(parcel, headers=headers).status_code == 409
-        customer.client.auth = None
+        assert customer.client.post(parcel, headers=headers, auth=STAFF).status_code == 409
         notice = f"{closed.url}/orders/{waiting['id']}/notice"
         done = customer.client.post(notice, headers=headers, follow_redirects=False)
         assert done.headers["Location"].startswith(closed.environment["COUNTERSIGN_BASE_URL"])

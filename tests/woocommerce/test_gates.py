@@ -133,6 +133,32 @@ def test_a_cancelled_order_ends_its_session(shop: Shop, browser: Browser) -> Non
     assert browser.lead(order.url) != link
 
 
+REFUND = "wc_get_order($id)->update_status('refunded');"
+TRASH, DELETE = "wc_get_order($id)->delete(false);", "wc_get_order($id)->delete(true);"
+
+
+@pytest.mark.parametrize(
+    ("end", "tables"),
+    [
+        *((end, tables) for end in (REFUND, TRASH, DELETE) for tables in ("yes", "no")),
+        ("wp_trash_post($id);", "no"),
+        ("wp_delete_post($id, true);", "no"),
+    ],
+)
+def test_an_order_that_is_no_longer_wanted_ends_its_session(
+    shop: Shop, browser: Browser, end: str, tables: str
+) -> None:
+    """Refunded, put into the trash or deleted, by either kind of storage; a copy ends none."""
+    with shop.options({"tests_tables": tables}):
+        order, _ = shop.ordered(browser)
+        session = order.data["session"]
+        copy = shop.copied(order)
+        shop.wp.php(f"{end} return 1;", id=copy.id)
+        assert shop.client.checkout_sessions.retrieve(session).status == "open"
+        shop.wp.php(f"{end} return 1;", id=order.id)
+        assert shop.client.checkout_sessions.retrieve(session).status == "cancelled"
+
+
 def test_an_order_is_cancelled_while_the_service_is_away(shop: Shop, browser: Browser) -> None:
     order, _ = shop.ordered(browser)
     with shop.without_service():

@@ -38,7 +38,10 @@ final class Gate {
 		add_action( 'woocommerce_before_pay_action', array( self::class, 'before_pay_action' ), 1 );
 		// WC_Abstract_Order::save(): "Allows you to adjust object props before save".
 		add_action( 'woocommerce_before_order_object_save', array( self::class, 'before_save' ), PHP_INT_MAX );
-		add_action( 'woocommerce_order_status_cancelled', array( self::class, 'after_cancelling' ), 10, 2 );
+		// An order ends in a status, in the trash, or by being deleted: in tables of its own, or as a post.
+		foreach ( array( 'woocommerce_order_status_cancelled', 'woocommerce_order_status_refunded', 'woocommerce_trash_order', 'woocommerce_before_delete_order', 'wp_trash_post', 'before_delete_post' ) as $hook ) {
+			add_action( $hook, array( self::class, 'after_its_end' ) );
+		}
 	}
 
 	/**
@@ -226,11 +229,12 @@ final class Gate {
 	/**
 	 * Nobody waits for the notice any more.
 	 *
-	 * @param int       $order_id The order.
-	 * @param \WC_Order $order    The order.
+	 * @param int $order_id The order, or any post.
 	 */
-	public static function after_cancelling( $order_id, $order ): void {
-		if ( 'open' !== Orders::data( $order )['status'] ) {
+	public static function after_its_end( $order_id ): void {
+		// A post of another kind is no order.
+		$order = self::order_of( (int) $order_id );
+		if ( ! $order || 'open' !== Orders::data( $order )['status'] ) {
 			return;
 		}
 		try {
