@@ -228,6 +228,15 @@ def test_a_parcel_that_has_left_is_not_decided_again(shop: Shop) -> None:
     assert [one.tracking_number for one in kept.fulfilments] == ["1Z999"]
 
 
+def test_a_parcel_that_was_reported_before_a_crash_has_left(shop: Shop) -> None:
+    """A message that comes between the report and its storing does not give the payment up."""
+    order = shop.bought()
+    shop.client.clearances.fulfil(order.clearance_id, carrier="UPS", tracking_number="1Z999")
+    assert orders.decide(order) == State.CLEARED
+    assert fresh(order).shipped_at is not None
+    assert (order.captured, order.voided) == (1, 0)
+
+
 @pytest.mark.parametrize(
     ("classes", "code"),
     [(["barrel"], "not_sufficient"), (["accessory", "manufacturing_machine"], "not_together")],

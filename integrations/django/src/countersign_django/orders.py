@@ -249,6 +249,10 @@ def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
         logger.warning("%s is not what was decided about: %s", order.itself(), error)
         _store(order, decided=order.checkout_session_id, **nothing())
         return order.state
+    if "order_already_fulfilled" in decision.reasons:
+        # Reported by `report`, which has not stored it yet, or never could.
+        _store(order, decided=order.checkout_session_id, shipped_at=timezone.now())
+        return order.state
     _store(
         order,
         decided=order.checkout_session_id,
