@@ -68,6 +68,35 @@ def test_an_owner_invites_a_person_who_comes_in_and_removes_the_person(tmp_path:
     in_console(tmp_path, work)
 
 
+def test_the_keys_of_a_person_who_is_removed_end_by_a_tick(tmp_path: Path) -> None:
+    """They stand in the form, each with a box; one that is made meanwhile is asked for again."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        boss = await console.person("Bo", Role.OWNER, account)
+        dev = await console.person("Dev", Role.DEVELOPER, account)
+
+        async def made() -> str:
+            about = {"account": account, "mode": "test", "body": {"scopes": ["notices:read"]}}
+            return str((await console.ask(dev.session, "/v1/keys", "POST", **about)).data["key_id"])
+
+        page = f"{account}/live/people/{dev.id}"
+        assert "end_keys" not in text(await show(console, boss, page))
+        first, second = await made(), await made()
+        unseen = await show(console, boss, f"{page}/remove_person", sure="1")
+        assert (unseen.status, first in text(unseen)) == (409, True)
+        shown = text(await show(console, boss, page))
+        assert f'name="end_keys.{first}"' in shown
+        ticked = {"end_keys": "1", f"end_keys.{first}": "1", "sure": "1"}
+        removed = await show(console, boss, f"{page}/remove_person", **ticked)
+        assert "said=remove_person" in lead_of(removed)
+        listed = await console.ask(boss.session, "/v1/keys", account=account, mode="test")
+        works = {one["key_id"]: one["works"] for one in listed.data["data"]}
+        assert works == {first: False, second: True}
+
+    in_console(tmp_path, work)
+
+
 def test_an_owner_is_invited_by_the_line_that_the_page_shows(tmp_path: Path) -> None:
     async def work(console: Console) -> tuple[int, bool]:
         boss = await console.person("Bo", Role.OWNER)

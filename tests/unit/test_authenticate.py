@@ -60,6 +60,7 @@ class Keys:
                 created_at=from_ns(0),
                 lifetime=None,
                 replaces=None,
+                made_by=None,
                 **facts,
             )
         self.clock.advance(self.read_seconds)

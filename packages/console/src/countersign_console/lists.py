@@ -224,11 +224,11 @@ class ListPage:
 
 async def _named(visit: Visit, items: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """These items, with the names of the people who made them."""
-    makers = {by for one in items if (by := str(one.get("made_by", ""))).startswith("per_")}
-    names = await visit.host.names(sorted(makers)) if makers else {}
+    makers = [str(one.get("made_by")) for one in items]
+    names = await visit.host.names(sorted(by for by in {*makers} if by.startswith("per_")))
     return [
-        {**one, "made_by": names[by]} if (by := one.get("made_by")) in names else one
-        for one in items
+        {**one, "made_by": names[by]} if by in names else one
+        for one, by in zip(items, makers, strict=True)
     ]
 
 

@@ -1,0 +1,62 @@
+"""`members` and `staff`: who is removed, and which keys of the person end."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import update
+
+from countersign.db import schema
+from countersign.db.engine import Purpose, database_url
+from countersign.db.tables import api_keys
+from tests.cli.conftest import Bench
+
+pytestmark = pytest.mark.one_engine
+
+
+@pytest.fixture
+def removing(initialised: Bench) -> tuple[Bench, list[str]]:
+    """Give a deployment with a member who has made two keys that work, and the ids of these."""
+    account = initialised.account("vendor")
+    for name, role in (("Bo", "owner"), ("Dev", "developer")):
+        initialised.run("members", "invite", name, "--account", account, "--role", role)
+    for _ in range(2):
+        initialised.key(account, "test")
+    listed = initialised.read("members", "list", "--account", account)
+    (dev,) = [one["person_id"] for one in listed if one["name"] == "Dev"]
+    with schema.connected(database_url(None, initialised.data_dir), Purpose.WRITE) as connection:
+        connection.execute(update(api_keys).values(made_by=dev))
+        connection.commit()
+    keys = initialised.read("keys", "list")
+    assert {key["made_by"] for key in keys} == {dev}
+    return initialised, [key["key_id"] for key in keys]
+
+
+def test_with_yes_the_keys_to_end_have_to_be_named(removing: tuple[Bench, list[str]]) -> None:
+    """Else it is refused with their ids, and nothing is done."""
+    bench, keys = removing
+    remove = ("members", "remove", "Dev", "--account", "vendor", "--yes")
+    said = bench.refused(*remove)
+    assert "keys_remain" in said
+    assert "--end-keys" in said
+    assert all(key in said for key in keys)
+    bench.run(*remove, "--end-keys", keys[0])
+    assert [one["works"] for one in bench.read("keys", "list")] == [False, True]
+
+
+@pytest.mark.parametrize(("answer", "works"), [("all", False), ("none", True)])
+def test_without_the_option_it_asks(
+    removing: tuple[Bench, list[str]], answer: str, works: bool
+) -> None:
+    """After the question whether the person is to be removed at all."""
+    bench, keys = removing
+    done = bench.run("members", "remove", "Dev", "--account", "vendor", typed=f"y\n{answer}\n")
+    assert all(key in done.stderr for key in keys)
+    assert {one["works"] for one in bench.read("keys", "list")} == {works}
+    assert "Dev" not in bench.run("members", "list", "--account", "vendor").stdout
+
+
+def test_a_key_that_the_machine_made_says_so(initialised: Bench) -> None:
+    """In the list as text and as JSON."""
+    initialised.key(initialised.account("vendor"))
+    assert initialised.read("keys", "list")[0]["made_by"] == "machine"
+    assert "made by machine" in initialised.run("keys", "list").stdout
