@@ -78,11 +78,18 @@ async def begin(
 
 
 async def finish(
-    room: People, text: str, response: Mapping[str, str], *, session: str = "", link: str = ""
+    room: People,
+    text: str,
+    response: Mapping[str, str],
+    *,
+    session: str = "",
+    link: str = "",
+    address: str = "",
 ) -> SignedIn | ProviderRefusal | None:
     """Do what a flow is for, with the parameters that the browser came back with.
 
-    A new session, or None: the session of before counts as fresh now; or why not.
+    A new session, or None: the session of before counts as fresh now; or why not. A flow asks the
+    provider once. `address` is where the browser is, if that is known.
     """
     flow = await _read(room, text, session, link)
     if isinstance(flow, ProviderRefusal):
@@ -92,6 +99,9 @@ async def finish(
         state.encode(), response.get("state", "").encode()
     ):
         return ProviderRefusal.REFUSED
+    refusal = room.provider.count(text, address)
+    if refusal is not None:
+        return refusal
     try:
         who = await room.provider.subject(
             response, nonce=flow.value(room, "nonce"), verifier=flow.value(room, "verifier")

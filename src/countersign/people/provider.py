@@ -33,6 +33,10 @@ _CONFIGURATION: Final = "/.well-known/openid-configuration"
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _KEPT_SECONDS: Final = 300.0
 _TOTAL_SECONDS: Final = 10.0
+_COUNTED_SECONDS: Final = 600.0
+"""As long as a flow lasts."""
+_ATTEMPTS_EACH_MAX: Final = 30
+_ATTEMPTS_MAX: Final = 600
 _CONNECTIONS: Final = 8
 _BODY_BYTES_MAX: Final = 262_144
 _SUBJECT_LENGTH_MAX: Final = 255
@@ -53,6 +57,23 @@ class Provider:
         self._clock = clock
         self._metadata: tuple[float, Mapping[str, Any]] | None = None
         self._http: httpx2.AsyncClient | None = None
+        self._discovering: asyncio.Task[Mapping[str, Any]] | None = None
+        self._came: dict[str, tuple[float, str]] = {}
+
+    def count(self, flow: str, address: str) -> ProviderRefusal | None:
+        """Let a flow ask the provider, once; or say why not.
+
+        So many in ten minutes, of one address and in all: a provider locks out who asks too often.
+        """
+        since = self._clock.monotonic() - _COUNTED_SECONDS
+        self._came = {f: one for f, one in self._came.items() if one[0] > since}
+        if flow in self._came:
+            return ProviderRefusal.REFUSED
+        own = sum(where == address for _, where in self._came.values()) if address else 0
+        if own >= _ATTEMPTS_EACH_MAX or len(self._came) >= _ATTEMPTS_MAX:
+            return ProviderRefusal.UNAVAILABLE
+        self._came[flow] = self._clock.monotonic(), address
+        return None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -139,6 +160,13 @@ class Provider:
         now = self._clock.monotonic()
         if self._metadata is not None and now < self._metadata[0] + _KEPT_SECONDS:
             return self._metadata[1]
+        if self._discovering is None:
+            # All who wait share one question: a provider that is down is not asked by each.
+            self._discovering = asyncio.create_task(self._discover())
+            self._discovering.add_done_callback(lambda _: setattr(self, "_discovering", None))
+        return await asyncio.shield(self._discovering)
+
+    async def _discover(self) -> Mapping[str, Any]:
         url = self.issuer.removesuffix("/") + _CONFIGURATION
         found = await self._ask("discovery", "GET", url)
         # Discovery 1.0 §4.3.
@@ -147,7 +175,7 @@ class Provider:
         for name in _ENDPOINTS:
             if not _is_safe(found.get(name)):
                 raise ProviderFailed(ProviderRefusal.UNAVAILABLE, "discovery", name)
-        self._metadata = now, found
+        self._metadata = self._clock.monotonic(), found
         return self._metadata[1]
 
     async def _ask(self, step: str, method: str, url: str, **given: Any) -> Any:  # noqa: ANN401 - JSON
