@@ -30,10 +30,10 @@ from countersign.access.key import VENDOR_SCOPES as OF_VENDORS
 from countersign.access.role import OF_DEPLOYMENT, ROLES, Role
 from countersign.bootstrap import Deployment
 from countersign.checkout.colors import CONTRAST, contrast
-from countersign.checkout.visits import read_form
+from countersign.checkout.visits import address_of, read_door, read_form
 from countersign.errors import InvalidNoticeFile, NotFound, OriginNotAllowed
 from countersign.events.model import EventType
-from countersign.http.body import BODY_BYTES_MAX, Incoming
+from countersign.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming
 from countersign.http.headers import ACCOUNT, MODE, REASON
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 from countersign.http.route import Route, grouped
@@ -46,6 +46,10 @@ GROUP: Final = "countersign.console"
 ENTRY: Final = "pages"
 DISTRIBUTION: Final = "countersign-console"
 ROOT: Final = "/console"
+SESSION: Final = "session"
+"""The cookie with the token of a session."""
+DOORS: Final = ("sign-in", "link", "provider/return")
+"""The pages whose forms come from those who are not signed in: of 4 KiB at most."""
 _OWN: Final = frozenset({b"same-origin", b"none"})
 _JSON: Final = "application/json"
 _FORM_KEY_BYTES: Final = 16
@@ -99,10 +103,13 @@ class PageRequest:
     query: Mapping[str, str]
     """Of several parameters with one name the last."""
     form: Mapping[str, str]
-    """What a POST sends; it comes from a page of this console: see `_refuse_foreign`."""
+    """What a POST sends; it comes from a page of this console: see `_refuse_foreign`. Without a
+    session nothing is read but at `DOORS`."""
     cookies: Mapping[str, str]
     headers: Mapping[str, str]
     """By their names in lower case."""
+    address: str = ""
+    """Of the browser, as the configured proxies tell it; "": without any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,13 +268,21 @@ class Host:
         return await by_provider.begin(self._people, use, session=session, link=link)
 
     async def back_from_provider(
-        self, flow: str, response: Mapping[str, str], *, session: str = "", link: str = ""
+        self,
+        flow: str,
+        response: Mapping[str, str],
+        *,
+        session: str = "",
+        link: str = "",
+        address: str = "",
     ) -> SignedIn | ProviderRefusal | None:
         """What becomes of it: a new session; None: the session of before is fresh now; or why not.
 
-        `response` are the parameters with which the browser came back.
+        `response` are the parameters with which the browser came back, from this address.
         """
-        return await by_provider.finish(self._people, flow, response, session=session, link=link)
+        return await by_provider.finish(
+            self._people, flow, response, session=session, link=link, address=address
+        )
 
     async def sign_out(self, session: str) -> None:
         """End this session."""
@@ -319,7 +334,11 @@ class ConsoleHost:
 
     deployment: Deployment
     handle: Handle
+    host: Host = field(init=False)
     _pages: Pages | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.host = Host(self.deployment, self.handle)
 
     @property
     def pages(self) -> Pages | None:
@@ -327,7 +346,7 @@ class ConsoleHost:
         if self._pages is None:
             for entry in entry_points(group=GROUP, name=ENTRY):
                 factory: Factory = entry.load()
-                self._pages = factory(Host(self.deployment, self.handle))
+                self._pages = factory(self.host)
         return self._pages
 
 
@@ -339,10 +358,6 @@ async def show(room: ConsoleHost, call: Call) -> Reply:
             f"The console is on, and its pages are not installed: install {DISTRIBUTION} in the "
             "environment of this server, and start it again."
         )
-    form: Mapping[str, str] = {}
-    if call.method == "POST":
-        _refuse_foreign(room, call)
-        form = await read_form(call, BODY_BYTES_MAX, (call.peer or "",))
     text = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.raw_headers}
     cookies = [
         pair.strip().partition("=")
@@ -350,13 +365,24 @@ async def show(room: ConsoleHost, call: Call) -> Reply:
         if name == b"cookie"
         for pair in line.decode("latin-1").split(";")
     ]
+    kept = {name: value for name, _, value in cookies}
+    path, checkout = call.path.removeprefix(ROOT).removeprefix("/"), room.deployment.checkout
+    form: Mapping[str, str] = {}
+    if call.method == "POST":
+        _refuse_foreign(room, call)
+        session = kept.get(room.host.cookie_name(SESSION), "")
+        if path in DOORS:
+            form = await read_door(checkout, call)
+        elif session and await room.host.who(session) is not None:
+            form = await read_form(call, BODY_BYTES_MAX, (session,))
     request = PageRequest(
         method=call.method,
-        path=call.path.removeprefix(ROOT).removeprefix("/"),
+        path=path,
         query=dict(parse_qsl(call.query_string.decode("latin-1"), errors="replace")),
         form=form,
-        cookies={name: value for name, _, value in cookies},
+        cookies=kept,
         headers=text,
+        address=address_of(checkout, call),
     )
     reply = await pages(request)
     headers: list[Header] = [(name.encode(), value.encode()) for name, value in reply.headers]
@@ -399,9 +425,13 @@ ROUTES: Final[tuple[Route[Any], ...]] = grouped(
             address=f"{method} {path}",
             handler=show,
             console=True,
-            raw_body_max=BODY_BYTES_MAX if method == "POST" else 0,
+            raw_body_max=size if method == "POST" else 0,
         )
         for method in ("GET", "POST")
-        for path in (ROOT, f"{ROOT}/{{path*}}")
+        for path, size in (
+            (ROOT, BODY_BYTES_MAX),
+            (f"{ROOT}/{{path*}}", BODY_BYTES_MAX),
+            *((f"{ROOT}/{door}", DOOR_BYTES_MAX) for door in DOORS),
+        )
     ),
 )

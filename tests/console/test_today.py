@@ -15,10 +15,10 @@ from sqlalchemy import Connection, update
 
 from countersign.access.role import Role
 from countersign.console import today as api
+from countersign.console_host import SESSION
 from countersign.db.tables import accounts
 from countersign.mode import Mode
 from countersign_console.charts import Period, draw
-from countersign_console.sign_in import SESSION
 from countersign_console.state import ON_THE_MACHINE
 from countersign_console.times import age
 from countersign_console.today import CHARTS, FIGURES

@@ -32,11 +32,12 @@ class Browser:
     def __init__(self, console: Console, provider: OpenIdProvider, origin: str = ORIGIN) -> None:
         self.console, self.provider, self.origin = console, provider, origin
         self.cookies: dict[str, str] = {}
+        self.headers: dict[str, str] = {}
 
     async def ask(self, method: str, path: str, form: Mapping[str, str] | None = None) -> Reply:
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         headers = {"origin": self.origin, "content-type": "application/x-www-form-urlencoded"}
-        headers |= {"cookie": cookies} if cookies else {}
+        headers |= self.headers | ({"cookie": cookies} if cookies else {})
         reply = await self.console.http(method, path, headers, urlencode(form or {}).encode())
         for name, value in reply.headers:
             if name == b"set-cookie":
@@ -167,6 +168,64 @@ def test_each_sign_in_has_values_of_its_own(tmp_path: Path, provider: OpenIdProv
             assert {len(query[name]) for query in asked} == {43}
         assert [query.get("max_age") for query in asked] == [None, None, "0"]
         assert {query["scope"] for query in asked} == {"openid"}
+
+    with_ada(tmp_path, provider, work)
+
+
+def test_one_flow_asks_the_provider_once(tmp_path: Path, provider: OpenIdProvider) -> None:
+    """However often it is sent: a provider locks out who asks it too often."""
+
+    async def work(console: Console, browser: Browser) -> None:
+        came = await browser.go()
+        flow = browser.cookies["csc-provider"]
+        provider.asked.clear()
+        for _ in range(3):
+            browser.cookies["csc-provider"] = flow
+            reply = await browser.ask("POST", RETURN, {**came, "code": "x"})
+            assert_says(reply, REFUSED)
+        assert [path for path, _ in provider.asked] == ["/token"]
+        assert location(await browser.sign_in()) == "/console/"
+
+    with_ada(tmp_path, provider, work)
+
+
+def test_one_address_asks_the_provider_so_often_and_others_go_on(
+    tmp_path: Path, provider: OpenIdProvider
+) -> None:
+    """Thirty times in ten minutes, with as many flows as it likes."""
+
+    async def work(console: Console, browser: Browser) -> None:
+        stranger = Browser(console, provider)
+        stranger.headers, replies = {"x-forwarded-for": "203.0.113.9"}, list[Reply]()
+        provider.asked.clear()
+        for _ in range(32):
+            state = (await stranger.go())["state"]
+            replies.append(
+                await stranger.ask("POST", RETURN, {"state": state, "code": "x", "iss": "x"})
+            )
+        assert_says(replies[-1], DOWN)
+        assert sum(path == "/token" for path, _ in provider.asked) <= 30
+        assert location(await browser.sign_in()) == "/console/"
+        console.clock.seconds += 601
+        state = (await stranger.go())["state"]
+        again = await stranger.ask("POST", RETURN, {"state": state, "code": "x", "iss": "x"})
+        assert again.status == 403
+
+    with_ada(tmp_path, provider, work, TRUSTED_PROXIES="127.0.0.1")
+
+
+def test_a_provider_that_is_down_is_asked_once_by_all_who_wait(
+    tmp_path: Path, provider: OpenIdProvider
+) -> None:
+    """Strangers at the door do not ask it one by one."""
+
+    async def work(console: Console, browser: Browser) -> None:
+        provider.asked.clear()
+        provider.broken = {"/tenant/.well-known/openid-configuration": (500, b"")}
+        console.clock.seconds += 301
+        asked = [browser.ask("GET", "/console/provider") for _ in range(20)]
+        assert {reply.status for reply in await asyncio.gather(*asked)} == {503}
+        assert len(provider.asked) == 1
 
     with_ada(tmp_path, provider, work)
 

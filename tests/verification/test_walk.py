@@ -43,6 +43,7 @@ SUCCEEDS_FOR_NO_ONE: Final = {
     ("GET", "/c/{path*}"),
     ("POST", "/c/{path*}"),
     ("POST", "/buyer"),
+    ("POST", "/buyer/sign-in"),
     ("GET", "/logos/{path*}"),
     *(("OPTIONS", CURRENT + action) for action in ("", "/events", "/acknowledge", "/decline")),
 }
@@ -137,6 +138,7 @@ def bodies(known: Known, vendor: LiveVendor) -> dict[str, list[dict[str, Any]]]:
         f"{CHECKOUTS}/{{checkout_session_id}}/cancel": [{}],
         "/c/{path*}": [{}],
         "/buyer": [{}],
+        "/buyer/sign-in": [{}],
         f"{CURRENT}/events": [{"events": []}],
         f"{CURRENT}/acknowledge": [{}],
         f"{CURRENT}/decline": [{}],

@@ -10,13 +10,12 @@ from functools import partial
 from importlib.resources import files
 from typing import Final, TypeVar
 
-from countersign.acknowledgments.origin import Origin, resolve_browser
 from countersign.checkout import buyer, model, schemas, sessions, store
 from countersign.checkout.cookies import copy_address
 from countersign.checkout.model import Collected, Session, Status
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import words_of
-from countersign.checkout.visits import count, locale_of, owners_of
+from countersign.checkout.visits import browser, count, locale_of, owners_of
 from countersign.errors import (
     CheckoutSessionClosed,
     EmptyInitials,
@@ -139,16 +138,6 @@ async def decline_current(room: Checkout, call: Call) -> Reply:
     session = await _session(room, call)
     await _body(call, session, schemas.Cancellation)
     return await _reply(room, call, await buyer.decline(room, session))
-
-
-def browser(room: Checkout, call: Call) -> Origin:
-    """Where the buyer's own request came from."""
-    return resolve_browser(
-        call.raw_headers,
-        peer=call.peer,
-        header=room.client_ip_header,
-        trusted_proxies=room.trusted_proxies,
-    )
 
 
 async def _session(room: Checkout, call: Call) -> Session:

@@ -32,7 +32,6 @@ from countersign.checkout.cookies import (
     code,
     set_cookie,
 )
-from countersign.checkout.current_routes import browser
 from countersign.checkout.foreseen import check_again, foreseen
 from countersign.checkout.initials_page import (
     FORM,
@@ -55,7 +54,15 @@ from countersign.checkout.reading import ClaimedEvent, Reading
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import PRIVATE, lead, words_of
 from countersign.checkout.sessions import principal_of, return_url, session_of_token
-from countersign.checkout.visits import FIELDS_MAX, Visit, VisitHandler, count, visit_of, with_form
+from countersign.checkout.visits import (
+    FIELDS_MAX,
+    Visit,
+    VisitHandler,
+    browser,
+    count,
+    visit_of,
+    with_form,
+)
 from countersign.checkout.words import LOCALES
 from countersign.dossiers.dossier import dossier, pdf_of
 from countersign.dossiers.schemas import DossierQuery

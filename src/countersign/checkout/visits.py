@@ -9,6 +9,7 @@ from hmac import compare_digest
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, parse_qsl, urlencode
 
+from countersign.acknowledgments.origin import Origin, resolve_browser
 from countersign.checkout import buyer, store
 from countersign.checkout.brand import Brand
 from countersign.checkout.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
@@ -17,6 +18,7 @@ from countersign.checkout.room import Checkout
 from countersign.checkout.screens import lead, part, preferred, screen
 from countersign.checkout.words import LOCALES
 from countersign.errors import InvalidRequest, NotFound, OriginNotAllowed, UnsupportedMediaType
+from countersign.http.body import DOOR_BYTES_MAX
 from countersign.http.reply import Call, Reply
 from countersign.mode import Mode
 
@@ -213,6 +215,30 @@ async def with_form(visit: Visit, most: int) -> Visit:
     if not compare_digest(served.encode(), form.get("csrf", "").encode()):
         raise OriginNotAllowed
     return replace(visit, form=form, locale=_locale(visit.locale, form))
+
+
+def browser(room: Checkout, call: Call) -> Origin:
+    """Where the browser's own request came from."""
+    return resolve_browser(
+        call.raw_headers,
+        peer=call.peer,
+        header=room.client_ip_header,
+        trusted_proxies=room.trusted_proxies,
+    )
+
+
+def address_of(room: Checkout, call: Call) -> str:
+    """The address of a browser that is not signed in, as the configured proxies tell it.
+
+    "" without any: then the connection's may be that of a proxy, and so everybody's.
+    """
+    return (browser(room, call).ip or "") if room.trusted_proxies else ""
+
+
+async def read_door(room: Checkout, call: Call) -> Mapping[str, str]:
+    """The fields of a form by which somebody signs in; it counts for the browser's address."""
+    address = address_of(room, call)
+    return await read_form(call, DOOR_BYTES_MAX, (address,) if address else ())
 
 
 async def read_form(call: Call, most: int, owners: Sequence[str]) -> Mapping[str, str]:

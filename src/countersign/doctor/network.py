@@ -148,4 +148,6 @@ def public_address(look: Sight) -> Iterator[Diagnosis]:
     url = look.settings.public_url
     if url.startswith("https://"):
         yield from _reached(look, [f"{url}/healthz"])
+        if not look.settings.trusted_proxies:  # the service itself speaks no TLS
+            yield say("public_address.proxies")
         yield say("public_address.fine", url=url)

@@ -24,6 +24,8 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 BODY_BYTES_MAX: Final = 64 * 1024
 _DRAINED_BYTES_MAX: Final = 1024 * 1024
+DOOR_BYTES_MAX: Final = 4 * 1024
+"""Of a form by which somebody signs in: what a passkey has signed has a quarter of it."""
 FORM_BYTES_MAX: Final = 8 * 1024
 """Of a form that has a few short fields."""
 PASSKEY_FORM_BYTES_MAX: Final = 32 * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -13,13 +13,12 @@ from sqlalchemy import Connection
 
 from countersign.checkout.brand import brand_of
 from countersign.checkout.cookies import refuse_foreign
-from countersign.checkout.current_routes import browser
 from countersign.checkout.remembered_cookies import PASSKEY, REMEMBERED, cookie_header
 from countersign.checkout.screens import lead, screen, words_of
-from countersign.checkout.visits import read_form
+from countersign.checkout.visits import read_door, read_form
 from countersign.checkout.words import LOCALES
 from countersign.errors import OriginNotAllowed
-from countersign.http.body import PASSKEY_FORM_BYTES_MAX
+from countersign.http.body import DOOR_BYTES_MAX
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, grouped
 from countersign.instant import from_ms, to_ms
@@ -43,26 +42,38 @@ async def get_page(room: SelfService, call: Call) -> Reply:
     return await _page(await visit_of(room, call))
 
 
-async def post_form(room: SelfService, call: Call) -> Reply:
-    """A form of the page, from the browser that the page was served to."""
+async def sign_in(room: SelfService, call: Call) -> Reply:
+    """The form by which a buyer signs in."""
     refuse_foreign(room.checkout, call)
     visit = await visit_of(room, call)
-    form = await read_form(call, PASSKEY_FORM_BYTES_MAX, (browser(room.checkout, call).ip or "",))
+    return await _sign_in(_with(visit, await read_door(room.checkout, call)))
+
+
+async def post_form(room: SelfService, call: Call) -> Reply:
+    """A form of one who is known; that of anybody else is not read."""
+    refuse_foreign(room.checkout, call)
+    visit = await visit_of(room, call)
+    known = visit.known
+    if known is None:
+        return _lead(visit)
+    visit = _with(visit, await read_form(call, DOOR_BYTES_MAX, (known.id,)))
+    match visit.form.get("act"):
+        case "sign_out":
+            return await _sign_out(visit)
+        case "remove":
+            return await _remove(visit, known)
+        case "erase":
+            return await _erase(visit, known)
+        case _:
+            return _lead(visit)
+
+
+def _with(visit: BuyerVisit, form: Mapping[str, str]) -> BuyerVisit:
+    """The visit with the form that it sends, from the browser that the page was served to."""
     if not visit.is_form(form.get("csrf", "")):
         raise OriginNotAllowed
     locale = form["lang"] if form.get("lang") in LOCALES else visit.locale
-    visit = replace(visit, form=form, locale=locale)
-    match form.get("act"):
-        case "sign_in":
-            return await _sign_in(visit)
-        case "sign_out":
-            return await _sign_out(visit)
-        case "remove" if visit.known is not None:
-            return await _remove(visit, visit.known)
-        case "erase" if visit.known is not None:
-            return await _erase(visit, visit.known)
-        case _:
-            return _lead(visit)
+    return replace(visit, form=form, locale=locale)
 
 
 async def _page(visit: BuyerVisit) -> Reply:
@@ -184,5 +195,6 @@ ROUTES: Final[tuple[Route[Any], ...]] = grouped(
     "",
     SelfService,
     Route(address="GET /buyer", handler=get_page),
-    Route(address="POST /buyer", handler=post_form, raw_body_max=PASSKEY_FORM_BYTES_MAX),
+    Route(address="POST /buyer", handler=post_form, raw_body_max=DOOR_BYTES_MAX),
+    Route(address="POST /buyer/sign-in", handler=sign_in, raw_body_max=DOOR_BYTES_MAX),
 )

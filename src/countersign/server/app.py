@@ -38,7 +38,7 @@ from countersign.errors import (
     UnsupportedMediaType,
 )
 from countersign.http import headers
-from countersign.http.body import BODY_BYTES_MAX, Incoming, Receive, read_query
+from countersign.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming, Receive, read_query
 from countersign.http.errors import error_reply
 from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply
 from countersign.http.route import UNKNOWN_PATH, Route, Router
@@ -58,18 +58,21 @@ from countersign.server.streams import Send, Streams
 
 AsgiScope: TypeAlias = MutableMapping[str, Any]
 
-_HELD_BODIES_MAX: Final = 64
-"""Of the largest size that a route takes from those without a key: so many in memory at once."""
+_HELD_BYTES_MAX: Final = 64 * BODY_BYTES_MAX
+"""Of those without a key, for each route: so much in memory at once."""
 _HELD_EACH_MAX: Final = (4, 8)
 """Of these, for one session (or for the messages of providers for one account), and for all of one
 account.
 """
+_AT_A_DOOR_MAX: Final = 3
+"""Forms by which somebody signs in, from one address at once: each counts whole."""
 _STRANGERS_SECONDS_MAX: Final = 10
 """A slow sender gives its place back then."""
 _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
 _OF_A_PERSON: Final = f"{PERSON_SESSION}_".encode()
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
+_BUYERS_PAGES: Final = ("/c/", "/buyer")
 _WITHOUT_HOST: Final = frozenset({"1", "1.0"})
 """Versions of HTTP; Granian writes the first, ASGI the second."""
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
@@ -286,11 +289,16 @@ class App:
             async def read_body(most: int, owners: Sequence[str]) -> bytes:
                 """It counts for its owners until the reply is made."""
                 take = until_done.enter_context(held.share(owners))
+                if most == DOOR_BYTES_MAX:
+                    take(most)
                 declared = call.headers.get(b"content-length", b"")
-                return await incoming.read(declared, most, take, _STRANGERS_SECONDS_MAX)
+                counted = None if most == DOOR_BYTES_MAX else take
+                return await incoming.read(declared, most, counted, _STRANGERS_SECONDS_MAX)
 
             call.read_body = read_body
-            return await route.handler(room, call)
+            reply = await route.handler(room, call)
+            await incoming.drain()  # what the handler did not want
+            return reply
 
     async def _once(
         self,
@@ -347,7 +355,7 @@ class App:
         return reply
 
     def _refused(self, refusal: Refusal, call: Call) -> Reply:
-        if call.path.startswith("/c/") or call.path == "/buyer":
+        if call.path.startswith(_BUYERS_PAGES):
             accepted, is_form = call.headers.get(b"accept-language", b""), call.method == "POST"
             return failed(refusal, accepted, call.locale, call.path, is_form=is_form)
         if isinstance(refusal, NotFound) and b"text/html" in call.headers.get(b"accept", b""):
@@ -370,7 +378,8 @@ def _is_from_strangers(route: Route[Any]) -> bool:
 def _held(route: Route[Any]) -> Held:
     """What holds the bodies of a route: each has its own, so that none takes another's places."""
     size = route.raw_body_max or BODY_BYTES_MAX
-    return Held(size * _HELD_BODIES_MAX, *(size * number for number in _HELD_EACH_MAX))
+    each = (_AT_A_DOOR_MAX,) if size == DOOR_BYTES_MAX else _HELD_EACH_MAX
+    return Held(_HELD_BYTES_MAX, *(size * number for number in each))
 
 
 def _request_ids(entropy: Entropy) -> Iterator[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from countersign.console_host import ROOT, Host, PageReply, PageRequest
+from countersign.console_host import ROOT, SESSION, Host, PageReply, PageRequest
 from countersign_console import provider, sessions, sign_in
 from countersign_console.menu import DEPLOYMENT, Place
 from countersign_console.pages import PAGES
@@ -46,7 +46,7 @@ class Console:
             return await sign_in.answer(self._host, request, locale)
         if provider.is_provider(self._host, request.path):
             return await provider.answer(self._host, request, locale)
-        session = request.cookies.get(self._host.cookie_name(sign_in.SESSION), "")
+        session = request.cookies.get(self._host.cookie_name(SESSION), "")
         person = await sign_in.who(self._host, session) if session else None
         if person is None:
             return lead(f"{ROOT}/sign-in")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote, unquote
 
-from countersign.console_host import ROOT, Host, PageReply, PageRequest
-from countersign_console.sign_in import LINK, SESSION, Door
+from countersign.console_host import ROOT, SESSION, Host, PageReply, PageRequest
+from countersign_console.sign_in import LINK, Door
 from countersign_console.view import lead
 
 _THERE: Final = "provider"
@@ -53,7 +53,11 @@ async def _go(door: Door) -> PageReply:
 async def _finish(door: Door) -> PageReply:
     flow, _, page = door.cookie(_FLOW).partition("~")
     done = await door.host.back_from_provider(
-        flow, door.request.form, session=door.cookie(SESSION), link=door.cookie(LINK)
+        flow,
+        door.request.form,
+        session=door.cookie(SESSION),
+        link=door.cookie(LINK),
+        address=door.request.address,
     )
     if isinstance(done, str):
         return _refused(door, done)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from countersign.console_host import ROOT, PageReply
-from countersign_console.sign_in import SESSION
+from countersign.console_host import ROOT, SESSION, PageReply
 from countersign_console.view import lead
 from countersign_console.visit import Refused, Visit
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from countersign.console_host import ROOT, Host, PageReply, PageRequest
+from countersign.console_host import ROOT, SESSION, Host, PageReply, PageRequest
 from countersign_console.menu import Signed
 from countersign_console.view import WORDS, lead, render
 from countersign_console.visit import Visit
 
-SESSION: Final = "session"
 LINK: Final = "link"
 """The cookie that keeps the token of a link while the browser is at the provider."""
 _STATE: Final = "state"
