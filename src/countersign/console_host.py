@@ -425,6 +425,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = grouped(
             address=f"{method} {path}",
             handler=show,
             console=True,
+            price=300,
             raw_body_max=size if method == "POST" else 0,
         )
         for method in ("GET", "POST")

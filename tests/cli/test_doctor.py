@@ -25,6 +25,7 @@ import pytest
 from countersign.db.engine import sqlite_module
 from countersign.doctor.examine import CHECKS, examine, worst
 from countersign.doctor.finding import Check, Severity, UnseenError, say
+from countersign.doctor.network import public_address
 from countersign.doctor.sight import Sight
 from tests.cli.conftest import Bench
 from tests.cli.serving import wait_until
@@ -506,3 +507,14 @@ def test_the_process_ends_although_a_check_hangs(bench: Bench) -> None:
     )
     assert done.returncode == 2, done
     assert "Traceback" not in done.stderr
+
+
+def test_a_proxy_that_is_not_known_is_said() -> None:
+    """Behind it all browsers have one address; without TLS there is none."""
+    found = {}
+    for name, proxies in (("unknown", ""), ("known", "127.0.0.1")):
+        environment = {"COUNTERSIGN_PUBLIC_URL": "https://127.0.0.1:1"}
+        environment |= {"COUNTERSIGN_TRUSTED_PROXIES": proxies} if proxies else {}
+        look = Sight(environment, seconds=5)
+        found[name] = {one.code for one in public_address(look)}
+    assert found["unknown"] - found["known"] == {"public_address.proxies"}

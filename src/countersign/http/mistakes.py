@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -30,9 +31,9 @@ _UNITS: Final = {"str": "characters", "array": "elements"}
 
 def mistakes(value: object, schema: type) -> str:
     """One sentence for each mistake, the first five; each ends with the path of the field."""
-    found = list(_mistakes(value, schema))
+    found = list(islice(_mistakes(value, schema), _MISTAKES_MAX + 1))
     if len(found) > _MISTAKES_MAX:
-        found[_MISTAKES_MAX:] = [f"And {len(found) - _MISTAKES_MAX} more."]
+        found[_MISTAKES_MAX:] = ["And more."]  # to count thousands would take long
     return " ".join(found)
 
 

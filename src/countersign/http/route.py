@@ -12,6 +12,7 @@ from countersign.http.reply import Call, Reply
 from countersign.http.schemas import Request
 from countersign.mode import Mode
 
+ON_LOOP_MAX: Final = 300
 UNKNOWN_PATH: Final = "The path was not found."
 R_contra = TypeVar("R_contra", contravariant=True)
 """What a handler works with."""
@@ -90,6 +91,12 @@ class Route(Generic[R_contra]):
     request: type | None = None
     raw_body_max: int = 0
     """Maximum size in bytes of a raw body that a third party sends and signs, without a key."""
+    price: int = 200
+    """What its worst request costs the event loop at most, in thread time of a `GET …/status`.
+
+    Measured by `tests/http/test_price.py`, also that it grows at most linearly with the body: what
+    would be above `ON_LOOP_MAX` has a thread, and places for each account.
+    """
     decide_again: Callable[[bytes], bool] | None = None
     """Whether the request is decided again instead of replaying this stored response."""
     slot_decides: bool = False
