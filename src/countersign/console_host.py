@@ -359,13 +359,9 @@ async def show(room: ConsoleHost, call: Call) -> Reply:
             "environment of this server, and start it again."
         )
     text = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.raw_headers}
-    cookies = [
-        pair.strip().partition("=")
-        for name, line in call.raw_headers
-        if name == b"cookie"
-        for pair in line.decode("latin-1").split(";")
-    ]
-    kept = {name: value for name, _, value in cookies}
+    lines = b";".join(value for name, value in call.raw_headers if name == b"cookie")
+    pairs = (one.strip().partition("=") for one in lines.decode("latin-1").split(";"))
+    kept = {name: value for name, _, value in pairs}
     path, checkout = call.path.removeprefix(ROOT).removeprefix("/"), room.deployment.checkout
     form: Mapping[str, str] = {}
     if call.method == "POST":

@@ -60,25 +60,22 @@ class NoticeDraft(Request, frozen=True, kw_only=True):
     gap_closed: _GapClosed = None
 
 
-class NoticeReview(Request, frozen=True, kw_only=True):
-    """A comparison with the official text, word for word."""
-
-    version: _Version
-    by: Annotated[_Text, Meta(description="Who compared it.", examples=["Ada Moreno, counsel"])]
-    against: Annotated[_Text, Meta(description="URL of the official text.", examples=[_LAW])]
-    rule: Annotated[
-        _Text | None,
-        Meta(description="The version of `applies_to` that was compared with the law, too."),
-    ] = None
-    gap_closed: _GapClosed = None
-
-
 class NoticeReinstatement(Request, frozen=True, kw_only=True):
     """The version that live keys get again, and the comparison with the official text."""
 
     version: _Version
     by: Annotated[_Text, Meta(description="Who compared it.", examples=["Ada Moreno, counsel"])]
     against: Annotated[_Text, Meta(description="URL of the official text.", examples=[_LAW])]
+
+
+class NoticeReview(NoticeReinstatement, frozen=True, kw_only=True):
+    """A comparison with the official text, word for word."""
+
+    rule: Annotated[
+        _Text | None,
+        Meta(description="The version of `applies_to` that was compared with the law, too."),
+    ] = None
+    gap_closed: _GapClosed = None
 
 
 class NoticeWithdrawal(Request, frozen=True, kw_only=True):

@@ -19,10 +19,7 @@ REASON: Final = b"countersign-reason"
 """What a person says with a call, where a key says it by itself or need not."""
 REASON_LENGTH_MIN: Final = 3
 REASON_LENGTH_MAX: Final = 200
-_ONCE: Final = (
-    *(b"host", b"authorization", b"content-type", b"idempotency-key"),
-    *(ACCOUNT, MODE, REASON),
-)
+_ONCE: Final = (*b"host authorization content-type idempotency-key".split(), ACCOUNT, MODE, REASON)
 
 
 def refuse_repeated(call: Call) -> None:
