@@ -25,7 +25,7 @@ from tests.ha import network, nodes
 from tests.http.backstage import Operator, another_deployment
 from tests.support import depth, engines, nginx, node, pgbouncer, postgres, privacy, softhsm, stages
 from tests.support.second_try import SecondTry, draws_at_random
-from tests.support.service import Deployment, Server, running_server
+from tests.support.service import PREFIX, Deployment, Server, running_server
 from tests.woocommerce import shops
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
@@ -135,6 +135,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the stage, look for personal data in all output, try again what failed."""
+    # A shell in which somebody tries the guides, or runs a server, has settings. No test is about
+    # them: commands of tests get settings of their own, or none.
+    for name in [*os.environ]:
+        if name.startswith(PREFIX) and not name.startswith(f"{PREFIX}TESTS_"):
+            del os.environ[name]
     # A shell without job control ignores Ctrl-C for what it starts in the background, and each
     # program that a test starts would ignore it too: `listen` and the demonstrations end by it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

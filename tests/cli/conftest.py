@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.engines import ENGINES, engine_settings
-from tests.support.service import Deployment, Server, running_server
+from tests.support.service import Deployment, Server, free_port, running_server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +44,9 @@ def initialised_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def initialised(bench: Bench, initialised_once: Path) -> Bench:
-    """Give a new deployment on SQLite."""
+    """Give a new deployment on SQLite, with a port that no other server has."""
     shutil.copytree(initialised_once, bench.data_dir)
-    return bench
+    return bench.but(PORT=str(free_port()))
 
 
 @pytest.fixture(params=ENGINES)

@@ -31,7 +31,7 @@ from tests.cli.conftest import Bench
 from tests.cli.serving import wait_until
 from tests.support import postgres
 from tests.support.engines import POSTGRES
-from tests.support.service import Server, running_server
+from tests.support.service import Server, free_port, running_server
 
 pytestmark = pytest.mark.long
 
@@ -157,7 +157,7 @@ def test_before_init_it_is_said_what_to_run(either: Bench) -> None:
     assert status == 2
     assert [*lines] == ["settings", "schema"]
     assert "PORTT" in said(lines, "settings")[1]
-    assert said(lines, "schema")[1].startswith("not initialised Run `countersign init`.")
+    assert said(lines, "schema")[1].startswith("not initialised If there was a deployment: mount")
     done = either.run("status", PATIENT)
     assert "1 need attention" in done.stdout
 
@@ -167,7 +167,7 @@ def test_a_database_that_is_gone_is_not_taken_for_a_new_deployment(initialised: 
     """Its published checkpoints are still there, so all that is missing is said."""
     (initialised.data_dir / "countersign.db").unlink()
     _, lines = looked(initialised)
-    assert "restore a backup" in said(lines, "database")[1]
+    assert "Mount its disk, or restore a backup" in said(lines, "database")[1]
     assert said(lines, "server")[0] == "broken"
 
 
@@ -418,7 +418,8 @@ def test_what_a_role_lacks_and_an_old_transaction_are_said(either: Bench) -> Non
         owner.execute(f"CREATE ROLE {role} LOGIN")
         either.run("database", "grants", "--role", role, "--apply")
         served = either.but(
-            DATABASE_URL=either.settings["DATABASE_URL"].replace("postgres@", f"{role}@")
+            DATABASE_URL=either.settings["DATABASE_URL"].replace("postgres@", f"{role}@"),
+            PORT=str(free_port()),
         )
         _, lines = looked(served)
         assert {name for name in lines if said(lines, name)[0] == "broken"} == {

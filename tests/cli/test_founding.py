@@ -16,7 +16,7 @@ from tests.cli.conftest import Bench
 from tests.sealing.acts import acknowledge, get
 from tests.support import postgres
 from tests.support.engines import ENGINES, engine_server
-from tests.support.service import running_server
+from tests.support.service import free_port, running_server
 
 pytestmark = pytest.mark.both_engines
 
@@ -36,7 +36,8 @@ def lived_in(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     server = engine_server(request)
     own = {} if server is None else {"DATABASE_URL": postgres.fresh_database(server)}
     bench = Bench(
-        data_dir=tmp_path / "data", settings={"LOG_HEAD_DIR": str(tmp_path / "heads")} | own
+        data_dir=tmp_path / "data",
+        settings={"LOG_HEAD_DIR": str(tmp_path / "heads"), "PORT": str(free_port())} | own,
     )
     bench.run("init")
     with (
