@@ -22,6 +22,7 @@ from countersign.access.idempotency import (
     kept_entries,
 )
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal
+from countersign.access.reach import AccountReach
 from countersign.access.room import Access, open_access
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments import find
@@ -344,3 +345,8 @@ def notice_event(
         at=at,
         details={"by": "Ünï Cödé", "against": "https://example.com/law"},
     )
+
+
+def both_modes(account_id: str) -> list[AccountReach]:
+    """The reach of an account in each mode."""
+    return [AccountReach(account_id, mode) for mode in Mode]

@@ -15,7 +15,7 @@ from countersign.access.account import (
 from countersign.access.authenticate import keys_by_digest, touch_key
 from countersign.access.key import KeyKind, Scope
 from countersign.access.keys import add_key, create_key, keys_of, lock_key, revoke_key, rotate_key
-from countersign.access.reach import DEPLOYMENT, in_both_modes
+from countersign.access.reach import DEPLOYMENT
 from countersign.db.database import Database
 from countersign.errors import AccountExists, InternalError, UnknownKey
 from countersign.instant import from_ns
@@ -86,7 +86,7 @@ def test_a_key_is_read_back_equal(
     run(database.write(add_key, key, digest))
     assert run(database.write(lock_key, key.id)) == key
     assert run(database.read_batched(keys_by_digest, digest)) == key
-    assert run(database.scan(keys_of, *in_both_modes(owner.id))) == [key]
+    assert run(database.scan(keys_of, *items.both_modes(owner.id))) == [key]
 
 
 def test_an_unknown_key_is_nothing(database: Database, run: Run) -> None:
@@ -104,8 +104,8 @@ def test_keys_are_listed_for_one_account_or_all_of_them(database: Database, run:
     for key in keys:
         run(database.write(add_key, key, items.some_bytes()))
     assert run(database.scan(keys_of, DEPLOYMENT)) == keys
-    assert run(database.scan(keys_of, *in_both_modes(owner.id))) == [keys[0], keys[2]]
-    assert run(database.scan(keys_of, *in_both_modes(stranger.id))) == [keys[1]]
+    assert run(database.scan(keys_of, *items.both_modes(owner.id))) == [keys[0], keys[2]]
+    assert run(database.scan(keys_of, *items.both_modes(stranger.id))) == [keys[1]]
 
 
 def test_a_key_needs_an_account_and_a_digest_of_its_own(database: Database, run: Run) -> None:

@@ -31,7 +31,6 @@ from countersign.access.key import (
     well_formed,
 )
 from countersign.access.keys import NewKey, create_key, keys_of, lock_key, revoke_key, rotate_key
-from countersign.access.reach import in_both_modes
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
 from countersign.db.tables import api_keys
@@ -186,7 +185,7 @@ def test_a_key_that_another_server_is_revoking_gets_no_successor(url: URL, world
 
     world.run(both())
     engine.dispose()
-    assert world.run(world.database.scan(keys_of, *in_both_modes(world.account.id))) == [
+    assert world.run(world.database.scan(keys_of, *items.both_modes(world.account.id))) == [
         world.get(old.key.id)
     ]
 

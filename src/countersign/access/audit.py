@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, Select, insert, select
 
-from countersign.access.reach import AccountReach, Reach, in_both_modes
+from countersign.access.reach import AccountReach, Reach
 from countersign.access.references import named, refer, references_of
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
@@ -20,6 +20,7 @@ from countersign.db.rows import of_row
 from countersign.db.tables import audit_log, audit_owners
 from countersign.ids import ACCOUNT, is_id, timed_id
 from countersign.instant import from_ns
+from countersign.mode import Mode
 
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -129,8 +130,7 @@ def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
         row = {name: getattr(entry, name) for name in ("id", "at", "actor", "action")}
         row |= dict(zip(("subject", "details"), written, strict=True))
         connection.execute(insert(audit_log), row)
-        owners = [{"entry_id": entry.id} | asdict(owner) for owner in entry.owners]
-        if owners:
+        if owners := [{"entry_id": entry.id} | asdict(owner) for owner in entry.owners]:
             connection.execute(insert(audit_owners), owners)
 
 
@@ -153,23 +153,22 @@ def entries_of(connection: Connection, query: Select[Any]) -> list[AuditEntry]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
 class Audit:
     """Makes the entries of one who acts, in the name of an account or of the deployment."""
 
-    def __init__(
-        self, database: Database, clock: Clock, entropy: Entropy, actor: str, *owners: AccountReach
-    ) -> None:
-        """`actor` is the user of the system who runs a command; no owners: the deployment acts."""
-        self._database = database
-        self._clock = clock
-        self._entropy = entropy
-        self.actor = actor
-        self.owners = owners
+    database: Database
+    clock: Clock
+    entropy: Entropy
+    actor: str
+    """The person (`per_…`), the key (`key_…`), or the user of the system who runs a command."""
+    owners: tuple[AccountReach, ...] = ()
+    """In whose name; empty: the deployment's."""
 
     def of(self, actor: str, reach: Reach) -> Audit:
-        """The same, of who acts with this reach: a person (`per_…`), a key or a command."""
+        """The same, of one who acts with this reach."""
         owners = (reach,) if isinstance(reach, AccountReach) else ()
-        return Audit(self._database, self._clock, self._entropy, actor, *owners)
+        return replace(self, actor=actor, owners=owners)
 
     async def note(
         self, action: AuditAction, subject: str, *owners: AccountReach, **details: object
@@ -178,24 +177,26 @@ class Audit:
 
         An act of one transaction writes its `entry` in that transaction.
         """
-        await self._database.write(write_audit, self.entry(action, subject, *owners, **details))
+        await self.database.write(write_audit, self.entry(action, subject, *owners, **details))
 
     def entry(
         self, action: AuditAction, subject: str, *owners: AccountReach, **details: object
     ) -> AuditEntry:
         """An entry with the present time; `details` hold no secret, and nothing personal.
 
-        It is in the audit of `owners`. None are given: of the account that is its subject, in both
-        modes; else of the account in whose name the act is done.
+        It is in the audit of `owners`. None are given: where the subject is an account, or `place`
+        names one, of that account in the `mode` of the details, or in both; else of the account in
+        whose name this acts.
         """
-        about = in_both_modes(subject) if is_id(ACCOUNT, subject) else self.owners
-        time_ns = self._clock.time_ns()
+        time_ns = self.clock.time_ns()
+        whole, mode = str(details.get("place", subject)), details.get("mode")
+        about = [AccountReach(whole, one) for one in Mode if mode in {None, one}]
         return AuditEntry(
-            id=timed_id("aud", time_ns, self._entropy(8)),
+            id=timed_id("aud", time_ns, self.entropy(8)),
             at=from_ns(time_ns),
             actor=self.actor,
             action=action,
             subject=subject,
             details=details,
-            owners=owners or about,
+            owners=owners or (tuple(about) if is_id(ACCOUNT, whole) else self.owners),
         )

@@ -30,7 +30,7 @@ from countersign.access.keys import (
     undescribed,
 )
 from countersign.access.origins import origins_of
-from countersign.access.reach import DEPLOYMENT, in_both_modes
+from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.access.room import Access
 from countersign.cli.deployment import say_if_local, with_room
 from countersign.instant import from_ns, rfc3339
@@ -130,7 +130,8 @@ async def create_key_command(
 async def list_keys(access: Access, account: str | None, *, as_json: bool) -> None:
     """List the ids and hints of keys, oldest first."""
     owner = None if account is None else (await find_account(access, account)).id
-    found = await access.database.scan(keys_of, *(in_both_modes(owner) or (DEPLOYMENT,)))
+    reaches = [AccountReach(owner, mode) for mode in Mode] if owner else [DEPLOYMENT]
+    found = await access.database.scan(keys_of, *reaches)
     now = from_ns(access.clock.time_ns())
     lines = [
         f"{k.id}  {k.hint}  {k.account_id}  {_state(k, now)}  "

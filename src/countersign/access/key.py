@@ -132,11 +132,6 @@ class ApiKey:
     made_by: str | None = None
     """The person (`per_…`); None: it was made on the machine."""
 
-    @property
-    def reach(self) -> AccountReach:
-        """Whose rows its bearer may touch."""
-        return AccountReach(self.account_id, self.mode)
-
     def works_at(self, now: datetime) -> bool:
         # A revocation is not compared with the clock: one that is behind would undo it.
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

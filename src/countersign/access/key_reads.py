@@ -10,19 +10,18 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, select, update
 
 from countersign.access.audit import Audit, AuditAction, write_audit
-from countersign.access.reach import AccountReach
 from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.db.tables import api_keys
 from countersign.errors import CountersignError
 from countersign.instant import from_ns
-from countersign.mode import Mode
 from countersign.patience import detached
 
 _PAUSE_SECONDS: Final = 1.0
@@ -77,8 +76,7 @@ def _settle(connection: Connection, audit: Audit, which: ColumnElement[bool]) ->
     over = select(_k.id, _k.account_id, _k.mode, _k.read_on, _k.reads).where(which)
     for key in connection.execute(over.with_for_update()).all():
         said = {"key_id": key.id, "mode": key.mode, "day": f"{key.read_on:%F}", "reads": key.reads}
-        reach = AccountReach(key.account_id, Mode(key.mode))
-        noted = audit.of(key.id, reach).entry(AuditAction.KEY_READS, key.account_id, reach, **said)
-        write_audit(connection, noted)
+        by_key = replace(audit, actor=key.id)
+        write_audit(connection, by_key.entry(AuditAction.KEY_READS, key.account_id, **said))
         done = update(api_keys).where(_k.id == key.id)
         connection.execute(done.values(read_on=None, reads=None))

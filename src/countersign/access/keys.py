@@ -74,7 +74,6 @@ async def create_key(
     new = _compose(access, account.id, mode, scopes, lifetime=lifetime, made_by=made_by)
     details = {
         "key_id": new.key.id,
-        "mode": mode.value,
         "scopes": None if scopes is None else sorted(scopes),
         "expires_at": None if new.key.expires_at is None else rfc3339(new.key.expires_at),
         **_because(reason),
@@ -141,10 +140,8 @@ def end_key(access: Access, key_id: str, connection: Connection) -> ApiKey:
         return key
     now = from_ns(access.clock.time_ns())
     change_key(connection, key_id, revoked_at=now)
-    write_audit(
-        connection,
-        access.audit.entry(AuditAction.KEY_REVOKED, key.account_id, key.reach, key_id=key_id),
-    )
+    about = {"key_id": key_id, "mode": key.mode.value}
+    write_audit(connection, access.audit.entry(AuditAction.KEY_REVOKED, key.account_id, **about))
     return replace(key, revoked_at=now)
 
 
@@ -208,9 +205,8 @@ def _add(
 ) -> None:
     lock_account(connection, new.key.account_id)
     add_key(connection, new.key, access.secret.key_digest(new.token))
-    write_audit(
-        connection, access.audit.entry(action, new.key.account_id, new.key.reach, **details)
-    )
+    about = {"mode": new.key.mode.value, **details}
+    write_audit(connection, access.audit.entry(action, new.key.account_id, **about))
 
 
 def add_key(connection: Connection, key: ApiKey, digest: bytes) -> None:

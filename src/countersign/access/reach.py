@@ -41,11 +41,6 @@ class DeploymentReach:
         return true()
 
 
-def in_both_modes(account_id: str | None) -> tuple[AccountReach, ...]:
-    """An account in each mode, for what is of neither alone; none without an account."""
-    return tuple([AccountReach(account_id, mode) for mode in Mode]) if account_id else ()
-
-
 Reach: TypeAlias = AccountReach | DeploymentReach
 
 DEPLOYMENT: Final = DeploymentReach()

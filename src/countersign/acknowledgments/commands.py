@@ -15,7 +15,6 @@ import msgspec
 from countersign.access.account import find_account
 from countersign.access.audit import AuditAction
 from countersign.access.key import Principal
-from countersign.access.reach import AccountReach
 from countersign.acknowledgments.find import find_many
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
@@ -85,12 +84,7 @@ async def export(
         owner = await find_account(access, account)
         begin, end = (None if time is None else rfc3339(time) for time in times)
         await access.audit.note(
-            AuditAction.ACKNOWLEDGMENTS_EXPORTED,
-            owner.id,
-            AccountReach(owner.id, Mode(mode)),
-            mode=mode,
-            after=begin,
-            before=end,
+            AuditAction.ACKNOWLEDGMENTS_EXPORTED, owner.id, mode=mode, after=begin, before=end
         )
         if not jsonl:
             target.write(csv_lines([COLUMNS]).encode())

@@ -56,9 +56,7 @@ async def list_command(
     else:
         owners = [await find_account(access, account)]
         subject = owners[0].id
-    modes = [Mode(mode)] if mode else Mode
-    named = [AccountReach(owner.id, one) for owner in owners for one in modes if account]
-    await access.audit.note(AuditAction.ACKNOWLEDGMENTS_LISTED, subject, *named, mode=mode)
+    await access.audit.note(AuditAction.ACKNOWLEDGMENTS_LISTED, subject, mode=mode)
     found = [
         {
             "ack_id": one.ack_id,
@@ -70,7 +68,7 @@ async def list_command(
             "clearance_id": one.clearance_id,
         }
         for owner in owners
-        for of_mode in modes
+        for of_mode in ([Mode(mode)] if mode else Mode)
         for one in (await find_many(room, operator_of(owner.id, of_mode), search))[0]
     ]
     lines = ["  ".join(value or "-" for value in one.values()) for one in found]

@@ -13,7 +13,6 @@ from msgspec.structs import asdict, replace
 
 from countersign.access.account import find_account
 from countersign.access.audit import AuditAction
-from countersign.access.reach import AccountReach
 from countersign.buyers.providers import (
     FIRST,
     FURTHER,
@@ -156,7 +155,6 @@ async def add(  # noqa: PLR0917 - as the command names them
     audit = room.access.audit.entry(
         AuditAction.VERIFICATION_PROVIDER_ADDED,
         account.id,
-        AccountReach(account.id, mode),
         mode=mode.value,
         provider=provider,
         base_url=base_url,
@@ -172,11 +170,7 @@ async def drop(room: Buyers, id_or_name: str, mode: Mode, provider: str) -> bool
     """
     account = await find_account(room.access, id_or_name)
     audit = room.access.audit.entry(
-        AuditAction.VERIFICATION_PROVIDER_DROPPED,
-        account.id,
-        AccountReach(account.id, mode),
-        mode=mode.value,
-        provider=provider,
+        AuditAction.VERIFICATION_PROVIDER_DROPPED, account.id, mode=mode.value, provider=provider
     )
     return await room.access.database.write(remove_provider, account.id, mode, provider, audit)
 

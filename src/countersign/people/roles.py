@@ -20,7 +20,6 @@ from countersign.access.key import (
     compose_person_token,
 )
 from countersign.access.keys import end_key, keys_made, unknown_key
-from countersign.access.reach import in_both_modes
 from countersign.access.role import Role
 from countersign.db.tables import people, person_grants, person_links
 from countersign.errors import (
@@ -111,7 +110,6 @@ async def invite(
         entry = access.audit.entry(
             AuditAction.PERSON_INVITED,
             person_id,
-            *in_both_modes(account_id),
             role=role.value,
             place=account_id or DEPLOYMENT,
         )
@@ -198,7 +196,6 @@ async def remove(
         audit = room.access.audit.entry(
             AuditAction.PERSON_REMOVED,
             member.id,
-            *in_both_modes(account_id),
             place=account_id or DEPLOYMENT,
         )
         write_audit(connection, audit)
@@ -232,7 +229,6 @@ async def way_back(
         audit = room.access.audit.entry(
             AuditAction.PERSON_LINK_MADE,
             member.id,
-            *in_both_modes(account_id),
             place=account_id or DEPLOYMENT,
         )
         write_audit(connection, audit)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, select
 
 from countersign.access.audit import AuditAction, write_audit
 from countersign.access.idempotency import Remember, keeping
-from countersign.access.reach import AccountReach, DeploymentReach, in_both_modes
+from countersign.access.reach import DEPLOYMENT as DEPLOYMENT_REACH
 from countersign.access.sessions import PersonSession
 from countersign.db.rows import rows
 from countersign.db.tables import person_sessions
@@ -48,7 +48,7 @@ async def end_session(
         one = delete(person_sessions).where(_s.id == session_id, _s.person_id == person_id)
         if connection.execute(one).rowcount == 0:
             raise UnknownSession
-        audit = room.access.audit.of(person_id, DeploymentReach())
+        audit = room.access.audit.of(person_id, DEPLOYMENT_REACH)
         noted = audit.entry(AuditAction.PERSON_SIGNED_OUT, person_id, session=session_id)
         write_audit(connection, noted)
         return EndedSessions(person_id, 1)
@@ -86,9 +86,7 @@ async def sign_out_member(
     def act(connection: Connection) -> EndedSessions:
         as_owner(connection, by, account_id)
         member = find_member(connection, person_id, account_id)
-        return _end(
-            connection, room, member.id, *in_both_modes(account_id), place=account_id or DEPLOYMENT
-        )
+        return _end(connection, room, member.id, place=account_id or DEPLOYMENT)
 
     return await room.access.database.write(keeping(act, entry))
 
@@ -98,17 +96,11 @@ def _open(connection: Connection, person_id: str, now: datetime) -> list[PersonS
     return [one for one in rows(connection, own, PersonSession) if now < one.ends_at]
 
 
-def _end(
-    connection: Connection, room: People, person_id: str, *owners: AccountReach, **details: str
-) -> EndedSessions:
+def _end(connection: Connection, room: People, person_id: str, **details: str) -> EndedSessions:
     all_of = delete(person_sessions).where(_s.person_id == person_id)
     number = connection.execute(all_of).rowcount
     noted = room.access.audit.entry(
-        AuditAction.PERSON_SESSIONS_ENDED,
-        person_id,
-        *owners,
-        sessions=number,
-        **details,
+        AuditAction.PERSON_SESSIONS_ENDED, person_id, sessions=number, **details
     )
     write_audit(connection, noted)
     return EndedSessions(person_id, number)

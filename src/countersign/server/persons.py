@@ -80,10 +80,9 @@ async def by_person(
         # What a path names may not be there: it may be of another account, or no identifier.
         named = call.parameter
         about = {"checkout_session_id": named} if is_id(CHECKOUT_SESSION, named) else {}
-        await audit.note(AuditAction.CALLED, place, *audit.owners, **said, **about)
+        await audit.note(AuditAction.CALLED, place, **said, **about)
     reply = await carry_out(acting(room, audit))
     if route.personal and reply.status < _ERRORS_FROM:
         subject = call.parameter[:_SUBJECT_MAX] or place
-        said |= {"reason": reason(call)}
-        await audit.note(AuditAction.PERSONAL_DATA_SHOWN, subject, *audit.owners, **said)
+        await audit.note(AuditAction.PERSONAL_DATA_SHOWN, subject, **said, reason=reason(call))
     return reply

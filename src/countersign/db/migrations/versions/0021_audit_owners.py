@@ -5,7 +5,6 @@ name; where that says nothing, they are the deployment's.
 """
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,99 +24,73 @@ CREATE TABLE audit_owners (
 )
 """
 _REFUSE = "SELECT RAISE(ABORT, 'audit_owners is append-only')"
-_SQLITE_KEEPS = f"""
-CREATE TRIGGER audit_owners_no_update BEFORE UPDATE ON audit_owners BEGIN {_REFUSE}; END
-
-CREATE TRIGGER audit_owners_no_delete BEFORE DELETE ON audit_owners BEGIN {_REFUSE}; END
-
-CREATE TRIGGER audit_owners_no_replace BEFORE INSERT ON audit_owners WHEN \
-EXISTS (SELECT 1 FROM audit_owners WHERE account_id = NEW.account_id AND mode = NEW.mode \
-AND entry_id = NEW.entry_id) OR \
-EXISTS (SELECT 1 FROM audit_owners WHERE rowid = NEW.rowid) BEGIN {_REFUSE}; END
-"""  # noqa: S608 - our own names
-_POSTGRESQL_KEEPS = """
-CREATE FUNCTION audit_owners_append_only() RETURNS trigger LANGUAGE plpgsql AS \
-$$ BEGIN RAISE EXCEPTION 'audit_owners is append-only'; END $$
-
-CREATE TRIGGER audit_owners_no_change BEFORE UPDATE OR DELETE ON audit_owners \
-FOR EACH ROW EXECUTE FUNCTION audit_owners_append_only()
-
-CREATE TRIGGER audit_owners_no_truncate BEFORE TRUNCATE ON audit_owners \
-FOR EACH STATEMENT EXECUTE FUNCTION audit_owners_append_only()
-
-ALTER TABLE audit_owners ENABLE ALWAYS TRIGGER audit_owners_no_change
-
-ALTER TABLE audit_owners ENABLE ALWAYS TRIGGER audit_owners_no_truncate
-
-REVOKE UPDATE, DELETE, TRUNCATE ON audit_owners FROM PUBLIC
-"""
+_SQLITE_KEEPS = (
+    f"CREATE TRIGGER audit_owners_no_update BEFORE UPDATE ON audit_owners BEGIN {_REFUSE}; END",
+    f"CREATE TRIGGER audit_owners_no_delete BEFORE DELETE ON audit_owners BEGIN {_REFUSE}; END",
+    f"""CREATE TRIGGER audit_owners_no_replace BEFORE INSERT ON audit_owners WHEN
+EXISTS (SELECT 1 FROM audit_owners WHERE rowid = NEW.rowid) OR EXISTS (SELECT 1 FROM audit_owners
+WHERE account_id = NEW.account_id AND mode = NEW.mode AND entry_id = NEW.entry_id)
+BEGIN {_REFUSE}; END""",  # noqa: S608 - our own names
+)
+_POSTGRESQL_KEEPS = (
+    """CREATE FUNCTION audit_owners_append_only() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'audit_owners is append-only'; END $$""",
+    """CREATE TRIGGER audit_owners_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_owners
+FOR EACH STATEMENT EXECUTE FUNCTION audit_owners_append_only()""",
+    "ALTER TABLE audit_owners ENABLE ALWAYS TRIGGER audit_owners_no_change",
+    "REVOKE UPDATE, DELETE, TRUNCATE ON audit_owners FROM PUBLIC",
+)
 _PAGE = sa.text(
     "SELECT id, actor, subject, details FROM audit_log WHERE id > :after ORDER BY id LIMIT 500"
 )
-# A buyer of the sandbox is one account's. A live one is shared: its row says who asked first, and
-# nothing of in whose name someone looked at it.
-_OWNED = [
-    sa.text(query).bindparams(sa.bindparam("names", expanding=True))
-    for query in (
-        "SELECT id, account_id, mode FROM records WHERE account_id IS NOT NULL AND id IN :names",
-        "SELECT id, account_id, mode FROM api_keys WHERE id IN :names",
-        "SELECT id, account_id, mode FROM webhook_endpoints WHERE id IN :names",
-        """SELECT reference AS id, account_id, mode FROM buyer_references
-        JOIN buyers ON buyers.cbid = buyer_references.cbid
-        WHERE mode = 'test' AND reference IN :names""",
-    )
-]
 _NEW = sa.text(
     "INSERT INTO audit_owners (account_id, mode, entry_id) VALUES (:account, :mode, :id)"
 )
-_MODES = ("test", "live")
+# A buyer of the sandbox is one account's. A live one is shared: its row says who asked first, and
+# nothing of in whose name someone looked at it.
+_OWNED = (
+    "SELECT id, account_id, mode FROM records",
+    "SELECT id, account_id, mode FROM api_keys",
+    "SELECT id, account_id, mode FROM webhook_endpoints",
+    """SELECT r.reference AS id, b.account_id, b.mode FROM buyer_references r
+    JOIN buyers b ON b.cbid = r.cbid AND b.mode = 'test'""",
+)
+_Owner = tuple[str, str]
 
 
 def upgrade() -> None:
     """Make the table, and give the entries of before their owners."""
     bind, after = op.get_bind(), ""
     keeps = _POSTGRESQL_KEEPS if bind.dialect.name == "postgresql" else _SQLITE_KEEPS
-    for statement in (_TABLE, *keeps.strip().split("\n\n")):
+    for statement in (_TABLE, *keeps):
         op.execute(statement)
     while page := bind.execute(_PAGE, {"after": after}).all():
-        new = [
-            {"account": account, "mode": mode, "id": id_}
-            for id_, owners in _owners(bind, page)
-            for account, mode in owners
-        ]
-        if new:
+        told = [(row, json.loads(row.details)) for row in page]
+        known = _known(bind, [name for one in told for name in _names(*one)])
+        owners = [(row.id, owner) for row, said in told for owner in _owners(row, said, known)]
+        if new := [{"account": who, "mode": mode, "id": id_} for id_, (who, mode) in owners]:
             bind.execute(_NEW, new)
         after = page[-1].id
 
 
-def _owners(
-    bind: sa.Connection, page: Sequence[sa.Row[Any]]
-) -> list[tuple[str, list[tuple[str, str]]]]:
-    told = [(row, json.loads(row.details)) for row in page]
-    texts = [
-        (row.actor, row.subject, details.get("verification"), details.get("key_id"))
-        for row, details in told
-    ]
-    names = sorted({name for named in texts for name in named if isinstance(name, str)})
-    known = {
-        row.id: (row.account_id, row.mode)
-        for query in _OWNED
-        for row in bind.execute(query, {"names": names})
-    }
-    return [(row.id, _owners_of(row, details, known)) for row, details in told]
+def _known(bind: sa.Connection, names: list[str]) -> dict[str, _Owner]:
+    found: dict[str, _Owner] = {}
+    for owned in _OWNED:
+        query = sa.text(f"SELECT id, account_id, mode FROM ({owned}) o WHERE id IN :names")  # noqa: S608 - our own names
+        rows = bind.execute(query.bindparams(sa.bindparam("names", names, expanding=True)))
+        found |= {row.id: (row.account_id, row.mode) for row in rows if row.account_id}
+    return found
 
 
-def _owners_of(
-    row: sa.Row[Any], details: dict[str, Any], known: dict[str, tuple[str, str]]
-) -> list[tuple[str, str]]:
-    account, mode = details.get("account_id"), details.get("mode")
-    if isinstance(account, str) and mode in _MODES:
-        return [(account, mode)]  # the call of a person says for whom it was
-    for name in (row.actor, row.subject, details.get("verification"), details.get("key_id")):
-        if isinstance(name, str) and name in known:
-            return [known[name]]
-    # Of an account as a whole, in both modes; but for what says the mode.
-    for whole in (row.subject, details.get("place")):
-        if isinstance(whole, str) and whole.startswith("acct_"):
-            return [(whole, one) for one in ((mode,) if mode in _MODES else _MODES)]
-    return []
+def _names(row: sa.Row[Any], said: dict[str, Any]) -> list[str]:
+    """What an entry names, beginning with the key that acted."""
+    return [str(n) for n in (row.actor, row.subject, said.get("verification"), said.get("key_id"))]
+
+
+def _owners(row: sa.Row[Any], said: dict[str, Any], known: dict[str, _Owner]) -> list[_Owner]:
+    modes = [said["mode"]] if said.get("mode") else ["test", "live"]
+    if said.get("account_id") and len(modes) == 1:
+        return [(said["account_id"], *modes)]  # the call of a person, which says for whom it was
+    named = [known[name] for name in _names(row, said) if name in known]
+    whole = str(said.get("place", row.subject))
+    return named[:1] or [(whole, mode) for mode in modes if whole.startswith("acct_")]
