@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from countersign.buyers import settings as verification_settings
+from countersign.errors import AccountClosed
+from countersign.mode import Mode
+from countersign.privacy.closing import close_account
 from tests.cli.conftest import Bench
 from tests.http.backstage import another_deployment
 from tests.support.providers import Playing, playing
+from tests.verification.inside import Stage
 
 CREDENTIALS_WRONG = {
     "nothing": b"",
@@ -315,3 +320,26 @@ def test_an_unknown_account_or_buyer_is_refused(untouched: Bench, credentials: P
                   ("evidence", "--reason", "x")):  # fmt: skip
         assert cbid in untouched.refused("buyers", words[0], cbid, *words[1:])
     assert acts(untouched) == []
+
+
+@pytest.mark.parametrize("mode", [None, *Mode])
+def test_an_account_that_was_closed_meanwhile_gets_no_credentials(
+    stage: Stage, mode: Mode | None
+) -> None:
+    """What closing destroyed does not come back: the account is looked at where it is written."""
+    vendor = stage.insider()
+    stage.do(close_account(stage.opened.privacy, vendor.account_id))
+    held = json.dumps(vendor.playing.simulator.credentials).encode()
+    room, name, url = stage.opened.buyers, vendor.playing.name, vendor.playing.url
+
+    def act() -> None:
+        if mode is None:
+            vendor.configure()
+            return
+        add = verification_settings.add(room, vendor.account_id, mode, name, held, url)
+        stage.do(add)
+
+    with pytest.raises(AccountClosed):
+        act()
+    for table in ("verification_settings", "further_providers"):
+        assert stage.rows(f"SELECT * FROM {table}") == []  # noqa: S608 - our own names

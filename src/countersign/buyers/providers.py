@@ -13,6 +13,7 @@ import structlog
 from msgspec.structs import asdict
 from sqlalchemy import Connection, delete, insert, select
 
+from countersign.access.account import lock_account
 from countersign.access.audit import AuditEntry, write_audit
 from countersign.buyers.rules import VerificationRules, VerificationSettings
 from countersign.clock import Clock
@@ -246,7 +247,11 @@ def stored_settings(connection: Connection, account_id: str) -> VerificationSett
 
 
 def put_settings(connection: Connection, new: VerificationSettings, audit: AuditEntry) -> None:
-    """Write the settings of an account, and who changed them."""
+    """Write the settings of an account, and who changed them.
+
+    Raises AccountClosed.
+    """
+    lock_account(connection, new.account_id)
     row = asdict(new) | {"rules": _encode(new.rules).decode()}
     of_account = verification_settings.c.account_id == new.account_id
     connection.execute(delete(verification_settings).where(of_account))
@@ -269,7 +274,11 @@ def remove_settings(connection: Connection, account_id: str, audit: AuditEntry) 
 def put_provider(
     connection: Connection, new: VerificationSettings, mode: Mode, audit: AuditEntry
 ) -> InvalidArgument | None:
-    """Write a further provider of an account, and who added it; a refusal if it is the first."""
+    """Write a further provider of an account, and who added it; a refusal if it is the first.
+
+    Raises AccountClosed.
+    """
+    lock_account(connection, new.account_id)
     first = stored_settings(connection, new.account_id)
     if mode is Mode.LIVE and first is None:
         return InvalidArgument(
