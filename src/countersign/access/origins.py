@@ -9,8 +9,8 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.access.account import find_account, lock_account
-from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.account import lock_account
+from countersign.access.audit import AuditAction, write_audit
 from countersign.access.idempotency import Remember, keeping
 from countersign.access.room import Access
 from countersign.db.tables import account_origins
@@ -77,10 +77,17 @@ async def add_origin(
 ) -> str:
     """Register an origin; returns it as browsers write it. Nothing happens if it is registered."""
     origin = _checked(text)
-    account = await find_account(access, id_or_name)
-    audit = access.audit.entry(AuditAction.ORIGIN_ADDED, account.id, origin=origin)
-    add = keeping(lambda connection: _add(connection, account.id, origin, audit), entry)
-    return await access.database.write(add)
+
+    def add(connection: Connection) -> str:
+        account_id = lock_account(connection, id_or_name).id
+        if origin not in origins_of(connection, account_id):
+            audit = access.audit.entry(AuditAction.ORIGIN_ADDED, account_id, origin=origin)
+            row = {"account_id": account_id, "origin": origin, "added_at": audit.at}
+            connection.execute(insert(account_origins), row)
+            write_audit(connection, audit)
+        return origin
+
+    return await access.database.write(keeping(add, entry))
 
 
 async def remove_origin(
@@ -88,10 +95,18 @@ async def remove_origin(
 ) -> str:
     """Take an origin away; sessions that exist keep it."""
     origin = _checked(text)
-    account = await find_account(access, id_or_name)
-    audit = access.audit.entry(AuditAction.ORIGIN_REMOVED, account.id, origin=origin)
-    remove = keeping(lambda connection: _remove(connection, account.id, origin, audit), entry)
-    return await access.database.write(remove)
+
+    def remove(connection: Connection) -> str:
+        account_id = lock_account(connection, id_or_name).id
+        own = account_origins.c.account_id == account_id, account_origins.c.origin == origin
+        gone = delete(account_origins).where(*own)
+        if not connection.execute(gone).rowcount:
+            raise InvalidArgument(f"The origin {origin} is not registered for this account.")
+        audit = access.audit.entry(AuditAction.ORIGIN_REMOVED, account_id, origin=origin)
+        write_audit(connection, audit)
+        return origin
+
+    return await access.database.write(keeping(remove, entry))
 
 
 def origins_of(connection: Connection, account_id: str) -> Sequence[str]:
@@ -99,26 +114,6 @@ def origins_of(connection: Connection, account_id: str) -> Sequence[str]:
     own = account_origins.c.account_id == account_id
     found = select(account_origins.c.origin).where(own).order_by(account_origins.c.origin)
     return connection.execute(found).scalars().all()
-
-
-def _add(connection: Connection, account_id: str, origin: str, audit: AuditEntry) -> str:
-    lock_account(connection, account_id)
-    if origin not in origins_of(connection, account_id):
-        row = {"account_id": account_id, "origin": origin, "added_at": audit.at}
-        connection.execute(insert(account_origins), row)
-        write_audit(connection, audit)
-    return origin
-
-
-def _remove(
-    connection: Connection, account_id: str, origin: str, audit: AuditEntry
-) -> str | InvalidArgument:
-    if origin not in origins_of(connection, account_id):
-        return InvalidArgument(f"The origin {origin} is not registered for this account.")
-    own = account_origins.c.account_id == account_id
-    connection.execute(delete(account_origins).where(own, account_origins.c.origin == origin))
-    write_audit(connection, audit)
-    return origin
 
 
 def _checked(text: str) -> str:

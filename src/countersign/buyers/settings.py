@@ -69,19 +69,8 @@ async def configure(
     # Made to see whether it can be.
     await room.providers.factory(provider, credentials, base_url).close()
     before = await room.access.database.read(stored_settings, account.id)
-    revision, time_ns = before.revision + 1 if before else 1, room.access.clock.time_ns()
-    settings = await _sealed(
-        room,
-        VerificationSettings(
-            account_id=account.id,
-            revision=revision,
-            provider=provider,
-            base_url=base_url,
-            rules=rules,
-            credentials=credentials,
-            changed_at=from_ns(time_ns),
-        ),
-    )
+    revision = before.revision + 1 if before else 1
+    settings = await _sealed(room, account.id, revision, provider, base_url, rules, credentials)
     audit = room.access.audit.entry(
         AuditAction.VERIFICATION_SETTINGS_CHANGED,
         account.id,
@@ -135,22 +124,9 @@ async def add(  # noqa: PLR0917 - as the command names them
         stored_providers, account.id, mode, room.providers.floor
     )
     known = max((one.revision for one in further if one.provider == provider), default=0)
-    rules, time_ns = (
-        room.providers.floor if first is None else first.rules,
-        room.access.clock.time_ns(),
-    )
+    rules = room.providers.floor if first is None else first.rules
     settings = await _sealed(
-        room,
-        VerificationSettings(
-            account_id=account.id,
-            revision=known + 1,
-            provider=provider,
-            base_url=base_url,
-            rules=rules,
-            credentials=credentials,
-            changed_at=from_ns(time_ns),
-        ),
-        further=mode,
+        room, account.id, known + 1, provider, base_url, rules, credentials, further=mode
     )
     audit = room.access.audit.entry(
         AuditAction.VERIFICATION_PROVIDER_ADDED,
@@ -201,10 +177,27 @@ def review(
     return room.providers.factory.review(provider, credentials, test=None if is_either else test)
 
 
-async def _sealed(
-    room: Buyers, settings: VerificationSettings, *, further: Mode | None = None
+async def _sealed(  # noqa: PLR0917 - the fields of the settings
+    room: Buyers,
+    account_id: str,
+    revision: int,
+    provider: str,
+    base_url: str | None,
+    rules: VerificationRules,
+    credentials: bytes,
+    *,
+    further: Mode | None = None,
 ) -> VerificationSettings:
-    """The settings with their credentials sealed."""
+    """New settings with their credentials sealed."""
+    settings = VerificationSettings(
+        account_id=account_id,
+        revision=revision,
+        provider=provider,
+        base_url=base_url,
+        rules=rules,
+        credentials=credentials,
+        changed_at=from_ns(room.access.clock.time_ns()),
+    )
     sealed = await room.providers.sealed[FIRST if further is None else FURTHER].seal(
         settings.credentials,
         account=settings.account_id,
