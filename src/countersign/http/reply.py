@@ -53,7 +53,7 @@ class Call:
     is_within: bool = False
     """Whether it comes from this process itself: of the console's pages."""
     needs_host: bool = False
-    """Whether it has to name its host: from HTTP/1.1 on (RFC 9112 §3.2)."""
+    """Whether it names no host and has to: from HTTP/1.1 on (RFC 9112 §3.2)."""
     parameter: str = ""
     principal: Principal = field(init=False)
     """Who is asking; only on a route that needs a key."""

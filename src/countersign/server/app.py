@@ -159,8 +159,9 @@ class App:
             headers=dict(raw_headers),
             raw_headers=raw_headers,
             peer=client[0] if client else None,
-            needs_host=scope["http_version"] not in _WITHOUT_HOST,
         )
+        if not call.headers.get(b"host"):  # Granian makes an empty one
+            call.needs_host = scope["http_version"] not in _WITHOUT_HOST
         reply = await self.handle(call, Incoming(receive))
         start = {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
         await send(start)
@@ -209,7 +210,7 @@ class App:
 
         Raises NotFound or MethodNotAllowed, or InvalidRequest without the host that it needs.
         """
-        if call.needs_host and not call.headers.get(b"host"):  # Granian makes it an empty one
+        if call.needs_host:
             raise InvalidRequest("The header host is missing.")
         route, parameter = self._router.match(call.method, call.path)
         if route.console and self._console_host and not call.is_within:
