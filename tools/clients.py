@@ -14,6 +14,8 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
 _REF: Final = "#/components/"
+_OF_PEOPLE: Final = ("Countersign-Account", "Countersign-Mode", "Countersign-Reason")
+"""Headers of a person, whom no client is for."""
 
 NAMES: Final = {
     "listNotices": "notices.list",
@@ -244,7 +246,7 @@ class Document:
         resource, _, name = NAMES[identifier].partition(".")
         parameters = [self.resolved(parameter) for parameter in definition["parameters"]]
         headers = {p["name"] for p in parameters if p["in"] == "header"}
-        if unknown := headers - {"Idempotency-Key", "Prefer", "If-None-Match"}:
+        if unknown := headers - {"Idempotency-Key", "Prefer", "If-None-Match", *_OF_PEOPLE}:
             raise SystemExit(f"tools/clients.py: no client sends the header {unknown.pop()}")
         returns = self._returns(definition["responses"]["200"])
         page = self.schemas.get(returns, {}).get("properties", {})

@@ -43,8 +43,10 @@ from countersign.errors import (
     UnsupportedMediaType,
 )
 from countersign.http import examples
+from countersign.http.headers import REASON_LENGTH_MAX, REASON_LENGTH_MIN
 from countersign.http.route import Route
 from countersign.http.schemas import ErrorBody
+from countersign.mode import Mode
 from countersign.server.routes import ROUTES
 from tools.openapi_components import REF, Schemas, name_of, with_references
 from tools.openapi_examples import request_examples, response_examples
@@ -52,7 +54,11 @@ from tools.openapi_examples import request_examples, response_examples
 _DESCRIPTION: Final = (
     "Notices, acknowledgments and buyer verification for a vendor's checkout.\n\nEvery failure "
     'has the same body: `{"error": {"code", "message"}}`. The code is stable; the `Link` header '
-    "has the URL of its explanation. A 200 response means that its content is stored durably.\n"
+    "has the URL of its explanation. A 200 response means that its content is stored durably.\n\n"
+    "Integers are sent without a fraction or an exponent: `483`, not `483.0`, which is refused.\n\n"
+    "Where the console is on, a person calls with the token of a session in the place of a key. "
+    "The headers `Countersign-Account` and `Countersign-Mode` name account and mode; with a key "
+    "they are not looked at.\n"
 )
 _CONSOLE: Final = "It answers only where the console is on, else with `not_found`."
 _WITH_A_KEY: Final = (
@@ -166,8 +172,9 @@ def _operation(route: Route[Any], query: list[dict[str, Any]]) -> dict[str, Any]
     if route.scope is not None:
         operation["security"] = [{"key": []}]
         operation["description"] += f"\n\nNeeds the scope `{route.scope}`."
+        operation["parameters"] += _headers_of_person(route)
+    operation["description"] += "".join(f" {words}" for words in _of_person(route))
     if route.console:
-        operation["description"] += " ".join(["", _CONSOLE, *_of_person(route)])
         operation["x-console"] = True
     if route.client_token:
         operation["security"] = [{"client_token": []}]
@@ -194,10 +201,32 @@ def _operation(route: Route[Any], query: list[dict[str, Any]]) -> dict[str, Any]
 
 def _of_person(route: Route[Any]) -> Iterator[str]:
     """What a person needs besides a role with the scope."""
+    if route.console:
+        yield _CONSOLE
     if route.fresh:
         yield "A person needs a fresh passkey."
     if route.personal:
         yield "It discloses personal data: a person gives the reason in `Countersign-Reason`."
+
+
+def _headers_of_person(route: Route[Any]) -> Iterator[dict[str, Any]]:
+    """By which a person says what the call is about, and why personal data is shown."""
+    if route.console:
+        yield _header("Countersign-Account", "Of a person: the account. Left out: the deployment.")
+        yield _header(
+            "Countersign-Mode",
+            "Of a person: the mode, which an account needs. Left out: live.",
+            enum=[mode.value for mode in Mode],
+        )
+    if route.personal:
+        shown = _header(
+            "Countersign-Reason",
+            "Of a person: why personal data is looked at. The audit keeps it.",
+            minLength=REASON_LENGTH_MIN,
+            maxLength=REASON_LENGTH_MAX,
+        )
+        # What the console alone shows, a key has to give a reason for, too.
+        yield shown | {"required": route.console}
 
 
 def _responses(route: Route[Any]) -> dict[str, Any]:

@@ -223,7 +223,7 @@ def test_a_withdrawn_version_is_out_of_force_for_good(
 def test_an_unknown_version_is_refused(published: Bench, arguments: tuple[str, ...]) -> None:
     said = published.refused("notices", *arguments)
     assert "notice_not_found" in said
-    assert "countersign notices list" in said
+    assert "see the list" in said or "countersign notices list" in said
 
 
 def test_an_incomplete_text_cannot_be_signed_off(initialised: Bench) -> None:
@@ -237,7 +237,7 @@ def test_an_incomplete_text_cannot_be_signed_off(initialised: Bench) -> None:
     said = initialised.refused("notices", "review", shipped["notice_id"], *version, *REVIEW)
     assert "notice_incomplete" in said
     assert shipped["text_gaps"][0] in said
-    assert "notices publish" in said
+    assert "publish it as a new version" in said
     assert initialised.read("notices", "list") == [shipped]
 
 
@@ -263,7 +263,7 @@ def test_a_gap_that_was_deleted_without_new_lines_is_not_published(
     assert "notice_incomplete" in said
     assert SAME_LINES in said
     assert GAP in said
-    assert "--gap-closed REASON" in said
+    assert "gap-closed" in said
     more = write_notice(tmp_path / "more.toml", version="2026-02", lines=[*lines, "(E) New."])
     incomplete.run("notices", "publish", str(more))
     incomplete.run("notices", "review", "storage-law", "--version", "2026-02", *REVIEW)
@@ -275,9 +275,7 @@ def test_a_deleted_gap_is_named_by_publisher_and_reviewer(
     """Each says why nothing is missing; the history shows both reasons."""
     file = write_notice(tmp_path / "filled.toml", version="2026-02")
     why = ("--gap-closed", "The bill was cut: (E) was struck.")
-    assert "--gap-closed" in incomplete.refused(
-        "notices", "publish", str(file), "--gap-closed", " "
-    )
+    assert "gap-closed" in incomplete.refused("notices", "publish", str(file), "--gap-closed", " ")
     incomplete.run("notices", "publish", str(file), *why)
     incomplete.run("notices", "publish", str(file))  # the same words again: harmless
     review = ("notices", "review", "storage-law", "--version", "2026-02", *REVIEW)

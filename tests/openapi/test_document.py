@@ -105,6 +105,20 @@ def test_the_document_asks_for_a_key_where_the_server_does(operation: Operation)
 
 
 @each_operation
+def test_what_a_person_has_to_send_is_declared(operation: Operation) -> None:
+    """Account, mode and reason are headers of the document, and a passkey is said."""
+    (route,) = (r for r in route_table() if (r.method, r.path) == operation[:2])
+    definition = operation.definition
+    headers = {p["name"]: p for p in definition["parameters"] if p["in"] == "header"}
+    named = {"Countersign-Account", "Countersign-Mode"} & set(headers)
+    assert len(named) == (2 if route.console and route.scope else 0)
+    assert ("Countersign-Reason" in headers) is route.personal
+    assert ("fresh passkey" in definition["description"]) is route.fresh
+    if operation.definition["operationId"] == "getBuyerEvidence":
+        assert headers["Countersign-Reason"]["required"]
+
+
+@each_operation
 def test_every_example_of_an_operation_fits_its_schema(operation: Operation) -> None:
     document = Document(DOCUMENT)
     contents = [answer.get("content", {}) for answer in operation.definition["responses"].values()]

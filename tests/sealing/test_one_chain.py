@@ -201,7 +201,8 @@ class Walk(RuleBasedStateMachine):
             if self.last is not None and self._holds(self._stored()):
                 self.give_the_last_head("c")
             elif self.last is not None:
-                self._heads("c").replace(TEST, self.last)  # as the operator has it from elsewhere
+                heads = self._heads("c")  # as the operator has it from elsewhere
+                heads.replace(TEST, self.last, heads.published(TEST))
                 self.begin_an_epoch("c")
             self.turn("c", 0)
             self.turn("c", 0)

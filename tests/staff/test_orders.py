@@ -277,6 +277,44 @@ def test_the_evidence_of_a_check_is_shown_for_a_reason(desk: Desk, shop: Vendor)
         assert [one["details"]["reason"] for one in noted] == ["case 24-1187"]
 
 
+def test_the_evidence_of_a_buyer_of_others_is_refused_as_of_none(desk: Desk, shop: Vendor) -> None:
+    """Of others, erased, or never there: an account learns nothing of buyers that are not its."""
+    with desk.operator.vendor(desk.server) as other:
+        theirs, erased = (buy(other, number).cbid for number in (1, 2))
+    never = f"{theirs[:-4]}{'2222' if not theirs.endswith('2222') else '3333'}"
+    desk.operator.deployment.run("erase", erased, "--yes")
+    why = {"Countersign-Reason": "case 24-1187"}
+    with desk.person(Role.COMPLIANCE, shop.account_id, "test") as person:
+        said = [
+            person.get(f"/v1/buyers/{cbid}/evidence", 404, headers=why)["error"]
+            for cbid in (theirs, erased, never)
+        ]
+    assert said == [{"code": "not_found", "message": "The buyer was not found."}] * 3
+
+
+def test_refusals_of_the_api_name_no_option_of_a_command(desk: Desk, shop: Vendor) -> None:
+    """Who reads them has a form or a program in hand."""
+    cbid = verify(shop.test, provider_identity_session_id="test_failed").json()["cbid"]
+    blank = {"reason": " \t "}
+    with (
+        desk.person(Role.COMPLIANCE) as staff,
+        desk.person(Role.COMPLIANCE, shop.account_id, "test") as person,
+    ):
+        test = {"Countersign-Mode": "test"}
+        refused = [
+            staff.client.post(f"/v1/buyers/{cbid}/revoke", json=blank, headers=test),
+            staff.client.post(f"/v1/buyers/{cbid}/reinstate", json=blank, headers=test),
+            person.client.post(f"/v1/buyers/{cbid}/review", json=blank | {"decision": "dismiss"}),
+            staff.client.get("/v1/accounts/acct_none"),
+            person.client.post("/v1/keys/key_none/revoke", json={}),
+        ]
+    assert all(400 <= answer.status_code < 500 for answer in refused)
+    for answer in refused:
+        message = answer.json()["error"]["message"]
+        assert " --" not in message, message
+        assert "countersign " not in message, message
+
+
 def test_staff_revoke_a_buyer_at_every_vendor(desk: Desk, shop: Vendor) -> None:
     """And reinstate it; for one account it cannot be done."""
     order = buy(shop, 1)

@@ -76,6 +76,6 @@ def test_an_operator_replaces_only_what_was_decided_about(
     assert heads.replace(Mode.LIVE, note(1, 5), None)
     heads.accept(Mode.LIVE, 1, 5)
     assert not heads.replace(
-        Mode.LIVE, note(1, 0), seen and PublishedHead(checkpoint_of(seen), seen)
+        Mode.LIVE, note(1, 0), None if seen is None else PublishedHead(checkpoint_of(seen), seen)
     )
     assert (heads.read(Mode.LIVE), heads.accepted(Mode.LIVE)) == (note(1, 5), (1, 5))

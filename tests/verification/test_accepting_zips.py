@@ -81,7 +81,7 @@ def test_only_an_account_that_asks_for_it_relies_on_an_operators_word(stage: Sta
     accept(stage, cbid)
     seen = other.standing(cbid)
     assert (seen.status, seen.reasons) == (S.REQUIRES_INPUT, (Reason.ADDRESS_NOT_PROVED,))
-    assert "--zip-source operator" in refused(stage, moved_house(other))
+    assert "sources of a ZIP code" in refused(stage, moved_house(other))
 
 
 def test_the_word_of_an_operator_lasts_no_longer_than_the_session(stage: Stage) -> None:

@@ -184,7 +184,7 @@ def test_no_one_looks_without_a_reason(desk: Desk, json_: tuple[str, ...]) -> No
     for words in ((), ("--reason", ""), ("--reason", " \t")):
         done = desk.bench.run("buyers", "evidence", cbid, *words, *json_, check=False)
         assert done.returncode in {1, 2}
-        assert (done.stdout, "--reason" in done.stderr) == ("", True)
+        assert (done.stdout, "reason" in done.stderr) == ("", True)
         assert not personal(done.stderr)
     assert desk.acts() == []
 
@@ -318,7 +318,7 @@ def test_no_one_is_revoked_without_a_reason_or_without_being_asked(desk: Desk) -
     for words in (("--yes",), ("--yes", "--reason", ""), ("--yes", "--reason", " \t")):
         done = desk.bench.run("buyers", "revoke", cbid, *words, check=False)
         assert (done.returncode in {1, 2}, done.stdout) == (True, "")
-        assert "--reason" in done.stderr
+        assert "reason" in done.stderr
     for typed in ("n\n", "\n", ""):
         done = desk.bench.run("buyers", "revoke", cbid, *REASON, check=False, typed=typed)
         assert (done.returncode, done.stdout) == (1, "")

@@ -160,7 +160,7 @@ def test_a_rule_of_the_account_decides_whether_an_operators_word_counts(stage: S
     """Without the source `operator` the decision is refused, with what to change."""
     vendor = stage.insider()
     cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
-    with pytest.raises(ReviewRefused, match="--zip-source operator"):
+    with pytest.raises(ReviewRefused, match="sources of a ZIP code"):
         stage.do(review.accept(stage.opened.buyers, vendor.principal, cbid, BILL))
 
 

@@ -293,7 +293,8 @@ export class Acknowledgments extends Resource {
    *
    * The account's acknowledgments, newest first.
    *
-   * Needs the scope `acks:read`.
+   * Needs the scope `acks:read`. It discloses personal data: a person gives the reason in
+   * `Countersign-Reason`.
    */
   list(
     query: {
@@ -329,7 +330,8 @@ export class Acknowledgments extends Resource {
    *
    * One acknowledgment of this account.
    *
-   * Needs the scope `acks:read`.
+   * Needs the scope `acks:read`. It discloses personal data: a person gives the reason in
+   * `Countersign-Reason`.
    */
   retrieve(
     ack_id: string,
@@ -373,7 +375,8 @@ export class Acknowledgments extends Resource {
    *
    * The PDF alone is for people: what can be verified is the dossier.
    *
-   * Needs the scope `evidence:read`.
+   * Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
+   * `Countersign-Reason`.
    *
    * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
    */
@@ -409,7 +412,8 @@ export class Acknowledgments extends Resource {
    *
    * As that of its clearance; of several clearances, the newest that was granted.
    *
-   * Needs the scope `evidence:read`.
+   * Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
+   * `Countersign-Reason`.
    *
    * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
    */
@@ -546,7 +550,7 @@ export class Buyers extends Resource {
    *
    * What is known of the person from a buyer's identity checks.
    *
-   * `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
+   * The header `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
    *
    * Needs the scope `buyers:review`. It answers only where the console is on, else with
    * `not_found`. It discloses personal data: a person gives the reason in `Countersign-Reason`.
@@ -613,6 +617,8 @@ export class Buyers extends Resource {
    *
    * Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated.
    *
+   * For staff of the deployment alone, who name no account: no key may do this.
+   *
    * Needs the scope `buyers:review`. It answers only where the console is on, else with
    * `not_found`. A person needs a fresh passkey.
    */
@@ -634,6 +640,8 @@ export class Buyers extends Resource {
    * Undo the revocation of a buyer.
    *
    * Undo a revocation. The buyer gets the earlier status back, or has to verify again.
+   *
+   * For staff of the deployment alone, who name no account: no key may do this.
    *
    * Needs the scope `buyers:review`. It answers only where the console is on, else with
    * `not_found`. A person needs a fresh passkey.
@@ -838,7 +846,8 @@ export class Clearances extends Resource {
    *
    * The account's clearances, newest first.
    *
-   * Needs the scope `clearances:read`.
+   * Needs the scope `clearances:read`. It discloses personal data: a person gives the reason in
+   * `Countersign-Reason`.
    */
   list(
     query: {
@@ -870,7 +879,8 @@ export class Clearances extends Resource {
    *
    * One clearance of this account.
    *
-   * Needs the scope `clearances:read`.
+   * Needs the scope `clearances:read`. It discloses personal data: a person gives the reason in
+   * `Countersign-Reason`.
    */
   retrieve(
     clearance_id: string,
@@ -923,7 +933,8 @@ export class Clearances extends Resource {
    * `size` the checkpoint is the first one that holds all the records: a new record of the order
    * changes the bytes too.
    *
-   * Needs the scope `evidence:read`.
+   * Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
+   * `Countersign-Reason`.
    *
    * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
    */
@@ -1100,7 +1111,7 @@ export class WebhookEndpoints extends Resource {
    *
    * Delete a webhook endpoint and its secrets. It gets no more events.
    *
-   * Needs the scope `webhooks:manage`.
+   * Needs the scope `webhooks:manage`. A person needs a fresh passkey.
    */
   delete(
     endpoint_id: string,

@@ -708,7 +708,8 @@ export interface ClearanceRequest {
   order_reference?: string | null | undefined;
   /**
    * The class of the product: `accessory`, `manufacturing_machine`, `barrel`, or another class that
-   * a notice names. The account may require it for live orders.
+   * a published notice names. Any other is refused with 400, which lists the known ones. The
+   * account may require it for live orders.
    */
   product_class?: string | null | undefined;
   /** Must contain the ZIP code; the rest is not compared. */
@@ -826,7 +827,7 @@ export interface CheckoutSessionRequest {
   cbid?: string | null | undefined;
   /** The order's destination. With it, and a buyer, a clearance is decided. */
   shipping_zip?: string | null | undefined;
-  /** The class of the product, such as `accessory`. */
+  /** The class of the product, as for a clearance: one that a notice names. */
   product_class?: string | null | undefined;
   /**
    * What the buyer's page shows of the order. It is kept encrypted with the session and deleted

@@ -210,7 +210,7 @@ def refuse_closed(account: Account) -> Account:
     if account.closed_at is not None:
         raise AccountClosed(
             f"The account {account.name} was closed at {rfc3339(account.closed_at)}, and a closed "
-            "account stays closed. Make a new one: countersign accounts create NAME"
+            "account stays closed. Make a new one."
         )
     return account
 
@@ -252,10 +252,7 @@ def _refuse_taken(connection: Connection, name: str, but: str = "") -> None:
 
 
 def unknown_account(id_or_name: str) -> UnknownAccount:
-    return UnknownAccount(
-        f"The account {id_or_name!r} does not exist; `countersign accounts list` shows "
-        "all accounts."
-    )
+    return UnknownAccount(f"The account {id_or_name!r} does not exist; see the list of accounts.")
 
 
 def _exists(name: str, *, is_closed: bool = False) -> AccountExists:

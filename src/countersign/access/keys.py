@@ -235,9 +235,7 @@ def lock_key(connection: Connection, key_id: str) -> ApiKey:
 
 def unknown_key(key_id: str) -> UnknownKey:
     """What is refused where there is no such key, or none that the caller may see."""
-    return UnknownKey(
-        f"The key {key_id!r} does not exist; `countersign keys list` shows all key ids."
-    )
+    return UnknownKey(f"The key {key_id!r} does not exist; see the list of keys.")
 
 
 def keys_of(connection: Connection, *reaches: Reach) -> Sequence[ApiKey]:

@@ -177,7 +177,7 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
     """
     if not is_zip(zip_):
         raise InvalidArgument("A ZIP code must have five digits, or be ZIP+4.")
-    details = {"reason": checked(reason), "document": checked(document, "--document")}
+    details = {"reason": checked(reason), "document": checked(document, "document")}
     audit = room.access.audit.entry(AuditAction.BUYER_ZIP_ACCEPTED, cbid, **details)
     accepted = await accept_zip_of(room, None, zip_, audit)
     return (await show(room, accepted.cbid))[0]
@@ -216,8 +216,7 @@ async def accept_zip_of(
     if FactSource.OPERATOR not in integration.rules.zip_sources:
         raise InvalidArgument(
             f"The rules of {basis.account_id} do not accept an operator's confirmation of "
-            "an address. To accept it, repeat the account's rules with one more source: "
-            "countersign accounts verification set … --zip-source operator"
+            "an address. To accept it, add operator to the sources of a ZIP code in its rules."
         )
     accepted = replace(
         audit,
@@ -346,10 +345,10 @@ async def _was_erased(room: Buyers, cbid: str) -> bool:
     )
 
 
-def checked(text: str, option: str = "--reason") -> str:
+def checked(text: str, what: str = "reason") -> str:
     """The text that an operator gave. Raises InvalidArgument if it is blank."""
     if not text.strip():
-        raise InvalidArgument(f"Give a reason: {option} TEXT.")
+        raise InvalidArgument(f"The {what} must not be blank.")
     return text.strip()
 
 

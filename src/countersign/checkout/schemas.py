@@ -115,7 +115,8 @@ class CheckoutSessionRequest(NamesOrder, frozen=True, kw_only=True):
         Meta(description="The order's destination. With it, and a buyer, a clearance is decided."),
     ] = None
     product_class: Annotated[
-        ProductClass | None, Meta(description="The class of the product, such as `accessory`.")
+        ProductClass | None,
+        Meta(description="The class of the product, as for a clearance: one that a notice names."),
     ] = None
     order: Annotated[
         Order | None,

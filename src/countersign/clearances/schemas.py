@@ -96,7 +96,8 @@ class ClearanceRequest(NamesOrder, frozen=True, kw_only=True):
             Meta(
                 description=(
                     "The class of the product: `accessory`, `manufacturing_machine`, `barrel`, "
-                    "or another class that a notice names. The account may require it for live "
+                    "or another class that a published notice names. Any other is refused with "
+                    "400, which lists the known ones. The account may require it for live "
                     "orders."
                 ),
             ),

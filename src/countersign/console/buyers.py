@@ -80,7 +80,7 @@ class BuyerEvidence(Struct, frozen=True, kw_only=True):
 async def get_evidence(room: Buyers, call: Call) -> Reply:
     """What is known of the person from a buyer's identity checks.
 
-    `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
+    The header `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
     """
     with _not_found(call):
         found = await admin.evidence(room, call.principal.reach, call.parameter, reason(call))
@@ -89,12 +89,18 @@ async def get_evidence(room: Buyers, call: Call) -> Reply:
 
 
 async def revoke(room: Buyers, call: Call) -> Reply:
-    """Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated."""
+    """Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated.
+
+    For staff of the deployment alone, who name no account: no key may do this.
+    """
     return await _change(room, call, admin.revoke)
 
 
 async def reinstate(room: Buyers, call: Call) -> Reply:
-    """Undo a revocation. The buyer gets the earlier status back, or has to verify again."""
+    """Undo a revocation. The buyer gets the earlier status back, or has to verify again.
+
+    For staff of the deployment alone, who name no account: no key may do this.
+    """
     return await _change(room, call, admin.reinstate)
 
 

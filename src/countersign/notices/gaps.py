@@ -17,7 +17,7 @@ def closing(reason: str | None) -> dict[str, str]:
     if reason is None:
         return {}
     if not reason.strip() or not reason.isprintable():
-        raise InvalidArgument("Say on one line why nothing is missing: --gap-closed REASON.")
+        raise InvalidArgument("Say on one line why nothing is missing (gap-closed).")
     return {GAP_CLOSED: reason.strip()}
 
 
@@ -36,7 +36,7 @@ def refuse_dropped_gap(
             raise NoticeIncomplete(
                 f"The lines of {content.id} version {content.version} are those of version "
                 f"{other.version}, which lacks text:\n{gaps}\nAdd the missing lines, in a version "
-                "of its own. If nothing is missing, say why: --gap-closed REASON"
+                "of its own. If nothing is missing, say why (gap-closed)."
             )
 
 

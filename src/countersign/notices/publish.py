@@ -230,8 +230,7 @@ async def _happen(  # noqa: PLR0917 - of every act
             refuse_dropped_gap(found.content, before, [event, *reviews])
         if RULE in noted and noted[RULE] not in {rule.version for rule in found.rules}:
             raise InvalidArgument(
-                f"{notice_id} version {version} has no rule {noted[RULE]!r}; "
-                "`countersign notices show` shows its rules."
+                f"{notice_id} version {version} has no rule {noted[RULE]!r}: see its rules."
             )
         if kind is LifecycleEvent.REINSTATED:
             open_ = {e.id for e in (*open_injunctions(versions), *open_injunctions((found,)))}
@@ -267,8 +266,7 @@ def _refuse_vain(
         raise InvalidArgument(
             f"Version {version} cannot be reinstated: after that {then} in force for live "
             "keys. The version must not be withdrawn, and it must be the latest one in "
-            f"effect. `countersign notices show {notice_id} --version {version}` shows its "
-            "history."
+            "effect: see its history."
         )
 
 
@@ -326,10 +324,7 @@ def _find(
     for found in versions:
         if found.content.version == version:
             return found, versions
-    raise NoticeNotFound(
-        f"The notice {notice_id!r} has no version {version!r}; "
-        "`countersign notices list` shows all published versions."
-    )
+    raise NoticeNotFound(f"The notice {notice_id!r} has no version {version!r}: see the list.")
 
 
 def _refuse_incomplete(content: NoticeContent) -> None:
@@ -338,7 +333,7 @@ def _refuse_incomplete(content: NoticeContent) -> None:
         raise NoticeIncomplete(
             f"The text of {content.id} version {content.version} is incomplete, so live keys are "
             f"not served it.\n{gaps}\nComplete the text in a new file without text_gaps, and "
-            "publish it as a new version: countersign notices publish FILE"
+            "publish it as a new version."
         )
 
 
@@ -373,7 +368,7 @@ def _event(
 def _compared(by: str, against: str) -> dict[str, str]:
     """Who compared a text with the official one, as details of an event."""
     if not by.strip() or not by.isprintable():
-        raise InvalidArgument("Name the reviewer of the text, on one line: --by WHO.")
+        raise InvalidArgument("Name the reviewer of the text, on one line.")
     if not _ADDRESS.match(against):
-        raise InvalidArgument("Give the URL of the official text: --against https://…")
+        raise InvalidArgument("Give the URL of the official text.")
     return {"by": by.strip(), "against": against}

@@ -392,7 +392,8 @@ class Acknowledgments(Resource[S]):
 
         The account's acknowledgments, newest first.
 
-        Needs the scope `acks:read`.
+        Needs the scope `acks:read`. It discloses personal data: a person gives the reason in
+        `Countersign-Reason`.
 
         - `limit`: The maximum number of items.
         - `after`: The `next_cursor` of the previous page: the id of that page's last
@@ -429,7 +430,8 @@ class Acknowledgments(Resource[S]):
 
         One acknowledgment of this account.
 
-        Needs the scope `acks:read`.
+        Needs the scope `acks:read`. It discloses personal data: a person gives the reason in
+        `Countersign-Reason`.
         """
         return Call(
             method="GET",
@@ -477,7 +479,8 @@ class Acknowledgments(Resource[S]):
 
         The PDF alone is for people: what can be verified is the dossier.
 
-        Needs the scope `evidence:read`.
+        Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
+        `Countersign-Reason`.
 
         - `disclose`: The personal fields to show, over all records, separated by commas:
           `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`,
@@ -509,7 +512,8 @@ class Acknowledgments(Resource[S]):
 
         As that of its clearance; of several clearances, the newest that was granted.
 
-        Needs the scope `evidence:read`.
+        Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
+        `Countersign-Reason`.
 
         - `disclose`: The personal fields to show, over all records, separated by commas:
           `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`,
@@ -670,7 +674,8 @@ class Buyers(Resource[S]):
 
         What is known of the person from a buyer's identity checks.
 
-        `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
+        The header `Countersign-Reason` is needed, also of a key. For one account: only its own
+        checks.
 
         Needs the scope `buyers:review`. It answers only where the console is on, else with
         `not_found`. It discloses personal data: a person gives the reason in
@@ -746,6 +751,8 @@ class Buyers(Resource[S]):
 
         Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated.
 
+        For staff of the deployment alone, who name no account: no key may do this.
+
         Needs the scope `buyers:review`. It answers only where the console is on, else with
         `not_found`. A person needs a fresh passkey.
 
@@ -770,6 +777,8 @@ class Buyers(Resource[S]):
         """Undo the revocation of a buyer.
 
         Undo a revocation. The buyer gets the earlier status back, or has to verify again.
+
+        For staff of the deployment alone, who name no account: no key may do this.
 
         Needs the scope `buyers:review`. It answers only where the console is on, else with
         `not_found`. A person needs a fresh passkey.
@@ -825,7 +834,7 @@ class CheckoutSessions(Resource[S]):
         - `cbid`: The buyer identifier, if known. With the identity to collect, this buyer is asked
           for a new check.
         - `shipping_zip`: The order's destination. With it, and a buyer, a clearance is decided.
-        - `product_class`: The class of the product, such as `accessory`.
+        - `product_class`: The class of the product, as for a clearance: one that a notice names.
         - `order`: What the buyer's page shows of the order. It is kept encrypted with the session
           and deleted with it: it is returned by nothing, and in no record or event.
         - `origin`: Scheme, host and port of the page that embeds the component.
@@ -1047,7 +1056,8 @@ class Clearances(Resource[S]):
           address. At most 64 characters, which are composed (Unicode NFC). Left out: the
           acknowledgment's.
         - `product_class`: The class of the product: `accessory`, `manufacturing_machine`, `barrel`,
-          or another class that a notice names. The account may require it for live orders.
+          or another class that a published notice names. Any other is refused with 400, which lists
+          the known ones. The account may require it for live orders.
         - `shipping_address`: Must contain the ZIP code; the rest is not compared.
         """
         return Call(
@@ -1081,7 +1091,8 @@ class Clearances(Resource[S]):
 
         The account's clearances, newest first.
 
-        Needs the scope `clearances:read`.
+        Needs the scope `clearances:read`. It discloses personal data: a person gives the reason
+        in `Countersign-Reason`.
 
         - `limit`: The maximum number of items.
         - `after`: The `next_cursor` of the previous page: the id of that page's last clearance.
@@ -1113,7 +1124,8 @@ class Clearances(Resource[S]):
 
         One clearance of this account.
 
-        Needs the scope `clearances:read`.
+        Needs the scope `clearances:read`. It discloses personal data: a person gives the reason
+        in `Countersign-Reason`.
         """
         return Call(
             method="GET",
@@ -1181,7 +1193,8 @@ class Clearances(Resource[S]):
         its tools. Without `size` the checkpoint is the first one that holds all the records: a
         new record of the order changes the bytes too.
 
-        Needs the scope `evidence:read`.
+        Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
+        `Countersign-Reason`.
 
         - `disclose`: The personal fields to show, over all records, separated by commas:
           `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`,
@@ -1371,7 +1384,7 @@ class WebhookEndpoints(Resource[S]):
 
         Delete a webhook endpoint and its secrets. It gets no more events.
 
-        Needs the scope `webhooks:manage`.
+        Needs the scope `webhooks:manage`. A person needs a fresh passkey.
         """
         return Call(
             method="DELETE",
