@@ -79,7 +79,7 @@ async def a_key(console: Console, account: str, *scopes: str) -> Mapping[str, st
     owner = await console.person(f"Owner of {account}", Role.OWNER, account)
     about: dict[str, Any] = {"account": account, "mode": "test"}
     body = {"scopes": [*scopes]} if scopes else {}
-    made = await api(console, owner, "/v1/keys", "POST", body=body, **about)
+    made = await api(console, owner, "/v1/keys", "POST", body=body, reason="to set it up", **about)
     return {"Authorization": f"Bearer {made['key']}", "Content-Type": "application/json"}
 
 

@@ -108,7 +108,7 @@ def test_a_secret_is_shown_again_to_the_form_that_made_it(desk: Desk, shop: Vend
         browser(desk, person, shop.account_id) as pages,
     ):
         before = len(person.get("/v1/keys")["data"])
-        sent = pages.twice("keys/-", "create_key")
+        sent = pages.twice("keys/-", "create_key", key_reason="to set up the shop")
         assert len({_SECRET.findall(one.text)[-1] for one in sent}) == 1
         assert len(person.get("/v1/keys")["data"]) == before + 1
         sent = pages.twice("webhooks/-", "add_endpoint", url="https://shop.example/hooks")
