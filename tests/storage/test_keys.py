@@ -273,7 +273,7 @@ def test_keys_live_as_long_as_they_were_made_to_live(database: Database, run: Ru
 
 
 def test_a_key_keeps_its_maker_through_rotation(world: World) -> None:
-    """Whoever rotates it; a key of the machine becomes that of the person who is shown the next."""
+    """By another person too; a key of the machine becomes that of who is shown the next one."""
 
     def rotated(key_id: str, by: str | None) -> str | None:
         return world.run(rotate_key(world.access, key_id, HOUR, by=by)).key.made_by

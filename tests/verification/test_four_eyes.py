@@ -174,7 +174,7 @@ def test_a_newer_attempt_is_not_what_was_proposed_on(stage: Stage) -> None:
 
 @each_engine
 def test_a_key_is_not_one_of_two(stage: Stage) -> None:
-    """Neither the first nor the second, whoever made it: a key does not say whose hand holds it."""
+    """Neither the first nor the second: a key does not say who holds it."""
     for decision in DECISIONS:
         case = a_case(stage)
         assert case.decide("a key", decision) == SecondPersonRequired.code
