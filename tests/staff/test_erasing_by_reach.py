@@ -68,8 +68,10 @@ class Account:
     def buy(self, cbid: str, mode: str = "live", zip_: str = "94105") -> list[str]:
         """Initials and a decision that name a buyer; gives the records."""
         client = self.live if mode == "live" else self.test
-        named = {"session_id": f"cart-{self.id}", "cbid": cbid}
-        ack_id = acknowledge(client, notice_id="law", **named).json()["ack_id"]
+        session = f"cart-{self.id}"
+        made = acknowledge(client, notice_id="law", session_id=session, cbid=cbid)
+        ack_id = made.json()["ack_id"]
+        named = {"session_id": session, "cbid": cbid}
         asked = named | {"ack_id": ack_id, "shipping_zip": zip_, "product_class": PRODUCT}
         return [ack_id, self.ask("/v1/clearances", asked, mode=mode)["clearance_id"]]
 
@@ -121,14 +123,15 @@ def street(desk: Desk) -> Iterator[Street]:
     """Give two vendors at the simulated Stripe."""
     with ExitStack() as stack:
         played = stack.enter_context(playing("stripe"))
-        made = []
+        made: list[Account] = []
         for _ in range(2):
             account_id = desk.operator.account()
             configure(desk.operator, account_id, played)
             keys = desk.operator.keys(account_id, [(mode, STAFF) for mode in ("live", "test")])
             clients = [stack.enter_context(make_client(desk.server, key.token)) for key in keys]
             made.append(Account(account_id, *clients))
-        yield Street(desk.operator, desk.server, *made, played)
+        first, other = made
+        yield Street(desk.operator, desk.server, first, other, played)
 
 
 @pytest.fixture(autouse=True)
@@ -380,10 +383,10 @@ def test_after_each_act_of_one_account_the_other_is_as_before(street: Street) ->
     # The buyer's own wish is not kept from one vendor by the hold of another.
     other.ask("/v1/holds", {"subject": cbid, "reason": "case 4"})
     assert first.verified(street.played) == cbid
-    before = street.rows(other.id, "live")
+    theirs_before = street.rows(other.id, "live")
     outcome = street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
     assert outcome is ErasureOutcome.ON_HOLD
-    assert street.rows(other.id, "live") == before
+    assert street.rows(other.id, "live") == theirs_before
     assert not street.rows(first.id, "live")["verifications"]
 
 
