@@ -1,4 +1,4 @@
-"""The audit belongs to the account in whose name an act was done, and to nobody else."""
+"""The audit belongs to the account in whose name an act was done, and to no one else."""
 
 from __future__ import annotations
 

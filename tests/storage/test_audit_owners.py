@@ -131,7 +131,7 @@ _MANY: Final = {
 
 
 def test_the_list_of_an_account_is_read_from_its_own_index(own_url: URL) -> None:
-    """Beside 100,000 entries of others: none of them is looked at, and nothing is sorted."""
+    """Among 100,000 entries of others: none of them is looked at, and nothing is sorted."""
     engine = open_engine(own_url, Purpose.WRITE)
     asked: list[tuple[str, Any]] = []
     with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""Two reviewers who decide on one buyer at once: one of them does, the other is told so."""
+"""Two reviewers who decide on one buyer at once: one of them does, the other reads so."""
 
 from __future__ import annotations
 

@@ -65,9 +65,9 @@ def upgrade() -> None:
     for statement in (_TABLE, *keeps):
         op.execute(statement)
     while page := bind.execute(_PAGE, {"after": after}).all():
-        told = [(row, json.loads(row.details)) for row in page]
-        known = _known(bind, [name for one in told for name in _names(*one)])
-        owners = [(row.id, owner) for row, said in told for owner in _owners(row, said, known)]
+        entries = [(row, json.loads(row.details)) for row in page]
+        known = _known(bind, [name for one in entries for name in _names(*one)])
+        owners = [(row.id, owner) for row, said in entries for owner in _owners(row, said, known)]
         if new := [{"account": who, "mode": mode, "id": id_} for id_, (who, mode) in owners]:
             bind.execute(_NEW, new)
         after = page[-1].id
