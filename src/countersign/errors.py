@@ -216,7 +216,7 @@ class ClearanceNotGranted(Refusal, code="clearance_not_granted", status=409):
 
 
 class FulfilmentContradicted(Refusal, code="fulfilment_contradicted", status=409):
-    """An earlier report of this order says otherwise."""
+    """An earlier report says otherwise, or the times are against the order of events."""
 
 
 class CheckoutSessionClosed(Refusal, code="checkout_session_closed", status=409):

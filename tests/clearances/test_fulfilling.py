@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.support import postgres
 SHIPPED = {
     "carrier": "UPS",
     "tracking_number": "1Z999AA10123456784",
-    "shipped_at": "2026-11-21T16:05:00Z",
+    "shipped_at": "2099-11-21T16:05:00Z",
 }
 
 
@@ -59,7 +60,7 @@ def test_an_order_that_asks_for_an_adult_signature_is_open_until_one_was_obtaine
     assert turned_away.json()["closed_at"] is None
     assert checkout.back(clearance_id)["closed_at"] is None
     assert _events(checkout, "clearance.closed") == []
-    delivered = {"delivered_at": "2026-11-22T16:05:00Z", "adult_signature_obtained": True}
+    delivered = {"delivered_at": "2099-11-22T16:05:00Z", "adult_signature_obtained": True}
     assert checkout.fulfil(clearance_id, **delivered).json()["closed_at"] is not None
     back = checkout.back(clearance_id)
     assert [r["adult_signature_obtained"] for r in back["fulfilments"]] == [None, False, True]
@@ -84,8 +85,8 @@ def test_a_closed_order_is_not_cleared_once_more(checkout: Checkout) -> None:
 
 STEPS: tuple[dict[str, object], ...] = (
     {"carrier": "UPS", "tracking_number": "1Z999AA10123456784"},
-    {"shipped_at": "2026-11-21T16:05:00Z"},
-    {"delivered_at": "2026-11-22T16:05:00Z"},
+    {"shipped_at": "2099-11-21T16:05:00Z"},
+    {"delivered_at": "2099-11-22T16:05:00Z"},
     {"adult_signature_obtained": False},
     {"adult_signature_obtained": True},
 )
@@ -109,8 +110,8 @@ def test_a_closed_order_takes_each_step_until_its_delivery(checkout: Checkout) -
     [
         ({"carrier": "UPS"}, {"carrier": "USPS"}),
         ({"tracking_number": "1Z999"}, {"tracking_number": "1Z998"}),
-        ({"shipped_at": "2026-11-21T16:05:00Z"}, {"shipped_at": "2026-11-21T16:05:01Z"}),
-        ({"delivered_at": "2026-11-22T16:05:00Z"}, {"delivered_at": "2026-11-23T16:05:00Z"}),
+        ({"shipped_at": "2099-11-21T16:05:00Z"}, {"shipped_at": "2099-11-21T16:05:01Z"}),
+        ({"delivered_at": "2099-11-22T16:05:00Z"}, {"delivered_at": "2099-11-23T16:05:00Z"}),
         ({"adult_signature_obtained": True}, {"adult_signature_obtained": False}),
     ],
 )
@@ -136,10 +137,10 @@ def test_a_report_that_repeats_what_is_known_gets_the_receipt_of_the_earlier_one
     """A vendor that lost a response can ask without a key; the zone of a time is no matter."""
     clearance_id = checkout.cleared()["clearance_id"]
     first = checkout.fulfil(clearance_id, **SHIPPED)
-    second = checkout.fulfil(clearance_id, delivered_at="2026-11-22T16:05:00Z", carrier="UPS")
-    here = SHIPPED | {"shipped_at": "2026-11-21T08:05:00-08:00"}
+    second = checkout.fulfil(clearance_id, delivered_at="2099-11-22T16:05:00Z", carrier="UPS")
+    here = SHIPPED | {"shipped_at": "2099-11-21T08:05:00-08:00"}
     assert checkout.fulfil(clearance_id, **here).json() == first.json()
-    arrived = checkout.fulfil(clearance_id, delivered_at="2026-11-22T16:05:00Z")
+    arrived = checkout.fulfil(clearance_id, delivered_at="2099-11-22T16:05:00Z")
     assert arrived.json() == second.json()
     assert len(checkout.back(clearance_id)["fulfilments"]) == 2
 
@@ -151,7 +152,7 @@ def test_a_report_brings_no_personal_data_back_that_was_erased(checkout: Checkou
     checkout.fulfil(clearance_id, **SHIPPED)
     checkout.server.deployment.run("erase", ack_id, "--yes")
     assert refusal(checkout.fulfil(clearance_id, **SHIPPED)) == (410, "erased")
-    delivered = checkout.fulfil(clearance_id, delivered_at="2026-11-22T16:05:00Z")
+    delivered = checkout.fulfil(clearance_id, delivered_at="2099-11-22T16:05:00Z")
     assert delivered.status_code == 200
     assert [one["carrier"] for one in checkout.back(clearance_id)["fulfilments"]] == [None, None]
 
@@ -177,8 +178,8 @@ def test_another_account_cannot_report(checkout: Checkout, other: Checkout) -> N
         ({"carrier": None}, "carrier"),
         ({"carrier": ""}, "$.carrier"),
         ({"tracking_number": "x" * 256}, "$.tracking_number"),
-        ({"shipped_at": "2026-11-21"}, "$.shipped_at"),
-        ({"shipped_at": "2026-11-21T16:05:00"}, "$.shipped_at"),
+        ({"shipped_at": "2099-11-21"}, "$.shipped_at"),
+        ({"shipped_at": "2099-11-21T16:05:00"}, "$.shipped_at"),
         ({"delivered_at": "0001-01-01T00:00:00+23:59"}, "$.delivered_at"),
         ({"adult_signature_obtained": "yes"}, "$.adult_signature_obtained"),
         ({"signature": True}, "signature"),
@@ -194,9 +195,9 @@ def test_a_report_that_cannot_be_read_is_refused_by_the_field(
 
 def test_times_are_kept_in_utc(checkout: Checkout) -> None:
     clearance_id = checkout.cleared()["clearance_id"]
-    checkout.fulfil(clearance_id, shipped_at="2026-11-21T16:05:00-08:00")
+    checkout.fulfil(clearance_id, shipped_at="2099-11-21T16:05:00-08:00")
     (report,) = checkout.back(clearance_id)["fulfilments"]
-    assert report["shipped_at"] == "2026-11-22T00:05:00Z"
+    assert report["shipped_at"] == "2099-11-22T00:05:00Z"
 
 
 def test_a_repeated_report_is_answered_once_more_and_written_once(checkout: Checkout) -> None:
@@ -210,3 +211,78 @@ def test_a_repeated_report_is_answered_once_more_and_written_once(checkout: Chec
     assert len(checkout.back(clearance_id)["fulfilments"]) == 1
     other = checkout.client.post(path, json={"carrier": "USPS"}, headers=key)
     assert refusal(other) == (422, "idempotency_key_reused")
+
+
+def _now(checkout: Checkout, **earlier: float) -> str:
+    """When the order was cleared, or so much earlier."""
+    (event,) = checkout.client.get("/v1/clearances", params={"limit": "1"}).json()["data"]
+    at = datetime.fromisoformat(event["created_at"]) - timedelta(**earlier)
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@pytest.mark.parametrize(
+    ("known", "report"),
+    [
+        ({}, {"shipped_at": "2025-01-01T00:00:00Z"}),
+        ({}, {"delivered_at": "2024-01-01T00:00:00Z"}),
+        (SHIPPED, {"delivered_at": "2099-11-21T15:59:00Z", "carrier": "UPS"}),
+        ({"delivered_at": "2099-11-21T15:59:00Z"}, SHIPPED),
+    ],
+)
+@pytest.mark.both_engines
+def test_a_report_against_the_order_of_events_has_to_be_confirmed(
+    checkout: Checkout, known: dict[str, object], report: dict[str, object]
+) -> None:
+    """Shipped or delivered before the decision, or delivered before shipped: then it is kept."""
+    clearance_id = checkout.cleared()["clearance_id"]
+    if known:
+        assert checkout.fulfil(clearance_id, **known).status_code == 200
+    for asked in (report, report | {"confirm_order_of_events": False}):
+        refused = checkout.fulfil(clearance_id, **asked)
+        assert refusal(refused) == (409, "fulfilment_contradicted")
+        assert "confirm_order_of_events" in message(refused)
+    assert len(checkout.back(clearance_id)["fulfilments"]) == len([known] if known else [])
+    confirmed = report | {"confirm_order_of_events": True}
+    receipt = checkout.fulfil(clearance_id, **confirmed)
+    assert receipt.status_code == 200
+    # What is known now is known: it is not asked again, and neither is what follows.
+    for again in (confirmed, report):
+        assert checkout.fulfil(clearance_id, **again).json() == receipt.json()
+    assert checkout.fulfil(clearance_id, tracking_number="1Z999AA10123456784").status_code == 200
+    kept = checkout.back(clearance_id)["fulfilments"]
+    said = [one.get("order_of_events_confirmed") for one in kept]
+    assert said.count(True) == 1
+    assert said.count(None) == len(said) - 1
+
+
+def test_the_clocks_of_two_machines_may_be_five_minutes_apart(checkout: Checkout) -> None:
+    """Only what no clock explains is refused; a confirmation that is not needed is not kept."""
+    clearance_id = checkout.cleared()["clearance_id"]
+    late = checkout.fulfil(clearance_id, shipped_at=_now(checkout, minutes=6))
+    assert refusal(late) == (409, "fulfilment_contradicted")
+    shipped = _now(checkout, minutes=4)
+    answer = checkout.fulfil(clearance_id, shipped_at=shipped, confirm_order_of_events=True)
+    assert answer.status_code == 200
+    (report,) = checkout.back(clearance_id)["fulfilments"]
+    assert report["shipped_at"] == shipped
+    assert "order_of_events_confirmed" not in report
+
+
+def test_an_order_that_was_cleared_again_may_have_shipped_after_its_first_decision(
+    checkout: Checkout,
+) -> None:
+    """What counts is when it was first cleared, whichever of its clearances the report names."""
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    checkout.decision(ack_id, cbid)
+    shipped = _now(checkout, minutes=-1)
+    checkout.client.post("/v1/test/clock", json={"advance_seconds": 2 * 24 * 3600})
+    second = checkout.decision(ack_id, cbid)
+    assert second["cleared"]
+    assert checkout.fulfil(second["clearance_id"], shipped_at=shipped).status_code == 200
+
+
+def test_a_confirmation_alone_is_no_report(checkout: Checkout) -> None:
+    clearance_id = checkout.cleared()["clearance_id"]
+    answer = checkout.fulfil(clearance_id, confirm_order_of_events=True)
+    assert refusal(answer) == (400, "invalid_request")
+    assert "confirm_order_of_events" not in message(answer)

@@ -60,4 +60,6 @@ def decided(
     }
     rules = rules or VerificationRules()
     decision = decide(said or result(), rules, **arguments | different)
-    return decision.since(first_verified_at, rules) if first_verified_at else decision
+    if first_verified_at is None:
+        return decision
+    return decision.since(first_verified_at, rules, (said or result()).outcome)

@@ -81,7 +81,7 @@ def test_a_hint_about_a_session_that_verified_somebody_is_asked_once(
 
 @each_engine
 def test_a_vendor_that_reads_the_no_itself_ends_the_verification_too(stage: Stage) -> None:
-    """The answer is about the attempt and the status about the buyer; asking again changes nothing."""
+    """The answer is about the attempt, the status about the buyer; once more changes nothing."""
     vendor, cleared_by = stage.insider("persona"), stage.insider()
     session, cbid = approved(vendor)
     with declining(vendor, session):

@@ -41,7 +41,7 @@ export class EvidencePending extends CountersignError {}
 /** The API key lacks the scope that this operation needs. */
 export class Forbidden extends CountersignError {}
 
-/** An earlier report of this order says otherwise. */
+/** An earlier report says otherwise, or the times are against the order of events. */
 export class FulfilmentContradicted extends CountersignError {}
 
 /** A request with this Idempotency-Key is still running. */

@@ -529,7 +529,7 @@ export class Buyers extends Resource {
    * response has `proposed`, and nothing changes. Another person who decides the same makes it
    * final; who decides otherwise makes another proposal. A key decides nothing there.
    *
-   * Needs the scope `buyers:review`.
+   * Needs the scope `buyers:review`. A person needs a fresh passkey.
    */
   review(
     cbid: string,

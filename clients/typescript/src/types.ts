@@ -778,6 +778,10 @@ export interface Fulfilment {
   shipped_at: string | null;
   delivered_at: string | null;
   adult_signature_obtained: boolean | null;
+  /**
+   * Present and true if the times contradict the order of events, and the vendor confirmed them.
+   */
+  order_of_events_confirmed?: boolean;
 }
 
 /** The fulfilment of an order; at least one field is required. */
@@ -787,6 +791,12 @@ export interface FulfilmentRequest {
   shipped_at?: string | null | undefined;
   delivered_at?: string | null | undefined;
   adult_signature_obtained?: boolean | null | undefined;
+  /**
+   * True if the times of this report are right, although the order was shipped before it was
+   * cleared, or delivered before it was shipped. The evidence shows that you confirmed it, and
+   * readers name it as odd.
+   */
+  confirm_order_of_events?: boolean | null | undefined;
 }
 
 /** The stored report, and whether the order is closed. */

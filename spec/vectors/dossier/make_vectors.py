@@ -554,6 +554,10 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
     ).named(**NAMED)
     refused = CLEARED.changed(cleared=False)
     refused = replace(refused, members={**refused.members, "expires_at": None})
+    was = "by the vendor's reports the order was"
+    decided = f"before the decision on it, at {AT.format(1)}"
+    shipped = "before it was shipped, at 2025-01-01T00:00:00Z"
+    confirmed = "; the vendor confirmed it"
     minutes = f"{120 * 60_000 + 1_000} ms from the time in its identifier"
 
     def instead(old: Made, new: Made) -> DossierContents:
@@ -596,6 +600,32 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
             [f"{FULFILLED.id} has a disclosure {unknown}: depot"],
             [],
             instead(FULFILLED, shown),
+        ),
+        "shipped-too-early": (
+            [f"{was} shipped at 2026-11-20T21:26:00Z, {decided}"],
+            [],
+            instead(FULFILLED, FULFILLED.changed(shipped_at="2026-11-20T21:26:00Z")),
+        ),
+        "shipped-within-five-minutes": (
+            [],
+            [],
+            instead(FULFILLED, FULFILLED.changed(shipped_at="2026-11-20T21:26:02Z")),
+        ),
+        "order-of-events-confirmed": (
+            [
+                f"{was} shipped at 2025-01-01T00:00:00Z, {decided}{confirmed}",
+                f"{was} delivered at 2024-01-01T00:00:00Z, {decided}{confirmed}",
+                f"{was} delivered at 2024-01-01T00:00:00Z, {shipped}{confirmed}",
+            ],
+            [],
+            instead(
+                FULFILLED,
+                FULFILLED.changed(
+                    shipped_at="2025-01-01T00:00:00Z",
+                    delivered_at="2024-01-01T00:00:00Z",
+                    order_of_events_confirmed=True,
+                ),
+            ),
         ),
         "refused-without-reason": (
             [f"{CLEARED.id} is refused, and gives no reason"],
@@ -686,6 +716,10 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
         "expires-at-month-13": (
             "`expires_at` has a month 13",
             sealed(CLEARED.changed(expires_at="2026-13-01T00:00:00Z"), CLEARED),
+        ),
+        "order-confirmed-in-words": (
+            "`order_of_events_confirmed` is no boolean",
+            sealed(FULFILLED.changed(order_of_events_confirmed="yes"), FULFILLED),
         ),
         "shipped-at-words": (
             "`shipped_at` is no time",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import combinations
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.key import Principal
@@ -21,7 +22,7 @@ from countersign.clearances.read import (
 )
 from countersign.clearances.room import Clearances
 from countersign.clearances.schemas import Fulfilment, FulfilmentReceipt, FulfilmentRequest
-from countersign.db.tables import acknowledgment_uses, fulfilments
+from countersign.db.tables import acknowledgment_uses, clearances, fulfilments
 from countersign.errors import (
     ClearanceNotGranted,
     Erased,
@@ -33,7 +34,7 @@ from countersign.events.sql import write_events
 from countersign.http.body import in_utc
 from countersign.http.reply import encode
 from countersign.ids import FULFILMENT, timed_id
-from countersign.instant import from_ns, rfc3339, to_the_second
+from countersign.instant import from_ns, parse_rfc3339, rfc3339, to_the_second
 from countersign.log.append_record import account_fact
 from countersign.log.record import RecordType
 from countersign.notices.obligations import ADULT_SIGNATURE
@@ -43,7 +44,10 @@ from countersign_evidence.canonical import Json
 _PERSONAL: Final = (CARRIER_FIELD, TRACKING_FIELD)
 _SIGNATURE: Final = "adult_signature_obtained"
 # What the record itself holds; null: this report does not state it.
-_OPEN: Final = (_SIGNATURE, "shipped_at", "delivered_at")
+_TIMES: Final = ("shipped_at", "delivered_at")
+_OPEN: Final = (_SIGNATURE, *_TIMES)
+CLOCKS_APART: Final = timedelta(minutes=5)
+"""How much earlier than what came before it an event may be: clocks differ."""
 
 
 class _Reported(NamedTuple):
@@ -75,7 +79,8 @@ async def fulfil_order(
             for record in stored.fulfilments
             for report in [await report_of(room, who, record)]
         ]
-        receipt = await _write(room, who, stored, earlier, facts, entry=entry)
+        confirmed = reported.confirm_order_of_events is True
+        receipt = await _write(room, who, stored, earlier, facts, confirmed=confirmed, entry=entry)
     return receipt
 
 
@@ -96,6 +101,7 @@ async def _write(
     earlier: list[_Reported],
     facts: Mapping[str, Json],
     *,
+    confirmed: bool,
     entry: Remember[bytes],
 ) -> FulfilmentReceipt | None:
     """The receipt; None if another report was written after `earlier` was read."""
@@ -111,8 +117,15 @@ async def _write(
     signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
     obtained = any(said.get(_SIGNATURE) for said in (facts, *(one.facts for one in earlier)))
     at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
+    first_decision = select(func.min(clearances.c.at)).where(
+        clearances.c.ack_id == stored.ack_id,
+        clearances.c.account_id == who.account_id,
+        clearances.c.expires_at.is_not(None),
+    )
 
-    def fulfil(connection: Connection) -> FulfilmentReceipt | NotFound | None:
+    def fulfil(
+        connection: Connection,
+    ) -> FulfilmentReceipt | NotFound | FulfilmentContradicted | None:
         # Two reports at once take turns.
         lock = select(acknowledgment_uses.c.closed_at).where(of_order).with_for_update()
         use = connection.execute(lock).one_or_none()
@@ -125,8 +138,15 @@ async def _write(
         if repeated is not None:
             written = repeated.fulfilment_id, repeated.clearance_id
         else:
+            decided_at = connection.execute(first_decision).scalar_one()
+            odd = _out_of_order(decided_at, earlier, facts)
+            if odd is not None and not confirmed:
+                return FulfilmentContradicted(
+                    f"By this report, {odd}. If its times are right, repeat it with "
+                    "`confirm_order_of_events` true: it is kept then, and shown as odd."
+                )
             closes = closed_at is None and (obtained or not signature)
-            written = add(connection, closes=closes), stored.record.id
+            written = add(connection, closes=closes, confirms=odd is not None), stored.record.id
             closed_at = at if closes else closed_at
         receipt = FulfilmentReceipt(
             fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
@@ -134,9 +154,11 @@ async def _write(
         keep_answer(connection, entry, encode(receipt))
         return receipt
 
-    def add(connection: Connection, *, closes: bool) -> str:
+    def add(connection: Connection, *, closes: bool, confirms: bool) -> str:
         members: dict[str, Json] = {"clearance_id": stored.record.id}
         members |= {name: facts.get(name) for name in _OPEN}
+        if confirms:
+            members["order_of_events_confirmed"] = True
         record = account_fact(
             key,
             room.access.entropy,
@@ -188,6 +210,23 @@ def _refuse_contradiction(earlier: list[_Reported], facts: Mapping[str, Json]) -
                 raise FulfilmentContradicted(
                     f"Report {one.fulfilment_id} of this order has another `{name}`."
                 )
+
+
+def _out_of_order(
+    decided_at: datetime, earlier: list[_Reported], facts: Mapping[str, Json]
+) -> str | None:
+    """What of the times that these facts add contradicts the order of events; None: nothing.
+
+    Of what earlier reports state, nothing is said again.
+    """
+    known = {name for one in earlier for name in one.facts}
+    said = {name: value for one in earlier for name, value in one.facts.items()} | facts
+    times = [(name, parse_rfc3339(str(said[name]))) for name in _TIMES if name in said]
+    for (before, then), (name, at) in combinations([("", decided_at), *times], 2):
+        if then - at > CLOCKS_APART and not known.issuperset({before, name} - {""}):
+            first = f"`{before}`" if before else "the first decision that cleared the order"
+            return f"`{name}` is {rfc3339(at)}, and {first} {rfc3339(then)}"
+    return None
 
 
 def _repeated(earlier: list[_Reported], facts: Mapping[str, Json]) -> _Reported | None:

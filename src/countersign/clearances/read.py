@@ -53,6 +53,7 @@ class _Reported(msgspec.Struct):
     adult_signature_obtained: bool | None
     shipped_at: datetime | None
     delivered_at: datetime | None
+    order_of_events_confirmed: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 decided_in: Final = msgspec.json.Decoder(ReadDecision).decode

@@ -89,8 +89,9 @@ async def fulfil(room: Clearances, call: Call) -> Reply:
     known gets the receipt of the earlier one.
     """
     body = parse_body(call.body, schemas.FulfilmentRequest)
-    if body == schemas.FulfilmentRequest():
-        names = ", ".join(body.__struct_fields__)
+    confirmed = body.confirm_order_of_events
+    if body == schemas.FulfilmentRequest(confirm_order_of_events=confirmed):
+        names = ", ".join(body.__struct_fields__[:-1])
         raise InvalidRequest(f"At least one of these fields is required: {names}.")
     receipt = await fulfil_order(room, call.principal, call.parameter, body, call.entry)
     return Reply(encode(receipt))

@@ -139,6 +139,15 @@ class FulfilmentRequest(Request, frozen=True, kw_only=True):
     shipped_at: Shipped = None
     delivered_at: Timestamp | None = None
     adult_signature_obtained: AdultSignature | None = None
+    confirm_order_of_events: Annotated[
+        bool | None,
+        Meta(
+            description="True if the times of this report are right, although the order was "
+            "shipped before it was cleared, or delivered before it was shipped. The evidence shows "
+            "that you confirmed it, and readers name it as odd.",
+            examples=[True],
+        ),
+    ] = None
 
 
 class ClearancesQuery(
@@ -191,6 +200,14 @@ class Fulfilment(Struct, frozen=True, kw_only=True):
     shipped_at: Shipped
     delivered_at: Timestamp | None
     adult_signature_obtained: AdultSignature | None
+    order_of_events_confirmed: Annotated[
+        bool | UnsetType,
+        Meta(
+            description="Present and true if the times contradict the order of events, and the "
+            "vendor confirmed them.",
+            examples=[True],
+        ),
+    ] = UNSET
 
 
 class FulfilmentReceipt(Struct, frozen=True, kw_only=True):

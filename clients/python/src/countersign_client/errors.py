@@ -89,7 +89,7 @@ class Forbidden(CountersignError):
 
 
 class FulfilmentContradicted(CountersignError):
-    """An earlier report of this order says otherwise."""
+    """An earlier report says otherwise, or the times are against the order of events."""
 
     default_code = "fulfilment_contradicted"
 

@@ -650,7 +650,7 @@ class Buyers(Resource[S]):
         makes it final; who decides otherwise makes another proposal. A key decides nothing
         there.
 
-        Needs the scope `buyers:review`.
+        Needs the scope `buyers:review`. A person needs a fresh passkey.
 
         - `reason`: Why, such as the number of a case. Kept permanently: nothing personal.
         - `zip`: With `accept_zip`, required: the ZIP code to accept.
@@ -1143,6 +1143,7 @@ class Clearances(Resource[S]):
         shipped_at: Time | None = None,
         delivered_at: Time | None = None,
         adult_signature_obtained: bool | None = None,
+        confirm_order_of_events: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.FulfilmentReceipt]:
         """Report the fulfilment of an order, step by step.
@@ -1154,6 +1155,10 @@ class Clearances(Resource[S]):
         repeats what is known gets the receipt of the earlier one.
 
         Needs the scope `clearances:create`.
+
+        - `confirm_order_of_events`: True if the times of this report are right, although the order
+          was shipped before it was cleared, or delivered before it was shipped. The evidence shows
+          that you confirmed it, and readers name it as odd.
         """
         return Call(
             method="POST",
@@ -1165,6 +1170,7 @@ class Clearances(Resource[S]):
                 "shipped_at": shipped_at,
                 "delivered_at": delivered_at,
                 "adult_signature_obtained": adult_signature_obtained,
+                "confirm_order_of_events": confirm_order_of_events,
             },
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )

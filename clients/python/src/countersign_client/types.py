@@ -1145,6 +1145,10 @@ class Fulfilment(Result, frozen=True, kw_only=True):
 
     adult_signature_obtained: bool | None
 
+    order_of_events_confirmed: bool | None = None
+    """Present and true if the times contradict the order of events, and the vendor confirmed them.
+    """
+
 
 class FulfilmentReceipt(Result, frozen=True, kw_only=True):
     """The stored report, and whether the order is closed."""

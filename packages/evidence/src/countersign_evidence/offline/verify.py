@@ -1792,6 +1792,7 @@ RECORDS: dict[str, Within] = {
         adult_signature_obtained=or_null(is_true_or_false),
         shipped_at=or_null(is_second),
         delivered_at=or_null(is_second),
+        order_of_events_confirmed=Maybe(is_true_or_false),
     ),
     "erasure": record_of(at=is_time, account=is_text, erased=each(is_text), reason=is_text),
     "key_rotation": record_of(
@@ -1953,7 +1954,9 @@ class Order:
         missing = list(self._missing())
         self.missing = [full for full, _ in missing]
         self.missing_words = [words for _, words in missing]
-        self.remarks = list(self._remarks())
+        odd = list(self._out_of_order())
+        self.odd_words = [words for _, words in odd]
+        self.remarks = [*self._remarks(), *(full for full, _ in odd)]
 
     def _joins(self) -> Iterator[str]:
         account = self.first.record["account"]
@@ -2090,6 +2093,31 @@ class Order:
                 if named != meant:
                     yield f"{one.id} names the notice {named}, and {ack.id} {meant}"
 
+    def _out_of_order(self) -> Iterator[tuple[str, str]]:
+        """What was done too early by the vendor's reports, in full, and in words of the verdict."""
+        reports = [one.record for one in self.records if one.type == "fulfilment"]
+        confirmed = any(report.get("order_of_events_confirmed") for report in reports)
+        shipped, delivered = (
+            sorted(report[name] for report in reports if report[name])
+            for name in ("shipped_at", "delivered_at")
+        )
+        decided = [self.clearance.record["at"]] if self.clearance else []
+        for did, at, before, then in (
+            ("shipped", shipped[:1], "the decision on it", decided),
+            ("delivered", delivered[:1], "the decision on it", decided),
+            ("delivered", delivered[:1], "it was shipped", shipped[-1:]),
+        ):
+            if not at or not then:
+                continue
+            apart = datetime.fromisoformat(then[0]) - datetime.fromisoformat(at[0])
+            if apart > CLOCKS_APART:
+                by = "by the vendor's reports the order was"
+                end = "; the vendor confirmed it" if confirmed else ""
+                yield (
+                    f"{by} {did} at {at[0]}, before {before}, at {then[0]}{end}",
+                    f"{by} {did} on {day_of(at[0])}, before {before}, on {day_of(then[0])}{end}",
+                )
+
     def _named_check(self) -> str | None:
         """The check that the clearance names, if it is not here."""
         named = self.clearance and self.clearance.field("verification")
@@ -2169,6 +2197,7 @@ RESULTS = {
     "requires_input": "not complete",
 }
 REVIEW = "a review of the notice"
+CLOCKS_APART = timedelta(minutes=5)  # by which what came later may seem to be earlier
 KINDS = {
     "acknowledgment": "an acknowledgment",
     "verification": "an identity check",
@@ -2203,8 +2232,10 @@ def summary(report: Report, *, paper: bool = False) -> list[str]:
         "To compare": list(_to_compare(report, outcome)),
         "Not shown": list(_not_shown(report)),
     }
-    said = [f"{name}: {'; '.join(part)}." for name, part in parts.items() if part]
-    return [OUTCOMES[outcome] + test, _when(report, outcome), *said]
+    shown, *said = [f"{name}: {'; '.join(part)}." for name, part in parts.items() if part]
+    odd = report.order.odd_words if report.order else []
+    shown = " ".join([shown, *(f"Odd: {words}." for words in odd)])
+    return [OUTCOMES[outcome] + test, _when(report, outcome), shown, *said]
 
 
 def stopped(step: str, outcome: str = "failed") -> list[str]:
