@@ -106,12 +106,12 @@ def test_looks_at_once_are_all_answered_and_noted_once(
 
 def test_claims_at_once_take_turns(own_shop: Shop, own: Operator, writes: Writes) -> None:
     """What a page reports costs one write each, however many arrive at the same time."""
-    path, page, component = entered(own_shop)
+    _, _, component = entered(own_shop)
     claims = 16
 
     async def claim(opened: Deployment) -> list[Reply]:
         app = App(opened)
-        await asking(app, path, page)
+        await asking(app, "/v1/checkout_sessions/current", component)
         body = b'{"events": [{"line": 1, "event": "shown"}]}'
         headers = component | {"content-type": "application/json"}
         address = "/v1/checkout_sessions/current/events"
@@ -127,12 +127,12 @@ def test_a_flood_of_changes_of_one_session_is_refused_and_bounded(
     own_shop: Shop, own: Operator, writes: Writes
 ) -> None:
     """Those beyond the line can come back, and everything else goes on."""
-    path, page, component = entered(own_shop)
+    _, _, component = entered(own_shop)
     claims = 100
 
     async def claim(opened: Deployment) -> list[Reply]:
         app = App(opened)
-        await asking(app, path, page)
+        await asking(app, "/v1/checkout_sessions/current", component)
         body = b'{"events": [{"line": 1, "event": "shown"}]}'
         headers = component | {"content-type": "application/json"}
         address = "/v1/checkout_sessions/current/events"

@@ -77,7 +77,8 @@ async def show(  # noqa: PLR0917 - what is kept of it
         return before if _was_shown_since(before, began, *same) else after
 
     return await room.looks.join(
-        (session.id, notice.digest, surface, locale), lambda: store.change(room, session, served)
+        (session.id, session.browser, notice.digest, surface, locale),
+        lambda: store.change(room, session, served),
     )
 
 
@@ -180,7 +181,8 @@ async def review(room: Checkout, session: Session, locale: str) -> Session:
         return after
 
     return await room.looks.join(
-        (session.id, "review", locale, given), lambda: store.change(room, session, seen)
+        (session.id, session.browser, "review", locale, given),
+        lambda: store.change(room, session, seen),
     )
 
 

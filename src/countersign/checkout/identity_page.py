@@ -24,6 +24,7 @@ from countersign.checkout.model import (
     Session,
     Status,
     require_open,
+    seen_by,
 )
 from countersign.checkout.qr_codes import ADDRESS_LENGTH_MAX
 from countersign.checkout.room import Checkout
@@ -117,7 +118,7 @@ async def up_to_date(visit: Visit) -> Visit:
     found = await visit.room.looks.join(
         (session.id, "identity"), lambda: identity.take_over(visit.room, session)
     )
-    return replace(visit, session=found)
+    return replace(visit, session=seen_by(found, visit.browser))
 
 
 async def show(visit: Visit) -> Reply:

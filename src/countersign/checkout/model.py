@@ -32,6 +32,7 @@ UNDECIDED_MAX: Final = timedelta(days=15)
 KEPT: Final = timedelta(days=30)
 """How long an ended session can be read, and how long the buyer's own copy can be opened."""
 CLAIMS_MAX: Final = 200
+ELSEWHERE_MAX: Final = 3
 ATTEMPTS_MAX: Final = 5
 """Identity checks that one session may start: each costs the vendor something."""
 
@@ -73,6 +74,9 @@ class Content(Struct, frozen=True, kw_only=True):
     """What the vendor asserted of the cart."""
     order_reference: str | None = None
     reading: Reading | None = None
+    """Of the browser that changed the session last, or that looks at it now."""
+    elsewhere: tuple[Reading, ...] = ()
+    """Of others with the link: initials belong to the browser in which they were typed."""
     checks: tuple[IdentityCheck, ...] = ()
     """In the order of their numbers, which begin at 1."""
     identity: IdentityCheck | None = None
@@ -196,6 +200,7 @@ class Session:
     """How many decisions of visitors about being remembered were counted."""
     content: Content | None
     is_unreadable: bool = False  # its content is damaged, and left out of a list
+    browser: str = ""  # which one looks at it, as in a reading; not stored
 
     def status_at(self, now: datetime) -> Status:
         """An open session expires by itself, and at once if its content was erased."""
@@ -264,6 +269,18 @@ class Session:
         )
 
 
+def seen_by(session: Session, browser: str) -> Session:
+    """The session as this browser sees it: with its own reading, and none of another's initials."""
+    session, content = replace(session, browser=browser), session.content
+    if content is None:
+        return session
+    readings = [*content.elsewhere, *filter(None, [content.reading])]
+    own = next((one for one in readings if one.browser == browser), None)
+    # Whoever only looks, such as a scanner of mail, pushes out no one's initials.
+    others = sorted((one for one in readings if one is not own), key=lambda one: any(one.known))
+    return with_content(session, content, reading=own, elsewhere=(*others[-ELSEWHERE_MAX:],))
+
+
 def require_open(session: Session, now: datetime, step: Collected | None = None) -> Content:
     """What was asked for, of a session that is open, and at this step if one is named.
 
@@ -298,6 +315,7 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
     reading = content.reading
     if reading is None or reading.notice_digest != digest:
         reading = Reading(
+            browser=session.browser,
             notice_version=version,
             notice_digest=digest,
             surface=surface,
@@ -471,5 +489,5 @@ def ended(session: Session, status: Status, now: datetime) -> Session:
     """The end; initials and what the browser claimed are in the record, if anywhere."""
     content = session.content
     if content is not None:
-        content = msgspec.structs.replace(content, reading=None)
+        content = msgspec.structs.replace(content, reading=None, elsewhere=())
     return replace(session, status=status, ended_at=now, content=content)

@@ -59,6 +59,9 @@ class BrowserClaim(Struct, frozen=True, kw_only=True):
 class Reading(Struct, frozen=True, kw_only=True):
     """How far the buyer is with one text of the notice."""
 
+    browser: str | None = None
+    """Whose it is: of those with the link, by its cookie; "" for what has the token alone, as the
+    component. None, from an earlier release: no one's, as it may be of several."""
     notice_version: str
     notice_digest: str
     surface: Surface

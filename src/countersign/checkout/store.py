@@ -27,7 +27,7 @@ from countersign.access.idempotency import (
 from countersign.access.secrets import INDEX_BYTES
 from countersign.buyers.identity_check import IdentityCheck
 from countersign.checkout.mails import forget_mails
-from countersign.checkout.model import Content, Session, Status
+from countersign.checkout.model import Content, Session, Status, seen_by
 from countersign.checkout.room import Checkout
 from countersign.db.bulk import BulkInsert, DriverStatement, SelectAmong
 from countersign.db.tables import checkout_sessions, shred_keys
@@ -254,13 +254,15 @@ async def change(
     Raises:
         Overloaded: too many others change it at the same time, here or at other servers.
     """
+    browser = session.browser
+    session = seen_by(session, browser)
     changed = transition(session, await clock_of(room, session))
     if changed is session:
         return session
     async with room.changes.turn(session.id) as waited:
         for number in range(_ROUNDS_MAX):
             if waited or number:
-                session = await _again(room, session)
+                session = seen_by(await _again(room, session), browser)
                 changed = transition(session, await clock_of(room, session))
             if changed is session:
                 return session

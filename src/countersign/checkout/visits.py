@@ -13,7 +13,7 @@ from countersign.acknowledgments.origin import Origin, resolve_browser
 from countersign.checkout import buyer, store
 from countersign.checkout.brand import Brand
 from countersign.checkout.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
-from countersign.checkout.model import Collected, Content, Session
+from countersign.checkout.model import Collected, Content, Session, seen_by
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import lead, part, preferred, screen
 from countersign.checkout.words import LOCALES
@@ -164,7 +164,7 @@ async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None 
     return Visit(
         room=room,
         call=call,
-        session=session,
+        session=seen_by(session, browser),
         browser=browser,
         now=await store.clock_of(room, session),
         brand=await buyer.brand(room, session),
