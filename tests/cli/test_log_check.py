@@ -71,6 +71,18 @@ ATTACKS = {
         "UPDATE notice_versions SET digest = hex(zeroblob(32))",
         "whose stored text has another digest",
     ),
+    "an event of a notice taken away": (
+        "DELETE FROM notice_events WHERE type = 'published'",
+        "of the notice ab1263 was published by a record of the log, but the event is missing",
+    ),
+    "an event of a notice changed": (
+        "UPDATE notice_events SET type = 'reviewed' WHERE type = 'published'",
+        "of the notice ab1263 was reviewed by an event of which the log has no record",
+    ),
+    "an event of a notice dated back": (
+        "UPDATE notice_events SET at = at - 86400000",
+        "of the notice ab1263 was published at another time than the record of the log says",
+    ),
     "the root of a tile changed": (
         "UPDATE log_tiles SET root = zeroblob(32)",
         "the root of tile 0 of level 0 does not match its leaves",
@@ -197,3 +209,14 @@ def test_a_damaged_database_is_reported_and_not_taken_for_a_bug(
     status = bench.run("log", "status")
     if table == "log_entries":
         assert "The database is damaged" in status.stdout.replace("\n", " ")
+
+
+def test_a_withdrawn_notice_does_not_come_back_unseen(bench: Bench, honest: Path) -> None:
+    """By one row that is taken away it is in force again: the check and the doctor say so."""
+    shutil.copytree(honest, bench.data_dir)
+    (version,) = [one["version"] for one in bench.read("notices", "list")]
+    bench.run("notices", "withdraw", "ab1263", "--version", version, "--reason", "a test", "--yes")
+    tamper(bench, "DELETE FROM notice_events WHERE type = 'withdrawn'")
+    wrong = f"version {version} of the notice ab1263 was withdrawn by a record of the log, but"
+    assert wrong in bench.run("log", "check", check=False).stdout
+    assert wrong in bench.run("doctor", check=False).stdout

@@ -25,6 +25,7 @@ from countersign.log.fork_guard import (
 from countersign.log.head_files import checkpoint_of
 from countersign.log.keys import LogKeys
 from countersign.log.model import Log
+from countersign.log.notice_twins import unmatched_events
 from countersign.log.sequencer import Sequencer
 from countersign.mode import Mode
 from countersign.notices.registry import KnownNotices, all_versions, revision_of
@@ -123,6 +124,9 @@ def notices(look: Sight) -> Iterator[Diagnosis]:
         every = all_versions(connection, look.settings.time_zone)
         known = KnownNotices(revision_of(connection), every)
         has_live = has_live_key(connection, now)
+        unmatched = dict.fromkeys(why for _, why in unmatched_events(connection))
+    for why in unmatched:
+        yield say("notices.unmatched", why=why)
     for notice, versions in sorted(every.items()):
         live = known.current(notice, Mode.LIVE, now, remember=False)
         if live is not None:

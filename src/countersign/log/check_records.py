@@ -21,6 +21,7 @@ from countersign.db.tables import disclosures, erasures, shred_keys
 from countersign.errors import DamagedValue
 from countersign.instant import from_ms, rfc3339_ms
 from countersign.log.append_record import open_disclosures
+from countersign.log.notice_twins import unmatched_events
 from countersign.log.record import RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
@@ -116,6 +117,8 @@ async def check_records(room: LogRoom) -> AsyncIterator[tuple[Mode | None, str]]
     for record_id in await scan(_unrecorded_erasures):
         message = f"the record {record_id} counts as erased, but no erasure record names it"
         yield None, message
+    for mode, message in await scan(unmatched_events):
+        yield mode, message
 
 
 async def _pages(room: LogRoom) -> AsyncIterator[Sequence[_Row]]:
