@@ -221,27 +221,17 @@ class ProviderRequest:
         return "<ProviderRequest: hidden>"
 
 
+@dataclass(eq=False)
 class TransportFailure(Exception):
-    """There is no response that could be read.
+    """There is no response that could be read."""
 
-    `outcome` is PROVIDER_UNAVAILABLE, or INVALID_RESPONSE for a response that is too large or
-    compressed; `reason` is a fixed word, without anything of the request or the response.
-    `unsent` is whether nothing of the request can have reached the provider.
-    """
-
-    def __init__(
-        self,
-        outcome: Finding,
-        reason: str,
-        retry_after: int | None = None,
-        *,
-        unsent: bool = False,
-    ) -> None:
-        super().__init__(reason)
-        self.outcome = outcome
-        self.reason = reason
-        self.retry_after = retry_after
-        self.unsent = unsent
+    outcome: Finding
+    """PROVIDER_UNAVAILABLE, or INVALID_RESPONSE for a response that is too large or compressed."""
+    reason: str
+    """A fixed word, without anything of the request or the response."""
+    retry_after: int | None = None
+    unsent: bool = field(default=False, kw_only=True)
+    """Whether nothing of the request can have reached the provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from countersign_evidence.alarm import ENTRY, AlarmKind
@@ -38,24 +39,15 @@ Keep = Callable[[str, bytes], None]
 _ENTRY_BYTES_MAX: Final = 65535
 
 
+@dataclass(eq=False)
 class Wrong(Exception):
     """What was served is not what was signed."""
 
-    def __init__(
-        self,
-        kind: AlarmKind,
-        message: str,
-        resources: dict[str, bytes | None],
-        *,
-        index: int | None = None,
-        path: Sequence[bytes] = (),
-    ) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.resources = resources
-        self.index = index
-        self.path = tuple(path)
+    kind: AlarmKind
+    message: str
+    resources: dict[str, bytes | None]
+    index: int | None = None
+    path: Sequence[bytes] = ()
 
 
 class _Bundle(NamedTuple):

@@ -319,7 +319,9 @@ async def _grow(
 
 def alarm_of(look: Look, source: LogSource, wrong: Wrong, note: bytes) -> Alarm:
     alarm = look.alarm(wrong.kind, source.url, wrong.message, note)
-    return replace(with_resources(alarm, wrong.resources), index=wrong.index, path=wrong.path)
+    return replace(
+        with_resources(alarm, wrong.resources), index=wrong.index, path=tuple(wrong.path)
+    )
 
 
 def with_resources(alarm: Alarm, more: Mapping[str, bytes | None]) -> Alarm:

@@ -86,7 +86,10 @@ class State:
 
     def keep(self, kept: Kept) -> None:
         """Replace what is known of a log."""
-        replace_file(self.directory / f"{_name(kept.origin)}.json", _encode(kept))
+        replace_file(
+            self.directory / f"{_name(kept.origin)}.json",
+            msgspec.json.format(msgspec.json.encode(kept), indent=1),
+        )
 
     def keep_head(self, origin: str, note: bytes, at: datetime) -> None:
         """Keep the last checkpoint of each day (UTC)."""
@@ -109,10 +112,6 @@ def _name(origin: str) -> str:
     """The name of a log's files: readable, and no two logs have the same."""
     readable = "".join(c if c.isascii() and (c.isalnum() or c in ".-") else "_" for c in origin)
     return f"{readable[:100]}-{sha256(origin.encode()).hexdigest()[:8]}"
-
-
-def _encode(kept: Kept) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(kept), indent=1)
 
 
 def _read(path: Path) -> Kept:
