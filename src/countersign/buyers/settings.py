@@ -29,7 +29,7 @@ from countersign.buyers.rules import ACCEPTABLE, VerificationRules, Verification
 from countersign.config import AGE_MAX
 from countersign.errors import InvalidArgument
 from countersign.identity.model import Finding
-from countersign.instant import from_ns, to_ms
+from countersign.instant import from_ns
 from countersign.mode import Mode
 
 
@@ -70,7 +70,8 @@ async def configure(
     await room.providers.factory(provider, credentials, base_url).close()
     before = await room.access.database.read(stored_settings, account.id)
     revision = before.revision + 1 if before else 1
-    settings = await _sealed(room, account.id, revision, provider, base_url, rules, credentials)
+    given = {"provider": provider, "base_url": base_url, "rules": rules, "credentials": credentials}
+    settings = await _sealed(room, account_id=account.id, revision=revision, **given)
     audit = room.access.audit.entry(
         AuditAction.VERIFICATION_SETTINGS_CHANGED,
         account.id,
@@ -125,9 +126,8 @@ async def add(  # noqa: PLR0917 - as the command names them
     )
     known = max((one.revision for one in further if one.provider == provider), default=0)
     rules = room.providers.floor if first is None else first.rules
-    settings = await _sealed(
-        room, account.id, known + 1, provider, base_url, rules, credentials, further=mode
-    )
+    given = {"provider": provider, "base_url": base_url, "rules": rules, "credentials": credentials}
+    settings = await _sealed(room, mode, account_id=account.id, revision=known + 1, **given)
     audit = room.access.audit.entry(
         AuditAction.VERIFICATION_PROVIDER_ADDED,
         account.id,
@@ -177,32 +177,19 @@ def review(
     return room.providers.factory.review(provider, credentials, test=None if is_either else test)
 
 
-async def _sealed(  # noqa: PLR0917 - the fields of the settings
+async def _sealed(
     room: Buyers,
-    account_id: str,
-    revision: int,
-    provider: str,
-    base_url: str | None,
-    rules: VerificationRules,
-    credentials: bytes,
-    *,
     further: Mode | None = None,
+    **members: Any,  # noqa: ANN401 - those of VerificationSettings
 ) -> VerificationSettings:
-    """New settings with their credentials sealed."""
-    settings = VerificationSettings(
-        account_id=account_id,
-        revision=revision,
-        provider=provider,
-        base_url=base_url,
-        rules=rules,
-        credentials=credentials,
-        changed_at=from_ns(room.access.clock.time_ns()),
-    )
+    """Settings of now, with their credentials sealed."""
+    time_ns = room.access.clock.time_ns()
+    settings = VerificationSettings(changed_at=from_ns(time_ns), **members)
     sealed = await room.providers.sealed[FIRST if further is None else FURTHER].seal(
         settings.credentials,
         account=settings.account_id,
         row_id=credentials_row(settings, further),
-        time_ns=to_ms(settings.changed_at) * 1_000_000,
+        time_ns=time_ns,
     )
     return replace(settings, credentials=sealed)
 

@@ -220,7 +220,7 @@ def _out_of_order(
     Of what earlier reports state, nothing is said again.
     """
     known = {name for one in earlier for name in one.facts}
-    said = {name: value for one in earlier for name, value in one.facts.items()} | facts
+    said = {name: value for one in earlier for name, value in one.facts.items()} | {**facts}
     times = [(name, parse_rfc3339(str(said[name]))) for name in _TIMES if name in said]
     for (before, then), (name, at) in combinations([("", decided_at), *times], 2):
         if then - at > CLOCKS_APART and not known.issuperset({before, name} - {""}):

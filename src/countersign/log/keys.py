@@ -33,7 +33,6 @@ from countersign_evidence.note import (
     ED25519,
     MLDSA_COSIGNATURE,
     Signer,
-    Verifier,
     open_note,
     sign_checkpoint,
 )
@@ -89,7 +88,10 @@ class LogKeys:
             token_id = self._entropy(TOKEN_ID_BYTES)
             verifier = await asyncio.to_thread(self._token.make, origin, token_id)
             signer = self._token.signer(verifier, token_id)
-            made.append((signer, _row(at, verifier, token_id=token_id)))
+            kept = LogKey(
+                log_id=log_id, vkey=verifier.vkey, token_id=token_id, created_at=from_ns(at[1])
+            )
+            made.append((signer, kept))
         else:
             made.append(await self._in_vault(origin, at, self._entropy(SEED_BYTES), ED25519))
         if self._settings.log_ml_dsa:
@@ -103,7 +105,7 @@ class LogKeys:
         signer = Signer.from_seed(origin, seed, kind)
         vkey = signer.verifier.vkey
         sealed = await self._seeds.seal(seed, account=DEPLOYMENT, row_id=vkey, time_ns=at[1])
-        return signer, _row(at, signer.verifier, seed=sealed)
+        return signer, LogKey(log_id=at[0], vkey=vkey, seed=sealed, created_at=from_ns(at[1]))
 
     async def signers(self, log: Log) -> list[Signer]:
         """Those that sign for a log now: by Ed25519 before ML-DSA-44, the newest first.
@@ -198,17 +200,3 @@ class LogKeys:
                     mode, f"The keys of the log have changed and cannot be read: {error.message}"
                 )
             raise
-
-
-def _row(
-    made: _Made, verifier: Verifier, *, seed: bytes | None = None, token_id: bytes | None = None
-) -> LogKey:
-    log_id, time_ns = made
-    return LogKey(
-        log_id=log_id,
-        vkey=verifier.vkey,
-        seed=seed,
-        token_id=token_id,
-        created_at=from_ns(time_ns),
-        retires_at=None,
-    )

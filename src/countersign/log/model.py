@@ -40,10 +40,10 @@ class LogKey:
 
     log_id: int
     vkey: str
-    seed: bytes | None
-    token_id: bytes | None
+    seed: bytes | None = None
+    token_id: bytes | None = None
     created_at: datetime
-    retires_at: datetime | None
+    retires_at: datetime | None = None
 
     @property
     def verifier(self) -> Verifier:
