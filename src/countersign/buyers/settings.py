@@ -71,7 +71,7 @@ async def configure(
     before = await room.access.database.read(stored_settings, account.id)
     revision = before.revision + 1 if before else 1
     given = {"provider": provider, "base_url": base_url, "rules": rules, "credentials": credentials}
-    settings = await _sealed(room, account_id=account.id, revision=revision, **given)
+    settings = await _sealed(room, None, account_id=account.id, revision=revision, **given)
     audit = room.access.audit.entry(
         AuditAction.VERIFICATION_SETTINGS_CHANGED,
         account.id,
@@ -179,7 +179,7 @@ def review(
 
 async def _sealed(
     room: Buyers,
-    further: Mode | None = None,
+    further: Mode | None,
     **members: Any,  # noqa: ANN401 - those of VerificationSettings
 ) -> VerificationSettings:
     """Settings of now, with their credentials sealed."""
