@@ -91,7 +91,9 @@ def test_a_message_of_a_provider_is_remembered_for_its_time(database: Database, 
     run(database.write(add_account, owner))
 
     def hurry(message: bytes, at: datetime) -> bool:
-        return run(database.write(sessions_sql.hurry, owner.id, Mode.LIVE, b"session", message, at))
+        return run(
+            database.write(sessions_sql.hurry, owner.id, Mode.LIVE, b"session", message, at, None)
+        )
 
     now = items.NOON + 2 * MESSAGES_KEPT
     assert hurry(b"old", now - MESSAGES_KEPT)
