@@ -206,6 +206,19 @@ def test_a_test_key_touches_nothing_live(street: Street) -> None:
     first.ask("/v1/erasures", {"subject": live[0]})
 
 
+def test_a_test_record_that_names_a_live_buyer_is_no_tie(street: Street) -> None:
+    """A test key may name a live buyer, and neither erases nor holds anything of that buyer."""
+    first = street.first
+    cbid = first.verified(street.played)
+    own = {"notice_id": "law", "session_id": "crossing", "cbid": cbid}
+    assert acknowledge(first.test, **own).status_code == 200  # type: ignore[arg-type] # no headers
+    before = street.rows(first.id, "live")
+    first.ask("/v1/erasures", {"subject": cbid, "with_acknowledgments": True}, 404, mode="test")
+    first.ask("/v1/erasures/preview", {"subject": cbid}, 404, mode="test")
+    first.ask("/v1/holds", {"subject": cbid, "reason": "case 9"}, 404, mode="test")
+    assert street.rows(first.id, "live") == before
+
+
 def test_a_hold_of_one_vendor_neither_binds_another_nor_is_told_to_it(street: Street) -> None:
     """The deployment's own hold binds both."""
     first, other = street.first, street.other

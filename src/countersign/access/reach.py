@@ -45,7 +45,10 @@ Reach: TypeAlias = AccountReach | DeploymentReach
 
 DEPLOYMENT: Final = DeploymentReach()
 
-_SANDBOX: Final = f"{SANDBOX_BUYER}_"
+
+def mode_of_buyer(cbid: str) -> Mode:
+    """The mode of a buyer, which its identifier says: those of the sandbox are `cbid_test_…`."""
+    return Mode.TEST if cbid.startswith(f"{SANDBOX_BUYER}_") else Mode.LIVE
 
 
 def refuse_test_buyer(mode: Mode, cbid: str | None) -> None:
@@ -53,7 +56,7 @@ def refuse_test_buyer(mode: Mode, cbid: str | None) -> None:
 
     Raises ModeMismatch.
     """
-    if cbid is not None and mode is Mode.LIVE and cbid.startswith(_SANDBOX):
+    if cbid is not None and mode is Mode.LIVE and mode_of_buyer(cbid) is Mode.TEST:
         raise ModeMismatch("A live key cannot name a buyer of the sandbox - at `$.cbid`.")
 
 

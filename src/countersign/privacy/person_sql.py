@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, union, update
 
-from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, mode_of_buyer
 from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sql import erased_name
@@ -80,7 +80,10 @@ def cbid_indexes(
 def find_ties(
     connection: Connection, secret: DeploymentSecret, cbids: Collection[str], reach: Reach
 ) -> set[Tie]:
-    """Who in reach has which of these identifiers in a check, a record or a session."""
+    """Who in reach has which of these identifiers in a check, a record or a session.
+
+    A test key can name a live buyer in its records: that is no tie, or erasing would cross modes.
+    """
     named = (
         select(t.c.cbid, t.c.account_id, t.c.mode).where(t.c.cbid.in_(cbids), reach.rows(t))
         for t in (verifications, pending_sessions, started_checks, acknowledgment_uses)
@@ -99,7 +102,7 @@ def find_ties(
             is_record = column.table is disclosures
             for index, mode in connection.execute(own.distinct()):
                 ties.add(Tie(*indexes[bytes(index)], Mode(mode), is_record=is_record))
-    return ties
+    return {tie for tie in ties if tie.mode is mode_of_buyer(tie.cbid)}
 
 
 def relying_elsewhere(
