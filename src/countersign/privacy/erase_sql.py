@@ -126,6 +126,8 @@ def find_buyer(
     connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
 ) -> ErasableBuyer | None:
     """The buyer with this identifier; None: nothing in reach names it."""
+    if isinstance(reach, AccountReach) and not find_ties(connection, secret, [cbid], reach):
+        return None
     person = find_person(connection, secret, cbid, reach)
     own = select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == person.cbids[0])
     known = connection.execute(own).one_or_none()
@@ -134,8 +136,6 @@ def find_buyer(
     ties = find_ties(connection, secret, person.cbids, reach)
     owner = (known.account_id, Mode(known.mode))
     if isinstance(reach, AccountReach):
-        if cbid not in {tie.cbid for tie in ties}:
-            return None
         owner = (reach.account_id, reach.mode)
     return ErasableBuyer(
         cbids=person.cbids,

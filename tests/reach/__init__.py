@@ -1,0 +1,1 @@
+"""Whose rows an act touches, seen at the driver."""
