@@ -15,7 +15,7 @@ from sqlalchemy import Dialect, Table, UniqueConstraint, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from countersign.db.tables import ONLY_ON, PROTECTED, WHERE, metadata
+from countersign.db.tables import NUMBERS, ONLY_ON, PROTECTED, WHERE, metadata
 
 _DIALECTS: Final[dict[str, type[Dialect]]] = {
     "sqlite": sqlite.dialect,
@@ -71,6 +71,12 @@ END $$""",
     "ALTER TABLE shred_keys ENABLE ALWAYS TRIGGER shred_keys_of_records",
 )
 
+# A row of events takes the numbers up to its own, also the first one.
+_EVENTS: Final = (
+    f"ALTER SEQUENCE events_seq_seq INCREMENT BY {NUMBERS}",
+    f"SELECT setval('events_seq_seq', {NUMBERS + 1})",
+)
+
 
 def schema_statements(dialect_name: str) -> list[str]:
     """All that makes the schema in an empty database: tables, indexes, then triggers.
@@ -90,14 +96,17 @@ def schema_statements(dialect_name: str) -> list[str]:
                 index.dialect_options[dialect_name]["where"] = text(index.info[WHERE])
             made.append(_tidy(CreateIndex(index).compile(dialect=dialect)))
     for name in PROTECTED:
-        made += _append_only(dialect_name, metadata.tables[name])
-    # The two exceptions, and what keeps blind indexes: written once, where they were made.
+        if name != "audit_owners":
+            made += _append_only(dialect_name, metadata.tables[name])
+    # The exceptions, and what keeps blind indexes: written once, where they were made.
+    owners = import_module("countersign.db.migrations.versions.0021_audit_owners")
     checkpoints = import_module("countersign.db.migrations.versions.0006_checkpoints_go")
     ends = import_module("countersign.db.migrations.versions.0010_evidence_ends")
     if dialect_name == "sqlite":
         runs = import_module("countersign.db.migrations.versions.0011_order_references")
-        return [*made, *checkpoints.SQLITE, *runs.TRIGGERS, *ends.SQLITE]
-    return [*made, *_SHRED_KEYS, *checkpoints.POSTGRESQL, *ends.POSTGRESQL]
+        return [*made, *owners.SQLITE, *checkpoints.SQLITE, *runs.TRIGGERS, *ends.SQLITE]
+    kept = *_SHRED_KEYS, *checkpoints.POSTGRESQL, *ends.POSTGRESQL
+    return [*made, *owners.POSTGRESQL, *kept, *_EVENTS]
 
 
 def _append_only(dialect_name: str, table: Table) -> Iterable[str]:

@@ -36,6 +36,9 @@ ONLY_SQLITE = {
     REBUILT.format(type="BLOB NOT NULL", modes="'test'"): (
         "the constraint ck_log_pending_mode of log_pending has another definition"
     ),
+    REBUILT.format(type="BLOB NOT NULL", modes="'test', 'live'").removesuffix(" WITHOUT ROWID"): (
+        "the storage of log_pending is ROWID in place of WITHOUT ROWID"
+    ),
 }
 ONLY_POSTGRES = {
     "DROP TRIGGER records_no_change ON records": "records lacks the trigger records_no_change",
@@ -55,6 +58,15 @@ ONLY_POSTGRES = {
         "ALTER TABLE buyers DROP CONSTRAINT ck_buyers_mode; "
         "ALTER TABLE buyers ADD CONSTRAINT ck_buyers_mode CHECK (mode IN ('test'))"
     ): "the constraint ck_buyers_mode of buyers has another definition",
+    "ALTER SEQUENCE events_seq_seq INCREMENT 1": (
+        "the sequence events_seq_seq of events is bigint INCREMENT BY 1"
+        " in place of bigint INCREMENT BY 64"
+    ),
+    "ALTER SEQUENCE events_seq_seq CYCLE": "INCREMENT BY 64 CYCLE in place of bigint INCREMENT BY",
+    "ALTER SEQUENCE events_seq_seq OWNED BY NONE": "events lacks the sequence events_seq_seq",
+    "ALTER TABLE audit_log SET UNLOGGED": (
+        "the storage of audit_log is UNLOGGED in place of LOGGED"
+    ),
 }
 ANYBODYS = (
     "CREATE TABLE of_a_replication_tool (id INTEGER)",
@@ -87,7 +99,7 @@ def test_a_difference_is_named_by_table_and_part(own_url: URL, statements: str) 
 @on_sqlite
 @pytest.mark.parametrize("statements", ONLY_SQLITE)
 def test_a_difference_is_named_on_the_embedded_database(own_url: URL, statements: str) -> None:
-    """Triggers, and the type of a column."""
+    """Triggers, the type of a column, and how rows are stored."""
     change(own_url, statements)
     assert_refused(own_url, ONLY_SQLITE[statements])
 
@@ -95,7 +107,7 @@ def test_a_difference_is_named_on_the_embedded_database(own_url: URL, statements
 @on_postgres
 @pytest.mark.parametrize("statements", ONLY_POSTGRES)
 def test_a_difference_is_named_on_postgresql(own_url: URL, statements: str) -> None:
-    """Also a trigger that is switched off, or whose function no longer refuses."""
+    """Also a trigger that is switched off or has a harmless function, and a changed sequence."""
     change(own_url, statements)
     assert_refused(own_url, ONLY_POSTGRES[statements])
 

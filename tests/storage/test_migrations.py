@@ -14,8 +14,9 @@ from sqlalchemy.schema import SchemaItem
 
 from countersign.db import schema
 from countersign.db.engine import Purpose, open_engine
-from countersign.db.tables import ONLY_ON, metadata
+from countersign.db.tables import NUMBERS, ONLY_ON, metadata
 from countersign.errors import NotInitialised, SchemaMismatch
+from tests.storage.conftest import on_postgres
 from tools.schema import schema_statements
 
 NEXT_REVISION = """
@@ -40,11 +41,21 @@ TRIGGERS = {
 }
 
 
+# Not where it has come to, which other tests change.
+SEQUENCES = (
+    "SELECT sequencename, data_type, start_value, min_value, max_value, increment_by, cycle,"
+    " cache_size FROM pg_sequences"
+)
+
+
 def everything_in(engine: Engine) -> dict[str, Any]:
-    """Reflect each table with columns, types, keys, constraints and indexes, and all triggers."""
-    found = inspect(engine)
+    """Reflect tables with columns, types, keys, constraints, indexes; triggers and sequences."""
+    found, sequences = inspect(engine), list[Any]()
     with engine.connect() as connection:
         triggers = connection.execute(text(TRIGGERS[engine.dialect.name])).fetchall()
+        if engine.dialect.name == "postgresql":
+            sequences += connection.execute(text(SEQUENCES)).fetchall()
+            assert sequences
     assert triggers
 
     def listed(parts: list[Any]) -> list[str]:
@@ -56,7 +67,7 @@ def everything_in(engine: Engine) -> dict[str, Any]:
             value = {key: in_words(inner) for key, inner in value.items()}
         return str(value)
 
-    return {"triggers": triggers} | {
+    return {"triggers": triggers, "sequences": sequences} | {
         table: {
             "columns": listed(found.get_columns(table)),
             "primary key": listed([found.get_pk_constraint(table)]),
@@ -100,6 +111,13 @@ def test_the_migrated_tables_are_those_in_the_code(url: URL, empty_url: URL) -> 
     assert everything_in(migrated) == everything_in(made)
     migrated.dispose()
     made.dispose()
+
+
+@on_postgres
+def test_the_first_row_of_events_has_numbers_above_zero(own_url: URL) -> None:
+    """A row takes the numbers up to its own, which the sequence has left free."""
+    with schema.connected(own_url, Purpose.WRITE) as connection:
+        assert connection.execute(text("SELECT nextval('events_seq_seq')")).scalar_one() >= NUMBERS
 
 
 def test_upgrading_twice_is_harmless(url: URL) -> None:

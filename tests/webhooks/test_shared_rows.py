@@ -12,10 +12,11 @@ from sqlalchemy import Connection, text
 
 from countersign.db.bulk import late_statements
 from countersign.db.database import Database
+from countersign.db.tables import NUMBERS
 from countersign.errors import NotFound
 from countersign.events.model import EventType, NewEvent
 from countersign.events.read_events import get_event, list_events
-from countersign.events.sql import NUMBERS, leave_acknowledged, write_events
+from countersign.events.sql import leave_acknowledged, write_events
 from countersign.ids import made_at_ms
 from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode

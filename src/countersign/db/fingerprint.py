@@ -26,10 +26,12 @@ _SQLITE: Final = """
         END || coalesce(' DEFAULT ' || c.dflt_value, '')
     FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'
     UNION ALL SELECT tbl_name, type || ' ' || name, sql FROM sqlite_master WHERE sql IS NOT NULL
+    UNION ALL SELECT name, 'storage', iif(wr, 'WITHOUT ROWID', 'ROWID') FROM pragma_table_list
+    WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%'
 """
 _POSTGRESQL: Final = """
     WITH ours AS (
-        SELECT oid, relname FROM pg_class
+        SELECT oid, relname, relpersistence FROM pg_class
         WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
     ), parts (table_, part, definition) AS (
         SELECT relname, 'column ' || attname, concat(format_type(atttypid, atttypmod),
@@ -47,6 +49,14 @@ _POSTGRESQL: Final = """
             concat_ws(' ', pg_get_triggerdef(t.oid), tgenabled, proconfig, prosrc)
         FROM ours JOIN pg_trigger AS t ON tgrelid = ours.oid AND NOT tgisinternal
             JOIN pg_proc AS p ON p.oid = tgfoid
+        UNION ALL SELECT relname, 'storage', CASE relpersistence WHEN 'p' THEN 'LOGGED'
+            ELSE 'UNLOGGED' END FROM ours
+        UNION ALL SELECT ours.relname, 'sequence ' || s.relname,
+            concat(format_type(seqtypid, NULL), ' INCREMENT BY ', seqincrement,
+            CASE WHEN seqcycle THEN ' CYCLE' END)
+        FROM ours JOIN pg_depend AS d ON refobjid = ours.oid AND deptype IN ('a', 'i')
+            AND classid = 'pg_class'::regclass AND refclassid = classid
+            JOIN pg_class AS s ON s.oid = objid JOIN pg_sequence ON seqrelid = s.oid
     )
     SELECT table_, part, replace(definition, quote_ident(current_schema()) || '.', '') FROM parts
 """
@@ -56,11 +66,12 @@ _CONSTRAINT: Final = re.compile(
 # PostgreSQL writes an expression with other casts and brackets once it was dumped and restored.
 _CASTS: Final = re.compile(r"::(text|character varying)(\[\])?|[()]")
 _EXPRESSIONS: Final = ("constraint ", "index ")
+_IN_WORDS: Final = ("column ", "sequence ", "storage")
 _NAMED_MAX: Final = 8
 
 
 def parts_of(connection: Connection) -> SchemaParts:
-    """What the database has: tables with columns, constraints, indexes and triggers."""
+    """What the database has: tables with columns, constraints, indexes, triggers, sequences."""
     embedded = connection.dialect.name == "sqlite"
     found: dict[str, dict[str, str]] = {}
     for table, part, definition in connection.execute(text(_SQLITE if embedded else _POSTGRESQL)):
@@ -112,7 +123,7 @@ def _compared(
     for part, definition in parts.items():
         if part not in found:
             yield f"{table} lacks the {part}"
-        elif found[part] != definition and part.startswith("column"):
+        elif found[part] != definition and part.startswith(_IN_WORDS):
             yield f"the {part} of {table} is {found[part]} in place of {definition}"
         elif found[part] != definition:
             yield f"the {part} of {table} has another definition"

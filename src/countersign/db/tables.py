@@ -55,6 +55,9 @@ PROTECTED: Final = (
     "audit_owners",
 )
 
+NUMBERS: Final = 64
+"""How many events a row can hold: on PostgreSQL the sequence of `events.seq` counts by it."""
+
 EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
 """In SQL, that an event is about a buyer; with exactly this, the buyer's own are found."""
 

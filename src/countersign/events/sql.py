@@ -38,7 +38,7 @@ from sqlalchemy import (
 
 from countersign.db.bulk import BulkInsert, DriverStatement, Late
 from countersign.db.rows import of_row
-from countersign.db.tables import accounts, events, webhook_endpoints
+from countersign.db.tables import NUMBERS, accounts, events, webhook_endpoints
 from countersign.events.model import EventType, NewEvent, Position, RecordedEvent
 from countersign.ids import made_at_ms
 from countersign.instant import from_ms, to_ms
@@ -49,8 +49,6 @@ TX: Final = {"sqlite": "0", "postgresql": "pg_current_xact_id()::text::bigint"}
 _OWN_TX: Final[dict[str, ColumnElement[int]]] = {
     dialect: literal_column(tx, events.c.tx.type) for dialect, tx in TX.items()
 }
-NUMBERS: Final = 64
-"""How many events a row can hold: on PostgreSQL the step between the numbers of rows."""
 CREATED_AND_SEALED: Final = "acknowledgment.*"
 """The type of a row whose acknowledgments were each created and then sealed, in one transaction."""
 _BOTH: Final = EventType.ACKNOWLEDGMENT_CREATED, EventType.ACKNOWLEDGMENT_SEALED

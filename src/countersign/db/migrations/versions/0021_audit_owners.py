@@ -24,7 +24,7 @@ CREATE TABLE audit_owners (
 )
 """
 _REFUSE = "SELECT RAISE(ABORT, 'audit_owners is append-only')"
-_SQLITE_KEEPS = (
+SQLITE = (
     f"CREATE TRIGGER audit_owners_no_update BEFORE UPDATE ON audit_owners BEGIN {_REFUSE}; END",
     f"CREATE TRIGGER audit_owners_no_delete BEFORE DELETE ON audit_owners BEGIN {_REFUSE}; END",
     f"""CREATE TRIGGER audit_owners_no_replace BEFORE INSERT ON audit_owners WHEN
@@ -32,7 +32,7 @@ EXISTS (SELECT 1 FROM audit_owners WHERE rowid = NEW.rowid) OR EXISTS (SELECT 1 
 WHERE account_id = NEW.account_id AND mode = NEW.mode AND entry_id = NEW.entry_id)
 BEGIN {_REFUSE}; END""",  # noqa: S608 - our own names
 )
-_POSTGRESQL_KEEPS = (
+POSTGRESQL = (
     """CREATE FUNCTION audit_owners_append_only() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'audit_owners is append-only'; END $$""",
     """CREATE TRIGGER audit_owners_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_owners
@@ -61,7 +61,7 @@ _Owner = tuple[str, str]
 def upgrade() -> None:
     """Make the table, and give the entries of before their owners."""
     bind, after = op.get_bind(), ""
-    keeps = _POSTGRESQL_KEEPS if bind.dialect.name == "postgresql" else _SQLITE_KEEPS
+    keeps = POSTGRESQL if bind.dialect.name == "postgresql" else SQLITE
     for statement in (_TABLE, *keeps):
         op.execute(statement)
     while page := bind.execute(_PAGE, {"after": after}).all():
