@@ -1,7 +1,7 @@
 """The schema as SQL statements, from the tables and what protects their rows.
 
-Servers never run this. The first migration was made of it, a test compares what the migrations
-make with it, and `python -m tools.schema sqlite` prints it, to take a new table's statements from.
+Servers never run this. A test compares what the migrations make with it, and
+`python -m tools.schema sqlite` prints it, to take a new table's statements from.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DIALECTS: Final[dict[str, type[Dialect]]] = {
 
 _SQLITE: Final = (
     "CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} BEGIN {refuse}; END",
-    "CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} BEGIN {refuse}; END",
+    "CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table}{stays}BEGIN {refuse}; END",
     # For connections that did not set recursive_triggers: REPLACE is refused before it acts,
     # whether it would hit a row by one of its keys or by its hidden rowid (-1 if none is given).
     "CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {taken} BEGIN {refuse}; END",
@@ -77,6 +77,68 @@ _EVENTS: Final = (
     f"SELECT setval('events_seq_seq', {NUMBERS + 1})",
 )
 
+# Two exceptions from what is append-only. Of the checkpoints, those that prove nothing that a later
+# one does not prove may go after a day: not the last of a log, none that a witness or a time-stamp
+# authority has confirmed, and none around the times when a key began to sign or retired, which say
+# for which sizes a key counts. A record may go once it is noted as ended and has no disclosures.
+_CHECKPOINT_STAYS: Final = """
+{at} > -86400000
+  + (SELECT at FROM {in_}checkpoints WHERE log_id = {log_id} ORDER BY size DESC LIMIT 1)
+OR EXISTS (SELECT 1 FROM {in_}anchors WHERE log_id = {log_id} AND size = {size})
+OR EXISTS (SELECT 1 FROM {in_}log_keys AS k, {in_}checkpoints AS n
+  WHERE k.log_id = {log_id} AND n.log_id = {log_id}
+  AND n.size = (SELECT min(size) FROM {in_}checkpoints WHERE log_id = {log_id} AND size > {size})
+  AND (k.created_at BETWEEN {at} - 120000 AND n.at + 120000
+  OR k.retires_at BETWEEN {at} - 120000 AND n.at + 120000))
+"""
+_RECORD_STAYS: Final = """
+NOT EXISTS (SELECT 1 FROM {in_}ended_records WHERE record_id = {id})
+OR EXISTS (SELECT 1 FROM {in_}disclosures WHERE record_id = {id})
+"""
+_STAYS: Final = {
+    "checkpoints": (_CHECKPOINT_STAYS, ("log_id", "size", "at")),
+    "records": (_RECORD_STAYS, ("id",)),
+}
+# As above, the schema is named, and nothing is looked up elsewhere.
+_POSTGRESQL_STAYS: Final = """\
+CREATE OR REPLACE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog AS $$
+DECLARE stays boolean;
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    EXECUTE format('SELECT{stays}', TG_TABLE_SCHEMA)
+      INTO stays USING {columns};
+    IF NOT stays THEN RETURN OLD; END IF;
+  END IF;
+  RAISE EXCEPTION '{table} is append-only';
+END $$"""
+
+# From each run of blind indexes to the next, which is one look into the primary key: they are few.
+_RUNS: Final = """
+WITH RECURSIVE runs (run) AS (
+  SELECT min(run) FROM blind_runs UNION ALL
+  SELECT (SELECT min(b.run) FROM blind_runs AS b WHERE b.run > runs.run)
+  FROM runs WHERE runs.run IS NOT NULL)
+SELECT run FROM runs WHERE run IS NOT NULL
+"""
+# The embedded database keeps blind indexes as it keeps `disclosures`: a row that is deleted takes
+# its keys along, wherever they are. PostgreSQL has indexes instead.
+_BLIND_RUNS: Final = (
+    """\
+CREATE TRIGGER disclosures_are_found AFTER INSERT ON disclosures
+WHEN coalesce(NEW.session_index, NEW.cbid_index, NEW.reference_index) IS NOT NULL BEGIN
+  INSERT INTO blind_recent VALUES
+    (NEW.record_id, NEW.session_index, NEW.cbid_index, NEW.reference_index);
+END""",
+    f"""\
+CREATE TRIGGER disclosures_are_forgotten AFTER DELETE ON disclosures BEGIN
+  DELETE FROM blind_recent WHERE record_id = OLD.record_id;
+  DELETE FROM blind_runs WHERE run IN ({_RUNS})
+    AND key IN (OLD.session_index, OLD.cbid_index, OLD.reference_index)
+    AND record_id = OLD.record_id;
+END""",  # noqa: S608 - our own names
+)
+
 
 def schema_statements(dialect_name: str) -> list[str]:
     """All that makes the schema in an empty database: tables, indexes, then triggers.
@@ -98,21 +160,27 @@ def schema_statements(dialect_name: str) -> list[str]:
     for name in PROTECTED:
         if name != "audit_owners":
             made += _append_only(dialect_name, metadata.tables[name])
-    # The exceptions, and what keeps blind indexes: written once, where they were made.
     owners = import_module("countersign.db.migrations.versions.0021_audit_owners")
-    checkpoints = import_module("countersign.db.migrations.versions.0006_checkpoints_go")
-    ends = import_module("countersign.db.migrations.versions.0010_evidence_ends")
     if dialect_name == "sqlite":
-        runs = import_module("countersign.db.migrations.versions.0011_order_references")
-        return [*made, *owners.SQLITE, *checkpoints.SQLITE, *runs.TRIGGERS, *ends.SQLITE]
-    kept = *_SHRED_KEYS, *checkpoints.POSTGRESQL, *ends.POSTGRESQL
-    return [*made, *owners.POSTGRESQL, *kept, *_EVENTS]
+        return [*made, *owners.SQLITE, *_BLIND_RUNS]
+    return [*made, *owners.POSTGRESQL, *_SHRED_KEYS, *_EVENTS]
 
 
 def _append_only(dialect_name: str, table: Table) -> Iterable[str]:
     """What makes the database itself refuse to change or delete the rows of a table."""
+    condition, columns = _STAYS.get(table.name, ("", ()))
     if dialect_name != "sqlite":
-        return [statement.format(table=table.name) for statement in _POSTGRESQL]
+        named = {column: f"${number}" for number, column in enumerate(columns, 1)}
+        values = {
+            "table": table.name,
+            "stays": condition.format(in_="%1$I.", **named),
+            "columns": ", ".join(f"OLD.{column}" for column in columns),
+        }
+        return [
+            statement.format(**values)
+            for statement in (*_POSTGRESQL, *([_POSTGRESQL_STAYS] if condition else []))
+        ]
+    stays = condition.format(in_="", **{column: f"OLD.{column}" for column in columns})
     keys = [[*table.primary_key.columns.keys()]]
     keys += sorted(
         [*c.columns.keys()] for c in table.constraints if isinstance(c, UniqueConstraint)
@@ -123,6 +191,7 @@ def _append_only(dialect_name: str, table: Table) -> Iterable[str]:
     return [
         statement.format(
             table=table.name,
+            stays=f" WHEN{stays}" if stays else " ",
             refuse=f"SELECT RAISE(ABORT, '{table.name} is append-only')",
             taken=" OR ".join(f"EXISTS (SELECT 1 FROM {table.name} WHERE {row})" for row in taken),  # noqa: S608 - our own names
         )

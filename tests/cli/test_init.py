@@ -102,18 +102,28 @@ def test_the_secret_key_of_another_deployment_is_refused(
 
 
 @pytest.mark.parametrize("command", ["init", "serve"])
-def test_a_database_of_a_development_version_is_refused(either: Bench, command: str) -> None:
+@pytest.mark.parametrize(
+    ("revision", "words"),
+    [
+        ("0013", "Export what you need with that version."),
+        ("0018_figures_of_a_day", "`countersign init --upgrade` of the last build before"),
+    ],
+)
+def test_a_database_that_this_release_cannot_upgrade_is_refused(
+    either: Bench, command: str, revision: str, words: str
+) -> None:
     """Nothing is made or changed, and the message says what to do."""
     either.data_dir.mkdir()
     url = database_url(either.settings.get("DATABASE_URL"), either.data_dir)
     engine = open_engine(url, Purpose.WRITE)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32))"))
-        connection.execute(text("INSERT INTO alembic_version VALUES ('0013')"))
+        new = text("INSERT INTO alembic_version VALUES (:revision)")
+        connection.execute(new, {"revision": revision})
     engine.dispose()
     said = either.refused(command)
     assert "error (schema_mismatch)" in said
-    assert "Export what you need with that version." in " ".join(said.split())
+    assert words in " ".join(said.split())
     assert not (either.data_dir / "secret.key").exists()
 
 

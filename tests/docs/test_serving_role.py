@@ -174,7 +174,7 @@ def test_the_role_of_servers_may_init_where_nothing_is_to_be_made(
     app = as_app(owner, cluster)
     assert "schema of the database is up to date" in app.run("init", "--upgrade").stderr
     with connect(cluster, OWNER) as connection:
-        connection.execute(b"UPDATE alembic_version SET version_num = '0018_figures_of_a_day'")
+        connection.execute(b"UPDATE alembic_version SET version_num = '0019_person_subjects'")
     denied = app.run("init", "--upgrade", check=False)
     assert denied.returncode == 1
     assert "error (database_permission_denied)" in denied.stderr

@@ -11,7 +11,7 @@ from countersign.db import schema
 from countersign.db.engine import Purpose, database_url
 from countersign.operations.backup import back_up
 from tests.drills.site import Site, begun, site
-from tests.storage.test_filled import FILLED, fill
+from tests.storage.test_filled import FILLED, FIRST, fill
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(300)]
 
@@ -64,7 +64,7 @@ def test_a_backup_of_an_older_release_is_restored_into_this_one(tmp_path: Path) 
     shutil.copytree(FILLED, old)
     url = database_url(None, old)
     with schema.connected(url, Purpose.WRITE) as connection, connection.begin():
-        schema.migrate(connection, "0001_initial")
+        schema.migrate(connection, FIRST)
         fill(connection)
     back_up(url, tmp_path / "backup", None, 0, lambda _done, _total, _unit: None)
     place = with_keys_of(old, tmp_path / "new" / "data")

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from sqlalchemy import URL, Connection, Engine, delete, insert, select, text
 
-from countersign.db import schema
 from countersign.db.bulk import allow_late, do_late, late_statements
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, database_url, is_embedded, open_engine
 from countersign.db.tables import blind_recent, blind_runs, disclosures
-from countersign.log.blind_runs import GROUP, RUN_ROWS, NewRun, do_step, found_by, merge, next_step
+from countersign.log.blind_runs import GROUP, RUN_ROWS, do_step, found_by, merge, next_step
 from tests.cli.serving import wait_until
 from tests.http.backstage import another_deployment
 from tests.storage.conftest import Run, on_sqlite
@@ -256,28 +255,6 @@ def test_an_erased_key_leaves_no_bytes_in_the_database(own_url: URL, engine_name
     data = Path(own_url.database or "").read_bytes()
     assert not [one for one in gone if one["session_index"] in data or one["cbid_index"] in data]
     assert all(one["cbid_index"] in data for one in own if one not in gone)
-
-
-@pytest.mark.later
-@on_sqlite
-def test_a_migration_sorts_all_that_is_stored_into_a_run_for_each_65_536(empty_url: URL) -> None:
-    """And what comes next is merged into runs after them."""
-    number = 65_536 + 100
-    with schema.connected(empty_url, Purpose.WRITE) as connection, connection.begin():
-        schema.migrate(connection, "0007_accounts_end")
-        of_then = [{n: v for n, v in one.items() if n != "reference_index"} for one in rows(number)]
-        connection.execute(insert(disclosures), of_then)
-    schema.upgrade(empty_url)
-    engine = open_engine(empty_url, Purpose.WRITE)
-    with engine.begin() as connection:
-        sizes = text("SELECT run, count(*) FROM blind_runs GROUP BY run")
-        assert [*map(tuple, connection.execute(sizes))] == [(0, 2 * 65_536), (GROUP, 200)]
-        assert kept(connection) == stored(connection)
-        connection.execute(insert(disclosures), rows(2, start=number))
-        assert next_step(connection, 2) == NewRun(run=GROUP + 1, last=f"ack_{number + 1:08}")
-        for n in (0, 65_536, number + 1):
-            assert found(connection, "cbid_index", rows(1, n)[0]["cbid_index"]) == [f"ack_{n:08}"]
-    engine.dispose()
 
 
 _VICTIM = """

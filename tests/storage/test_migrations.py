@@ -154,6 +154,20 @@ def test_a_database_of_a_development_version_is_refused(own_url: URL, revision: 
             use(own_url)
 
 
+@pytest.mark.parametrize("revision", ["0001_initial", "0018_figures_of_a_day"])
+def test_a_database_of_an_earlier_build_is_refused_untouched(own_url: URL, revision: str) -> None:
+    """The message names both revisions, and the build that upgrades it."""
+    set_revision(own_url, revision)
+    engine = open_engine(own_url, Purpose.WRITE)
+    before = everything_in(engine)
+    for use in (schema.check, schema.upgrade, schema.is_older):
+        words = rf"{revision}.*{schema._revisions()[0]} on.*the last build before"
+        with pytest.raises(SchemaMismatch, match=words):
+            use(own_url)
+    assert everything_in(engine) == before
+    engine.dispose()
+
+
 def add_migration(monkeypatch: pytest.MonkeyPatch, folder: Path, then: str) -> None:
     """Become the next release, which has one migration more."""
     migrations = folder / "migrations of the next release"

@@ -10,7 +10,6 @@ from sqlalchemy import URL, Connection, event
 from countersign.access.key import Principal
 from countersign.acknowledgments.find import find
 from countersign.acknowledgments.schemas import AcknowledgmentsQuery
-from countersign.db import schema
 from countersign.db.engine import Purpose, open_engine
 from countersign.db.tables import accounts, records
 from tests.storage import items
@@ -54,16 +53,12 @@ def explained(connection: Connection, who: Principal) -> str:
 
 
 @pytest.mark.parametrize("analysed", [False, True])
-def test_a_list_by_a_rare_notice_begins_at_its_own_records(empty_url: URL, analysed: bool) -> None:
-    """Also in a database of the first revision that was filled before, with statistics or not."""
+def test_a_list_by_a_rare_notice_begins_at_its_own_records(own_url: URL, analysed: bool) -> None:
+    """With statistics or without."""
     who = items.principal(items.account())
-    engine = open_engine(empty_url, Purpose.WRITE)
+    engine = open_engine(own_url, Purpose.WRITE)
     with engine.begin() as connection:
-        schema.migrate(connection, "0001_initial")
         fill(connection, who)
-    schema.upgrade(empty_url)
-    schema.check(empty_url)
-    with engine.begin() as connection:
         if analysed:
             connection.exec_driver_sql("ANALYZE")
         plan = explained(connection, who)

@@ -1,4 +1,4 @@
-"""A database of the first migration is upgraded while others write to it and vendors wait."""
+"""A database of the last build is upgraded while others write to it and vendors wait."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from countersign.db.engine import Purpose
 from countersign.lock import only_server
 from tests.cli.serving import wait_until
 from tests.storage.conftest import on_sqlite
+from tests.storage.test_filled import ACCOUNT
 from tests.storage.test_filled import filled as filled  # noqa: PLC0414 - a fixture
 from tests.support import service
 from tests.support.service import Deployment, free_port, running_server
@@ -32,7 +33,7 @@ KEPT = (
 
 
 class OldServer:
-    """Keeps responses as a server of the first migration does, one transaction after the other."""
+    """Keeps responses as a server of the last build does, one transaction after the other."""
 
     def __init__(self, url: URL) -> None:
         self.committed: list[bytes] = []
@@ -111,8 +112,7 @@ def test_an_upgrade_under_load_loses_nothing(
         filled.run("init")
         before = len(old.committed)
         wait_until(lambda: len(old.committed) > before, "what it writes still fits")
-    (account,) = (line["account_id"] for line in filled.read("accounts", "list"))
-    key = filled.widest_key(account)
+    key = filled.widest_key(ACCOUNT)
     with Vendor(port, key) as vendor:
         wait_until(lambda: vendor.refused > 3, "the vendor tries")
         with running_server(filled) as server:

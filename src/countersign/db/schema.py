@@ -51,6 +51,11 @@ _DEVELOPMENT: Final = (
     "This database was created by a development version of Countersign, from before the first "
     f"release, and cannot be upgraded. {_START_EMPTY}"
 )
+_EARLIER: Final = (
+    "This database is of an earlier build of Countersign (its revision is {revision}), and this "
+    "one upgrades from {first} on. Run `countersign init --upgrade` of the last build before that "
+    "revision became the first one, then this one's: see docs/upgrade.md."
+)
 _DIFFERENT: Final = (
     "The schema of this database is not the one that its revision {revision} has: {what}. If the "
     "schema was changed by hand, undo that change. Otherwise a development version of Countersign "
@@ -188,8 +193,11 @@ def _refuse_unknown(connection: Connection) -> str | None:
         return None
     current = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
     if current is not None and current not in _revisions():
-        # Only revisions of development versions were bare numbers, `0001` to `0013`.
-        raise SchemaMismatch(_DEVELOPMENT if current.isdecimal() else _NEWER)
+        if current.isdecimal():  # `0001` to `0013`, of development versions
+            raise SchemaMismatch(_DEVELOPMENT)
+        if current < (first := _revisions()[0]):
+            raise SchemaMismatch(_EARLIER.format(revision=current, first=first))
+        raise SchemaMismatch(_NEWER)
     return current
 
 

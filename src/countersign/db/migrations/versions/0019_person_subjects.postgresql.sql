@@ -2,6 +2,10 @@ CREATE TABLE accounts (
   id VARCHAR(40) NOT NULL,
   name VARCHAR(100) NOT NULL,
   created_at BIGINT NOT NULL,
+  disabled_at BIGINT,
+  closed_at BIGINT,
+  evidence_years INTEGER,
+  reviewers INTEGER DEFAULT '1' NOT NULL,
   CONSTRAINT pk_accounts PRIMARY KEY (id),
   CONSTRAINT uq_accounts_name UNIQUE (name)
 );
@@ -11,8 +15,8 @@ CREATE TABLE acknowledgment_uses (
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_acknowledgment_uses_mode CHECK (mode IN ('test', 'live')),
   cbid VARCHAR(40),
-  cbid_index BLOB NOT NULL,
-  order_index BLOB,
+  cbid_index BYTEA NOT NULL,
+  order_index BYTEA,
   clearance_id VARCHAR(40),
   closed_at BIGINT,
   CONSTRAINT pk_acknowledgment_uses PRIMARY KEY (ack_id)
@@ -26,7 +30,7 @@ CREATE TABLE anchors (
   kind VARCHAR(20) NOT NULL,
   name VARCHAR(300) NOT NULL,
   at BIGINT NOT NULL,
-  body BLOB NOT NULL,
+  body BYTEA NOT NULL,
   digest VARCHAR(64) NOT NULL,
   renews VARCHAR(64),
   ends_at BIGINT,
@@ -51,7 +55,7 @@ CREATE INDEX ix_audit_log_subject ON audit_log (subject);
 
 CREATE TABLE buyer_documents (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_buyer_documents_mode CHECK (mode IN ('test', 'live')),
-  fingerprint BLOB NOT NULL,
+  fingerprint BYTEA NOT NULL,
   cbid VARCHAR(40) NOT NULL,
   CONSTRAINT pk_buyer_documents PRIMARY KEY (mode, fingerprint)
 );
@@ -63,9 +67,9 @@ CREATE TABLE checkout_sessions (
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_checkout_sessions_mode CHECK (mode IN ('test', 'live')),
   revision INTEGER NOT NULL,
-  token_digest BLOB NOT NULL,
-  session_index BLOB NOT NULL,
-  cbid_index BLOB,
+  token_digest BYTEA NOT NULL,
+  session_index BYTEA NOT NULL,
+  cbid_index BYTEA,
   status VARCHAR(10) NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,
@@ -75,7 +79,8 @@ CREATE TABLE checkout_sessions (
   clearance_id VARCHAR(40),
   check_revision INTEGER NOT NULL,
   consents INTEGER NOT NULL,
-  content BLOB,
+  content BYTEA,
+  reference_index BYTEA,
   CONSTRAINT pk_checkout_sessions PRIMARY KEY (id),
   CONSTRAINT uq_checkout_sessions_token_digest UNIQUE (token_digest)
 );
@@ -95,8 +100,8 @@ CREATE INDEX ix_checkout_sessions_session_index ON checkout_sessions (session_in
 CREATE TABLE checkpoints (
   log_id INTEGER NOT NULL,
   size BIGINT NOT NULL,
-  root BLOB NOT NULL,
-  note BLOB NOT NULL,
+  root BYTEA NOT NULL,
+  note BYTEA NOT NULL,
   at BIGINT NOT NULL,
   CONSTRAINT pk_checkpoints PRIMARY KEY (log_id, size)
 );
@@ -105,8 +110,8 @@ CREATE TABLE clearance_keys (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_clearance_keys_mode CHECK (mode IN ('test', 'live')),
   number INTEGER NOT NULL,
   kid VARCHAR(60) NOT NULL,
-  public_key BLOB NOT NULL,
-  seed BLOB NOT NULL,
+  public_key BYTEA NOT NULL,
+  seed BYTEA NOT NULL,
   created_at BIGINT NOT NULL,
   signs_from BIGINT NOT NULL,
   CONSTRAINT pk_clearance_keys PRIMARY KEY (mode, number),
@@ -130,7 +135,7 @@ CREATE TABLE data_keys (
   id VARCHAR(40) NOT NULL,
   scope VARCHAR(40) NOT NULL,
   month INTEGER NOT NULL,
-  wrapped BLOB NOT NULL,
+  wrapped BYTEA NOT NULL,
   created_at BIGINT NOT NULL,
   CONSTRAINT pk_data_keys PRIMARY KEY (id),
   CONSTRAINT uq_data_keys_scope UNIQUE (scope, month)
@@ -138,7 +143,7 @@ CREATE TABLE data_keys (
 
 CREATE TABLE deployment (
   name VARCHAR(40) NOT NULL,
-  value BLOB NOT NULL,
+  value BYTEA NOT NULL,
   CONSTRAINT pk_deployment PRIMARY KEY (name)
 );
 
@@ -147,8 +152,8 @@ CREATE TABLE deployment_records (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_deployment_records_mode CHECK (mode IN ('test', 'live')),
   type VARCHAR(20) NOT NULL,
   at BIGINT NOT NULL,
-  digest BLOB NOT NULL,
-  body BLOB NOT NULL,
+  digest BYTEA NOT NULL,
+  body BYTEA NOT NULL,
   CONSTRAINT pk_deployment_records PRIMARY KEY (id)
 );
 
@@ -156,9 +161,10 @@ CREATE TABLE disclosures (
   record_id VARCHAR(40) NOT NULL,
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_disclosures_mode CHECK (mode IN ('test', 'live')),
-  session_index BLOB,
-  cbid_index BLOB,
-  payload BLOB NOT NULL,
+  session_index BYTEA,
+  cbid_index BYTEA,
+  payload BYTEA NOT NULL,
+  reference_index BYTEA,
   CONSTRAINT pk_disclosures PRIMARY KEY (record_id)
 );
 
@@ -180,7 +186,7 @@ CREATE TABLE erasures (
 );
 
 CREATE TABLE events (
-  seq INTEGER NOT NULL,
+  seq BIGSERIAL NOT NULL,
   tx BIGINT NOT NULL,
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_events_mode CHECK (mode IN ('test', 'live')),
@@ -188,8 +194,10 @@ CREATE TABLE events (
   object_id VARCHAR(64) NOT NULL,
   version VARCHAR(64),
   at BIGINT NOT NULL,
-  triggered BOOLEAN DEFAULT 0 NOT NULL,
+  triggered BOOLEAN DEFAULT false NOT NULL,
   reasons TEXT,
+  first_seq BIGINT,
+  objects TEXT,
   CONSTRAINT pk_events PRIMARY KEY (seq)
 );
 
@@ -212,13 +220,14 @@ CREATE TABLE fulfilments (
 CREATE INDEX ix_fulfilments_ack_id ON fulfilments (ack_id);
 
 CREATE TABLE idempotency_keys (
-  slot BLOB NOT NULL,
+  slot BYTEA NOT NULL,
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_idempotency_keys_mode CHECK (mode IN ('test', 'live')),
-  fingerprint BLOB NOT NULL,
-  response BLOB NOT NULL,
+  fingerprint BYTEA NOT NULL,
+  response BYTEA NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,
+  about VARCHAR(40),
   CONSTRAINT pk_idempotency_keys PRIMARY KEY (slot)
 );
 
@@ -230,6 +239,7 @@ CREATE TABLE legal_holds (
   reason TEXT NOT NULL,
   placed_at BIGINT NOT NULL,
   released_at BIGINT,
+  matter_id VARCHAR(40),
   CONSTRAINT pk_legal_holds PRIMARY KEY (id)
 );
 
@@ -239,19 +249,17 @@ CREATE TABLE log_entries (
   log_id INTEGER NOT NULL,
   leaf_index BIGINT NOT NULL,
   record_id VARCHAR(40) NOT NULL,
-  digest BLOB NOT NULL,
+  digest BYTEA NOT NULL,
   CONSTRAINT pk_log_entries PRIMARY KEY (log_id, leaf_index),
   CONSTRAINT uq_log_entries_record_id UNIQUE (record_id)
-)
- WITHOUT ROWID;
+);
 
 CREATE TABLE log_pending (
   record_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_log_pending_mode CHECK (mode IN ('test', 'live')),
-  digest BLOB NOT NULL,
+  digest BYTEA NOT NULL,
   CONSTRAINT pk_log_pending PRIMARY KEY (record_id)
-)
- WITHOUT ROWID;
+);
 
 CREATE TABLE log_rosters (
   number INTEGER NOT NULL,
@@ -266,8 +274,8 @@ CREATE TABLE log_tiles (
   log_id INTEGER NOT NULL,
   level INTEGER NOT NULL,
   tile_index BIGINT NOT NULL,
-  hashes BLOB NOT NULL,
-  root BLOB NOT NULL,
+  hashes BYTEA NOT NULL,
+  root BYTEA NOT NULL,
   CONSTRAINT pk_log_tiles PRIMARY KEY (log_id, level, tile_index)
 );
 
@@ -286,7 +294,7 @@ CREATE TABLE notice_versions (
   notice_id VARCHAR(64) NOT NULL,
   version VARCHAR(64) NOT NULL,
   digest VARCHAR(64) NOT NULL,
-  body BLOB NOT NULL,
+  body BYTEA NOT NULL,
   CONSTRAINT pk_notice_versions PRIMARY KEY (notice_id, version)
 );
 
@@ -296,7 +304,7 @@ CREATE TABLE parties (
   type VARCHAR(20) NOT NULL,
   number INTEGER NOT NULL,
   record_id VARCHAR(40) NOT NULL,
-  digest BLOB NOT NULL,
+  digest BYTEA NOT NULL,
   CONSTRAINT pk_parties PRIMARY KEY (scope, mode, type, number),
   CONSTRAINT uq_parties_record_id UNIQUE (record_id),
   CONSTRAINT uq_parties_digest UNIQUE (digest)
@@ -304,9 +312,9 @@ CREATE TABLE parties (
 
 CREATE TABLE provider_sessions (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_provider_sessions_mode CHECK (mode IN ('test', 'live')),
-  session_index BLOB NOT NULL,
+  session_index BYTEA NOT NULL,
   cbid VARCHAR(40) NOT NULL,
-  reference_index BLOB,
+  reference_index BYTEA,
   verified_at BIGINT,
   CONSTRAINT pk_provider_sessions PRIMARY KEY (mode, session_index)
 );
@@ -318,10 +326,10 @@ CREATE TABLE remembered (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_remembered_mode CHECK (mode IN ('test', 'live')),
   cbid VARCHAR(40) NOT NULL,
   kind VARCHAR(10) NOT NULL,
-  lookup BLOB NOT NULL,
-  public_key BLOB,
+  lookup BYTEA NOT NULL,
+  public_key BYTEA,
   sign_count BIGINT,
-  user_handle BLOB,
+  user_handle BYTEA,
   signed_out_at BIGINT,
   created_at BIGINT NOT NULL,
   last_used_at BIGINT NOT NULL,
@@ -351,10 +359,9 @@ CREATE INDEX ix_remembered_uses_cbid ON remembered_uses (cbid);
 
 CREATE TABLE shred_keys (
   record_id VARCHAR(40) NOT NULL,
-  "key" BLOB NOT NULL,
+  key BYTEA NOT NULL,
   CONSTRAINT pk_shred_keys PRIMARY KEY (record_id)
-)
- WITHOUT ROWID;
+);
 
 CREATE TABLE webhook_attempts (
   endpoint_id VARCHAR(40) NOT NULL,
@@ -365,8 +372,7 @@ CREATE TABLE webhook_attempts (
   outcome VARCHAR(20) NOT NULL,
   status INTEGER,
   CONSTRAINT pk_webhook_attempts PRIMARY KEY (endpoint_id, event_seq, number)
-)
- WITHOUT ROWID;
+);
 
 CREATE TABLE webhook_deliveries (
   endpoint_id VARCHAR(40) NOT NULL,
@@ -377,8 +383,7 @@ CREATE TABLE webhook_deliveries (
   created_at BIGINT NOT NULL,
   due_at BIGINT,
   CONSTRAINT pk_webhook_deliveries PRIMARY KEY (endpoint_id, event_seq)
-)
- WITHOUT ROWID;
+);
 
 CREATE INDEX ix_webhook_deliveries_endpoint_id_due_at ON webhook_deliveries (endpoint_id, due_at);
 
@@ -386,8 +391,13 @@ CREATE TABLE account_brands (
   account_id VARCHAR(40) NOT NULL,
   name VARCHAR(100),
   color VARCHAR(7),
-  logo BLOB,
+  logo BYTEA,
   logo_digest VARCHAR(64),
+  contact_url VARCHAR(2048),
+  privacy_url VARCHAR(2048),
+  support_email VARCHAR(254),
+  font VARCHAR(8),
+  initials VARCHAR(16),
   CONSTRAINT pk_account_brands PRIMARY KEY (account_id),
   CONSTRAINT fk_account_brands_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
 );
@@ -405,7 +415,7 @@ CREATE TABLE api_keys (
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_api_keys_mode CHECK (mode IN ('test', 'live')),
   kind VARCHAR(2) NOT NULL,
-  digest BLOB NOT NULL,
+  digest BYTEA NOT NULL,
   hint VARCHAR(40) NOT NULL,
   scopes TEXT,
   created_at BIGINT NOT NULL,
@@ -437,6 +447,7 @@ CREATE TABLE buyers (
   reminder_due_at BIGINT,
   attempted_by VARCHAR(40),
   dismissed VARCHAR(40),
+  proposal TEXT,
   CONSTRAINT pk_buyers PRIMARY KEY (cbid),
   CONSTRAINT fk_buyers_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
 );
@@ -469,7 +480,7 @@ CREATE TABLE further_providers (
   provider VARCHAR(20) NOT NULL,
   revision INTEGER NOT NULL,
   base_url TEXT,
-  credentials BLOB NOT NULL,
+  credentials BYTEA NOT NULL,
   changed_at BIGINT NOT NULL,
   CONSTRAINT pk_further_providers PRIMARY KEY (account_id, mode, provider),
   CONSTRAINT fk_further_providers_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
@@ -478,7 +489,7 @@ CREATE TABLE further_providers (
 CREATE TABLE log_heads (
   log_id INTEGER NOT NULL,
   size BIGINT NOT NULL,
-  root BLOB NOT NULL,
+  root BYTEA NOT NULL,
   at BIGINT NOT NULL,
   keys_revision INTEGER NOT NULL,
   CONSTRAINT pk_log_heads PRIMARY KEY (log_id),
@@ -488,8 +499,8 @@ CREATE TABLE log_heads (
 CREATE TABLE log_keys (
   vkey VARCHAR(2100) NOT NULL,
   log_id INTEGER NOT NULL,
-  seed BLOB,
-  token_id BLOB,
+  seed BYTEA,
+  token_id BYTEA,
   created_at BIGINT NOT NULL,
   retires_at BIGINT,
   CONSTRAINT pk_log_keys PRIMARY KEY (vkey),
@@ -501,8 +512,8 @@ CREATE INDEX ix_log_keys_log_id ON log_keys (log_id);
 CREATE TABLE log_proposals (
   id VARCHAR(40) NOT NULL,
   log_id INTEGER NOT NULL,
-  text BLOB NOT NULL,
-  keys BLOB NOT NULL,
+  text BYTEA NOT NULL,
+  keys BYTEA NOT NULL,
   at BIGINT NOT NULL,
   CONSTRAINT pk_log_proposals PRIMARY KEY (id),
   CONSTRAINT fk_log_proposals_log_id FOREIGN KEY(log_id) REFERENCES logs (id)
@@ -523,10 +534,10 @@ CREATE TABLE pending_sessions (
   id VARCHAR(40) NOT NULL,
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_pending_sessions_mode CHECK (mode IN ('test', 'live')),
-  session_index BLOB NOT NULL,
-  asked_index BLOB NOT NULL,
+  session_index BYTEA NOT NULL,
+  asked_index BYTEA NOT NULL,
   cbid VARCHAR(40),
-  request BLOB NOT NULL,
+  request BYTEA NOT NULL,
   polls INTEGER NOT NULL,
   created_at BIGINT NOT NULL,
   next_poll_at BIGINT NOT NULL,
@@ -543,7 +554,7 @@ CREATE INDEX ix_pending_sessions_session_index ON pending_sessions (session_inde
 
 CREATE TABLE provider_messages (
   account_id VARCHAR(40) NOT NULL,
-  message_index BLOB NOT NULL,
+  message_index BYTEA NOT NULL,
   at BIGINT NOT NULL,
   CONSTRAINT pk_provider_messages PRIMARY KEY (account_id, message_index),
   CONSTRAINT fk_provider_messages_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
@@ -558,8 +569,8 @@ CREATE TABLE records (
   type VARCHAR(20) NOT NULL,
   notice_id VARCHAR(64),
   at BIGINT NOT NULL,
-  digest BLOB NOT NULL,
-  body BLOB NOT NULL,
+  digest BYTEA NOT NULL,
+  body BYTEA NOT NULL,
   CONSTRAINT pk_records PRIMARY KEY (id),
   CONSTRAINT fk_records_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
 );
@@ -572,8 +583,8 @@ CREATE TABLE started_checks (
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_started_checks_mode CHECK (mode IN ('test', 'live')),
   provider VARCHAR(20) NOT NULL,
-  session_index BLOB NOT NULL,
-  zip_index BLOB NOT NULL,
+  session_index BYTEA NOT NULL,
+  zip_index BYTEA NOT NULL,
   revision INTEGER NOT NULL,
   cbid VARCHAR(40),
   verification_id VARCHAR(40),
@@ -614,7 +625,7 @@ CREATE TABLE verification_settings (
   provider VARCHAR(20) NOT NULL,
   base_url TEXT,
   rules TEXT NOT NULL,
-  credentials BLOB NOT NULL,
+  credentials BYTEA NOT NULL,
   changed_at BIGINT NOT NULL,
   CONSTRAINT pk_verification_settings PRIMARY KEY (account_id),
   CONSTRAINT fk_verification_settings_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
@@ -643,8 +654,8 @@ CREATE INDEX ix_webhook_endpoints_account_id_mode ON webhook_endpoints (account_
 CREATE TABLE zip_attempts (
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_zip_attempts_mode CHECK (mode IN ('test', 'live')),
-  subject_index BLOB NOT NULL,
-  zip_index BLOB NOT NULL,
+  subject_index BYTEA NOT NULL,
+  zip_index BYTEA NOT NULL,
   at BIGINT NOT NULL,
   CONSTRAINT uq_zip_attempts_account_id UNIQUE (account_id, mode, subject_index, zip_index),
   CONSTRAINT fk_zip_attempts_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
@@ -655,7 +666,7 @@ CREATE INDEX ix_zip_attempts_at ON zip_attempts (at);
 CREATE TABLE log_approvals (
   proposal_id VARCHAR(40) NOT NULL,
   approver VARCHAR(400) NOT NULL,
-  line BLOB NOT NULL,
+  line BYTEA NOT NULL,
   at BIGINT NOT NULL,
   CONSTRAINT pk_log_approvals PRIMARY KEY (proposal_id, approver),
   CONSTRAINT fk_log_approvals_proposal_id FOREIGN KEY(proposal_id) REFERENCES log_proposals (id)
@@ -665,7 +676,7 @@ CREATE TABLE verification_evidence (
   record_id VARCHAR(40) NOT NULL,
   account_id VARCHAR(40) NOT NULL,
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_verification_evidence_mode CHECK (mode IN ('test', 'live')),
-  payload BLOB NOT NULL,
+  payload BYTEA NOT NULL,
   CONSTRAINT pk_verification_evidence PRIMARY KEY (record_id),
   CONSTRAINT fk_verification_evidence_record_id FOREIGN KEY(record_id) REFERENCES records (id)
 );
@@ -676,12 +687,12 @@ CREATE TABLE verifications (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_verifications_mode CHECK (mode IN ('test', 'live')),
   cbid VARCHAR(40) NOT NULL,
   provider VARCHAR(20) NOT NULL,
-  subject_index BLOB,
-  zip_index BLOB,
+  subject_index BYTEA,
+  zip_index BYTEA,
   status VARCHAR(20) NOT NULL,
   reasons TEXT NOT NULL,
   at BIGINT NOT NULL,
-  session_index BLOB,
+  session_index BYTEA,
   CONSTRAINT pk_verifications PRIMARY KEY (id),
   CONSTRAINT fk_verifications_account_id FOREIGN KEY(account_id) REFERENCES accounts (id),
   CONSTRAINT fk_verifications_cbid FOREIGN KEY(cbid) REFERENCES buyers (cbid)
@@ -693,7 +704,7 @@ CREATE TABLE webhook_secrets (
   id VARCHAR(40) NOT NULL,
   endpoint_id VARCHAR(40) NOT NULL,
   public_key VARCHAR(60) NOT NULL,
-  sealed BLOB NOT NULL,
+  sealed BYTEA NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT,
   CONSTRAINT pk_webhook_secrets PRIMARY KEY (id),
@@ -702,92 +713,439 @@ CREATE TABLE webhook_secrets (
 
 CREATE INDEX ix_webhook_secrets_endpoint_id ON webhook_secrets (endpoint_id);
 
-CREATE TRIGGER records_no_update BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records is append-only'); END;
+CREATE FUNCTION records_append_only() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog AS $$
+DECLARE stays boolean;
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    EXECUTE format('SELECT
+NOT EXISTS (SELECT 1 FROM %1$I.ended_records WHERE record_id = $1)
+OR EXISTS (SELECT 1 FROM %1$I.disclosures WHERE record_id = $1)
+', TG_TABLE_SCHEMA)
+      INTO stays USING OLD.id;
+    IF NOT stays THEN RETURN OLD; END IF;
+  END IF;
+  RAISE EXCEPTION 'records is append-only';
+END $$;
 
-CREATE TRIGGER records_no_delete BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records is append-only'); END;
+CREATE TRIGGER records_no_change BEFORE UPDATE OR DELETE ON records FOR EACH ROW EXECUTE FUNCTION records_append_only();
 
-CREATE TRIGGER records_no_replace BEFORE INSERT ON records WHEN EXISTS (SELECT 1 FROM records WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM records WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'records is append-only'); END;
+CREATE TRIGGER records_no_truncate BEFORE TRUNCATE ON records FOR EACH STATEMENT EXECUTE FUNCTION records_append_only();
 
-CREATE TRIGGER notice_versions_no_update BEFORE UPDATE ON notice_versions BEGIN SELECT RAISE(ABORT, 'notice_versions is append-only'); END;
+ALTER TABLE records ENABLE ALWAYS TRIGGER records_no_change;
 
-CREATE TRIGGER notice_versions_no_delete BEFORE DELETE ON notice_versions BEGIN SELECT RAISE(ABORT, 'notice_versions is append-only'); END;
+ALTER TABLE records ENABLE ALWAYS TRIGGER records_no_truncate;
 
-CREATE TRIGGER notice_versions_no_replace BEFORE INSERT ON notice_versions WHEN EXISTS (SELECT 1 FROM notice_versions WHERE notice_id = NEW.notice_id AND version = NEW.version) OR EXISTS (SELECT 1 FROM notice_versions WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'notice_versions is append-only'); END;
+REVOKE UPDATE, DELETE, TRUNCATE ON records FROM PUBLIC;
 
-CREATE TRIGGER notice_events_no_update BEFORE UPDATE ON notice_events BEGIN SELECT RAISE(ABORT, 'notice_events is append-only'); END;
+CREATE FUNCTION notice_versions_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'notice_versions is append-only'; END $$;
 
-CREATE TRIGGER notice_events_no_delete BEFORE DELETE ON notice_events BEGIN SELECT RAISE(ABORT, 'notice_events is append-only'); END;
+CREATE TRIGGER notice_versions_no_change BEFORE UPDATE OR DELETE ON notice_versions FOR EACH ROW EXECUTE FUNCTION notice_versions_append_only();
 
-CREATE TRIGGER notice_events_no_replace BEFORE INSERT ON notice_events WHEN EXISTS (SELECT 1 FROM notice_events WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM notice_events WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'notice_events is append-only'); END;
+CREATE TRIGGER notice_versions_no_truncate BEFORE TRUNCATE ON notice_versions FOR EACH STATEMENT EXECUTE FUNCTION notice_versions_append_only();
 
-CREATE TRIGGER deployment_records_no_update BEFORE UPDATE ON deployment_records BEGIN SELECT RAISE(ABORT, 'deployment_records is append-only'); END;
+ALTER TABLE notice_versions ENABLE ALWAYS TRIGGER notice_versions_no_change;
 
-CREATE TRIGGER deployment_records_no_delete BEFORE DELETE ON deployment_records BEGIN SELECT RAISE(ABORT, 'deployment_records is append-only'); END;
+ALTER TABLE notice_versions ENABLE ALWAYS TRIGGER notice_versions_no_truncate;
 
-CREATE TRIGGER deployment_records_no_replace BEFORE INSERT ON deployment_records WHEN EXISTS (SELECT 1 FROM deployment_records WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM deployment_records WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'deployment_records is append-only'); END;
+REVOKE UPDATE, DELETE, TRUNCATE ON notice_versions FROM PUBLIC;
 
-CREATE TRIGGER logs_no_update BEFORE UPDATE ON logs BEGIN SELECT RAISE(ABORT, 'logs is append-only'); END;
+CREATE FUNCTION notice_events_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'notice_events is append-only'; END $$;
 
-CREATE TRIGGER logs_no_delete BEFORE DELETE ON logs BEGIN SELECT RAISE(ABORT, 'logs is append-only'); END;
+CREATE TRIGGER notice_events_no_change BEFORE UPDATE OR DELETE ON notice_events FOR EACH ROW EXECUTE FUNCTION notice_events_append_only();
 
-CREATE TRIGGER logs_no_replace BEFORE INSERT ON logs WHEN EXISTS (SELECT 1 FROM logs WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM logs WHERE mode = NEW.mode AND epoch = NEW.epoch) OR EXISTS (SELECT 1 FROM logs WHERE origin = NEW.origin) OR EXISTS (SELECT 1 FROM logs WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'logs is append-only'); END;
+CREATE TRIGGER notice_events_no_truncate BEFORE TRUNCATE ON notice_events FOR EACH STATEMENT EXECUTE FUNCTION notice_events_append_only();
 
-CREATE TRIGGER log_entries_no_update BEFORE UPDATE ON log_entries BEGIN SELECT RAISE(ABORT, 'log_entries is append-only'); END;
+ALTER TABLE notice_events ENABLE ALWAYS TRIGGER notice_events_no_change;
 
-CREATE TRIGGER log_entries_no_delete BEFORE DELETE ON log_entries BEGIN SELECT RAISE(ABORT, 'log_entries is append-only'); END;
+ALTER TABLE notice_events ENABLE ALWAYS TRIGGER notice_events_no_truncate;
 
-CREATE TRIGGER log_entries_no_replace BEFORE INSERT ON log_entries WHEN EXISTS (SELECT 1 FROM log_entries WHERE log_id = NEW.log_id AND leaf_index = NEW.leaf_index) OR EXISTS (SELECT 1 FROM log_entries WHERE record_id = NEW.record_id) BEGIN SELECT RAISE(ABORT, 'log_entries is append-only'); END;
+REVOKE UPDATE, DELETE, TRUNCATE ON notice_events FROM PUBLIC;
 
-CREATE TRIGGER log_tiles_no_update BEFORE UPDATE ON log_tiles BEGIN SELECT RAISE(ABORT, 'log_tiles is append-only'); END;
+CREATE FUNCTION deployment_records_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'deployment_records is append-only'; END $$;
 
-CREATE TRIGGER log_tiles_no_delete BEFORE DELETE ON log_tiles BEGIN SELECT RAISE(ABORT, 'log_tiles is append-only'); END;
+CREATE TRIGGER deployment_records_no_change BEFORE UPDATE OR DELETE ON deployment_records FOR EACH ROW EXECUTE FUNCTION deployment_records_append_only();
 
-CREATE TRIGGER log_tiles_no_replace BEFORE INSERT ON log_tiles WHEN EXISTS (SELECT 1 FROM log_tiles WHERE log_id = NEW.log_id AND level = NEW.level AND tile_index = NEW.tile_index) OR EXISTS (SELECT 1 FROM log_tiles WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_tiles is append-only'); END;
+CREATE TRIGGER deployment_records_no_truncate BEFORE TRUNCATE ON deployment_records FOR EACH STATEMENT EXECUTE FUNCTION deployment_records_append_only();
 
-CREATE TRIGGER checkpoints_no_update BEFORE UPDATE ON checkpoints BEGIN SELECT RAISE(ABORT, 'checkpoints is append-only'); END;
+ALTER TABLE deployment_records ENABLE ALWAYS TRIGGER deployment_records_no_change;
 
-CREATE TRIGGER checkpoints_no_delete BEFORE DELETE ON checkpoints BEGIN SELECT RAISE(ABORT, 'checkpoints is append-only'); END;
+ALTER TABLE deployment_records ENABLE ALWAYS TRIGGER deployment_records_no_truncate;
 
-CREATE TRIGGER checkpoints_no_replace BEFORE INSERT ON checkpoints WHEN EXISTS (SELECT 1 FROM checkpoints WHERE log_id = NEW.log_id AND size = NEW.size) OR EXISTS (SELECT 1 FROM checkpoints WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'checkpoints is append-only'); END;
+REVOKE UPDATE, DELETE, TRUNCATE ON deployment_records FROM PUBLIC;
 
-CREATE TRIGGER anchors_no_update BEFORE UPDATE ON anchors BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
+CREATE FUNCTION logs_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'logs is append-only'; END $$;
 
-CREATE TRIGGER anchors_no_delete BEFORE DELETE ON anchors BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
+CREATE TRIGGER logs_no_change BEFORE UPDATE OR DELETE ON logs FOR EACH ROW EXECUTE FUNCTION logs_append_only();
 
-CREATE TRIGGER anchors_no_replace BEFORE INSERT ON anchors WHEN EXISTS (SELECT 1 FROM anchors WHERE log_id = NEW.log_id AND size = NEW.size AND kind = NEW.kind AND name = NEW.name AND at = NEW.at) OR EXISTS (SELECT 1 FROM anchors WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
+CREATE TRIGGER logs_no_truncate BEFORE TRUNCATE ON logs FOR EACH STATEMENT EXECUTE FUNCTION logs_append_only();
 
-CREATE TRIGGER log_rosters_no_update BEFORE UPDATE ON log_rosters BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
+ALTER TABLE logs ENABLE ALWAYS TRIGGER logs_no_change;
 
-CREATE TRIGGER log_rosters_no_delete BEFORE DELETE ON log_rosters BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
+ALTER TABLE logs ENABLE ALWAYS TRIGGER logs_no_truncate;
 
-CREATE TRIGGER log_rosters_no_replace BEFORE INSERT ON log_rosters WHEN EXISTS (SELECT 1 FROM log_rosters WHERE number = NEW.number) OR EXISTS (SELECT 1 FROM log_rosters WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_rosters is append-only'); END;
+REVOKE UPDATE, DELETE, TRUNCATE ON logs FROM PUBLIC;
 
-CREATE TRIGGER log_proposals_no_update BEFORE UPDATE ON log_proposals BEGIN SELECT RAISE(ABORT, 'log_proposals is append-only'); END;
+CREATE FUNCTION log_entries_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'log_entries is append-only'; END $$;
 
-CREATE TRIGGER log_proposals_no_delete BEFORE DELETE ON log_proposals BEGIN SELECT RAISE(ABORT, 'log_proposals is append-only'); END;
+CREATE TRIGGER log_entries_no_change BEFORE UPDATE OR DELETE ON log_entries FOR EACH ROW EXECUTE FUNCTION log_entries_append_only();
 
-CREATE TRIGGER log_proposals_no_replace BEFORE INSERT ON log_proposals WHEN EXISTS (SELECT 1 FROM log_proposals WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM log_proposals WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_proposals is append-only'); END;
+CREATE TRIGGER log_entries_no_truncate BEFORE TRUNCATE ON log_entries FOR EACH STATEMENT EXECUTE FUNCTION log_entries_append_only();
 
-CREATE TRIGGER log_approvals_no_update BEFORE UPDATE ON log_approvals BEGIN SELECT RAISE(ABORT, 'log_approvals is append-only'); END;
+ALTER TABLE log_entries ENABLE ALWAYS TRIGGER log_entries_no_change;
 
-CREATE TRIGGER log_approvals_no_delete BEFORE DELETE ON log_approvals BEGIN SELECT RAISE(ABORT, 'log_approvals is append-only'); END;
+ALTER TABLE log_entries ENABLE ALWAYS TRIGGER log_entries_no_truncate;
 
-CREATE TRIGGER log_approvals_no_replace BEFORE INSERT ON log_approvals WHEN EXISTS (SELECT 1 FROM log_approvals WHERE proposal_id = NEW.proposal_id AND approver = NEW.approver) OR EXISTS (SELECT 1 FROM log_approvals WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_approvals is append-only'); END;
+REVOKE UPDATE, DELETE, TRUNCATE ON log_entries FROM PUBLIC;
 
-CREATE TRIGGER erasures_no_update BEFORE UPDATE ON erasures BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
+CREATE FUNCTION log_tiles_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'log_tiles is append-only'; END $$;
 
-CREATE TRIGGER erasures_no_delete BEFORE DELETE ON erasures BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
+CREATE TRIGGER log_tiles_no_change BEFORE UPDATE OR DELETE ON log_tiles FOR EACH ROW EXECUTE FUNCTION log_tiles_append_only();
 
-CREATE TRIGGER erasures_no_replace BEFORE INSERT ON erasures WHEN EXISTS (SELECT 1 FROM erasures WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM erasures WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
+CREATE TRIGGER log_tiles_no_truncate BEFORE TRUNCATE ON log_tiles FOR EACH STATEMENT EXECUTE FUNCTION log_tiles_append_only();
 
-CREATE TRIGGER audit_log_no_update BEFORE UPDATE ON audit_log BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;
+ALTER TABLE log_tiles ENABLE ALWAYS TRIGGER log_tiles_no_change;
 
-CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;
+ALTER TABLE log_tiles ENABLE ALWAYS TRIGGER log_tiles_no_truncate;
 
-CREATE TRIGGER audit_log_no_replace BEFORE INSERT ON audit_log WHEN EXISTS (SELECT 1 FROM audit_log WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM audit_log WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;
+REVOKE UPDATE, DELETE, TRUNCATE ON log_tiles FROM PUBLIC;
 
-CREATE TRIGGER parties_no_update BEFORE UPDATE ON parties BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+CREATE FUNCTION checkpoints_append_only() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog AS $$
+DECLARE stays boolean;
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    EXECUTE format('SELECT
+$3 > -86400000
+  + (SELECT at FROM %1$I.checkpoints WHERE log_id = $1 ORDER BY size DESC LIMIT 1)
+OR EXISTS (SELECT 1 FROM %1$I.anchors WHERE log_id = $1 AND size = $2)
+OR EXISTS (SELECT 1 FROM %1$I.log_keys AS k, %1$I.checkpoints AS n
+  WHERE k.log_id = $1 AND n.log_id = $1
+  AND n.size = (SELECT min(size) FROM %1$I.checkpoints WHERE log_id = $1 AND size > $2)
+  AND (k.created_at BETWEEN $3 - 120000 AND n.at + 120000
+  OR k.retires_at BETWEEN $3 - 120000 AND n.at + 120000))
+', TG_TABLE_SCHEMA)
+      INTO stays USING OLD.log_id, OLD.size, OLD.at;
+    IF NOT stays THEN RETURN OLD; END IF;
+  END IF;
+  RAISE EXCEPTION 'checkpoints is append-only';
+END $$;
 
-CREATE TRIGGER parties_no_delete BEFORE DELETE ON parties BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+CREATE TRIGGER checkpoints_no_change BEFORE UPDATE OR DELETE ON checkpoints FOR EACH ROW EXECUTE FUNCTION checkpoints_append_only();
 
-CREATE TRIGGER parties_no_replace BEFORE INSERT ON parties WHEN EXISTS (SELECT 1 FROM parties WHERE scope = NEW.scope AND mode = NEW.mode AND type = NEW.type AND number = NEW.number) OR EXISTS (SELECT 1 FROM parties WHERE digest = NEW.digest) OR EXISTS (SELECT 1 FROM parties WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM parties WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'parties is append-only'); END;
+CREATE TRIGGER checkpoints_no_truncate BEFORE TRUNCATE ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION checkpoints_append_only();
+
+ALTER TABLE checkpoints ENABLE ALWAYS TRIGGER checkpoints_no_change;
+
+ALTER TABLE checkpoints ENABLE ALWAYS TRIGGER checkpoints_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON checkpoints FROM PUBLIC;
+
+CREATE FUNCTION anchors_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'anchors is append-only'; END $$;
+
+CREATE TRIGGER anchors_no_change BEFORE UPDATE OR DELETE ON anchors FOR EACH ROW EXECUTE FUNCTION anchors_append_only();
+
+CREATE TRIGGER anchors_no_truncate BEFORE TRUNCATE ON anchors FOR EACH STATEMENT EXECUTE FUNCTION anchors_append_only();
+
+ALTER TABLE anchors ENABLE ALWAYS TRIGGER anchors_no_change;
+
+ALTER TABLE anchors ENABLE ALWAYS TRIGGER anchors_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON anchors FROM PUBLIC;
+
+CREATE FUNCTION log_rosters_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'log_rosters is append-only'; END $$;
+
+CREATE TRIGGER log_rosters_no_change BEFORE UPDATE OR DELETE ON log_rosters FOR EACH ROW EXECUTE FUNCTION log_rosters_append_only();
+
+CREATE TRIGGER log_rosters_no_truncate BEFORE TRUNCATE ON log_rosters FOR EACH STATEMENT EXECUTE FUNCTION log_rosters_append_only();
+
+ALTER TABLE log_rosters ENABLE ALWAYS TRIGGER log_rosters_no_change;
+
+ALTER TABLE log_rosters ENABLE ALWAYS TRIGGER log_rosters_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON log_rosters FROM PUBLIC;
+
+CREATE FUNCTION log_proposals_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'log_proposals is append-only'; END $$;
+
+CREATE TRIGGER log_proposals_no_change BEFORE UPDATE OR DELETE ON log_proposals FOR EACH ROW EXECUTE FUNCTION log_proposals_append_only();
+
+CREATE TRIGGER log_proposals_no_truncate BEFORE TRUNCATE ON log_proposals FOR EACH STATEMENT EXECUTE FUNCTION log_proposals_append_only();
+
+ALTER TABLE log_proposals ENABLE ALWAYS TRIGGER log_proposals_no_change;
+
+ALTER TABLE log_proposals ENABLE ALWAYS TRIGGER log_proposals_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON log_proposals FROM PUBLIC;
+
+CREATE FUNCTION log_approvals_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'log_approvals is append-only'; END $$;
+
+CREATE TRIGGER log_approvals_no_change BEFORE UPDATE OR DELETE ON log_approvals FOR EACH ROW EXECUTE FUNCTION log_approvals_append_only();
+
+CREATE TRIGGER log_approvals_no_truncate BEFORE TRUNCATE ON log_approvals FOR EACH STATEMENT EXECUTE FUNCTION log_approvals_append_only();
+
+ALTER TABLE log_approvals ENABLE ALWAYS TRIGGER log_approvals_no_change;
+
+ALTER TABLE log_approvals ENABLE ALWAYS TRIGGER log_approvals_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON log_approvals FROM PUBLIC;
+
+CREATE FUNCTION erasures_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'erasures is append-only'; END $$;
+
+CREATE TRIGGER erasures_no_change BEFORE UPDATE OR DELETE ON erasures FOR EACH ROW EXECUTE FUNCTION erasures_append_only();
+
+CREATE TRIGGER erasures_no_truncate BEFORE TRUNCATE ON erasures FOR EACH STATEMENT EXECUTE FUNCTION erasures_append_only();
+
+ALTER TABLE erasures ENABLE ALWAYS TRIGGER erasures_no_change;
+
+ALTER TABLE erasures ENABLE ALWAYS TRIGGER erasures_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON erasures FROM PUBLIC;
+
+CREATE FUNCTION audit_log_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'audit_log is append-only'; END $$;
+
+CREATE TRIGGER audit_log_no_change BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_append_only();
+
+CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_append_only();
+
+ALTER TABLE audit_log ENABLE ALWAYS TRIGGER audit_log_no_change;
+
+ALTER TABLE audit_log ENABLE ALWAYS TRIGGER audit_log_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON audit_log FROM PUBLIC;
+
+CREATE FUNCTION parties_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'parties is append-only'; END $$;
+
+CREATE TRIGGER parties_no_change BEFORE UPDATE OR DELETE ON parties FOR EACH ROW EXECUTE FUNCTION parties_append_only();
+
+CREATE TRIGGER parties_no_truncate BEFORE TRUNCATE ON parties FOR EACH STATEMENT EXECUTE FUNCTION parties_append_only();
+
+ALTER TABLE parties ENABLE ALWAYS TRIGGER parties_no_change;
+
+ALTER TABLE parties ENABLE ALWAYS TRIGGER parties_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON parties FROM PUBLIC;
+
+CREATE FUNCTION shred_keys_of_records() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog AS $$
+DECLARE kept boolean;
+BEGIN
+  EXECUTE format('SELECT EXISTS (SELECT FROM %1$I.records WHERE id = $1)'
+    ' AND NOT EXISTS (SELECT FROM %1$I.erasures WHERE record_id = $1)', TG_TABLE_SCHEMA)
+    INTO kept USING OLD.record_id;
+  IF kept THEN RAISE EXCEPTION 'the shred key of a record goes only with its erasure'; END IF;
+  RETURN OLD;
+END $$;
+
+CREATE TRIGGER shred_keys_of_records BEFORE DELETE ON shred_keys FOR EACH ROW EXECUTE FUNCTION shred_keys_of_records();
+
+ALTER TABLE shred_keys ENABLE ALWAYS TRIGGER shred_keys_of_records;
+
+CREATE INDEX ix_records_account_id_mode_type_notice_id_id ON records (account_id, mode, type, notice_id, id);
+
+CREATE TABLE buyer_references (
+  reference VARCHAR(40) NOT NULL,
+  cbid VARCHAR(40) NOT NULL,
+  CONSTRAINT pk_buyer_references PRIMARY KEY (reference)
+);
+
+CREATE INDEX ix_buyer_references_cbid ON buyer_references (cbid);
+
+CREATE TABLE waiting_erasures (
+  record_id VARCHAR(40) NOT NULL,
+  reason VARCHAR(20) NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_waiting_erasures PRIMARY KEY (record_id)
+);
+
+CREATE INDEX ix_idempotency_keys_about ON idempotency_keys (about) WHERE about IS NOT NULL;
+
+CREATE INDEX ix_events_of_buyers ON events (object_id) WHERE substr(type, 1, 6) = 'buyer.';
+
+ALTER SEQUENCE events_seq_seq INCREMENT BY 64;
+
+SELECT setval('events_seq_seq', 65);
+
+CREATE TABLE blind_recent (
+  record_id VARCHAR(40) NOT NULL,
+  session_index BYTEA,
+  cbid_index BYTEA,
+  reference_index BYTEA,
+  CONSTRAINT pk_blind_recent PRIMARY KEY (record_id)
+);
+
+CREATE TABLE blind_runs (
+  run INTEGER NOT NULL,
+  "key" BYTEA NOT NULL,
+  record_id VARCHAR(40) NOT NULL,
+  CONSTRAINT pk_blind_runs PRIMARY KEY (run, "key", record_id)
+);
+
+CREATE UNLOGGED TABLE rate_shares (
+  name BYTEA NOT NULL,
+  empty_at BIGINT NOT NULL,
+  granted INTEGER NOT NULL,
+  CONSTRAINT pk_rate_shares PRIMARY KEY (name)
+);
+
+CREATE TABLE ended_records (
+  record_id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_ended_records_mode CHECK (mode IN ('test', 'live')),
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_ended_records PRIMARY KEY (record_id)
+);
+
+CREATE FUNCTION ended_records_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'ended_records is append-only'; END $$;
+
+CREATE TRIGGER ended_records_no_change BEFORE UPDATE OR DELETE ON ended_records FOR EACH ROW EXECUTE FUNCTION ended_records_append_only();
+
+CREATE TRIGGER ended_records_no_truncate BEFORE TRUNCATE ON ended_records FOR EACH STATEMENT EXECUTE FUNCTION ended_records_append_only();
+
+ALTER TABLE ended_records ENABLE ALWAYS TRIGGER ended_records_no_change;
+
+ALTER TABLE ended_records ENABLE ALWAYS TRIGGER ended_records_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON ended_records FROM PUBLIC;
+
+CREATE INDEX ix_disclosures_reference_index ON disclosures (reference_index) WHERE reference_index IS NOT NULL;
+
+CREATE INDEX ix_checkout_sessions_reference_index ON checkout_sessions (reference_index) WHERE reference_index IS NOT NULL;
+
+CREATE TABLE audit_chain (
+  position BIGINT NOT NULL,
+  entry_id VARCHAR(40) NOT NULL,
+  salt BYTEA NOT NULL,
+  digest BYTEA NOT NULL,
+  CONSTRAINT pk_audit_chain PRIMARY KEY (position),
+  CONSTRAINT uq_audit_chain_entry_id UNIQUE (entry_id)
+);
+
+CREATE TABLE people (
+  id VARCHAR(40) NOT NULL,
+  name VARCHAR(100) NOT NULL,
+  created_at BIGINT NOT NULL,
+  CONSTRAINT pk_people PRIMARY KEY (id)
+);
+
+CREATE TABLE person_grants (
+  id VARCHAR(40) NOT NULL,
+  person_id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40),
+  role VARCHAR(12) NOT NULL,
+  granted_at BIGINT NOT NULL,
+  granted_by VARCHAR(100) NOT NULL,
+  CONSTRAINT pk_person_grants PRIMARY KEY (id),
+  CONSTRAINT uq_person_grants_person_id UNIQUE (person_id, account_id),
+  CONSTRAINT fk_person_grants_person_id FOREIGN KEY(person_id) REFERENCES people (id),
+  CONSTRAINT fk_person_grants_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_person_grants_account_id ON person_grants (account_id);
+
+CREATE UNIQUE INDEX ix_person_grants_person_id ON person_grants (person_id) WHERE account_id IS NULL;
+
+CREATE TABLE person_links (
+  id VARCHAR(40) NOT NULL,
+  person_id VARCHAR(40) NOT NULL,
+  kind VARCHAR(10) NOT NULL,
+  digest BYTEA NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  CONSTRAINT pk_person_links PRIMARY KEY (id),
+  CONSTRAINT uq_person_links_person_id UNIQUE (person_id),
+  CONSTRAINT fk_person_links_person_id FOREIGN KEY(person_id) REFERENCES people (id),
+  CONSTRAINT uq_person_links_digest UNIQUE (digest)
+);
+
+CREATE TABLE person_passkeys (
+  id VARCHAR(40) NOT NULL,
+  person_id VARCHAR(40) NOT NULL,
+  lookup BYTEA NOT NULL,
+  public_key BYTEA NOT NULL,
+  sign_count BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  last_used_at BIGINT NOT NULL,
+  CONSTRAINT pk_person_passkeys PRIMARY KEY (id),
+  CONSTRAINT fk_person_passkeys_person_id FOREIGN KEY(person_id) REFERENCES people (id),
+  CONSTRAINT uq_person_passkeys_lookup UNIQUE (lookup)
+);
+
+CREATE INDEX ix_person_passkeys_person_id ON person_passkeys (person_id);
+
+CREATE TABLE person_sessions (
+  id VARCHAR(40) NOT NULL,
+  person_id VARCHAR(40) NOT NULL,
+  digest BYTEA NOT NULL,
+  created_at BIGINT NOT NULL,
+  last_used_at BIGINT NOT NULL,
+  passkey_at BIGINT NOT NULL,
+  CONSTRAINT pk_person_sessions PRIMARY KEY (id),
+  CONSTRAINT fk_person_sessions_person_id FOREIGN KEY(person_id) REFERENCES people (id),
+  CONSTRAINT uq_person_sessions_digest UNIQUE (digest)
+);
+
+CREATE INDEX ix_person_sessions_person_id ON person_sessions (person_id);
+
+CREATE FUNCTION audit_chain_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'audit_chain is append-only'; END $$;
+
+CREATE TRIGGER audit_chain_no_change BEFORE UPDATE OR DELETE ON audit_chain FOR EACH ROW EXECUTE FUNCTION audit_chain_append_only();
+
+CREATE TRIGGER audit_chain_no_truncate BEFORE TRUNCATE ON audit_chain FOR EACH STATEMENT EXECUTE FUNCTION audit_chain_append_only();
+
+ALTER TABLE audit_chain ENABLE ALWAYS TRIGGER audit_chain_no_change;
+
+ALTER TABLE audit_chain ENABLE ALWAYS TRIGGER audit_chain_no_truncate;
+
+REVOKE UPDATE, DELETE, TRUNCATE ON audit_chain FROM PUBLIC;
+
+CREATE TABLE matters (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL,
+  name TEXT NOT NULL,
+  opened_at BIGINT NOT NULL,
+  closed_at BIGINT,
+  CONSTRAINT pk_matters PRIMARY KEY (id),
+  CONSTRAINT ck_matters_mode CHECK (mode IN ('test', 'live'))
+);
+
+CREATE TABLE copy_mails (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_copy_mails_mode CHECK (mode IN ('test', 'live')),
+  checkout_session_id VARCHAR(40) NOT NULL,
+  created_at BIGINT NOT NULL,
+  locale VARCHAR(8) NOT NULL,
+  address BYTEA,
+  address_index BYTEA,
+  due_at BIGINT,
+  attempts INTEGER NOT NULL,
+  unsure INTEGER NOT NULL,
+  outcome VARCHAR(10),
+  CONSTRAINT pk_copy_mails PRIMARY KEY (id),
+  CONSTRAINT fk_copy_mails_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_copy_mails_account_id_mode_created_at ON copy_mails (account_id, mode, created_at);
+
+CREATE INDEX ix_copy_mails_address_index ON copy_mails (address_index) WHERE address_index IS NOT NULL;
+
+CREATE INDEX ix_copy_mails_checkout_session_id ON copy_mails (checkout_session_id);
+
+CREATE INDEX ix_copy_mails_due_at ON copy_mails (due_at) WHERE due_at IS NOT NULL;
+
+CREATE INDEX ix_events_of_day ON events (account_id, mode, type, at, triggered) WHERE substr(type, 1, 6) IN ('buyer.', 'checko');
+
+CREATE INDEX ix_clearances_refused ON clearances (account_id, mode, at, kid) WHERE kid IS NULL;
+
+CREATE INDEX ix_checkout_sessions_open ON checkout_sessions (account_id, mode, expiry_due_at) WHERE expiry_due_at IS NOT NULL;
+
+CREATE TABLE person_subjects (
+  person_id VARCHAR(40) NOT NULL,
+  lookup BYTEA NOT NULL,
+  created_at BIGINT NOT NULL,
+  last_used_at BIGINT NOT NULL,
+  CONSTRAINT pk_person_subjects PRIMARY KEY (person_id),
+  CONSTRAINT fk_person_subjects_person_id FOREIGN KEY(person_id) REFERENCES people (id),
+  CONSTRAINT uq_person_subjects_lookup UNIQUE (lookup)
+);
