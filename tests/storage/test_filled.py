@@ -32,7 +32,7 @@ EVIDENCE: Final = (
 )
 """What no migration may touch: it is signed, or others hold proofs of it."""
 FIRST: Final = "0019_person_subjects"
-"""The first migration, which the rows are of."""
+"""The first migration: the rows were stored at it."""
 ACCOUNT: Final = ROWS["accounts"]["rows"][0][0]
 
 
@@ -221,7 +221,7 @@ def test_an_erasure_that_waits_for_a_hold_is_done_when_it_ends(filled: Deploymen
 
 @pytest.mark.parametrize("table", ["records", "audit_log", "erasures", "audit_chain"])
 def test_rows_of_before_are_protected(filled: Deployment, empty_url: URL, table: str) -> None:
-    """The first migration makes what refuses to change them."""
+    """By the triggers that the first migration makes."""
     filled.run("init")
     column = ROWS[table]["columns"][0]
     with (
