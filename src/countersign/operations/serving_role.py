@@ -17,7 +17,7 @@ _GRANTED: Final = {
     "SELECT, INSERT": "deployment",
     "SELECT": "alembic_version notice_versions notice_events erasures legal_holds logs "
     "log_keys verification_settings further_providers clearance_keys clearance_settings "
-    "account_origins account_brands matters parties buyer_references ended_records",
+    "account_origins account_brands matters parties buyer_references ended_records buyer_blocks",
     # Of a column that it never changes: that is what locking a row takes.
     "SELECT, UPDATE (name)": "accounts",
     "SELECT, UPDATE (last_used_at), UPDATE (read_on), UPDATE (reads)": "api_keys",
@@ -39,7 +39,7 @@ _GRANTED: Final = {
 }
 _FOR_CONSOLE: Final = (
     ("INSERT, UPDATE", "accounts, api_keys, account_brands, legal_holds, matters"),
-    ("INSERT, DELETE", "account_origins"),
+    ("INSERT, DELETE", "account_origins, buyer_blocks"),
     ("INSERT", "notice_versions, notice_events, buyer_references"),
 )
 """What staff do through a server besides; nothing of it destroys evidence or personal data."""
