@@ -258,19 +258,6 @@ def test_a_release_carries_out_what_waited_in_its_own_reach(desk: Desk, street: 
     assert street.rows(other.id, "live") == before
 
 
-def test_each_account_that_loses_something_has_it_in_its_audit(desk: Desk, street: Street) -> None:
-    """Where staff of the deployment erase the whole buyer: with who asked."""
-    first, other = street.first, street.other
-    cbid = first.verified(street.played)
-    other.buy(cbid, zip_=street.zip)
-    with desk.person(Role.COMPLIANCE) as person:
-        person.post("/v1/erasures", {"subject": cbid, "with_acknowledgments": True})
-        noted = person.get(f"/v1/audit?actor={person.id}&action=erased")["data"]
-    about = {(one["details"]["account_id"], one["details"]["mode"]) for one in noted}
-    assert about == {(first.id, "live"), (other.id, "live")}
-    assert {one["actor"] for one in noted} == {person.id}
-
-
 def test_a_hold_on_what_was_erased_is_refused(street: Street) -> None:
     """Instead of promising to keep what is gone."""
     ack_id = acknowledge(street.first.live, notice_id="law").json()["ack_id"]
@@ -427,3 +414,88 @@ def test_a_restore_takes_an_account_out_of_a_buyer_again(street: Street) -> None
     assert not street.rows(first.id, "live")["verifications"]
     assert street.rows(other.id, "live") == before
     assert other.live.get(f"/v1/buyers/{cbid}/status").json()["status"] == "verified"
+
+
+async def erase_as_retention(opened: bootstrap.Deployment, cbid: str) -> None:
+    """As `countersign retention run` erases each record that is due."""
+    plan = await plan_erasure(opened.privacy, cbid, DEPLOYMENT, with_acknowledgments=True)
+    for id_ in (record.record_id for record in plan.records):
+        if not id_.startswith(("ack_", "ver_")):
+            continue
+        due = await plan_erasure(opened.privacy, id_, DEPLOYMENT)
+        await erase_planned(opened.privacy, due, ErasureReason.RETENTION)
+
+
+def noted(client: httpx2.Client, *actions: str) -> list[dict[str, Any]]:
+    """These entries of the audit that a key may list, oldest first."""
+    found = client.get("/v1/audit", params={"limit": 100}).json()["data"]
+    return [one for one in reversed(found) if one["action"] in actions]
+
+
+@pytest.mark.parametrize("way", ["account", "staff", "command", "retention", "buyer"])
+def test_each_account_that_loses_something_has_it_in_its_own_audit(
+    desk: Desk, street: Street, way: str
+) -> None:
+    """Whoever erases it, with in whose name that was; it says nothing of another account."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    assert other.verified(street.played) == cbid
+    first.buy(cbid, zip_=street.zip)
+    other.buy(cbid, zip_=street.zip)
+    whole = {"subject": cbid, "with_acknowledgments": True}
+    by, losing = "deployment", [first, other]
+    if way == "account":
+        first.ask("/v1/erasures", whole)
+        by, losing = "account", [first]
+    elif way == "staff":
+        with desk.person(Role.COMPLIANCE) as person:
+            person.post("/v1/erasures", whole)
+            mine = person.get(f"/v1/audit?actor={person.id}&action=erased")["data"]
+        about = {(one["details"]["account_id"], one["details"]["mode"]) for one in mine}
+        assert about == {(first.id, "live"), (other.id, "live")}
+    elif way == "command":
+        street.operator.act(lambda opened: erase_as_the_command(opened, cbid))
+    elif way == "retention":
+        street.operator.act(lambda opened: erase_as_retention(opened, cbid))
+    else:
+        street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
+        by = "buyer"
+    for one in (first, other):
+        entries = noted(one.live, "erased")
+        assert bool(entries) == (one in losing)
+        assert {(e["details"]["account_id"], e["details"]["mode"]) for e in entries} <= {
+            (one.id, "live")
+        }
+        assert {e["details"]["by"] for e in entries} <= {by}
+        assert noted(one.test, "erased") == []
+
+
+def test_a_hold_is_in_the_audit_of_those_whose_it_is(desk: Desk, street: Street) -> None:
+    """On a record or a whole account: of that account in that mode, else of the deployment."""
+    first, other = street.first, street.other
+    ack_id = acknowledge(first.test, notice_id="ab1263").json()["ack_id"]
+    acts = ("hold_placed", "hold_released", "matter_opened", "matter_closed")
+    for subject in (first.id, ack_id):
+        asked = {"subject": subject, "reason": "case 1"}
+        hold = first.ask("/v1/holds", asked, mode="test")["hold_id"]
+        first.ask(f"/v1/holds/{hold}/release", {}, mode="test")
+        orders = {"name": "Case 2", "orders": [asked]}
+        matter = first.ask("/v1/matters", orders, mode="test")["matter_id"]
+        if subject == ack_id:
+            first.ask(f"/v1/matters/{matter}/release", {}, mode="test")
+            continue
+        with desk.person(Role.COMPLIANCE) as person:
+            # What staff of the deployment end was the account's, which has to know.
+            person.post(f"/v1/matters/{matter}/release")
+            own = person.post("/v1/holds", asked)["hold_id"]
+            person.post(f"/v1/holds/{own}/release")
+            opened = person.post("/v1/matters", orders)["matter_id"]
+            person.post(f"/v1/matters/{opened}/release")
+            mine = person.get(f"/v1/audit?actor={person.id}&limit=100")["data"]
+        assert len([one for one in mine if one["action"] in acts]) == 8
+    each = ["hold_placed", "hold_released", "matter_opened", "hold_placed"]
+    each += ["hold_released", "matter_closed"]
+    in_test = [one["action"] for one in noted(first.test, *acts)]
+    assert sorted(in_test) == sorted(each * 2)
+    for client in (first.live, other.live, other.test):
+        assert noted(client, *acts) == []

@@ -180,17 +180,18 @@ class Audit:
         await self.database.write(write_audit, self.entry(action, subject, *owners, **details))
 
     def entry(
-        self, action: AuditAction, subject: str, *owners: AccountReach, **details: object
+        self, action: AuditAction, subject: str, *owners: Reach, **details: object
     ) -> AuditEntry:
         """An entry with the present time; `details` hold no secret, and nothing personal.
 
-        It is in the audit of `owners`. None are given: where the subject is an account, or `place`
-        names one, of that account in the `mode` of the details, or in both; else of the account in
-        whose name this acts.
+        It is in the audit of `owners`; the deployment has all. None are given: where the subject is
+        an account, or `place` names one, of that account in the `mode` of the details, or in both;
+        else of the account in whose name this acts.
         """
         time_ns = self.clock.time_ns()
         whole, mode = str(details.get("place", subject)), details.get("mode")
         about = [AccountReach(whole, one) for one in Mode if mode in {None, one}]
+        given = owners or (about if is_id(ACCOUNT, whole) else self.owners)
         return AuditEntry(
             id=timed_id("aud", time_ns, self.entropy(8)),
             at=from_ns(time_ns),
@@ -198,5 +199,5 @@ class Audit:
             action=action,
             subject=subject,
             details=details,
-            owners=owners or (tuple(about) if is_id(ACCOUNT, whole) else self.owners),
+            owners=tuple(one for one in given if isinstance(one, AccountReach)),
         )

@@ -205,10 +205,21 @@ def erased_entries(
     reason: ErasureReason,
     **details: object,
 ) -> list[AuditEntry]:
-    """What the audit of each account that loses something says, with how many of its records."""
-    entry, said = privacy.access.audit.entry, {"reason": reason.value, **details}
+    """What the audit of each account that loses something says, with how many of its records.
+
+    `by`: in whose name it is done: of the buyer, if `details` say so, of the account itself, or of
+    the deployment, which also erases what is due.
+    """
+    audit = privacy.access.audit
+    said = {"reason": reason.value, "by": "account" if audit.owners else "deployment"} | details
     return [
-        entry(AuditAction.ERASED, subject, account_id=of, mode=mode.value, records=erased, **said)
+        audit.entry(
+            AuditAction.ERASED,
+            subject,
+            AccountReach(of, mode),
+            # The deployment's list has the entries of all, and does not say whose they are.
+            **said | {"account_id": of, "mode": mode.value, "records": erased},
+        )
         for (of, mode), erased in sorted(number.items())
     ]
 

@@ -91,7 +91,8 @@ def hold_audit(privacy: Privacy, hold: Hold) -> AuditEntry:
     """What the audit says of a hold that is placed."""
     of_matter = {} if hold.matter_id is None else {"matter_id": hold.matter_id}
     details = {"hold_id": hold.id, "reason": hold.reason, **of_matter}
-    return privacy.access.audit.entry(AuditAction.HOLD_PLACED, hold.subject, **details)
+    audit = privacy.access.audit
+    return audit.entry(AuditAction.HOLD_PLACED, hold.subject, hold.owner, **details)
 
 
 def place(
@@ -149,8 +150,9 @@ def _release(
     if not found:
         return UnknownSubject(f"The hold {hold_id!r} does not exist.")
     if end_hold(connection, hold_id, from_ns(privacy.access.clock.time_ns())):
-        subject = found[0].subject
-        audit = privacy.access.audit.entry(AuditAction.HOLD_RELEASED, subject, hold_id=hold_id)
+        hold, released = found[0], AuditAction.HOLD_RELEASED
+        # In the audit of those who placed it, whoever releases it.
+        audit = privacy.access.audit.entry(released, hold.subject, hold.owner, hold_id=hold_id)
         write_audit(connection, audit)
     return None
 

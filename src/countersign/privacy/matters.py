@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, func, insert, select, update
 
 from countersign.access.audit import AuditAction, write_audit
 from countersign.access.idempotency import Remember, keeping
-from countersign.access.reach import Reach, owner_of
+from countersign.access.reach import Reach, owner_of, reach_of
 from countersign.db.rows import of_row
 from countersign.db.tables import legal_holds, matters
 from countersign.ids import timed_id
@@ -86,15 +86,18 @@ async def close_matter(privacy: Privacy, reach: Reach, matter_id: str) -> EndedH
         if matter.closed_at is not None:
             return []
         now, ended = from_ns(access.clock.time_ns()), []
+        owner = reach_of(matter.account_id, matter.mode)
         for hold in find_holds(connection, reach, matter_id=matter_id, active=True):
             end_hold(connection, hold.id, now)
             details = {"hold_id": hold.id, "matter_id": matter_id}
-            audit = access.audit.entry(AuditAction.HOLD_RELEASED, hold.subject, **details)
+            audit = access.audit.entry(
+                AuditAction.HOLD_RELEASED, hold.subject, hold.owner, **details
+            )
             write_audit(connection, audit)
             ended.append(hold.id)
         closed = update(matters).where(matters.c.id == matter_id).values(closed_at=now)
         connection.execute(closed)
-        write_audit(connection, access.audit.entry(AuditAction.MATTER_CLOSED, matter_id))
+        write_audit(connection, access.audit.entry(AuditAction.MATTER_CLOSED, matter_id, owner))
         return ended
 
     return await _what_waited(privacy, await access.database.write(act), reach)
