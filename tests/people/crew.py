@@ -20,6 +20,7 @@ from countersign.server.app import App
 from tests.http.backstage import another_deployment
 from tests.remembered.device import ORIGIN, Passkey
 from tests.sealing.inside import ShiftedClock, opened
+from tests.support.service import Deployment as Deployed
 
 T = TypeVar("T")
 
@@ -109,13 +110,19 @@ def code_of(reply: Reply) -> str:
     return str(json.loads(reply.body)["error"]["code"])
 
 
-def in_console(folder: Path, work: Callable[[Console], Awaitable[T]], **settings: str) -> T:
-    """What this does with a deployment of its own whose console is on."""
+def in_console(
+    folder: Path,
+    work: Callable[[Console], Awaitable[T]],
+    deployed: Deployed | None = None,
+    **settings: str,
+) -> T:
+    """What this does with this deployment, or one of its own, whose console is on."""
 
     async def run() -> T:
         clock = ShiftedClock()
+        there = deployed or another_deployment(folder / "console")
         own = {"PUBLIC_URL": ORIGIN, "CONSOLE": "true", "RATE_LIMIT": "off"} | settings
-        async with opened(another_deployment(folder / "console"), clock, **own) as deployment:
+        async with opened(there, clock, **own) as deployment:
             return await work(Console(deployment, clock))
 
     return asyncio.run(run())

@@ -164,7 +164,8 @@ class _Return:
             return ProviderRefusal.UNKNOWN
         if self.flow.use is ProviderUse.AGAIN:
             return self._freshen(connection, person_id)
-        self._use(connection, person_id)
+        if not self._use(connection, person_id):
+            return ProviderRefusal.UNKNOWN
         return self._begin(connection, person_id, AuditAction.PERSON_SIGNED_IN)
 
     def _come_in(self, connection: Connection, link: LinkRow) -> SignedIn | ProviderRefusal:
@@ -182,14 +183,16 @@ class _Return:
             return ProviderRefusal.UNKNOWN
         if self.who.at is None or self.who.at < self.flow.began_at - CLOCKS_APART:
             return ProviderRefusal.NOT_NOW
-        self._use(connection, person_id)
+        if not self._use(connection, person_id):
+            return ProviderRefusal.UNKNOWN
         one = update(person_sessions).where(person_sessions.c.id == own.id)
         connection.execute(one.values(passkey_at=self.now, last_used_at=self.now))
         return None
 
-    def _use(self, connection: Connection, person_id: str) -> None:
-        own = update(person_subjects).where(_b.person_id == person_id)
-        connection.execute(own.values(last_used_at=self.now))
+    def _use(self, connection: Connection, person_id: str) -> bool:
+        """Note a use; False: the person was removed meanwhile, or uses another way in."""
+        own = update(person_subjects).where(_b.person_id == person_id, _b.lookup == self.lookup)
+        return connection.execute(own.values(last_used_at=self.now)).rowcount == 1
 
     def _begin(self, connection: Connection, person_id: str, action: AuditAction) -> SignedIn:
         """A session that is as fresh as the provider says; if it says nothing, not fresh."""
