@@ -113,6 +113,7 @@ def code_of(reply: Reply) -> str:
 def in_console(
     folder: Path,
     work: Callable[[Console], Awaitable[T]],
+    /,
     deployed: Deployed | None = None,
     **settings: str,
 ) -> T:

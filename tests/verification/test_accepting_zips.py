@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin
+from countersign.buyers.admin import StoredEvidence
 from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import PROOFS
@@ -123,8 +125,8 @@ def test_who_is_erased_at_that_moment_does_not_come_back(
     cbid = moved_house(stage.insider(zip_sources=WITH_OPERATOR))
     privacy, approved = stage.opened.privacy, admin._approved
 
-    async def erased_after(room: Buyers, buyer: Buyer, account_id: str | None) -> object:
-        found = await approved(room, buyer, account_id)
+    async def erased_after(room: Buyers, buyer: Buyer, read: Sequence[StoredEvidence]) -> object:
+        found = await approved(room, buyer, read)
         await erase_planned(
             privacy, await plan_erasure(privacy, cbid, DEPLOYMENT), ErasureReason.REQUEST
         )

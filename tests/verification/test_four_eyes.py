@@ -69,7 +69,7 @@ class Case(NamedTuple):
             return refused.code
 
     def waits(self) -> review.Waiting | None:
-        found = review.queue(self.stage.opened.buyers, Mode.LIVE, account_id=self.vendor.account_id)
+        found = review.queue(self.stage.opened.buyers, self.vendor.principal.reach, Mode.LIVE)
         return next((one for one in self.stage.do(found) if one.cbid == self.cbid), None)
 
     def noted(self) -> list[AuditEntry]:

@@ -30,11 +30,10 @@ BILL = AcceptedZip(NEW_ZIP, "a utility bill", "case 7")
 
 def waiting(stage: Stage, of: Insider | None = None, *statuses: BuyerStatus) -> list[str]:
     """The buyers in the queue of an account, or in that of the deployment's operator."""
-    account_id = None if of is None else of.account_id
     found = review.queue(
         stage.opened.buyers,
+        DEPLOYMENT if of is None else of.principal.reach,
         Mode.LIVE,
-        account_id=account_id,
         statuses=statuses or review.REVIEWED,
     )
     return [one.cbid for one in stage.do(found)]
@@ -55,7 +54,7 @@ def test_whom_the_last_attempt_did_not_verify_waits_oldest_first(stage: Stage) -
     assert waiting(stage, vendor) == waiting(stage) == [young, pending]
     assert waiting(stage, vendor, S.FAILED) == [young]
     assert waiting(stage, vendor, S.PENDING, S.REQUIRES_INPUT) == [pending]
-    [one, _] = stage.do(review.queue(stage.opened.buyers, Mode.LIVE))
+    [one, _] = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE))
     assert (one.provider, one.status, one.reasons) == ("stripe", S.FAILED, ("age_below_minimum",))
     assert (one.account_id, one.reference) == (vendor.account_id, None)
     assert verified not in waiting(stage)
@@ -68,9 +67,9 @@ def test_a_page_of_the_queue_continues_after_the_one_before(stage: Stage) -> Non
     for plays in ("underage", "requires_input", "no_date_of_birth"):
         vendor.verify(vendor.part(plays))
         stage.clock.now += timedelta(seconds=1)
-    everyone = stage.do(review.queue(stage.opened.buyers, Mode.LIVE))
-    first = stage.do(review.queue(stage.opened.buyers, Mode.LIVE, limit=2))
-    rest = review.queue(stage.opened.buyers, Mode.LIVE, after=first[-1].verification_id)
+    everyone = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE))
+    first = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE, limit=2))
+    rest = review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE, after=first[-1].verification_id)
     assert [*first, *stage.do(rest)] == everyone
     assert len(everyone) == 3
 
@@ -106,7 +105,7 @@ def test_who_is_dismissed_leaves_the_queue_until_the_next_attempt(stage: Stage) 
     """The status stays, and the audit log says who dismissed what, and why."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
-    [one] = stage.do(review.queue(stage.opened.buyers, Mode.LIVE))
+    [one] = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE))
     dismiss(stage, vendor.principal, cbid)
     assert waiting(stage) == waiting(stage, vendor) == []
     assert vendor.standing(cbid).status is S.FAILED

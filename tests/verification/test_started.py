@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
+from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import expiry, review
 from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
@@ -125,7 +126,7 @@ def test_the_review_queue_names_the_session_in_which_a_buyer_failed(stage: Stage
     made = vendor.start(reference)
     walk(made, "underage")
     vendor.ask(made)
-    [waiting] = stage.do(review.queue(stage.opened.buyers, Mode.LIVE))
+    [waiting] = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE))
     assert waiting.reference == reference
 
 

@@ -71,7 +71,7 @@ def test_a_hint_about_a_session_that_verified_somebody_is_asked_once(
         {"buyer.verified": []},
         {"buyer.requires_input": ["verification_withdrawn"]},
     ]
-    (waiting,) = stage.do(queue(stage.opened.buyers, Mode.LIVE, account_id=vendor.account_id))
+    (waiting,) = stage.do(queue(stage.opened.buyers, vendor.principal.reach, Mode.LIVE))
     assert (waiting.cbid, waiting.reasons) == (cbid, WITHDRAWN)
     records = stage.rows("SELECT id FROM records WHERE type = 'verification' ORDER BY id")
     assert [row["id"] for row in records][-1] == waiting.verification_id

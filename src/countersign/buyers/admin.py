@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, sel
 
 from countersign.access.audit import AuditAction, AuditEntry, find_audit, write_audit
 from countersign.access.idempotency import Remember, keeping
-from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of
 from countersign.buyers.evaluate_session import First, override
 from countersign.buyers.four_eyes import refuse_alone
 from countersign.buyers.model import (
@@ -44,7 +44,7 @@ from countersign.db.tables import (
     verification_evidence,
     verifications,
 )
-from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.errors import CountersignError, InvalidArgument, UnknownSubject
 from countersign.identity.model import FactSource, Finding
 from countersign.reason import Reason
 
@@ -103,7 +103,7 @@ async def reinstate(
 
 
 async def block(
-    room: Buyers, reach: AccountReach, cbid: str, reason: str, *, entry: Remember[Buyer] = None
+    room: Buyers, reach: Reach, cbid: str, reason: str, *, entry: Remember[Buyer] = None
 ) -> Buyer:
     """Refuse the buyer's orders at one account: clearances have `refused_by_vendor`.
 
@@ -116,7 +116,7 @@ async def block(
 
 
 async def unblock(
-    room: Buyers, reach: AccountReach, cbid: str, reason: str, *, entry: Remember[Buyer] = None
+    room: Buyers, reach: Reach, cbid: str, reason: str, *, entry: Remember[Buyer] = None
 ) -> Buyer:
     """Undo `block`; raises as it does."""
     return await _set_block(room, reach, cbid, reason, AuditAction.BUYER_UNBLOCKED, entry)
@@ -124,23 +124,25 @@ async def unblock(
 
 async def _set_block(  # noqa: PLR0917 - as its two callers
     room: Buyers,
-    reach: AccountReach,
+    reach: Reach,
     cbid: str,
     reason: str,
     action: AuditAction,
     entry: Remember[Buyer],
 ) -> Buyer:
     audit = room.access.audit.entry(action, cbid, reason=checked(reason))
+    account_id, mode = owner_of(reach)
 
     def act(connection: Connection) -> Buyer | UnknownSubject:
         buyer = _find_buyer(connection, cbid)
-        if buyer is None or buyer.mode is not reach.mode:
+        # None is of the deployment, which has no blocks.
+        if buyer is None or buyer.mode is not mode:
             return _unknown(cbid)
         own = buyer_blocks.c.cbid == buyer.cbid
         connection.execute(delete(buyer_blocks).where(reach.rows(buyer_blocks), own))
         if action is AuditAction.BUYER_BLOCKED:
-            row = {"account_id": reach.account_id, "mode": reach.mode.value}
-            connection.execute(insert(buyer_blocks), row | {"cbid": buyer.cbid, "at": audit.at})
+            row = {"account_id": account_id, "mode": mode, "cbid": buyer.cbid, "at": audit.at}
+            connection.execute(insert(buyer_blocks), row)
         write_audit(connection, replace(audit, subject=buyer.cbid))
         return buyer
 
@@ -179,13 +181,13 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
         raise InvalidArgument("A ZIP code must have five digits, or be ZIP+4.")
     details = {"reason": checked(reason), "document": checked(document, "document")}
     audit = room.access.audit.entry(AuditAction.BUYER_ZIP_ACCEPTED, cbid, **details)
-    accepted = await accept_zip_of(room, None, zip_, audit)
+    accepted = await accept_zip_of(room, DEPLOYMENT, zip_, audit)
     return (await show(room, accepted.cbid))[0]
 
 
 async def accept_zip_of(
     room: Buyers,
-    account_id: str | None,
+    reach: Reach,
     zip_: str,
     audit: AuditEntry,
     entry: Remember[bytes] = None,
@@ -194,14 +196,15 @@ async def accept_zip_of(
 ) -> VerifyResult:
     """Accept another ZIP code for the buyer of this audit entry, as `accept_zip`.
 
-    With `account_id`, a reviewer of this account accepts it: only what a provider said to this
+    In the reach of an account, a reviewer of it accepts it: only what a provider said to this
     account counts, and the ZIP code counts for this account alone. `first` says whether
     it is a proposal only. Raises as `accept_zip`, and SecondPersonRequired where two people decide.
     """
     buyer, _ = await show(room, audit.subject)
     if buyer.status is BuyerStatus.REVOKED:
         raise InvalidArgument(f"The buyer {buyer.cbid} is revoked.")
-    basis, content = await _approved(room, buyer, account_id)
+    read = await room.access.database.scan(_evidence, reach, buyer.cbid)
+    basis, content = await _approved(room, buyer, read)
     place = (content["provider"], content["base_url"])
     integration = next(
         (
@@ -224,11 +227,19 @@ async def accept_zip_of(
         details={**audit.details, "verification": basis.verification_id},
     )
     request = msgspec.convert(content["request"] | {"shipping_zip": zip_}, SessionRequest)
-    result, own = result_in(content, zip_), account_id is not None
-    if first is None:
-        first = partial(refuse_alone, account_id=basis.account_id)
+    result, own = result_in(content, zip_), isinstance(reach, AccountReach)
+    before = first or partial(refuse_alone, account_id=basis.account_id)
+
+    def still(connection: Connection) -> VerifyResult | CountersignError | None:
+        refused = before(connection)
+        # It was erased, or a later response withdrew it, since it was read.
+        if refused is None and _evidence(connection, reach, buyer.cbid) != read:
+            gone = _find_buyer(connection, buyer.cbid) is None
+            raise _unknown(buyer.cbid) if gone else _unapproved(buyer.cbid)
+        return refused
+
     return await override(
-        room, integration, request, result, accepted, first, entry, for_account_only=own
+        room, integration, request, result, accepted, still, entry, for_account_only=own
     )
 
 
@@ -295,15 +306,11 @@ async def audit_log(room: Buyers, subject: str | None) -> Sequence[AuditEntry]:
 
 
 async def _approved(
-    room: Buyers, buyer: Buyer, account_id: str | None
+    room: Buyers, buyer: Buyer, read: Sequence[StoredEvidence]
 ) -> tuple[StoredEvidence, dict[str, Any]]:
-    """The newest verification in which a provider approved the person, opened.
-
-    With `account_id`, the newest of this account.
-    """
-    reach = DEPLOYMENT if account_id is None else AccountReach(account_id, buyer.mode)
+    """The newest of these verifications in which a provider approved the person, opened."""
     withdrawn = set()
-    for stored in reversed(await room.access.database.scan(_evidence, reach, buyer.cbid)):
+    for stored in reversed(read):
         content = await _opened(room, stored)
         if not content:
             continue
@@ -316,9 +323,13 @@ async def _approved(
             and session_id not in withdrawn
         ):
             return stored, content
-    raise InvalidArgument(
-        f"No provider has approved {buyer.cbid}, or the evidence of the approval was "
-        "erased: the buyer needs an identity session."
+    raise _unapproved(buyer.cbid)
+
+
+def _unapproved(cbid: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"No provider has approved {cbid}, or the evidence of the approval was erased: the buyer "
+        "needs an identity session."
     )
 
 

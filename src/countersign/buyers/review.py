@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.key import Principal
-from countersign.access.reach import AccountReach
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.buyers.admin import accept_zip_of
 from countersign.buyers.evaluate_session import First
 from countersign.buyers.four_eyes import KeptProposal, needs_two, proposal_of, propose, refuse_alone
@@ -79,9 +79,9 @@ class AcceptedZip(NamedTuple):
 
 async def queue(
     room: Buyers,
+    reach: Reach,
     mode: Mode,
     *,
-    account_id: str | None = None,
     statuses: Collection[BuyerStatus] = REVIEWED,
     verification_id: str | None = None,
     after: str = "",
@@ -89,12 +89,12 @@ async def queue(
 ) -> list[Waiting]:
     """The buyers that wait for a decision, the oldest attempt first.
 
-    With `account_id`, only those whose last attempt was this account's; with `verification_id`,
+    In the reach of an account, those whose last attempt was this account's; with `verification_id`,
     only the buyer of this one. `after` is the verification of the last buyer of the page before.
     """
     own = verifications.c.id
     only = () if verification_id is None else (own == verification_id,)
-    found = _query(mode, account_id, statuses, own > after, *only)
+    found = _query(reach, mode, statuses, own > after, *only)
     return await room.access.database.scan(_queue, found.limit(limit))
 
 
@@ -125,9 +125,7 @@ async def accept(
         act = await sandbox_act(room, principal.account_id, waiting.cbid)
         return await room.access.database.write(_play, room, act, audit, entry, first=first)
     try:
-        return await accept_zip_of(
-            room, principal.account_id, accepted.zip, audit, entry, first=first
-        )
+        return await accept_zip_of(room, principal.reach, accepted.zip, audit, entry, first=first)
     except InvalidArgument as error:
         raise ReviewRefused(error.message) from None
     except UnknownSubject:
@@ -254,17 +252,16 @@ def _waiting(
     connection: Connection, principal: Principal | None, cbid: str
 ) -> tuple[Waiting, bool] | NotFound:
     """The buyer in this queue, and whether it is one of the played sandbox."""
-    mode = Mode.LIVE if principal is None else principal.mode
-    account_id = None if principal is None else principal.account_id
-    row = connection.execute(_query(mode, account_id, REVIEWED, buyers.c.cbid == cbid)).first()
+    whose = (DEPLOYMENT, Mode.LIVE) if principal is None else (principal.reach, principal.mode)
+    row = connection.execute(_query(*whose, REVIEWED, buyers.c.cbid == cbid)).first()
     if row is None:
         return NotFound(_NOT_WAITING)
     return _from_row(row), row.attempted_by is None
 
 
-def count_waiting(connection: Connection, mode: Mode, account_id: str, most: int) -> int:
-    """How many buyers wait in the queue of an account; at most so many are counted."""
-    found = _query(mode, account_id, REVIEWED).limit(most).subquery()
+def count_waiting(connection: Connection, reach: Reach, mode: Mode, most: int) -> int:
+    """How many buyers wait in the queue in this reach; at most so many are counted."""
+    found = _query(reach, mode, REVIEWED).limit(most).subquery()
     return connection.execute(select(func.count()).select_from(found)).scalar_one()
 
 
@@ -273,8 +270,8 @@ def _queue(connection: Connection, found: Select[Any]) -> list[Waiting]:
 
 
 def _query(
+    reach: Reach,
     mode: Mode,
-    account_id: str | None,
     statuses: Collection[BuyerStatus],
     *rest: ColumnElement[bool],
 ) -> Select[Any]:
@@ -302,7 +299,7 @@ def _query(
             buyers.c.status.in_([status.value for status in statuses]),
             buyers.c.same_as.is_(None),
             verifications.c.account_id == asked_by,
-            *() if account_id is None else (asked_by == account_id,),
+            *(asked_by == reach.account_id,) if isinstance(reach, AccountReach) else (),
             ~select(newer.c.id)
             .where(
                 newer.c.cbid == buyers.c.cbid,

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from countersign.access.account import find_account
+from countersign.access.reach import reach_of
 from countersign.buyers import admin, review
 from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.buyers.room import Buyers
@@ -42,10 +43,11 @@ async def queue(
     room: Buyers, *, account: str | None, mode: str, statuses: tuple[str, ...], as_json: bool
 ) -> None:
     """List the buyers whose last attempt did not verify them, the oldest attempt first."""
+    own = "" if account is None else (await find_account(room.access, account)).id
     found = await review.queue(
         room,
+        reach_of(own, Mode(mode)),
         Mode(mode),
-        account_id=None if account is None else (await find_account(room.access, account)).id,
         statuses=[BuyerStatus(status) for status in statuses] or review.REVIEWED,
     )
     view = [

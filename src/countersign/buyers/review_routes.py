@@ -117,8 +117,8 @@ async def list_reviews(room: Buyers, call: Call) -> Reply:
     query: ReviewsQuery = call.query
     found = await review.queue(
         room,
+        call.principal.reach,
         call.principal.mode,
-        account_id=call.principal.account_id or None,
         statuses=REVIEWED if query.status is None else (BuyerStatus(query.status),),
         verification_id=query.verification_id,
         after=query.after or "",

@@ -165,7 +165,7 @@ def now(connection: Connection, who: Principal, at: datetime) -> Now:
     return Now(
         created_at=connection.execute(of_account).scalar_one(),
         open_checkout_sessions=_bounded(connection, open_),
-        buyers_waiting=count_waiting(connection, who.mode, who.account_id, MOST),
+        buyers_waiting=count_waiting(connection, who.reach, who.mode, MOST),
         deliveries_repeated=_bounded(connection, repeated),
         endpoints_disabled=sum(one.disabled_at is not None for one in endpoints),
     )
