@@ -281,7 +281,7 @@ OWN_CODES = {
     },
     "getBuyerStatus": {"not_found"},
     "reviewBuyer": {
-        *("not_found", "review_refused", "second_person_required", "passkey_required"),
+        *("not_found", "review_refused", "second_person_required"),
     },
     "clearOrder": {"order_reference_mismatch"},
     "getClearance": {"not_found"},
@@ -291,7 +291,7 @@ OWN_CODES = {
     "createWebhookEndpoint": {"too_many_webhook_endpoints", "secret_not_repeated"},
     "getWebhookEndpoint": {"not_found"},
     "changeWebhookEndpoint": {"not_found"},
-    "deleteWebhookEndpoint": {"not_found", "passkey_required"},
+    "deleteWebhookEndpoint": {"not_found"},
     "rotateWebhookSecret": {"not_found", "secret_not_repeated"},
     "listWebhookDeliveries": {"not_found"},
     "resendEvent": {"not_found", "webhook_endpoint_disabled"},

@@ -113,15 +113,14 @@ def code_of(reply: Reply) -> str:
 def in_console(
     folder: Path,
     work: Callable[[Console], Awaitable[T]],
-    /,
-    deployed: Deployed | None = None,
+    *deployed: Deployed,
     **settings: str,
 ) -> T:
     """What this does with this deployment, or one of its own, whose console is on."""
 
     async def run() -> T:
         clock = ShiftedClock()
-        there = deployed or another_deployment(folder / "console")
+        there = deployed[0] if deployed else another_deployment(folder / "console")
         own = {"PUBLIC_URL": ORIGIN, "CONSOLE": "true", "RATE_LIMIT": "off"} | settings
         async with opened(there, clock, **own) as deployment:
             return await work(Console(deployment, clock))

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.access.key import Scope
+from countersign.access.reach import AccountReach
 from countersign.buyers import review
 from countersign.buyers.four_eyes import ReviewProposal
 from countersign.buyers.model import BuyerStatus
@@ -180,6 +181,7 @@ ROUTES: Final = grouped(
         operation="reviewBuyer",
         summary="Decide on a buyer in the review queue",
         scope=Scope.BUYERS_REVIEW,
+        reach=AccountReach,
         fresh=True,
         request=BuyerReviewRequest,
         response=ReviewedBuyer,

@@ -26,9 +26,10 @@ from countersign.access.account import (
 from countersign.access.key import Scope
 from countersign.access.keys import REVOCATION_LAG_SECONDS
 from countersign.access.origins import add_origin, origins_of, remove_origin
+from countersign.access.reach import DeploymentReach
 from countersign.access.room import Access
 from countersign.checkout.brand import FONTS, Brand, brand_of, change_brand
-from countersign.console.reach import of_deployment, require_deployment, staff_route, within
+from countersign.console.reach import of_deployment, staff_route
 from countersign.errors import AccountClosed, AccountExists, InvalidRequest, UnknownAccount
 from countersign.http.body import parse_body
 from countersign.http.paging import Listing, Page, cursor, page_of
@@ -172,7 +173,6 @@ def account_view(account: Account) -> AccountView:
 
 async def create(room: Access, call: Call) -> Reply:
     """Create an account."""
-    require_deployment(call.principal, Scope.ACCOUNTS_MANAGE)
     body = parse_body(call.body, NamedAccount)
     return await call.kept(account_view, partial(create_account, room, body.name))
 
@@ -181,8 +181,7 @@ async def list_accounts(room: Access, call: Call) -> Reply:
     """The accounts, oldest first."""
     query: AccountsQuery = call.query
     found = await room.database.scan(all_accounts)
-    rows = [account_view(a) for a in found if a.id > (query.after or "")]
-    rows = [one for one in rows if within(call.principal, one.account_id)]
+    rows = [account_view(a) for a in found if a.id > (query.after or "") and _in_reach(call, a)]
     return Reply(encode(page_of(rows, query.limit, lambda one: one.account_id)))
 
 
@@ -284,9 +283,14 @@ async def _change_origin(room: Access, call: Call, change: Callable[..., Awaitab
 async def _named(access: Access, call: Call) -> Account:
     """The account that the path names, if the caller may see it."""
     account = await find_account(access, call.parameter)
-    if not within(call.principal, account.id):
+    if not _in_reach(call, account):
         raise unknown_account(call.parameter)
     return account
+
+
+def _in_reach(call: Call, account: Account) -> bool:
+    """Whether the caller may see an account, which is the same in both modes."""
+    return call.principal.reach.covers(account.id, call.principal.mode)
 
 
 def _brand_view(brand: Brand) -> BrandView:
@@ -309,6 +313,7 @@ ROUTES: Final = (
             handler=create,
             operation="createAccount",
             summary="Create an account",
+            reach=DeploymentReach,
             request=NamedAccount,
             response=AccountView,
             refusals=(AccountExists,),

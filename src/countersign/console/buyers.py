@@ -10,10 +10,11 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from countersign.access.key import Scope
+from countersign.access.reach import AccountReach, DeploymentReach
 from countersign.buyers import admin
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.room import Buyers
-from countersign.console.reach import require_account, require_deployment, staff_route
+from countersign.console.reach import staff_route
 from countersign.errors import NotFound, UnknownSubject
 from countersign.http.body import parse_body
 from countersign.http.examples import BuyerId
@@ -124,7 +125,7 @@ async def _block(
     *,
     blocked: bool,
 ) -> Reply:
-    reach, body = require_account(call.principal), parse_body(call.body, BuyerReason)
+    reach, body = call.principal.reach, parse_body(call.body, BuyerReason)
     with _not_found(call):
         return await call.kept(
             partial(view, BuyerBlock, blocked=blocked),
@@ -133,7 +134,6 @@ async def _block(
 
 
 async def _change(room: Buyers, call: Call, act: Any) -> Reply:  # noqa: ANN401 - of `admin`
-    require_deployment(call.principal, Scope.BUYERS_REVIEW)
     body = parse_body(call.body, BuyerReason)
     with _not_found(call):
         return await call.kept(
@@ -154,6 +154,10 @@ def _not_found(call: Call) -> Iterator[None]:
         raise missing from None
 
 
+_change_route: Final = partial(staff_route, scope=Scope.BUYERS_REVIEW, request=BuyerReason)
+_by_vendor: Final = partial(_change_route, reach=AccountReach, response=BuyerBlock)
+_for_all: Final = partial(_change_route, reach=DeploymentReach, fresh=True, response=BuyerStanding)
+
 ROUTES: Final = grouped(
     "Staff: buyers",
     Buyers,
@@ -166,44 +170,30 @@ ROUTES: Final = grouped(
         personal=True,
         response=BuyerEvidence,
     ),
-    staff_route(
+    _by_vendor(
         address="POST /v1/buyers/{cbid}/block",
         handler=block,
         operation="blockBuyer",
         summary="Refuse the orders of a buyer",
-        scope=Scope.BUYERS_REVIEW,
-        request=BuyerReason,
-        response=BuyerBlock,
         response_examples={"blocked": {"blocked": True}},
     ),
-    staff_route(
+    _by_vendor(
         address="POST /v1/buyers/{cbid}/unblock",
         handler=unblock,
         operation="unblockBuyer",
         summary="Clear the orders of a buyer again",
-        scope=Scope.BUYERS_REVIEW,
-        request=BuyerReason,
-        response=BuyerBlock,
         response_examples={"not blocked": {"blocked": False}},
     ),
-    staff_route(
+    _for_all(
         address="POST /v1/buyers/{cbid}/revoke",
         handler=revoke,
         operation="revokeBuyer",
         summary="Revoke a buyer at every vendor",
-        scope=Scope.BUYERS_REVIEW,
-        fresh=True,
-        request=BuyerReason,
-        response=BuyerStanding,
     ),
-    staff_route(
+    _for_all(
         address="POST /v1/buyers/{cbid}/reinstate",
         handler=reinstate,
         operation="reinstateBuyer",
         summary="Undo the revocation of a buyer",
-        scope=Scope.BUYERS_REVIEW,
-        fresh=True,
-        request=BuyerReason,
-        response=BuyerStanding,
     ),
 )

@@ -13,8 +13,9 @@ from sqlalchemy import Connection, func, select
 
 from countersign import __version__
 from countersign.access.key import Scope
+from countersign.access.reach import DeploymentReach
 from countersign.bootstrap import Deployment
-from countersign.console.reach import require_deployment, staff_route
+from countersign.console.reach import staff_route
 from countersign.db.engine import is_embedded
 from countersign.db.tables import checkout_sessions, erasure_requests
 from countersign.doctor.examine import CHECKS, examine, worst
@@ -107,9 +108,8 @@ class DoctorFindings(Struct, frozen=True, kw_only=True):
     findings: list[FoundByDoctor]
 
 
-async def get_deployment(room: Deployment, call: Call) -> Reply:
+async def get_deployment(room: Deployment, _: Call) -> Reply:
     """How sealing, witnesses and backups stand."""
-    require_deployment(call.principal, Scope.DEPLOYMENT_READ)
     states, anchors = await room.log.seal.states(), await room.log.anchor.last()
     sessions, asked = await room.database.scan(_counts)
     embedded = is_embedded(room.database.url)
@@ -148,9 +148,8 @@ async def get_deployment(room: Deployment, call: Call) -> Reply:
     return Reply(encode(view))
 
 
-async def get_findings(_room: Deployment, call: Call) -> Reply:
+async def get_findings(_room: Deployment, _: Call) -> Reply:
     """What is wrong, as far as a server can judge it: `countersign doctor` looks at more."""
-    require_deployment(call.principal, Scope.DEPLOYMENT_READ)
     checks = {name: CHECKS[name] for name in _IN_PROCESS}
     lines = await asyncio.to_thread(lambda: examine(Sight(os.environ, _SECONDS), checks))
     findings = [FoundByDoctor(check=line.check, **line.diagnosis._asdict()) for line in lines]
@@ -169,7 +168,7 @@ def _noted(seconds: float) -> datetime:
     return from_ns(int(seconds) * 10**9)
 
 
-_route: Final = partial(staff_route, scope=Scope.DEPLOYMENT_READ)
+_route: Final = partial(staff_route, scope=Scope.DEPLOYMENT_READ, reach=DeploymentReach)
 
 ROUTES: Final = grouped(
     "Staff: deployment",

@@ -26,9 +26,10 @@ from countersign.access.keys import (
     rotate_key,
     unknown_key,
 )
+from countersign.access.reach import AccountReach
 from countersign.access.room import Access
 from countersign.console.accounts import AccountId, NoWords
-from countersign.console.reach import require_account, staff_route
+from countersign.console.reach import staff_route
 from countersign.errors import AccountClosed, Forbidden, KeyNotUsable, UnknownKey
 from countersign.http.body import parse_body
 from countersign.http.headers import reason
@@ -103,7 +104,7 @@ async def create(room: Access, call: Call) -> Reply:
     person made reads personal data is in the audit, for each day.
     """
     body, who = parse_body(call.body, KeyRequest), call.principal
-    owner = await find_account(room, require_account(who).account_id)
+    owner = await find_account(room, who.account_id)
     scopes = None if body.scopes is None else frozenset(body.scopes)
     why = _reason(call, VENDOR_SCOPES if scopes is None else scopes)
     seconds = body.lifetime_seconds
@@ -116,8 +117,8 @@ async def create(room: Access, call: Call) -> Reply:
 async def list_keys(room: Access, call: Call) -> Reply:
     """The keys of an account and mode, oldest first."""
     query: KeysQuery = call.query
-    who, now = call.principal, from_ns(room.clock.time_ns())
-    found = await room.database.scan(keys_of, require_account(who))
+    now = from_ns(room.clock.time_ns())
+    found = await room.database.scan(keys_of, call.principal.reach)
     rows = [_view(key, now) for key in found if key.id > (query.after or "")]
     return Reply(encode(page_of(rows, query.limit, lambda one: one.key_id)))
 
@@ -144,7 +145,7 @@ async def revoke(room: Access, call: Call) -> Reply:
 
 
 async def _named(access: Access, call: Call) -> ApiKey:
-    own = await access.database.scan(keys_of, require_account(call.principal))
+    own = await access.database.scan(keys_of, call.principal.reach)
     key = next((key for key in own if key.id == call.parameter), None)
     if key is None:
         raise unknown_key(call.parameter)
@@ -188,7 +189,7 @@ def _view(key: ApiKey, now: datetime, token: str | UnsetType = UNSET) -> KeyView
     return view(KeyView, key, key_id=key.id, scopes=scopes, works=works, key=token, made_by=maker)
 
 
-_route: Final = partial(staff_route, scope=Scope.KEYS_MANAGE)
+_route: Final = partial(staff_route, scope=Scope.KEYS_MANAGE, reach=AccountReach)
 
 ROUTES: Final = grouped(
     "Staff: keys",

@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Meta, Struct, to_builtins
 
 from countersign.access.key import Scope
-from countersign.console.reach import require_deployment, staff_route
+from countersign.access.reach import DeploymentReach
+from countersign.console.reach import staff_route
 from countersign.errors import (
     InvalidNoticeFile,
     NoticeIncomplete,
@@ -209,7 +210,6 @@ async def check(room: Notices, call: Call) -> Reply:
 
 async def publish(room: Notices, call: Call) -> Reply:
     """Publish a notice permanently. Live keys get the version after its review."""
-    require_deployment(call.principal, Scope.NOTICES_MANAGE)
     body, known = parse_body(call.body, NoticeDraft), await room.registry.notices(fresh=True)
     content = content_of(to_builtins(body.notice))
 
@@ -252,8 +252,6 @@ async def reinstate(room: Notices, call: Call) -> Reply:
 
 
 async def _record(room: Notices, call: Call, act: Any, version: str) -> Reply:  # noqa: ANN401 - of `publish`
-    require_deployment(call.principal, Scope.NOTICES_MANAGE)
-
     return await call.kept(
         lambda event: view(NoticeOutcome, event, event_id=event.id),
         lambda entry: act(room, call.parameter, version, entry=entry),
@@ -320,6 +318,7 @@ def _place(row: NoticeLifecycle) -> str:
 
 
 _route: Final = partial(staff_route, scope=Scope.NOTICES_MANAGE)
+_act: Final = partial(_route, reach=DeploymentReach, fresh=True)
 
 ROUTES: Final = grouped(
     "Staff: notices",
@@ -352,42 +351,38 @@ ROUTES: Final = grouped(
         response=CheckedNotice,
         refusals=(InvalidNoticeFile,),
     ),
-    _route(
+    _act(
         address="POST /v1/notices/publish",
         handler=publish,
         operation="publishNotice",
         summary="Publish a notice permanently",
-        fresh=True,
         request=NoticeDraft,
         response=CheckedNotice,
         refusals=(InvalidNoticeFile, NoticeIncomplete, NoticeVersionConflict),
     ),
-    _route(
+    _act(
         address="POST /v1/notices/{notice_id}/review",
         handler=review,
         operation="reviewNotice",
         summary="Record the review of a version",
-        fresh=True,
         request=NoticeReview,
         response=NoticeOutcome,
         refusals=(NoticeNotFound, NoticeIncomplete),
     ),
-    _route(
+    _act(
         address="POST /v1/notices/{notice_id}/withdraw",
         handler=withdraw,
         operation="withdrawNotice",
         summary="Take a version out of force",
-        fresh=True,
         request=NoticeWithdrawal,
         response=NoticeOutcome,
         refusals=(NoticeNotFound,),
     ),
-    _route(
+    _act(
         address="POST /v1/notices/{notice_id}/reinstate",
         handler=reinstate,
         operation="reinstateNotice",
         summary="End the injunction against a notice",
-        fresh=True,
         request=NoticeReinstatement,
         response=NoticeOutcome,
         refusals=(NoticeNotFound, NoticeIncomplete),

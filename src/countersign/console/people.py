@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
 from countersign.access.account import NAME_LENGTH_MAX
 from countersign.access.key import Scope
+from countersign.access.reach import AccountReach, DeploymentReach
 from countersign.access.role import Role
 from countersign.console.accounts import AccountId, NoWords
 from countersign.console.keys import KEY_ID
-from countersign.console.reach import require_account, require_deployment, staff_route
+from countersign.console.reach import staff_route
 from countersign.errors import (
     KeysRemain,
     LinkOnMachine,
@@ -34,7 +35,6 @@ from countersign.people.sessions import EndedSessions
 
 PERSON_ID: Final = "per_01km9wtz3tfs8v8j2c7n5k9m0d"
 SESSION_ID: Final = "ps_01km9wtz3tfs8v8j2c7n5k9m0d"
-_STAFF: Final = "/v1/staff"
 _LINK: Final = "https://evidence.example.com/console/link#csign_pl_…"
 _PersonId = Annotated[str, Meta(examples=[PERSON_ID])]
 _SessionId = Annotated[str, Meta(examples=[SESSION_ID])]
@@ -152,10 +152,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
 
 def _place(call: Call) -> str | None:
     """The account whose people these are; None: they are the staff."""
-    if not call.path.startswith(_STAFF):
-        return require_account(call.principal).account_id
-    require_deployment(call.principal, Scope.STAFF_MANAGE)
-    return None
+    return call.principal.account_id or None
 
 
 def _named(call: Call) -> str:
@@ -264,9 +261,8 @@ def _view(one: Member) -> PersonView:
     return view(PersonView, one, person_id=one.id, keys=keys)
 
 
-def _of(scope: Scope, path: str, one: str, many: str) -> tuple[Route[People], ...]:
+def _of(path: str, one: str, many: str, route: Any) -> tuple[Route[People], ...]:  # noqa: ANN401 - of a scope
     """The operations on the people of one place: the staff, or the members of an account."""
-    route = partial(staff_route, scope=scope)
     act = partial(route, request=NoWords, request_examples={"nothing to say": {}}, fresh=True)
     named = f"{path}/{{person_id}}"
     return (
@@ -319,6 +315,8 @@ def _of(scope: Scope, path: str, one: str, many: str) -> tuple[Route[People], ..
     )
 
 
+_staff: Final = partial(staff_route, scope=Scope.STAFF_MANAGE, reach=DeploymentReach)
+_members: Final = partial(staff_route, scope=Scope.PEOPLE_MANAGE, reach=AccountReach)
 _own: Final = partial(staff_route, scope=Scope.SESSIONS_MANAGE)
 _end: Final = partial(
     _own, request=NoWords, request_examples={"nothing to say": {}}, response=EndedView
@@ -327,8 +325,8 @@ _end: Final = partial(
 ROUTES: Final = grouped(
     "Staff: people",
     People,
-    *_of(Scope.STAFF_MANAGE, _STAFF, "StaffPerson", "the staff"),
-    *_of(Scope.PEOPLE_MANAGE, "/v1/members", "Member", "an account"),
+    *_of("/v1/staff", "StaffPerson", "the staff", _staff),
+    *_of("/v1/members", "Member", "an account", _members),
     _own(
         address="GET /v1/me/sessions",
         handler=list_sessions,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from countersign.access.key import Scope
+from countersign.access.reach import AccountReach, DeploymentReach
 from countersign.errors import MethodNotAllowed, NotFound, Refusal
 from countersign.http.reply import Call, Reply
 from countersign.http.schemas import Request
@@ -75,6 +76,8 @@ class Route(Generic[R_contra]):
     console: bool = False
     """Whether it answers only where the console is on, and at the host of the console if it has one
     of its own; elsewhere it is an unknown path."""
+    reach: type[AccountReach | DeploymentReach] | None = None
+    """Whether it is about one account and mode, or about the whole deployment; None: either."""
     fresh: bool = False
     """Whether a person needs to have used a passkey in the last minutes: it destroys something,
     decides on someone, or outlives the session.

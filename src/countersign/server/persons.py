@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from countersign.access.audit import AuditAction
 from countersign.access.key import Principal, Scope
+from countersign.access.reach import AccountReach
 from countersign.access.room import acting
-from countersign.errors import Forbidden, PasskeyRequired
+from countersign.errors import Forbidden, InvalidRequest, PasskeyRequired
 from countersign.http.headers import reason
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route
@@ -38,24 +39,33 @@ def lacks(who: Principal, scope: Scope) -> Forbidden:
 
 
 def judge(route: Route[Any], scope: Scope, call: Call) -> None:
-    """Refuse a person who may only look, who must use the passkey first, or sees no such data.
+    """Refuse who lacks the scope, or asks about an account what is of all, or the other way round.
+
+    And a person who may only look, who must use the passkey first, or sees no such data.
 
     Raises:
-        Forbidden: the role does not allow it.
+        Forbidden: the key or the role does not allow it.
         PasskeyRequired: the operation destroys something.
-        InvalidRequest: personal data is asked for without a reason.
+        InvalidRequest: personal data is asked for without a reason, or no account is named.
     """
-    person = call.principal.person
-    if person is None:
-        return
-    if scope in person.looks and not looks(route):
-        raise Forbidden(f"With the scope {scope} the role {person.role} only looks.", scope=scope)
-    if route.personal and not person.sees_personal_data:
-        raise Forbidden(f"The role {person.role} does not see personal data.", scope=scope)
-    if route.fresh and not person.is_fresh:
-        raise PasskeyRequired
-    if route.personal:
-        reason(call)
+    who, person = call.principal, call.principal.person
+    if scope not in who.scopes:
+        raise lacks(who, scope)
+    if person is not None:
+        if scope in person.looks and not looks(route):
+            msg = f"With the scope {scope} the role {person.role} only looks."
+            raise Forbidden(msg, scope=scope)
+        if route.personal and not person.sees_personal_data:
+            raise Forbidden(f"The role {person.role} does not see personal data.", scope=scope)
+        if route.fresh and not person.is_fresh:
+            raise PasskeyRequired
+        if route.personal:
+            reason(call)
+    if route.reach is not None and not isinstance(who.reach, route.reach):
+        if route.reach is AccountReach:
+            raise InvalidRequest("Name the account: this is done for one account and mode.")
+        msg = "This is an act of the deployment's staff: it cannot be done for one account."
+        raise Forbidden(msg, scope=scope)
 
 
 async def by_person(
