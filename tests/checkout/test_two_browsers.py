@@ -20,7 +20,7 @@ def second(shop: Shop, buyer: Buyer) -> Surfer:
 
 
 def test_a_second_browser_finds_no_initials_of_the_first(surf: Surf, shop: Shop) -> None:
-    """Neither a review of them, nor fields with them: whoever agrees has typed them there."""
+    """Neither a review of them, nor fields with them: one who agrees has typed them there."""
     first = surf()
     review = first.initial(first.open(), "XX")
     assert review.heading == EN["review_title"]

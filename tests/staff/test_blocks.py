@@ -1,4 +1,4 @@
-"""A vendor refuses a buyer: its own clearances say so, and nobody else learns of it."""
+"""A vendor refuses a buyer: its own clearances say so, and no one else learns of it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_blocked_buyer_is_refused_by_the_vendor_and_keeps_the_status(
 
 
 def test_a_block_is_of_one_account_in_one_mode(desk: Desk, shop: Vendor) -> None:
-    """A buyer of the other mode is not found, nobody but the vendor's own people can block."""
+    """A buyer of the other mode is not found, no one but the vendor's own people can block."""
     cbid = verify(shop.test, provider_identity_session_id="block-2").json()["cbid"]
     with (
         desk.operator.vendor(desk.server) as other,

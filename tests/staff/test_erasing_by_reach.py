@@ -219,7 +219,7 @@ def test_a_test_record_that_names_a_live_buyer_is_no_tie(street: Street) -> None
     assert street.rows(first.id, "live") == before
 
 
-def test_a_hold_of_one_vendor_neither_binds_another_nor_is_told_to_it(street: Street) -> None:
+def test_a_hold_of_one_vendor_neither_binds_another_nor_is_shown_to_it(street: Street) -> None:
     """The deployment's own hold binds both."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
@@ -240,7 +240,7 @@ def test_a_hold_of_one_vendor_neither_binds_another_nor_is_told_to_it(street: St
 
 
 def test_a_release_carries_out_what_waited_in_its_own_reach(desk: Desk, street: Street) -> None:
-    """And says so to whoever released."""
+    """And says so to the one who released."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     other.verified(street.played)
@@ -280,7 +280,7 @@ async def erase_as_the_buyer(opened: bootstrap.Deployment, cbid: str) -> set[str
 
 @pytest.mark.parametrize("way", ["api", "command", "buyer"])
 @pytest.mark.parametrize("held_by", ["ack_id", "clearance_id", "order_reference"])
-def test_a_held_order_keeps_its_session_with_all_that_it_told(
+def test_a_held_order_keeps_its_session_with_all_that_it_showed(
     street: Street, way: str, held_by: str
 ) -> None:
     """Whichever way its buyer is erased; it goes when the hold ends. Others of the buyer go."""
@@ -436,7 +436,7 @@ def noted(client: httpx2.Client, *actions: str) -> list[dict[str, Any]]:
 def test_each_account_that_loses_something_has_it_in_its_own_audit(
     desk: Desk, street: Street, way: str
 ) -> None:
-    """Whoever erases it, with in whose name that was; it says nothing of another account."""
+    """Also if others erase it, with in whose name that was; it says nothing of another account."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     assert other.verified(street.played) == cbid

@@ -61,7 +61,7 @@ def refuse_test_buyer(mode: Mode, cbid: str | None) -> None:
 
 
 def reach_of(account_id: str, mode: Mode | None) -> Reach:
-    """The reach of whoever is kept as this owner; an empty account: the deployment."""
+    """The reach of the one who is kept as this owner; an empty account: the deployment."""
     return AccountReach(account_id, mode) if account_id and mode else DEPLOYMENT
 
 

@@ -276,7 +276,7 @@ def seen_by(session: Session, browser: str) -> Session:
         return session
     readings = [*content.elsewhere, *filter(None, [content.reading])]
     own = next((one for one in readings if one.browser == browser), None)
-    # Whoever only looks, such as a scanner of mail, pushes out no one's initials.
+    # One who only looks, such as a scanner of mail, pushes out no one's initials.
     others = sorted((one for one in readings if one is not own), key=lambda one: any(one.known))
     return with_content(session, content, reading=own, elsewhere=(*others[-ELSEWHERE_MAX:],))
 

@@ -1,4 +1,4 @@
-"""What the operations of the console have in common, whoever asks."""
+"""Routes and commands of the console."""
 
 from __future__ import annotations
 

@@ -366,7 +366,7 @@ def leave_buyer(connection: Connection, relying: Mapping[str, str], reach: Accou
 
 
 def _without(proof: ProvedSession, buyer: Buyer, account_id: str) -> ProvedSession:
-    """A proof of which this account has no part any more; it may be nobody's own."""
+    """A proof of which this account has no part any more; it may be no account's own."""
     accounts = proof.accounts or (buyer.account_id,)
     if account_id not in accounts:
         return proof

@@ -151,7 +151,7 @@ def _release(
         return UnknownSubject(f"The hold {hold_id!r} does not exist.")
     if end_hold(connection, hold_id, from_ns(privacy.access.clock.time_ns())):
         hold, released = found[0], AuditAction.HOLD_RELEASED
-        # In the audit of those who placed it, whoever releases it.
+        # In the audit of those who placed it, also when others release it.
         audit = privacy.access.audit.entry(released, hold.subject, hold.owner, hold_id=hold_id)
         write_audit(connection, audit)
     return None
