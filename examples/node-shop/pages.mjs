@@ -24,6 +24,7 @@ const WORDS = {
   session_undecided: "The identity check is not decided yet.",
   verification_withdrawn: "The identity check was withdrawn. Order again to have another one.",
   zip_mismatch: "The ZIP code is not that of your verified address. Order to that address.",
+  refused_by_vendor: "We cannot accept this order. Please contact us.",
   buyer_revoked: "Your verification was withdrawn.",
   buyer_expired: "Your verification has expired. Order again to be verified again.",
   buyer_requires_input: "The identity check needs more from you.",

@@ -113,6 +113,8 @@ REASONS = {
     "buyer_not_verified": "The identity check was not passed.",
     "buyer_expired": "The identity check is too old. Please have it done again.",
     "buyer_revoked": "We cannot accept this order. Please contact us.",
+    "refused_by_vendor": "We cannot accept this order. Please contact us.",
+    "verification_withdrawn": "The identity check was withdrawn. Please have another one done.",
     "age_not_proved": "The age was not proved.",
     "notice_not_in_force": "The notice has changed since you read it. Please order again.",
     "notice_not_sufficient": "This product cannot be shipped to a buyer.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 
 import httpx2
@@ -12,8 +13,9 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.test.utils import override_settings
+from django.utils import timezone
 
-from countersign_client import CountersignError
+from countersign_client import CountersignError, errors
 from countersign_client.testing import webhook_message
 from countersign_client.types import Event
 from countersign_django import orders, receiving, signals
@@ -226,6 +228,16 @@ def test_a_parcel_that_has_left_is_not_decided_again(shop: Shop) -> None:
     assert orders.decide(order) == State.CLEARED
     kept = shop.client.clearances.retrieve(order.clearance_id)
     assert [one.tracking_number for one in kept.fulfilments] == ["1Z999"]
+
+
+def test_times_that_contradict_each_other_are_reported_if_confirmed(shop: Shop) -> None:
+    """Shipped before it was cleared: refused and not stored, unless the shop says that it is so."""
+    order, early = shop.bought(), timezone.now() - timedelta(days=1)
+    with pytest.raises(errors.FulfilmentContradicted):
+        orders.report(order, shipped_at=early)
+    assert fresh(order).shipped_at is None
+    orders.report(order, shipped_at=early, confirm_order_of_events=True)
+    assert fresh(order).shipped_at == early
 
 
 def test_a_parcel_that_was_reported_before_a_crash_has_left(shop: Shop) -> None:

@@ -67,6 +67,17 @@ def test_a_block_is_of_one_account_in_one_mode(desk: Desk, shop: Vendor) -> None
     assert "refused_by_vendor" not in answer["reasons"]
 
 
+def test_a_block_goes_with_its_buyer(desk: Desk, shop: Vendor) -> None:
+    """Who comes back to the sandbox under the same identifier is cleared again."""
+    session = {"provider_identity_session_id": "block-4", "shipping_zip": ZIP}
+    cbid = verify(shop.test, **session).json()["cbid"]
+    with desk.person(Role.COMPLIANCE, shop.account_id, "test") as person:
+        person.post(f"/v1/buyers/{cbid}/block", WHY)
+        person.post("/v1/erasures", {"subject": cbid})
+    own = "SELECT cbid FROM buyer_blocks WHERE cbid = :cbid"
+    assert desk.operator.rows(own, cbid=cbid) == []
+
+
 @pytest.mark.parametrize(
     ("path", "fields"),
     [

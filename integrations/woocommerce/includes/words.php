@@ -77,6 +77,7 @@ final class Words {
 			'buyer_requires_input'        => __( 'the buyer has to do the identity check again', 'countersign-woocommerce' ),
 			'buyer_expired'               => __( 'the verification of the buyer has expired', 'countersign-woocommerce' ),
 			'buyer_revoked'               => __( 'the verification of the buyer was revoked', 'countersign-woocommerce' ),
+			'verification_withdrawn'      => __( 'the identity check was withdrawn: the buyer has to do another one', 'countersign-woocommerce' ),
 			'refused_by_vendor'           => __( 'the shop refuses this buyer', 'countersign-woocommerce' ),
 			'zip_mismatch'                => __( 'the parcel’s ZIP code is not the one that the buyer has proved', 'countersign-woocommerce' ),
 			'address_mismatch'            => __( 'address and ZIP code do not agree', 'countersign-woocommerce' ),

@@ -333,8 +333,8 @@ def _refusal(
         return None
     hold, subject = found[0]
     return OnHold(
-        f"The legal hold {hold} on {subject} prevents this erasure; nothing was erased. When "
-        f"the hold has ended, release it: `countersign holds release {hold}`."
+        f"The legal hold {hold} on {subject} prevents this erasure; nothing was erased. Erase it "
+        "when the hold has been released."
     )
 
 

@@ -35,6 +35,7 @@ from countersign.db.rows import chunks, rows
 from countersign.db.tables import (
     EVENT_OF_BUYER,
     acknowledgment_uses,
+    buyer_blocks,
     buyer_documents,
     buyers,
     checkout_sessions,
@@ -391,7 +392,7 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
         connection.execute(update(buyers).where(buyers.c.cbid.in_(cbids)).values(bare))
         return
     forget_references(connection, cbids)
-    for table in (buyer_documents, provider_sessions, buyers):
+    for table in (buyer_blocks, buyer_documents, provider_sessions, buyers):
         connection.execute(delete(table).where(table.c.cbid.in_(cbids)))
 
 

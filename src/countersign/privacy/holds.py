@@ -71,7 +71,7 @@ def new_hold(
 ) -> Hold:
     """A hold that is not placed yet. Raises InvalidArgument without a reason."""
     if not reason.strip():
-        raise InvalidArgument("Give a reason: --reason TEXT.")
+        raise InvalidArgument("Give a reason for the hold.")
     access = privacy.access
     time_ns = access.clock.time_ns()
     account_id, mode = owner_of(reach)

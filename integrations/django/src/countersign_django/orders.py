@@ -275,10 +275,15 @@ def report(
     shipped_at: datetime | None = None,
     delivered_at: datetime | None = None,
     adult_signature_obtained: bool | None = None,
+    confirm_order_of_events: bool | None = None,
 ) -> None:
     """Report what was done with the parcel of a cleared order; repeat it with what comes later.
 
-    Raises ValueError for an order that was not begun, such as a copy of a cleared one.
+    `confirm_order_of_events`: the times are right, although the parcel left before the order was
+    cleared, or came before it left. The evidence shows that you confirmed it.
+
+    Raises ValueError for an order that was not begun, such as a copy of a cleared one, and
+    `errors.FulfilmentContradicted` for such times without it: nothing is stored.
     """
     if not _is_own(order):
         raise ValueError("This order was not begun: there is no clearance for it.")
@@ -289,6 +294,7 @@ def report(
         shipped_at=shipped_at,
         delivered_at=delivered_at,
         adult_signature_obtained=adult_signature_obtained,
+        confirm_order_of_events=confirm_order_of_events,
     )
     _store(
         order,
