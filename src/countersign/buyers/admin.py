@@ -102,34 +102,24 @@ async def reinstate(
     return await room.access.database.write(change)
 
 
-async def block(
-    room: Buyers, reach: Reach, cbid: str, reason: str, *, entry: Remember[Buyer] = None
-) -> Buyer:
-    """Refuse the buyer's orders at one account: clearances have `refused_by_vendor`.
-
-    The status stays as it is, and no other account learns of it. A no-op where it is so already.
-
-    Raises UnknownSubject if there is no such buyer in this mode, and InvalidArgument if no reason
-    is given.
-    """
-    return await _set_block(room, reach, cbid, reason, AuditAction.BUYER_BLOCKED, entry)
-
-
-async def unblock(
-    room: Buyers, reach: Reach, cbid: str, reason: str, *, entry: Remember[Buyer] = None
-) -> Buyer:
-    """Undo `block`; raises as it does."""
-    return await _set_block(room, reach, cbid, reason, AuditAction.BUYER_UNBLOCKED, entry)
-
-
-async def _set_block(  # noqa: PLR0917 - as its two callers
+async def set_block(
     room: Buyers,
     reach: Reach,
     cbid: str,
     reason: str,
-    action: AuditAction,
-    entry: Remember[Buyer],
+    *,
+    blocked: bool,
+    entry: Remember[Buyer] = None,
 ) -> Buyer:
+    """Refuse the buyer's orders at one account, or clear them again.
+
+    Clearances of a blocked one have `refused_by_vendor`. The status stays as it is, and no other
+    account learns of it. A no-op where it is so already.
+
+    Raises UnknownSubject if there is no such buyer in this mode, and InvalidArgument if no reason
+    is given.
+    """
+    action = AuditAction.BUYER_BLOCKED if blocked else AuditAction.BUYER_UNBLOCKED
     audit = room.access.audit.entry(action, cbid, reason=checked(reason))
     account_id, mode = owner_of(reach)
 
@@ -140,7 +130,7 @@ async def _set_block(  # noqa: PLR0917 - as its two callers
             return _unknown(cbid)
         own = buyer_blocks.c.cbid == buyer.cbid
         connection.execute(delete(buyer_blocks).where(reach.rows(buyer_blocks), own))
-        if action is AuditAction.BUYER_BLOCKED:
+        if blocked:
             row = {"account_id": account_id, "mode": mode, "cbid": buyer.cbid, "at": audit.at}
             connection.execute(insert(buyer_blocks), row)
         write_audit(connection, replace(audit, subject=buyer.cbid))

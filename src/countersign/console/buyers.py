@@ -110,26 +110,21 @@ async def block(room: Buyers, call: Call) -> Reply:
 
     The buyer's status stays as it is, and no other account learns of it.
     """
-    return await _block(room, call, admin.block, blocked=True)
+    return await _block(room, call, blocked=True)
 
 
 async def unblock(room: Buyers, call: Call) -> Reply:
     """Clear the orders of a buyer again, as far as nothing else speaks against them."""
-    return await _block(room, call, admin.unblock, blocked=False)
+    return await _block(room, call, blocked=False)
 
 
-async def _block(
-    room: Buyers,
-    call: Call,
-    act: Any,  # noqa: ANN401 - of `admin`
-    *,
-    blocked: bool,
-) -> Reply:
-    reach, body = call.principal.reach, parse_body(call.body, BuyerReason)
+async def _block(room: Buyers, call: Call, *, blocked: bool) -> Reply:
+    reach, why = call.principal.reach, parse_body(call.body, BuyerReason).reason
+    act = partial(admin.set_block, room, reach, call.parameter, why, blocked=blocked)
     with _not_found(call):
         return await call.kept(
             partial(view, BuyerBlock, blocked=blocked),
-            lambda entry: act(room, reach, call.parameter, body.reason, entry=entry),
+            lambda entry: act(entry=entry),
         )
 
 

@@ -223,15 +223,8 @@ async def publish(room: Notices, call: Call) -> Reply:
 async def review(room: Notices, call: Call) -> Reply:
     """Record that a person compared a version with the official text, and its rule with the law."""
     body = parse_body(call.body, NoticeReview)
-    return await _record(
-        room,
-        call,
-        partial(
-            publishing.review, by=body.by, against=body.against, rule=body.rule,
-            gap_closed=body.gap_closed,
-        ),
-        body.version,
-    )  # fmt: skip
+    act = partial(publishing.review, by=body.by, against=body.against, rule=body.rule)
+    return await _record(room, call, partial(act, gap_closed=body.gap_closed), body.version)
 
 
 async def withdraw(room: Notices, call: Call) -> Reply:

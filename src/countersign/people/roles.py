@@ -194,9 +194,7 @@ async def remove(
         if not sql.places_of(connection, member.id):
             sql.lock_out(connection, member.id)
         audit = room.access.audit.entry(
-            AuditAction.PERSON_REMOVED,
-            member.id,
-            place=account_id or DEPLOYMENT,
+            AuditAction.PERSON_REMOVED, member.id, place=account_id or DEPLOYMENT
         )
         write_audit(connection, audit)
         return replace(member, keys=[*made.values()])
@@ -227,9 +225,7 @@ async def way_back(
         if by is not None and (len(places) > 1 or member.role is Role.OWNER):
             raise LinkOnMachine(_line("link", member.id, account_id))
         audit = room.access.audit.entry(
-            AuditAction.PERSON_LINK_MADE,
-            member.id,
-            place=account_id or DEPLOYMENT,
+            AuditAction.PERSON_LINK_MADE, member.id, place=account_id or DEPLOYMENT
         )
         write_audit(connection, audit)
         return _new_link(connection, room, member.id, LinkKind.WAY_BACK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, delete, select
@@ -60,10 +61,7 @@ async def end_sessions(
     room: People, person_id: str, entry: Remember[EndedSessions] = None
 ) -> EndedSessions:
     """End all sessions of a person, also the one in which this is asked."""
-
-    def act(connection: Connection) -> EndedSessions:
-        return _end(connection, room, person_id)
-
+    act = partial(_end, room=room, person_id=person_id)
     return await room.access.database.write(keeping(act, entry))
 
 
