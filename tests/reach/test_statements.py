@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from countersign.access.role import Role
-from countersign.db.tables import OWNER, Owner, metadata
+from countersign.db.tables import OWNER, RowOwner, metadata
 from countersign.http.route import Route
 from countersign.mode import Mode
 from countersign.server.app import route_table
@@ -222,9 +222,11 @@ def test_a_query_without_the_account_is_found(world: World) -> None:
 def test_every_table_says_whose_its_rows_are() -> None:
     """The columns that it names are there, and what a row is part of has an owner."""
     for table in metadata.tables.values():
-        owner: Owner = table.info[OWNER]
+        owner: RowOwner = table.info[OWNER]
         columns = [one for one in (owner.account, owner.mode, owner.key) if one]
         assert all(one in table.c for one in columns), table.name
-        assert all(metadata.tables[one].info[OWNER] != Owner() for one in owner.part_of), table.name
+        assert all(metadata.tables[one].info[OWNER] != RowOwner() for one in owner.part_of), (
+            table.name
+        )
         if "account_id" in table.c and "mode" in table.c and not owner.is_shared:
             assert (owner.account, owner.mode) == ("account_id", "mode"), table.name

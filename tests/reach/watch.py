@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Engine, Table, event, select, text
 
 from countersign.access.reach import AccountReach
-from countersign.db.tables import OWNER, Owner, metadata
+from countersign.db.tables import OWNER, RowOwner, metadata
 
 _QUERY: Final = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 _WRITES: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
@@ -42,15 +42,15 @@ class Statement(NamedTuple):
         return {name for name in named if name in metadata.tables and is_owned(name)}
 
 
-def owner_of(name: str) -> Owner:
+def owner_of(name: str) -> RowOwner:
     """Whose the rows of a table are; raises KeyError where that is not declared."""
-    found: Owner = metadata.tables[name].info[OWNER]
+    found: RowOwner = metadata.tables[name].info[OWNER]
     return found
 
 
 def is_owned(name: str) -> bool:
     """Whether the rows of a table are of accounts, not of the deployment."""
-    return owner_of(name) != Owner()
+    return owner_of(name) != RowOwner()
 
 
 class Watch:
@@ -101,7 +101,7 @@ def condition(name: str, reach: AccountReach, schema: str) -> str:
     owner, own = owner_of(name), f"{schema}.{name}"
     found = []
     if owner.account:
-        # What is the deployment's own in such a table is nobody else's.
+        # The deployment's own rows in such a table are of no account.
         found.append(f"{own}.{owner.account} IN ('{reach.account_id}', '{DEPLOYMENT_SCOPE}')")
     if owner.mode:
         found.append(f"{own}.{owner.mode} = '{reach.mode.value}'")

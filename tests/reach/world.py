@@ -85,7 +85,7 @@ class World:
         ]
 
     def reopen(self) -> None:
-        """Open the deployment anew: its connections are new."""
+        """Open the deployment again: its connections are new."""
         self.stage.restart(CONSOLE="true", RATE_LIMIT="off")
         self.app = App(self.stage.opened)
 

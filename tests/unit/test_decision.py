@@ -204,6 +204,8 @@ def test_the_table_has_every_outcome_and_every_reason_of_ours() -> None:
         # Why a link is blocked: nothing was decided about the buyer.
         R.VERIFICATION_MISCONFIGURED, R.VERIFICATION_NOT_CONFIGURED,
         R.PROVIDER_SESSION_NOT_FOUND, R.REVOKED,
+        # What comes after a decision.
+        R.VERIFICATION_WITHDRAWN,
     }  # fmt: skip
     assert answer == set(R) - elsewhere
 

@@ -59,11 +59,22 @@ class Said(Struct, frozen=True, kw_only=True):
 
 
 @dataclass
+class Noted:
+    """Whose audit an act notes itself in."""
+
+    actor: str = "operator"
+    reach: Any = None
+
+    def of(self, actor: str, reach: Any) -> Noted:  # noqa: ANN401 - as `Audit.of`
+        return Noted(actor, reach)
+
+
+@dataclass
 class Doors:
     """A room."""
 
     calls: list[Call] = field(default_factory=list)
-    access: Any = field(default_factory=lambda: SimpleNamespace(audit=object()))
+    access: Any = field(default_factory=lambda: SimpleNamespace(audit=Noted()))
 
 
 async def greet(room: Doors, call: Call) -> Reply:
@@ -180,7 +191,7 @@ def test_a_command_sends_what_is_given_and_nothing_else() -> None:
     done = call(room, "doors greet", "front", "--words", "hello", "--tone", "soft", "--wait", "1m")
     body = {"words_id": "hello", "tones": ["soft"], "wait_seconds": 60}
     assert json.loads(room.calls[0].body) == body
-    assert room.calls[0].audit is room.access.audit
+    assert room.calls[0].audit == Noted("operator", room.calls[0].principal.reach)
     assert room.calls[0].principal.key_id == "operator"
     assert done.stdout.splitlines()[0] == "door: front"
     assert done.stderr == "Said at front.\n"

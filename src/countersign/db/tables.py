@@ -1,6 +1,6 @@
 """The tables, the same on SQLite and PostgreSQL. `migrations/` creates them; a test compares.
 
-Times are Unix milliseconds. Each table declares whose its rows are (`Owner`). PROTECTED tables take
+Times are Unix milliseconds. Each table declares whose its rows are (`RowOwner`). PROTECTED tables take
 INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
 """
 
@@ -107,7 +107,7 @@ def _account() -> Column[str]:
     return Column("account_id", ForeignKey("accounts.id"), nullable=False)
 
 
-class Owner(NamedTuple):
+class RowOwner(NamedTuple):
     """Whose the rows of a table are, in its `info[OWNER]`: by these columns of theirs."""
 
     account: str = ""
@@ -126,7 +126,7 @@ OWNER: Final = "owner"
 
 
 def _table(
-    owner: Owner,
+    owner: RowOwner,
     name: str,
     *items: SchemaItem,
     **options: Any,  # noqa: ANN401 - of a dialect
@@ -135,14 +135,14 @@ def _table(
 
 
 # Each table is made by one of these, which says whose its rows are.
-_of_deployment: Final = partial(_table, Owner())
-_of_account: Final = partial(_table, Owner(account="account_id"))
-_in_mode: Final = partial(_table, Owner(account="account_id", mode="mode"))
-_shared: Final = partial(_table, Owner(is_shared=True))
+_of_deployment: Final = partial(_table, RowOwner())
+_of_account: Final = partial(_table, RowOwner(account="account_id"))
+_in_mode: Final = partial(_table, RowOwner(account="account_id", mode="mode"))
+_shared: Final = partial(_table, RowOwner(is_shared=True))
 
 
 def _part_of(tables: str, key: str, theirs: str = "") -> Callable[..., Table]:
-    return partial(_table, Owner(part_of=(*tables.split(),), key=key, theirs=theirs))
+    return partial(_table, RowOwner(part_of=(*tables.split(),), key=key, theirs=theirs))
 
 
 deployment: Final = _of_deployment(
@@ -151,7 +151,7 @@ deployment: Final = _of_deployment(
     Column("value", LargeBinary, nullable=False),
 )
 
-accounts: Final = partial(_table, Owner(account="id"))(
+accounts: Final = partial(_table, RowOwner(account="id"))(
     "accounts",
     Column("id", String(40), primary_key=True),
     Column("name", String(100), nullable=False, unique=True),
@@ -392,7 +392,7 @@ deployment_records: Final = _of_deployment(
 )
 
 # Every record of a party; the one with the highest number is in force.
-parties: Final = partial(_table, Owner(account="scope", mode="mode"))(
+parties: Final = partial(_table, RowOwner(account="scope", mode="mode"))(
     "parties",
     # An account's id, or `deployment` for the operator.
     Column("scope", String(40), nullable=False),
@@ -404,7 +404,7 @@ parties: Final = partial(_table, Owner(account="scope", mode="mode"))(
     PrimaryKeyConstraint("scope", "mode", "type", "number"),
 )
 
-data_keys: Final = partial(_table, Owner(account="scope"))(
+data_keys: Final = partial(_table, RowOwner(account="scope"))(
     "data_keys",
     Column("id", String(40), primary_key=True),
     # An account's id, or `deployment` for the deployment's own secrets.
