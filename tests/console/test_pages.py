@@ -129,6 +129,28 @@ def test_two_people_decide_in_the_console(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
+def test_a_shop_refuses_a_buyer_and_clears_again(tmp_path: Path) -> None:
+    """By those who decide, with a reason that the audit keeps; an auditor has no such button."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        await who_waits(console, account)
+        place = f"{account}/test"
+        ada = Browser(console, await console.person("Ada", Role.COMPLIANCE, account), place)
+        attempt = first(r"/(reviews/ver_\w+)", await ada.get("reviews"))
+        assert EN["act_block"] in await ada.get(attempt)
+        assert (await ada.send(f"{attempt}/block", reason="")).status == 400
+        assert EN["said_block"] in await ada.did(f"{attempt}/block", reason="case 24-1187")
+        assert EN["said_unblock"] in await ada.did(f"{attempt}/unblock", reason="case 24-1188")
+        eve = Browser(console, await console.person("Eve", Role.AUDITOR, account), place)
+        assert EN["act_block"] not in await eve.get(attempt)
+        noted = await eve.get("audit")
+        assert "case 24-1187" in noted
+        assert "case 24-1188" in noted
+
+    in_console(tmp_path, work)
+
+
 def test_a_refusal_names_the_field_by_its_label_and_keeps_what_was_typed(tmp_path: Path) -> None:
     """No path in JSON; a page in Spanish says that the words are English, or has its own."""
 

@@ -12,6 +12,7 @@ from countersign.console_host import PageReply
 from countersign_console.visit import Refused, Visit
 
 _DECISIONS: Final = ("accept_zip", "dismiss")
+_AT_THIS_SHOP: Final = ("block", "unblock")
 _PATH: Final = "/v1/buyers/reviews"
 _SCOPE: Final = "buyers:review"
 
@@ -51,6 +52,7 @@ class Reviews:
             by=names.get(by, by),
             evidence=evidence,
             decisions=_DECISIONS if visit.may_do(_SCOPE) else (),
+            at_this_shop=_AT_THIS_SHOP if visit.may_do(_SCOPE) else (),
             may_read=visit.sees_personal_data,
             form=visit.form,
             passkey=visit.passkey_for(f"reviews/{visit.parameter}"),
@@ -66,6 +68,9 @@ class Reviews:
                 path = f"/v1/buyers/{cbid}/evidence"
                 found = await visit.call("GET", path, reason=reason)
                 return await self.show_item(visit, evidence=found["checks"])
+            if action in _AT_THIS_SHOP:
+                await visit.call("POST", f"/v1/buyers/{cbid}/{action}", body={"reason": reason})
+                return visit.lead(f"reviews/{visit.parameter}", said=action)
             body = {"decision": visit.form.get("decision", ""), "reason": reason}
             body |= {
                 name: sent
