@@ -158,10 +158,11 @@ async def answered(
 
     scope = {
         "type": "http",
+        "http_version": "1.1",
         "method": method,
         "path": path,
         "query_string": b"",
-        "headers": headers,
+        "headers": [(b"host", b"127.0.0.1"), *headers],
         "client": ("127.0.0.1", 40000),
     }
     await app(scope, receive, send)
