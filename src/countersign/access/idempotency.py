@@ -343,7 +343,7 @@ def forget_answers(
 
 
 def _about(answer: bytes) -> str | None:
-    """What the response names that can be erased; the receipts of acknowledgments name nothing."""
+    """What the response names that can be erased; that of an acknowledgment is written by it."""
     for (one, other), named in _ERASABLE:
         if one in answer or other in answer:
             found = {id_.decode() for id_ in named.findall(answer)}

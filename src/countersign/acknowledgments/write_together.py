@@ -89,6 +89,7 @@ _WRITTEN: Final = (
         "slot account_id mode fingerprint response expires_at",
         "slot IS NOT NULL",
         created_at="new.kept_at",
+        about="new.id",
     ),
 )
 _SEALED: Final = (
