@@ -5,14 +5,19 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from sqlalchemy import Connection, select
 
 from countersign import bootstrap
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.zips import proved_zip_index
-from countersign.db.tables import accounts, idempotency_keys, metadata
+from countersign.db.tables import (
+    Field,
+    accounts,
+    idempotency_keys,
+    metadata,
+)
 from countersign.identity.model import FactSource
 from countersign_evidence.canonical import canonical_json
 from tests.http.backstage import Operator
@@ -57,6 +62,12 @@ def everything(operator: Operator) -> tuple[list[Value], DeploymentSecret, list[
         return found, secret, [*connection.execute(select(accounts.c.id)).scalars()]
 
 
+def namespaces(operator: Operator) -> list[str]:
+    """Within which the live sessions of the providers have their keyed hashes."""
+    settings = operator.rows("SELECT provider, base_url FROM verification_settings")
+    return [f"{row['provider']}\x00{row['base_url'] or ''}" for row in settings]
+
+
 def forms(identifier: str) -> list[bytes]:
     """How an identifier could stand in a value."""
     data = identifier.encode()
@@ -84,13 +95,9 @@ def keyed(
     found: Sequence[Value], secret: DeploymentSecret, scopes: Sequence[str], names: Sequence[str]
 ) -> set[tuple[str, str]]:
     """The columns that have a keyed hash of any of these, under any field that there is."""
-    fields = [
-        *("cbid", "session_id", "checkout_session.session_id", "buyer"),
-        *("user_handle", "remembered_buyer", "cookie", "passkey"),
-    ]
     hashes = {
-        secret.blind_index(scope, field, name)
-        for scope, field, name in product(scopes, fields, names)
+        secret.blind_index(scope, field, name, more)
+        for scope, field, name, more in product(scopes, get_args(Field), names, ("", "_live"))
     }
     return _having(found, hashes)
 
@@ -111,14 +118,18 @@ def guessed_zips(
     """
     hashes = set[bytes]()
     for zip_ in zips:
-        hashes |= {secret.blind_index(account_id, "zip", zip_) for account_id in account_ids}
         hashes |= {
-            bytes.fromhex(proved_zip_index(secret, cbid, zip_, source, country_assumed=assumed))
-            for cbid in cbids
-            for source, assumed in (
-                (FactSource.DOCUMENT, False),
-                (FactSource.DATABASE, False),
-                (FactSource.DOCUMENT, True),
+            secret.blind_index(scope, field, zip_)
+            for scope, field in product([*account_ids, *cbids], get_args(Field))
+        }
+        hashes |= {
+            bytes.fromhex(
+                proved_zip_index(
+                    secret, cbid, zip_, source, country_assumed=assumed, account_id=account_id
+                )
+            )
+            for cbid, source, assumed, account_id in product(
+                cbids, FactSource, (False, True), (None, *account_ids)
             )
         }
         for account_id, (ack_id, session_id, class_, address) in product(account_ids, orders):

@@ -25,10 +25,11 @@ from countersign.privacy.erase_sql import destroy_disclosures
 from countersign.privacy.holds import find_holds, place_hold, release_hold
 from countersign.privacy.model import ErasureReason, RecordErasure
 from countersign.privacy.requests import request_erasure
+from countersign.privacy.subject import personal_of
 from countersign_simulators.base import Session
 from tests.http.backstage import Operator, notice_file
-from tests.privacy.left import Value, everything, guessed_zips, keyed, naming
-from tests.remembered.conftest import Person, Shop, remembered
+from tests.privacy.left import Value, everything, guessed_zips, keyed, namespaces, naming
+from tests.remembered.conftest import Person, Shop, form_of, link, remembered
 from tests.storage import items
 from tests.support import postgres
 
@@ -109,6 +110,9 @@ def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: in
         sessions.append(session)
         ack_ids.append(ack_id)
     remembered(operator, person, cbid)
+    # What the buyer's own browser has compared counts apart from what the vendor has.
+    asked = shops[0].session(shipping_zip=WRONG_ZIP)
+    person.post(form_of(person.open(link(asked)), "cookie"))
     for act in (admin.revoke, admin.reinstate):
         operator.act(lambda opened, act=act: act(opened.buyers, cbid, f"a letter about {cbid}"))  # type: ignore[misc]
     operator.act(lambda o: admin.evidence(o.buyers, DEPLOYMENT, cbid, f"a letter about {cbid}"))
@@ -116,6 +120,36 @@ def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: in
     checks = tuple(row["id"] for row in rows)
     zips = {WRONG_ZIP, *(one.shipping_zip for one in shops[0].vendor.playing.simulator.sessions)}
     return Bought(played, cbid, tuple(sessions), tuple(ack_ids), checks, sorted(zips))
+
+
+TOLD_OF = {
+    *("buyers", "verifications", "verification_evidence", "disclosures", "records"),
+    *("acknowledgment_uses", "buyer_documents", "provider_sessions", "buyer_references"),
+    *("remembered", "remembered_uses", "zip_attempts", "events", "idempotency_keys"),
+    "checkout_sessions",
+}
+"""The tables that tell something of a buyer who bought."""
+LISTS = {"blind_recent", "blind_runs"}
+"""By which disclosures are found, on SQLite alone."""
+
+
+def told_of(operator: Operator, cbid: str) -> dict[str, set[bytes]]:
+    """By table, what is sealed or hashed of a buyer, by the tables' own declarations."""
+
+    def find(connection: Connection, secret: DeploymentSecret) -> list[tuple[str, Any]]:
+        return [*personal_of(connection, secret, DEPLOYMENT, cbid)]
+
+    found = operator.act(lambda opened: opened.database.scan(find, opened.access.secret))
+    told: dict[str, set[bytes]] = {}
+    for table, row in found:
+        hidden = {bytes(one) for one in row.values() if isinstance(one, bytes | memoryview)}
+        told.setdefault(table, set()).update(hidden)
+    return told
+
+
+def kept_answers(found: list[Value]) -> list[Value]:
+    """Of these, the responses that are kept for retries."""
+    return [value for value in found if value.table == "idempotency_keys"]
 
 
 def guesses(
@@ -200,6 +234,9 @@ def test_nothing_leads_to_an_erased_buyer(
     assert ("events", "object_id", bought.cbid) in naming(before, [bought.cbid])
     # Some of what disclosures are found by waits, and the rest is in runs.
     operator.act(lambda opened: merge(opened.database, 4))
+    told, places = told_of(operator, bought.cbid), namespaces(operator)
+    assert told.keys() - LISTS == TOLD_OF
+    assert keyed(before, secret, places, [bought.person.session_id])
     WHOLE[how](operator, bought.cbid)
     left, *_ = everything(operator)
     gone = [bought.cbid, bought.person.session_id]
@@ -212,8 +249,13 @@ def test_nothing_leads_to_an_erased_buyer(
     found_by = keyed(left, secret, scopes, [bought.cbid])
     assert {one for one in found_by if not stay or not one[0].startswith("blind_")} == stay
     assert guess(left) == set()
+    assert keyed(left, secret, places, [bought.person.session_id]) == set()
+    again = {(v.table, v.column) for v in left if v.data in told.get(v.table, ())}
+    assert {one for one in again if one[0] not in {"disclosures", *LISTS}} == set()
     if not stay:
+        assert again == set()
         assert keyed(left, secret, scopes, bought.sessions) == set()
+        assert naming(kept_answers(left), bought.ack_ids) == set()
     # Nor does what remembers the erasure lead to its records, by their time.
     [when, *_] = operator.rows("SELECT at FROM erasures ORDER BY at DESC")
     assert not [v for v in left if v.table == "deployment" and str(when["at"]).encode() in v.data]
@@ -260,6 +302,9 @@ def test_nothing_leads_to_what_an_erased_acknowledgment_was_about(
     erase(operator, ack_id)
     left, *_ = everything(operator)
     assert naming(left, [session]) == {("idempotency_keys", "response, opened", session)}
+    # What was sent with it could be tried against the keyed hash of the request.
+    assert naming(kept_answers(before), [ack_id])
+    assert naming(kept_answers(left), [ack_id]) == set()
     own = [value for value in left if value.table != "idempotency_keys"]
     # What the vendor asked of its other session of this order is no part of the acknowledgment.
     assert keyed(own, secret, account_ids, [session]) == {("checkout_sessions", "session_index")}

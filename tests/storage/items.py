@@ -49,6 +49,7 @@ from countersign.buyers.sql import (
 )
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
+from countersign.db.tables import Field
 from countersign.errors import RateLimited
 from countersign.ids import timed_id
 from countersign.instant import to_ms
@@ -225,7 +226,11 @@ async def found(
     """Ask for all acknowledgments of an account and mode, unless narrowed down."""
     search = AcknowledgmentsQuery(**{"limit": 100} | narrowed)
     who = principal(owner, mode)
-    given = {SESSION_FIELD: session_index, CBID_FIELD: cbid_index, REFERENCE_FIELD: reference_index}
+    given: dict[Field, bytes | None] = {
+        SESSION_FIELD: session_index,
+        CBID_FIELD: cbid_index,
+        REFERENCE_FIELD: reference_index,
+    }
     indexes = {field: index for field, index in given.items() if index is not None}
     return await database.scan(find.find, who, search, indexes)
 

@@ -16,7 +16,7 @@ from countersign.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.buyers.sql import _TRIED, _insert
 from countersign.db import schema
 from countersign.db.engine import Purpose, database_url, open_engine
-from countersign.db.tables import disclosures
+from countersign.db.tables import Field, disclosures
 from countersign.privacy.erase_sql import find_naming
 from countersign.privacy.held import find_held
 from countersign.privacy.holds import place
@@ -26,7 +26,7 @@ from tests.storage.test_holds import SECRET, entry
 
 
 @pytest.mark.parametrize("given", ["session_id", "cbid", "order_reference"])
-def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: str) -> None:
+def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: Field) -> None:
     """The planner has no statistics in a young database, and still no other way to go."""
     url = database_url(None, tmp_path)
     schema.upgrade(url)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, insert, select
 
 from countersign.db.rows import chunks
 from countersign.db.tables import buyer_references, buyers
@@ -59,8 +59,3 @@ def named(connection: Connection, rows: Sequence[Sequence[str]]) -> list[list[st
 def references_of(connection: Connection, cbid: str) -> Sequence[str]:
     """All references to this buyer."""
     return connection.execute(select(_r.reference).where(_r.cbid == cbid)).scalars().all()
-
-
-def forget_references(connection: Connection, cbids: Sequence[str]) -> None:
-    """Take the meaning from all references to these buyers."""
-    connection.execute(delete(buyer_references).where(_r.cbid.in_(cbids)))

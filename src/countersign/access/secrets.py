@@ -19,6 +19,7 @@ from sqlalchemy import URL
 
 from countersign.clock import Entropy
 from countersign.db import schema
+from countersign.db.tables import Field
 from countersign.errors import WrongSecretKey
 from countersign.private_file import write_key_file
 
@@ -97,9 +98,12 @@ class DeploymentSecret:
         """The keyed hash under which an API key is kept."""
         return self._key_pepper(token.encode())
 
-    def blind_index(self, account_id: str, field: str, value: str) -> bytes:
-        """16 bytes by which rows with this value can be found, and by no one without the key."""
-        message = b"\x00".join((account_id.encode(), field.encode(), value.encode()))
+    def blind_index(self, account_id: str, field: Field, value: str, more: str = "") -> bytes:
+        """16 bytes by which rows with this value can be found, and by no one without the key.
+
+        `more` tells several of one field apart.
+        """
+        message = b"\x00".join((account_id.encode(), (field + more).encode(), value.encode()))
         return self._index_key(message)[:INDEX_BYTES]
 
     def document_fingerprint(self, issuer: str, type_: str, number: str) -> bytes:

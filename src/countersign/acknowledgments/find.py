@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 from msgspec.structs import asdict, replace
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Column, Connection, Row, bindparam, select
 
 from countersign.access.key import Principal
 from countersign.acknowledgments.model import AS_SUBMITTED, RecordView, StoredAcknowledgment
@@ -18,6 +18,7 @@ from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
 from countersign.db.rows import of_row
 from countersign.db.tables import (
+    Field,
     acknowledgment_uses,
     disclosures,
     erasures,
@@ -65,7 +66,7 @@ SELECT_RECORDS: Final = select(
 )
 """Records of any type as they are stored; without payload and shred key, they are erased."""
 _SELECT: Final = SELECT_RECORDS.where(records.c.type == RecordType.ACKNOWLEDGMENT)
-_INDEXES: Final = {
+_INDEXES: Final[Mapping[Field, Column[bytes]]] = {
     SESSION_FIELD: disclosures.c.session_index,
     CBID_FIELD: disclosures.c.cbid_index,
     REFERENCE_FIELD: disclosures.c.reference_index,
@@ -99,7 +100,7 @@ def find(
     connection: Connection,
     who: Principal,
     search: AcknowledgmentsQuery,
-    indexes: Mapping[str, bytes],
+    indexes: Mapping[Field, bytes],
 ) -> Sequence[StoredAcknowledgment]:
     """What is found for the account and mode of this key, newest first.
 

@@ -256,7 +256,8 @@ def write_buyer_events(  # noqa: PLR0917 - the columns
 def erased_name(secret: DeploymentSecret, cbid: str, reach: Reach) -> str:
     """The name of the deployment value that says that the buyer was erased in this reach."""
     if isinstance(reach, AccountReach):
-        return ERASED_BUYER + secret.blind_index(reach.account_id, f"left_{reach.mode}", cbid).hex()
+        left = secret.blind_index(reach.account_id, "left", cbid, f"_{reach.mode}")
+        return ERASED_BUYER + left.hex()
     return ERASED_BUYER + secret.blind_index("erased buyers", "cbid", cbid).hex()
 
 

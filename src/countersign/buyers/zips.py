@@ -51,7 +51,7 @@ def proved_zip_index(
 
     With `account_id` it counts for this account alone, whose reviewer accepted it.
     """
-    field = f"proved_zip_{source.value}{'_assumed_us' if country_assumed else ''}"
+    more = f"_{source.value}{'_assumed_us' if country_assumed else ''}"
     if account_id is not None:
-        field = f"{field}_{account_id}"
-    return secret.blind_index(cbid, field, zip5(zip_)).hex()
+        more = f"{more}_{account_id}"
+    return secret.blind_index(cbid, "proved_zip", zip5(zip_), more).hex()

@@ -7,7 +7,6 @@ many of them cost as much as they are, and not the square of it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -24,13 +23,12 @@ from countersign.access.idempotency import (
     keep_answer,
     keep_answers,
 )
-from countersign.access.secrets import INDEX_BYTES
 from countersign.buyers.identity_check import IdentityCheck
 from countersign.checkout.mails import forget_mails
 from countersign.checkout.model import Content, Session, Status, seen_by
 from countersign.checkout.room import Checkout
 from countersign.db.bulk import BulkInsert, DriverStatement, SelectAmong
-from countersign.db.tables import checkout_sessions, shred_keys
+from countersign.db.tables import blanks, checkout_sessions, shred_keys
 from countersign.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
@@ -359,8 +357,7 @@ def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
     """Destroy what is personal in these sessions; the rows say that they were."""
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
     for id_ in ids:
-        bare = {"content": None, "cbid_index": None, "session_index": os.urandom(INDEX_BYTES)}
-        bare["reference_index"] = None
+        bare = blanks(checkout_sessions, "session")
         changed = update(checkout_sessions).where(_c.id == id_)
         connection.execute(changed.values(bare | {"revision": _c.revision + 1}))
     forget_mails(connection, ids)  # last: none is accepted any more

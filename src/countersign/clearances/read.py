@@ -17,7 +17,7 @@ from countersign.clearances.model import GrantedClearance
 from countersign.clearances.room import Clearances
 from countersign.clearances.token import order_digest, token_claims
 from countersign.db.rows import rows as of_all
-from countersign.db.tables import clearances, disclosures, fulfilments, records
+from countersign.db.tables import Field, clearances, disclosures, fulfilments, records
 from countersign.http.paging import Page, page_of
 from countersign.ids import CLEARANCE, is_id
 from countersign.instant import from_ns, to_the_second
@@ -96,13 +96,13 @@ async def list_clearances(
     room: Clearances, who: Principal, query: schemas.ClearancesQuery
 ) -> Page[schemas.Clearance]:
     """A page of the account's clearances, newest first."""
-    sought = {
+    sought: dict[Field, str | None] = {
         SESSION_FIELD: query.session_id,
         CBID_FIELD: query.cbid,
         REFERENCE_FIELD: query.order_reference,
     }
     index = room.access.secret.blind_index
-    indexes = {
+    indexes: dict[str, bytes] = {
         f: index(who.account_id, f, value) for f, value in sought.items() if value is not None
     }
     found = await room.access.database.scan(_find, who, query, indexes)

@@ -16,7 +16,7 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.order_reference import CHECKOUT_FIELD
 from countersign.buyers.model import BuyerStatus
 from countersign.db.tables import (
-    accounts,
+    TOLD,
     acknowledgment_uses,
     checkout_sessions,
     clearances,
@@ -26,6 +26,7 @@ from countersign.db.tables import (
     log_entries,
     records,
     started_checks,
+    telling,
     verifications,
 )
 from countersign.ids import (
@@ -42,7 +43,7 @@ from countersign.ids import (
 )
 from countersign.log.blind_runs import found_by
 from countersign.privacy.held import orders_of
-from countersign.privacy.person_sql import identifiers_of
+from countersign.privacy.person_sql import accounts_of, identifiers_of
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 ORDERS_MAX: Final = 20
@@ -122,39 +123,28 @@ def _of_check(connection: Connection, who: Principal, verification_id: str) -> F
 
 
 def _by_index(
-    connection: Connection, secret: DeploymentSecret, who: Principal, sought: dict[str, list[str]]
+    connection: Connection,
+    secret: DeploymentSecret,
+    who: Principal,
+    sought: dict[str, list[str]],
 ) -> tuple[set[str], set[str]]:
     """Records and checkout sessions with one of these values in one of these fields."""
-    owners: Iterable[str] = (
-        [who.account_id]
-        if who.account_id
-        else connection.execute(select(accounts.c.id)).scalars().all()
-    )
-    indexes = {
-        field: [secret.blind_index(owner, field, one) for owner in owners for one in values]
-        for field, values in sought.items()
-    }
-    found, sessions = set[str](), set[str]()
-    d = disclosures.c
-    places = (
-        (SESSION_FIELD, d.session_index),
-        (REFERENCE_FIELD, d.reference_index),
-        (CBID_FIELD, d.cbid_index),
-    )
-    for field, column in places:
-        if own := indexes.get(field):
-            wanted = select(d.record_id).where(found_by(connection, column, *own))
-            wanted = wanted.where(d.mode == who.mode).order_by(d.record_id.desc())
+    owners, found, sessions = accounts_of(connection, who.reach), set[str](), set[str]()
+    for column in telling("order", "session"):
+        own = [
+            secret.blind_index(owner, field, one)
+            for field in column.info[TOLD].fields
+            for owner in owners
+            for one in sought.get(field, ())
+        ]
+        if own and column.table is disclosures:
+            wanted = select(disclosures.c.record_id).where(found_by(connection, column, *own))
+            wanted = wanted.where(disclosures.c.mode == who.mode)
+            wanted = wanted.order_by(disclosures.c.record_id.desc())
             found |= {*connection.execute(wanted.limit(_FOUND_MAX)).scalars()}
-    hosted = {
-        CHECKOUT_FIELD: _s.session_index,
-        REFERENCE_FIELD: _s.reference_index,
-        CBID_FIELD: _s.cbid_index,
-    }
-    for field, column in hosted.items():
-        if own := indexes.get(field):
-            wanted = select(_s.id).where(column.in_(own), _s.mode == who.mode)
-            sessions |= {*connection.execute(wanted.limit(_FOUND_MAX)).scalars()}
+        elif own and column.table is checkout_sessions:
+            hosted = select(_s.id).where(column.in_(own), _s.mode == who.mode)
+            sessions |= {*connection.execute(hosted.limit(_FOUND_MAX)).scalars()}
     of_orders = {id_ for id_ in found if any(is_id(kind, id_) for kind in _RECORDS)}
     return of_orders, sessions
 

@@ -4,10 +4,11 @@ Times are Unix milliseconds. Each table declares whose its rows are (`RowOwner`)
 INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
 """
 
+import os
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
@@ -35,24 +36,9 @@ from sqlalchemy.types import TypeDecorator
 from countersign.instant import from_ms, to_ms
 
 PROTECTED: Final = (
-    "records",
-    "notice_versions",
-    "notice_events",
-    "deployment_records",
-    "logs",
-    "log_entries",
-    "log_tiles",
-    "checkpoints",
-    "anchors",
-    "log_rosters",
-    "log_proposals",
-    "log_approvals",
-    "erasures",
-    "audit_log",
-    "parties",
-    "ended_records",
-    "audit_chain",
-    "audit_owners",
+    *("records", "notice_versions", "notice_events", "deployment_records", "logs", "log_entries"),
+    *("log_tiles", "checkpoints", "anchors", "log_rosters", "log_proposals", "log_approvals"),
+    *("erasures", "audit_log", "parties", "ended_records", "audit_chain", "audit_owners"),
 )
 
 NUMBERS: Final = 64
@@ -124,6 +110,72 @@ class RowOwner(NamedTuple):
 
 OWNER: Final = "owner"
 
+_OfBuyers: TypeAlias = Literal["cbid", "buyer", "remembered_buyer", "left", "user_handle"]
+_OfOrders: TypeAlias = Literal["session_id", "checkout_session.session_id", "order"]
+_OfPlaces: TypeAlias = Literal["zip", "proved_zip", "review", "order_reference", "copy_address"]
+_OfSessions: TypeAlias = Literal["provider_session", "provider_session_and_reference"]
+_OfProviders: TypeAlias = Literal["subject_reference", "provider_message", "document", "subject"]
+# The last is what the conformance kit keeps, in a database of its own.
+_Other: TypeAlias = Literal["passkey", "cookie", "conformance"]
+Field: TypeAlias = Literal[_OfBuyers, _OfOrders, _OfPlaces, _OfSessions, _OfProviders, _Other]
+"""Under which keyed hashes are made: see `DeploymentSecret.blind_index`."""
+_Kept: TypeAlias = Literal["content", "evidence", "tombstone"]
+Subject: TypeAlias = Literal[_Kept, "buyer", "check", "session", "order", "person"]
+"""With what it goes that a column tells. `tombstone`: with a buyer who was not revoked; `content`:
+with the erasure of a record; `evidence`: with the end of evidence; `person`: uses the console."""
+
+
+class Told(NamedTuple):
+    """What a column tells of someone, in its `info[TOLD]`."""
+
+    subject: Subject
+    fields: tuple[Field, ...] = ()
+    """Of a keyed hash: under which it is made."""
+
+
+TOLD: Final = "told"
+
+
+def _tells(subject: Subject, *fields: Field) -> dict[str, Told]:
+    return {TOLD: Told(subject, fields)}
+
+
+def _cbid(subject: Subject, **options: Any) -> Column[str]:  # noqa: ANN401 - of a column
+    return Column("cbid", String(40), info=_tells(subject), **options)
+
+
+_OF_SESSION: Final = "provider_session", "provider_session_and_reference"
+_OF_TRIES: Final = "buyer", "remembered_buyer", "provider_session"
+
+
+def telling(*subjects: Subject, name: str = "") -> list[Column[Any]]:
+    """The columns that go with these, where `name` is theirs; those that others refer to last."""
+    return [
+        column
+        for table in reversed(metadata.sorted_tables)
+        for column in table.c
+        if TOLD in column.info and column.info[TOLD].subject in subjects
+        if name in {"", column.name}
+    ]
+
+
+def blanks(table: Table, subject: Subject) -> dict[str, object]:
+    """What overwrites all that goes with this in rows that stay: nothing, or random bytes."""
+    # As long as a keyed hash.
+    empty = {Text: "[]", LargeBinary: os.urandom(16)}
+    own = [column for column in telling(subject) if column.table is table]
+    return {column.name: None if column.nullable else empty[type(column.type)] for column in own}
+
+
+def _hidden(
+    name: str,
+    subject: Subject,
+    *fields: Field,
+    **options: Any,  # noqa: ANN401 - of a column
+) -> Column[bytes]:
+    """Sealed, or a keyed hash."""
+    return Column(name, LargeBinary, info=_tells(subject, *fields), **options)
+
 
 def _table(
     owner: RowOwner,
@@ -147,7 +199,7 @@ def _part_of(tables: str, key: str, theirs: str = "") -> Callable[..., Table]:
 
 deployment: Final = _of_deployment(
     "deployment",
-    Column("name", String(40), primary_key=True),
+    Column("name", String(40), primary_key=True, info=_tells("tombstone", "cbid", "left")),
     Column("value", LargeBinary, nullable=False),
 )
 
@@ -236,7 +288,7 @@ notice_events: Final = _of_deployment(
 
 records: Final = _in_mode(
     "records",
-    Column("id", String(40), primary_key=True),
+    Column("id", String(40), primary_key=True, info=_tells("evidence")),
     _account(),
     _mode(),
     Column("type", String(20), nullable=False),
@@ -256,11 +308,11 @@ disclosures: Final = _in_mode(
     Column("record_id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
     _mode(),
-    Column("session_index", LargeBinary),
-    Column("cbid_index", LargeBinary),
-    Column("payload", LargeBinary, nullable=False),
+    _hidden("session_index", "order", "session_id"),
+    _hidden("cbid_index", "order", "cbid"),
+    _hidden("payload", "content", nullable=False),
     # Of the vendor's reference of the order; most have none.
-    Column("reference_index", LargeBinary),
+    _hidden("reference_index", "order", "order_reference"),
     # Blind indexes are made per account already. They are random: see `log/blind_runs.py` for how
     # the embedded database looks them up.
     Index(None, "session_index", info={ONLY_ON: "postgresql"}),
@@ -276,9 +328,9 @@ disclosures: Final = _in_mode(
 blind_recent: Final = _part_of("records", "record_id")(
     "blind_recent",
     Column("record_id", String(40), primary_key=True),
-    Column("session_index", LargeBinary),
-    Column("cbid_index", LargeBinary),
-    Column("reference_index", LargeBinary),
+    _hidden("session_index", "order", "session_id"),
+    _hidden("cbid_index", "order", "cbid"),
+    _hidden("reference_index", "order", "order_reference"),
     sqlite_with_rowid=False,
 )
 
@@ -286,35 +338,35 @@ blind_recent: Final = _part_of("records", "record_id")(
 blind_runs: Final = _part_of("records", "record_id")(
     "blind_runs",
     Column("run", Integer, primary_key=True, autoincrement=False),
-    Column("key", LargeBinary, primary_key=True),
+    _hidden("key", "order", "session_id", "cbid", "order_reference", primary_key=True),
     Column("record_id", String(40), primary_key=True),
     sqlite_with_rowid=False,
 )
 
 buyers: Final = _shared(
     "buyers",
-    Column("cbid", String(40), primary_key=True),
+    _cbid("tombstone", primary_key=True),
     _account(),
     _mode(),
-    Column("status", String(20), nullable=False),
-    Column("reasons", Text, nullable=False),
-    Column("verified_at", Instant),
-    Column("expires_at", Instant),
+    Column("status", String(20), nullable=False, info=_tells("tombstone")),
+    Column("reasons", Text, nullable=False, info=_tells("buyer")),
+    Column("verified_at", Instant, info=_tells("buyer")),
+    Column("expires_at", Instant, info=_tells("buyer")),
     Column("simulated", Boolean, nullable=False),
     # What real verifications proved; nothing personal.
-    Column("proofs", Text, nullable=False),
+    Column("proofs", Text, nullable=False, info=_tells("buyer", "proved_zip", "provider_session")),
     # The buyer that this one turned out to be.
-    Column("same_as", String(40)),
+    Column("same_as", String(40), info=_tells("tombstone")),
     # When to report that it has expired; NULL: there is nothing to report, or it was reported.
-    Column("expiry_due_at", Instant),
+    Column("expiry_due_at", Instant, info=_tells("buyer")),
     # When to report that it is about to expire; NULL as above.
-    Column("reminder_due_at", Instant),
+    Column("reminder_due_at", Instant, info=_tells("buyer")),
     # The account whose attempt led to the reasons: the only one that is shown them.
-    Column("attempted_by", String(40)),
+    Column("attempted_by", String(40), info=_tells("buyer")),
     # The verification after which an operator took the buyer out of the review queue.
-    Column("dismissed", String(40)),
+    Column("dismissed", String(40), info=_tells("buyer")),
     # What the first of two reviewers has proposed, as JSON; a ZIP code only as its keyed hash.
-    Column("proposal", Text),
+    Column("proposal", Text, info=_tells("buyer", "review")),
     # For the review queue.
     Index(None, "attempted_by", "status"),
     # For the sweep that reports verifications which have expired.
@@ -331,15 +383,15 @@ verifications: Final = _in_mode(
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
-    Column("cbid", ForeignKey("buyers.cbid"), nullable=False),
+    Column("cbid", ForeignKey("buyers.cbid"), nullable=False, info=_tells("check")),
     Column("provider", String(20), nullable=False),
-    Column("subject_index", LargeBinary),
-    Column("zip_index", LargeBinary),
+    _hidden("subject_index", "check", "buyer", "provider_session"),
+    _hidden("zip_index", "check", "zip"),
     Column("status", String(20), nullable=False),
-    Column("reasons", Text, nullable=False),
+    Column("reasons", Text, nullable=False, info=_tells("check")),
     Column("at", Instant, nullable=False),
     # The provider session; NULL in the sandbox.
-    Column("session_index", LargeBinary),
+    _hidden("session_index", "check", "provider_session"),
     Index(None, "cbid"),
 )
 
@@ -347,8 +399,8 @@ zip_attempts: Final = _in_mode(
     "zip_attempts",
     _account(),
     _mode(),
-    Column("subject_index", LargeBinary, nullable=False),
-    Column("zip_index", LargeBinary, nullable=False),
+    _hidden("subject_index", "buyer", *_OF_TRIES, nullable=False),
+    _hidden("zip_index", "buyer", "zip", nullable=False),
     Column("at", Instant, nullable=False),
     UniqueConstraint("account_id", "mode", "subject_index", "zip_index"),
     Index(None, "at"),
@@ -370,12 +422,12 @@ idempotency_keys: Final = _in_mode(
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("fingerprint", LargeBinary, nullable=False),
-    Column("response", LargeBinary, nullable=False),
+    _hidden("response", "order", nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
-    # The buyer, clearance or session that the response names and that can be erased. NULL: none;
-    # empty: not known, the response has to be read.
-    Column("about", String(40)),
+    # The buyer, acknowledgment, clearance or session that the response names and that can be
+    # erased. NULL: none; empty: not known, the response has to be read.
+    Column("about", String(40), info=_tells("order")),
     Index(None, "expires_at"),
     Index(None, "about", info={WHERE: "about IS NOT NULL"}),
 )
@@ -447,7 +499,7 @@ ended_records: Final = _in_mode(
 buyer_references: Final = _shared(
     "buyer_references",
     Column("reference", String(40), primary_key=True),
-    Column("cbid", String(40), nullable=False),
+    _cbid("tombstone", nullable=False),
     Index(None, "cbid"),
 )
 
@@ -613,8 +665,8 @@ buyer_documents: Final = _shared(
     "buyer_documents",
     _mode(),
     # A keyed hash of issuer, type and number.
-    Column("fingerprint", LargeBinary, nullable=False),
-    Column("cbid", String(40), nullable=False),
+    _hidden("fingerprint", "tombstone", "document", nullable=False),
+    _cbid("tombstone", nullable=False),
     PrimaryKeyConstraint("mode", "fingerprint"),
     Index(None, "cbid"),
 )
@@ -624,10 +676,10 @@ buyer_documents: Final = _shared(
 provider_sessions: Final = _shared(
     "provider_sessions",
     _mode(),
-    Column("session_index", LargeBinary, nullable=False),
-    Column("cbid", String(40), nullable=False),
+    _hidden("session_index", "tombstone", *_OF_SESSION, nullable=False),
+    _cbid("tombstone", nullable=False),
     # A keyed hash of the reference that the provider has named.
-    Column("reference_index", LargeBinary),
+    _hidden("reference_index", "tombstone", "subject_reference"),
     Column("verified_at", Instant),
     PrimaryKeyConstraint("mode", "session_index"),
     Index(None, "cbid"),
@@ -641,13 +693,13 @@ pending_sessions: Final = _in_mode(
     _account(),
     _mode(),
     # By which a message of the provider finds it.
-    Column("session_index", LargeBinary, nullable=False, index=True),
+    _hidden("session_index", "check", "provider_session", nullable=False, index=True),
     # The session, or the session and the reference that it was asked with.
-    Column("asked_index", LargeBinary, nullable=False),
+    _hidden("asked_index", "check", *_OF_SESSION, nullable=False),
     # NULL: a session that we started, about which the provider has said nothing yet.
-    Column("cbid", String(40)),
+    _cbid("check"),
     # What was asked: session id, ZIP code and subject, sealed by the vault.
-    Column("request", LargeBinary, nullable=False),
+    _hidden("request", "check", nullable=False),
     Column("polls", Integer, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("next_poll_at", Instant, nullable=False),
@@ -665,15 +717,15 @@ started_checks: Final = _in_mode(
     _account(),
     _mode(),
     Column("provider", String(20), nullable=False),
-    Column("session_index", LargeBinary, nullable=False),
+    _hidden("session_index", "check", "provider_session", nullable=False),
     # The keyed hash of the ZIP code that it was started for: other questions do not count here.
-    Column("zip_index", LargeBinary, nullable=False),
+    _hidden("zip_index", "check", "zip", nullable=False),
     # Grows with each decision; 0: there was none.
     Column("revision", Integer, nullable=False),
-    Column("cbid", String(40)),
+    _cbid("check"),
     Column("verification_id", String(40)),
     Column("status", String(20)),
-    Column("reasons", Text),
+    Column("reasons", Text, info=_tells("check")),
     Column("started_at", Instant, nullable=False),
     Column("changed_at", Instant, nullable=False),
     # A repeated start can make a second session where a provider does not recognise repetitions.
@@ -687,7 +739,7 @@ started_checks: Final = _in_mode(
 provider_messages: Final = _of_account(
     "provider_messages",
     _account(),
-    Column("message_index", LargeBinary, nullable=False),
+    _hidden("message_index", "check", "provider_message", nullable=False),
     Column("at", Instant, nullable=False),
     PrimaryKeyConstraint("account_id", "message_index"),
     Index(None, "at"),
@@ -699,7 +751,7 @@ verification_evidence: Final = _in_mode(
     Column("record_id", ForeignKey("records.id"), primary_key=True),
     Column("account_id", String(40), nullable=False),
     _mode(),
-    Column("payload", LargeBinary, nullable=False),
+    _hidden("payload", "content", nullable=False),
 )
 
 verification_settings: Final = _of_account(
@@ -777,13 +829,13 @@ events: Final = _in_mode(
     _mode(),
     Column("type", String(30), nullable=False),
     # Empty: the buyer that it was about is erased.
-    Column("object_id", String(64), nullable=False),
+    Column("object_id", String(64), nullable=False, info=_tells("buyer")),
     Column("version", String(64)),
     Column("at", Instant, nullable=False),
     # Whether a test key asked for it, and nothing has happened.
     Column("triggered", Boolean, nullable=False, server_default=false()),
     # Of a buyer, a JSON array of codes: why it is not verified, for the account that asked.
-    Column("reasons", Text),
+    Column("reasons", Text, info=_tells("buyer")),
     # Of several events, the number of the first one, and what they are about.
     Column("first_seq", BigInteger),
     Column("objects", Text),
@@ -864,7 +916,7 @@ buyer_blocks: Final = _in_mode(
     "buyer_blocks",
     _account(),
     _mode(),
-    Column("cbid", String(40), nullable=False),
+    _cbid("buyer", nullable=False),
     Column("at", Instant, nullable=False),
     PrimaryKeyConstraint("account_id", "mode", "cbid"),
     Index(None, "cbid"),
@@ -874,7 +926,7 @@ buyer_blocks: Final = _in_mode(
 clearances: Final = _in_mode(
     "clearances",
     # That of the record. Rows are written by the thousand: nothing is looked up for them.
-    Column("id", String(40), primary_key=True),
+    Column("id", String(40), primary_key=True, info=_tells("evidence")),
     Column("account_id", String(40), nullable=False),
     _mode(),
     # NULL if what was sent cannot be one.
@@ -891,14 +943,14 @@ clearances: Final = _in_mode(
 # One acknowledgment, one buyer and one order.
 acknowledgment_uses: Final = _in_mode(
     "acknowledgment_uses",
-    Column("ack_id", String(40), primary_key=True),
+    Column("ack_id", String(40), primary_key=True, info=_tells("evidence")),
     Column("account_id", String(40), nullable=False),
     _mode(),
     # NULL once the buyer or the acknowledgment is erased; the keyed hashes then are random bytes.
-    Column("cbid", String(40)),
-    Column("cbid_index", LargeBinary, nullable=False),
+    _cbid("order"),
+    _hidden("cbid_index", "order", "cbid", nullable=False),
     # The keyed hash of the order that consumed it; NULL until one is cleared.
-    Column("order_index", LargeBinary),
+    _hidden("order_index", "order", "order"),
     Column("clearance_id", String(40)),
     Column("closed_at", Instant),
     Index(None, "cbid"),
@@ -907,7 +959,7 @@ acknowledgment_uses: Final = _in_mode(
 # What vendors report of an order; its content is in its record.
 fulfilments: Final = _in_mode(
     "fulfilments",
-    Column("id", String(40), primary_key=True),
+    Column("id", String(40), primary_key=True, info=_tells("evidence")),
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("clearance_id", String(40), nullable=False),
@@ -954,8 +1006,8 @@ checkout_sessions: Final = _in_mode(
     # Grows with each change: one that was decided by an older state is not written.
     Column("revision", Integer, nullable=False),
     Column("token_digest", LargeBinary, nullable=False, unique=True),
-    Column("session_index", LargeBinary, nullable=False),
-    Column("cbid_index", LargeBinary),
+    _hidden("session_index", "session", "checkout_session.session_id", nullable=False),
+    _hidden("cbid_index", "session", "cbid"),
     Column("status", String(10), nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
@@ -968,8 +1020,8 @@ checkout_sessions: Final = _in_mode(
     Column("check_revision", Integer, nullable=False),
     Column("consents", Integer, nullable=False),
     # What was asked and how far the buyer is, sealed by the vault; NULL once it is erased.
-    Column("content", LargeBinary),
-    Column("reference_index", LargeBinary),
+    _hidden("content", "session"),
+    _hidden("reference_index", "session", "order_reference"),
     Index(None, "account_id", "mode", "id"),
     Index(None, "session_index"),
     Index(None, "reference_index", info={WHERE: "reference_index IS NOT NULL"}),
@@ -991,13 +1043,13 @@ copy_mails: Final = _in_mode(
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
-    Column("checkout_session_id", String(40), nullable=False),
+    Column("checkout_session_id", String(40), nullable=False, info=_tells("session")),
     Column("created_at", Instant, nullable=False),
     Column("locale", String(8), nullable=False),
     # Sealed by the vault with the shred key of the session; NULL once the mail is gone.
-    Column("address", LargeBinary),
+    _hidden("address", "session"),
     # A keyed hash, by which mails to one address are counted; NULL after a day.
-    Column("address_index", LargeBinary),
+    _hidden("address_index", "session", "copy_address"),
     # When to send it, or when the lease of the process that does is over; NULL: it is gone.
     Column("due_at", Instant),
     Column("attempts", Integer, nullable=False),
@@ -1016,15 +1068,15 @@ remembered: Final = _shared(
     "remembered",
     Column("id", String(40), primary_key=True),
     _mode(),
-    Column("cbid", String(40), nullable=False),
+    _cbid("buyer", nullable=False),
     # `passkey` or `cookie`.
     Column("kind", String(10), nullable=False),
     # The digest of the credential's identifier, or of the cookie.
-    Column("lookup", LargeBinary, nullable=False, unique=True),
+    _hidden("lookup", "buyer", "passkey", "cookie", nullable=False, unique=True),
     # Of a passkey: the COSE key, the signature counter, and the user handle.
-    Column("public_key", LargeBinary),
+    _hidden("public_key", "buyer"),
     Column("sign_count", BigInteger),
-    Column("user_handle", LargeBinary),
+    _hidden("user_handle", "buyer", "user_handle"),
     # Sign-ins of before count no more; NULL: no one has signed out.
     Column("signed_out_at", Instant),
     Column("created_at", Instant, nullable=False),
@@ -1039,7 +1091,7 @@ remembered_uses: Final = _shared(
     "remembered_uses",
     Column("id", String(40), primary_key=True),
     _mode(),
-    Column("cbid", String(40), nullable=False),
+    _cbid("buyer", nullable=False),
     Column("account_id", String(40), nullable=False),
     Column("kind", String(10), nullable=False),
     Column("verified", Boolean, nullable=False),
@@ -1051,7 +1103,7 @@ remembered_uses: Final = _shared(
 # Buyers who want to be erased, where a server may not erase or a hold keeps something.
 erasure_requests: Final = _shared(
     "erasure_requests",
-    Column("cbid", String(40), primary_key=True),
+    _cbid("buyer", primary_key=True),
     Column("requested_at", Instant, nullable=False),
 )
 
@@ -1078,7 +1130,7 @@ test_faults: Final = _of_account(
 people: Final = _of_deployment(
     "people",
     Column("id", String(40), primary_key=True),
-    Column("name", String(100), nullable=False),
+    Column("name", String(100), nullable=False, info=_tells("person")),
     Column("created_at", Instant, nullable=False),
 )
 
@@ -1103,7 +1155,7 @@ person_passkeys: Final = _of_deployment(
     Column("id", String(40), primary_key=True),
     Column("person_id", ForeignKey("people.id"), nullable=False),
     # The digest of the credential's identifier.
-    Column("lookup", LargeBinary, nullable=False, unique=True),
+    _hidden("lookup", "person", "passkey", nullable=False, unique=True),
     Column("public_key", LargeBinary, nullable=False),
     Column("sign_count", BigInteger, nullable=False),
     Column("created_at", Instant, nullable=False),
@@ -1116,7 +1168,7 @@ person_subjects: Final = _of_deployment(
     "person_subjects",
     Column("person_id", ForeignKey("people.id"), primary_key=True),
     # The digest of the issuer and of what it calls the person.
-    Column("lookup", LargeBinary, nullable=False, unique=True),
+    _hidden("lookup", "person", "subject", nullable=False, unique=True),
     Column("created_at", Instant, nullable=False),
     Column("last_used_at", Instant, nullable=False),
 )

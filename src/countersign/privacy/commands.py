@@ -75,7 +75,7 @@ def erase(
         return
     if plan.kept_until is not None:
         say(f"warning: the retention period ends at {rfc3339(plan.kept_until)}.")
-    held = _held(plan)
+    held = with_room(Privacy)(kept_of_plan)(plan)
     going = [id_ for id_ in ids if id_ not in held]
     what = _what(subject, going, buyer=plan.buyer is not None)
     if dry_run:
@@ -249,7 +249,7 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     if asked:
         say(f"{len(asked)} buyers have asked to be erased.")
     erased, outcomes = list[str](), dict[str, str]()
-    waited = [] if dry_run else _erase_waiting()
+    waited = [] if dry_run else with_room(Privacy)(carry_out_waiting)(DEPLOYMENT)
     if waited:
         say(f"Erased, as was asked before: the personal data of {', '.join(waited)}.")
     if (free or asked) and not dry_run:
@@ -279,11 +279,6 @@ async def _requested(privacy: Privacy) -> Sequence[str]:
 
 
 @with_room(Privacy)
-async def _erase_waiting(privacy: Privacy) -> list[str]:
-    return await carry_out_waiting(privacy, DEPLOYMENT)
-
-
-@with_room(Privacy)
 async def _carry_out(privacy: Privacy, asked: Sequence[str]) -> dict[str, str]:
     return {cbid: (await carry_out_request(privacy, cbid, DEPLOYMENT)).value for cbid in asked}
 
@@ -292,11 +287,6 @@ async def _carry_out(privacy: Privacy, asked: Sequence[str]) -> dict[str, str]:
 async def _erase(privacy: Privacy, plan: Plan, reason: ErasureReason) -> tuple[HeldRecords, bool]:
     kept = await erase_planned(privacy, plan, reason)
     return kept, await destroy_copies(privacy.access.database)
-
-
-@with_room(Privacy)
-async def _held(privacy: Privacy, plan: Plan) -> HeldRecords:
-    return await kept_of_plan(privacy, plan)
 
 
 @with_room(Privacy)

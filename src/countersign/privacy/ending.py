@@ -25,12 +25,10 @@ from countersign.access.audit import AuditAction, write_audit
 from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.db.rows import chunks
 from countersign.db.tables import (
-    acknowledgment_uses,
-    clearances,
     disclosures,
     ended_records,
-    fulfilments,
     records,
+    telling,
 )
 from countersign.errors import InvalidArgument
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, earliest_id
@@ -229,9 +227,8 @@ def _end(  # noqa: PLR0917 - of one transaction
     connection.execute(insert(ended_records), notes)
     gone = [record.record_id for record in going]
     for chunk in chunks(gone):
-        for column in (clearances.c.id, fulfilments.c.id, acknowledgment_uses.c.ack_id):
+        for column in telling("evidence"):
             connection.execute(delete(column.table).where(column.in_(chunk)))
-        connection.execute(delete(records).where(records.c.id.in_(chunk)))
     audit = privacy.access.audit.entry(AuditAction.EVIDENCE_ENDED, account_id, records=len(gone))
     write_audit(connection, audit)
     return gone

@@ -29,7 +29,8 @@ def evidence_end_command(account: str, *, years: int | None, never: bool, as_jso
     """
     if never and years is not None:
         raise InvalidArgument("Give --years or --never, not both.")
-    found = _set(account, years) if never or years is not None else _find(account)
+    put = with_room(Privacy)(set_evidence_end)
+    found = put(account, years) if never or years is not None else _find(account)
     said = f"{found.evidence_years} years" if found.evidence_years is not None else "never"
     show({"account_id": found.id, "evidence_years": found.evidence_years}, said, as_json=as_json)
 
@@ -77,11 +78,6 @@ def end_command(*, dry_run: bool, yes: bool, as_json: bool) -> None:
 @with_room(Privacy)
 async def _find(privacy: Privacy, account: str) -> Account:
     return await find_account(privacy.access, account)
-
-
-@with_room(Privacy)
-async def _set(privacy: Privacy, account: str, years: int | None) -> Account:
-    return await set_evidence_end(privacy, account, years)
 
 
 @with_room(Privacy)

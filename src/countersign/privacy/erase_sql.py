@@ -26,7 +26,6 @@ from sqlalchemy import (
 
 from countersign.access.idempotency import forget_answers
 from countersign.access.reach import AccountReach, Reach
-from countersign.access.references import forget_references
 from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.buyers.sql import buyers_by_cbid, erased_name, write_buyer
@@ -35,24 +34,20 @@ from countersign.db.rows import chunks, rows
 from countersign.db.tables import (
     EVENT_OF_BUYER,
     acknowledgment_uses,
-    buyer_blocks,
-    buyer_documents,
+    blanks,
     buyers,
     checkout_sessions,
     clearances,
     deployment,
     disclosures,
-    erasure_requests,
     erasures,
     events,
     fulfilments,
     notice_versions,
-    pending_sessions,
     provider_sessions,
     records,
-    remembered,
-    remembered_uses,
     shred_keys,
+    telling,
     verification_evidence,
     verifications,
     waiting_erasures,
@@ -71,7 +66,6 @@ from countersign.privacy.model import (
     years_after,
 )
 from countersign.privacy.person_sql import (
-    accounts_of,
     cbid_indexes,
     find_person,
     find_ties,
@@ -199,8 +193,8 @@ def find_accounts_of(connection: Connection, cbid: str, reach: Reach) -> list[tu
     """The accounts with data that goes with a buyer, under any of its identifiers."""
     cbids = identifiers_of(connection, cbid)
     owned = [
-        select(table.c.account_id, table.c.mode).where(table.c.cbid.in_(cbids), reach.rows(table))
-        for table in (buyers, verifications, pending_sessions)
+        select(c.table.c.account_id, c.table.c.mode).where(c.in_(cbids), reach.rows(c.table))
+        for c in (buyers.c.cbid, *telling("check", name="cbid"))
     ]
     return [(row.account_id, Mode(row.mode)) for row in connection.execute(union(*owned))]
 
@@ -208,7 +202,7 @@ def find_accounts_of(connection: Connection, cbid: str, reach: Reach) -> list[tu
 def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
     """Destroy the disclosures and evidence of these records with their keys."""
     for chunk in chunks(part.record_ids):
-        for table in (disclosures, verification_evidence):
+        for table in (column.table for column in telling("content")):
             connection.execute(delete(table).where(table.c.record_id.in_(chunk)))
         written = select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))
         erased = set(connection.execute(written).scalars())
@@ -232,9 +226,9 @@ def _forget_uses(connection: Connection, named: ColumnElement[bool]) -> None:
     rows = connection.execute(select(uses.ack_id, uses.order_index).where(named)).all()
     for row in rows:
         order_index = row.order_index and os.urandom(INDEX_BYTES)
-        random = {"cbid": None, "cbid_index": os.urandom(INDEX_BYTES), "order_index": order_index}
+        bare = blanks(acknowledgment_uses, "order") | {"order_index": order_index}
         own = update(acknowledgment_uses).where(uses.ack_id == row.ack_id)
-        connection.execute(own.values(random))
+        connection.execute(own.values(bare))
 
 
 def _forget_zips(connection: Connection, ids: Sequence[str], at: datetime) -> None:
@@ -306,12 +300,8 @@ def forget_ties(
     verified = and_(verifications.c.cbid.in_(cbids), reach.rows(verifications))
     own = select(verifications.c.id).where(verified)
     guesses = select(verifications.c.subject_index).where(verified)
-    asked = [
-        secret.blind_index(account_id, "buyer", cbid)
-        for account_id in accounts_of(connection, reach)
-        for cbid in cbids
-    ]
     evidence, keys, tries = verification_evidence.c, shred_keys.c, zip_attempts.c
+    asked = cbid_indexes(connection, secret, cbids, reach, tries.subject_index)
     used = acknowledgment_uses.c.cbid.in_(cbids)
     _forget_uses(connection, and_(used, reach.rows(acknowledgment_uses)))
     for statement in (
@@ -325,12 +315,14 @@ def forget_ties(
         ),
         delete(shred_keys).where(keys.record_id.in_(own), keys.record_id.not_in(kept)),
         delete(zip_attempts).where(
-            tries.subject_index.in_(guesses) | tries.subject_index.in_(asked),
+            tries.subject_index.in_(guesses) | tries.subject_index.in_([*asked]),
             reach.rows(zip_attempts),
         ),
         delete(verifications).where(verified),
-        delete(remembered_uses).where(
-            remembered_uses.c.cbid.in_(cbids), reach.rows(remembered_uses)
+        *(
+            delete(c.table).where(c.in_(cbids), reach.rows(c.table))
+            for c in telling("buyer", name="cbid")
+            if "account_id" in c.table.c
         ),
     ):
         connection.execute(statement)
@@ -384,16 +376,10 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
     """
     status = select(buyers.c.status).where(buyers.c.cbid == cbids[0])
     revoked = connection.execute(status).scalar() == BuyerStatus.REVOKED
-    for table in (remembered, erasure_requests, remembered_uses):
-        connection.execute(delete(table).where(table.c.cbid.in_(cbids)))
-    if revoked:
-        bare: dict[str, str | None] = {"reasons": "[]", "proofs": "[]"}
-        bare |= dict.fromkeys(("attempted_by", "verified_at", "expires_at", "proposal"))
-        connection.execute(update(buyers).where(buyers.c.cbid.in_(cbids)).values(bare))
-        return
-    forget_references(connection, cbids)
-    for table in (buyer_blocks, buyer_documents, provider_sessions, buyers):
-        connection.execute(delete(table).where(table.c.cbid.in_(cbids)))
+    bare = update(buyers).where(buyers.c.cbid.in_(cbids)).values(blanks(buyers, "buyer"))
+    connection.execute(bare)
+    for column in telling("buyer", *(() if revoked else ("tombstone",)), name="cbid"):
+        connection.execute(delete(column.table).where(column.in_(cbids)))
 
 
 def wait_for_holds(

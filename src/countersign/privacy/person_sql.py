@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, union, update
+from sqlalchemy import Column, ColumnElement, Connection, and_, delete, or_, select, union, update
 
 from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, mode_of_buyer
 from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
@@ -14,8 +14,8 @@ from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sql import erased_name
 from countersign.db.rows import chunks
 from countersign.db.tables import (
+    TOLD,
     accounts,
-    acknowledgment_uses,
     buyers,
     checkout_sessions,
     deployment,
@@ -24,11 +24,10 @@ from countersign.db.tables import (
     provider_sessions,
     shred_keys,
     started_checks,
-    verifications,
+    telling,
 )
 from countersign.log.blind_runs import found_by
 from countersign.mode import Mode
-from countersign_evidence.record import CBID_FIELD
 
 
 class Tie(NamedTuple):
@@ -67,12 +66,17 @@ def accounts_of(connection: Connection, reach: Reach) -> Sequence[str]:
 
 
 def cbid_indexes(
-    connection: Connection, secret: DeploymentSecret, cbids: Collection[str], reach: Reach
+    connection: Connection,
+    secret: DeploymentSecret,
+    cbids: Collection[str],
+    reach: Reach,
+    column: Column[Any] = disclosures.c.cbid_index,
 ) -> dict[bytes, tuple[str, str]]:
-    """Identifier and account of the blind indexes of a buyer, in each account in reach."""
+    """Identifier and account of the keyed hashes of a buyer that this column has, in reach."""
     return {
-        secret.blind_index(account_id, CBID_FIELD, cbid): (cbid, account_id)
+        secret.blind_index(account_id, field, cbid): (cbid, account_id)
         for account_id in accounts_of(connection, reach)
+        for field in column.info[TOLD].fields
         for cbid in cbids
     }
 
@@ -85,8 +89,8 @@ def find_ties(
     A test key can name a live buyer in its records: that is no tie, or erasing would cross modes.
     """
     named = (
-        select(t.c.cbid, t.c.account_id, t.c.mode).where(t.c.cbid.in_(cbids), reach.rows(t))
-        for t in (verifications, pending_sessions, started_checks, acknowledgment_uses)
+        select(c, c.table.c.account_id, c.table.c.mode).where(c.in_(cbids), reach.rows(c.table))
+        for c in telling("check", "order", name="cbid")
     )
     ties = {
         Tie(row.cbid, row.account_id, Mode(row.mode), is_record=False)

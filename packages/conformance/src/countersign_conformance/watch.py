@@ -78,7 +78,7 @@ class WatchVendors:
 
     def mark(self, account_id: str, field: str, value: str) -> str:
         """A keyed digest, in hex, by which a value is recognised without being stored."""
-        return self._secret.blind_index(account_id, f"conformance {field}", value).hex()
+        return self._secret.blind_index(account_id, "conformance", value, f" {field}").hex()
 
     async def _runs(self) -> Mapping[str, Run]:
         asked = self._clock.monotonic()

@@ -1,0 +1,53 @@
+"""All that is kept of one buyer, by what the tables declare: see `Told` in `db.tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    LargeBinary,
+    RowMapping,
+    String,
+    or_,
+    select,
+)
+
+from countersign.access.reach import DEPLOYMENT, Reach
+from countersign.access.secrets import DeploymentSecret
+from countersign.db.tables import OWNER, TOLD, Told, disclosures, metadata
+from countersign.log.blind_runs import found_by
+from countersign.privacy.erase_sql import find_verifications
+from countersign.privacy.person_sql import cbid_indexes, find_person
+
+
+def personal_of(
+    connection: Connection, secret: DeploymentSecret, reach: Reach, cbid: str
+) -> Iterator[tuple[str, RowMapping]]:
+    """Every row in reach that tells something of this buyer: its table, and what it tells, sealed.
+
+    What accounts share of a buyer is in the reach of the deployment alone.
+    """
+    person = find_person(connection, secret, cbid, reach)
+    checks = find_verifications(connection, person.cbids, reach)
+    names = [*person.cbids, *person.references, *(check.record_id for check in checks)]
+
+    def leads(column: Column[Any]) -> ColumnElement[bool]:
+        if type(column.type) is String:
+            return column.in_(names)
+        own = [*cbid_indexes(connection, secret, person.cbids, reach, column)]
+        is_listed = column.table is disclosures
+        return found_by(connection, column, *own) if is_listed else column.in_(own)
+
+    for table in metadata.sorted_tables:
+        told, owner = [c for c in table.c if TOLD in c.info], table.info[OWNER]
+        # Identifiers, and keyed hashes that have a column of their own.
+        kinds = [(c, c.info.get(TOLD, Told("person")).fields) for c in {*told, *table.primary_key}]
+        ways = [c for c, fields in kinds if type(c.type) is (LargeBinary if fields else String)]
+        if told and ways and (reach == DEPLOYMENT or not owner.is_shared):
+            within = [reach.rows(table)] if owner.account and owner.mode else []
+            found = select(*told).where(or_(*map(leads, ways)), *within)
+            yield from ((table.name, row) for row in connection.execute(found).mappings())
