@@ -18,7 +18,7 @@ from sqlalchemy import Connection, text, update
 
 from countersign.access.account import find_account
 from countersign.access.key import Principal
-from countersign.access.reach import DEPLOYMENT
+from countersign.access.reach import DEPLOYMENT, Reach
 from countersign.clearances import fulfil
 from countersign.clearances.read import StoredClearance, stored_clearance
 from countersign.clearances.room import Clearances
@@ -352,10 +352,10 @@ def test_a_hold_on_the_buyer_that_is_placed_while_evidence_ends_keeps_the_order(
     one = over(world)
     found, holds = world.ending(), list[str]()
 
-    async def placing(privacy: Privacy, ids: list[str]) -> KeptRecords:
+    async def placing(privacy: Privacy, ids: list[str], reach: Reach) -> KeptRecords:
         if set(one.made) <= {*ids} and not holds:
             holds.append((await place_hold(privacy, DEPLOYMENT, one.cbid, "case 8")).id)
-        return await kept_of(privacy, ids, DEPLOYMENT)
+        return await kept_of(privacy, ids, reach)
 
     monkeypatch.setattr(ending, "kept_of", placing)
     assert not desk.do(end_evidence(world.privacy, found))

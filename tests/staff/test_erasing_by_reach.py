@@ -15,6 +15,7 @@ from countersign import bootstrap
 from countersign.access.key import VENDOR_SCOPES, Scope
 from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.access.role import Role
+from countersign.buyers.admin import block
 from countersign.buyers.sql import erased_name
 from countersign.db.tables import deployment, metadata
 from countersign.mode import Mode
@@ -499,3 +500,18 @@ def test_a_hold_is_in_the_audit_of_those_whose_it_is(desk: Desk, street: Street)
     assert sorted(in_test) == sorted(each * 2)
     for client in (first.live, other.live, other.test):
         assert noted(client, *acts) == []
+
+
+def test_a_block_goes_with_what_the_account_has_and_with_the_buyer(street: Street) -> None:
+    """An account takes its own block along, and not that of another; the buyer takes all."""
+    cbid = street.first.verified(street.played)
+    street.other.buy(cbid, zip_=street.zip)
+    for account in (street.first, street.other):
+        own = AccountReach(account.id, Mode.LIVE)
+        street.operator.act(lambda opened, own=own: block(opened.buyers, own, cbid, "returns"))  # type: ignore[misc]
+    blocked = "SELECT account_id FROM buyer_blocks"
+    assert len(street.operator.rows(blocked)) == 2
+    street.first.ask("/v1/erasures", {"subject": cbid, "reason": "request"})
+    assert [row["account_id"] for row in street.operator.rows(blocked)] == [street.other.id]
+    street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
+    assert street.operator.rows(blocked) == []

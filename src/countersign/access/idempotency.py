@@ -44,10 +44,6 @@ _YOUNG_MS: Final = 60_000
 """The commit of what is younger may not have come to its end elsewhere, see `Database.covered`."""
 _NS_PER_DAY: Final = 86_400 * 10**9
 NONCE_BYTES: Final = 12
-_INSERT: Final = BulkInsert(
-    idempotency_keys,
-    *("slot", "account_id", "mode", "fingerprint", "response", "created_at", "expires_at", "about"),
-)
 _select: Final = SelectAmong(
     "SELECT slot, account_id, mode, fingerprint, response, created_at, expires_at"
     " FROM idempotency_keys WHERE slot {}"
@@ -63,7 +59,7 @@ class IdempotencyEntry(NamedTuple):
     `slot` is the keyed hash of account, mode, method, path, key and, if one asks, person;
     `fingerprint` that of the request body; `response` the encrypted bytes of the response's body.
     Times are Unix milliseconds. `about`: the buyer, clearance or session with whose erasure it
-    goes; "": several.
+    goes; "": several. An acknowledgment writes its own there.
     """
 
     slot: bytes
@@ -76,6 +72,7 @@ class IdempotencyEntry(NamedTuple):
     about: str | None = None
 
 
+_INSERT: Final = BulkInsert(idempotency_keys, *IdempotencyEntry._fields)
 Remember: TypeAlias = Callable[[T], IdempotencyEntry] | None
 """Makes what is kept of a result under the request's Idempotency-Key, if there is one."""
 

@@ -32,8 +32,7 @@ class Known(TypedDict):
 
 def session_index(room: Buyers, integration: Integration, session_id: str) -> bytes:
     """The keyed hash by which a provider's session is known."""
-    index = room.access.secret.blind_index
-    return index(integration.namespace, "provider_session", session_id)
+    return room.access.secret.blind_index(integration.namespace, "provider_session", session_id)
 
 
 def asked_index(room: Buyers, integration: Integration, session_id: str, reference: str) -> bytes:

@@ -357,9 +357,8 @@ def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
     """Destroy what is personal in these sessions; the rows say that they were."""
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
     for id_ in ids:
-        bare = blanks(checkout_sessions, "session")
-        changed = update(checkout_sessions).where(_c.id == id_)
-        connection.execute(changed.values(bare | {"revision": _c.revision + 1}))
+        bare = blanks(checkout_sessions, "session") | {"revision": _c.revision + 1}
+        connection.execute(update(checkout_sessions).where(_c.id == id_).values(bare))
     forget_mails(connection, ids)  # last: none is accepted any more
 
 

@@ -96,12 +96,8 @@ async def list_clearances(
     room: Clearances, who: Principal, query: schemas.ClearancesQuery
 ) -> Page[schemas.Clearance]:
     """A page of the account's clearances, newest first."""
-    sought: dict[Field, str | None] = {
-        SESSION_FIELD: query.session_id,
-        CBID_FIELD: query.cbid,
-        REFERENCE_FIELD: query.order_reference,
-    }
-    index = room.access.secret.blind_index
+    fields: Sequence[Field] = (SESSION_FIELD, CBID_FIELD, REFERENCE_FIELD)
+    sought, index = {f: getattr(query, f) for f in fields}, room.access.secret.blind_index
     indexes: dict[str, bytes] = {
         f: index(who.account_id, f, value) for f, value in sought.items() if value is not None
     }

@@ -220,18 +220,14 @@ def _last_of_own(verified: Sequence[_Row], order: StoredOrder) -> _Row | None:
 
 def _within(connection: Connection, who: Principal, ids: Iterable[str]) -> set[str]:
     own = select(records.c.id).where(records.c.id.in_([*ids]), records.c.mode == who.mode)
-    if who.account_id:
-        own = own.where(records.c.account_id == who.account_id)
-    return {*connection.execute(own).scalars()}
+    return {*connection.execute(own.where(who.reach.rows(records))).scalars()}
 
 
 def _sessions(connection: Connection, who: Principal, wanted: Any) -> Sequence[_Row]:  # noqa: ANN401 - a condition
     own = select(
         *(_s.id, _s.account_id, _s.mode, _s.status, _s.created_at, _s.expires_at, _s.ended_at),
         *(_s.ack_id, _s.clearance_id),
-    ).where(wanted, _s.mode == who.mode)
-    if who.account_id:
-        own = own.where(_s.account_id == who.account_id)
+    ).where(wanted, _s.mode == who.mode, who.reach.rows(checkout_sessions))
     return connection.execute(own.order_by(_s.id.desc()).limit(_FOUND_MAX)).all()
 
 

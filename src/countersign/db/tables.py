@@ -1,13 +1,13 @@
 """The tables, the same on SQLite and PostgreSQL. `migrations/` creates them; a test compares.
 
-Times are Unix milliseconds. Each table declares whose its rows are (`RowOwner`). PROTECTED tables take
-INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
+Times are Unix milliseconds. Each table declares whose its rows are (`RowOwner`). PROTECTED tables
+take INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
 """
 
 import os
 from collections.abc import Callable
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import (
@@ -120,7 +120,7 @@ _Other: TypeAlias = Literal["passkey", "cookie", "conformance"]
 Field: TypeAlias = Literal[_OfBuyers, _OfOrders, _OfPlaces, _OfSessions, _OfProviders, _Other]
 """Under which keyed hashes are made: see `DeploymentSecret.blind_index`."""
 _Kept: TypeAlias = Literal["content", "evidence", "tombstone"]
-Subject: TypeAlias = Literal[_Kept, "buyer", "check", "session", "order", "person"]
+GoesWith: TypeAlias = Literal[_Kept, "buyer", "check", "session", "order", "person"]
 """With what it goes that a column tells. `tombstone`: with a buyer who was not revoked; `content`:
 with the erasure of a record; `evidence`: with the end of evidence; `person`: uses the console."""
 
@@ -128,7 +128,7 @@ with the erasure of a record; `evidence`: with the end of evidence; `person`: us
 class Told(NamedTuple):
     """What a column tells of someone, in its `info[TOLD]`."""
 
-    subject: Subject
+    subject: GoesWith
     fields: tuple[Field, ...] = ()
     """Of a keyed hash: under which it is made."""
 
@@ -136,30 +136,33 @@ class Told(NamedTuple):
 TOLD: Final = "told"
 
 
-def _tells(subject: Subject, *fields: Field) -> dict[str, Told]:
+def _tells(subject: GoesWith, *fields: Field) -> dict[str, Told]:
     return {TOLD: Told(subject, fields)}
 
 
-def _cbid(subject: Subject, **options: Any) -> Column[str]:  # noqa: ANN401 - of a column
+def _cbid(subject: GoesWith, **options: Any) -> Column[str]:  # noqa: ANN401 - of a column
     return Column("cbid", String(40), info=_tells(subject), **options)
 
 
 _OF_SESSION: Final = "provider_session", "provider_session_and_reference"
+_OF_DAY: Final = "account_id", "mode", "type", "at", "triggered"
+_REFERENCED: Final = {WHERE: "reference_index IS NOT NULL"}
 _OF_TRIES: Final = "buyer", "remembered_buyer", "provider_session"
 
 
-def telling(*subjects: Subject, name: str = "") -> list[Column[Any]]:
+@cache
+def telling(*subjects: GoesWith, name: str = "") -> tuple[Column[Any], ...]:
     """The columns that go with these, where `name` is theirs; those that others refer to last."""
-    return [
+    return tuple(
         column
         for table in reversed(metadata.sorted_tables)
         for column in table.c
         if TOLD in column.info and column.info[TOLD].subject in subjects
         if name in {"", column.name}
-    ]
+    )
 
 
-def blanks(table: Table, subject: Subject) -> dict[str, object]:
+def blanks(table: Table, subject: GoesWith) -> dict[str, object]:
     """What overwrites all that goes with this in rows that stay: nothing, or random bytes."""
     # As long as a keyed hash.
     empty = {Text: "[]", LargeBinary: os.urandom(16)}
@@ -167,12 +170,7 @@ def blanks(table: Table, subject: Subject) -> dict[str, object]:
     return {column.name: None if column.nullable else empty[type(column.type)] for column in own}
 
 
-def _hidden(
-    name: str,
-    subject: Subject,
-    *fields: Field,
-    **options: Any,  # noqa: ANN401 - of a column
-) -> Column[bytes]:
+def _hidden(name: str, subject: GoesWith, *fields: Field, **options: Any) -> Column[bytes]:  # noqa: ANN401 - of a column
     """Sealed, or a keyed hash."""
     return Column(name, LargeBinary, info=_tells(subject, *fields), **options)
 
@@ -317,11 +315,7 @@ disclosures: Final = _in_mode(
     # the embedded database looks them up.
     Index(None, "session_index", info={ONLY_ON: "postgresql"}),
     Index(None, "cbid_index", info={ONLY_ON: "postgresql"}),
-    Index(
-        None,
-        "reference_index",
-        info={ONLY_ON: "postgresql", WHERE: "reference_index IS NOT NULL"},
-    ),
+    Index(None, "reference_index", info={ONLY_ON: "postgresql", **_REFERENCED}),
 )
 
 # Of new disclosures, on the embedded database: a trigger writes them, another deletes them.
@@ -844,11 +838,7 @@ events: Final = _in_mode(
     # For erasing: the events of one buyer.
     Index("ix_events_of_buyers", "object_id", info={WHERE: EVENT_OF_BUYER}),
     # For the figures of a day: it has no event of an acknowledgment, of which there are most.
-    Index(
-        "ix_events_of_day",
-        *("account_id", "mode", "type", "at", "triggered"),
-        info={WHERE: EVENT_OF_DAY},
-    ),
+    Index("ix_events_of_day", *_OF_DAY, info={WHERE: EVENT_OF_DAY}),
 )
 
 webhook_endpoints: Final = _in_mode(
@@ -1024,7 +1014,7 @@ checkout_sessions: Final = _in_mode(
     _hidden("reference_index", "session", "order_reference"),
     Index(None, "account_id", "mode", "id"),
     Index(None, "session_index"),
-    Index(None, "reference_index", info={WHERE: "reference_index IS NOT NULL"}),
+    Index(None, "reference_index", info=_REFERENCED),
     Index(None, "cbid_index"),
     Index(None, "ack_id"),
     Index(None, "expiry_due_at"),

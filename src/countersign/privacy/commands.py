@@ -68,34 +68,30 @@ def erase(
         subject, DEPLOYMENT, with_acknowledgments=with_acknowledgments
     )
     ids = [record.record_id for record in plan.records]
-    result: dict[str, Any] = {"id": subject, "records": ids}
     if not ids and not plan.buyer:
         say(f"{subject} was already erased.")
-        show(result | {"erased": True}, "", as_json=as_json)
+        show({"id": subject, "records": ids, "erased": True}, "", as_json=as_json)
         return
     if plan.kept_until is not None:
         say(f"warning: the retention period ends at {rfc3339(plan.kept_until)}.")
     held = with_room(Privacy)(kept_of_plan)(plan)
     going = [id_ for id_ in ids if id_ not in held]
     what = _what(subject, going, buyer=plan.buyer is not None)
+    copies: dict[str, bool] = {}
     if dry_run:
         say(f"Would be erased: {what}.")
-        if held:
-            say(_kept_sentence(held))
-        views = [{"id": id_, "hold_id": hold} for id_, (hold, _) in sorted(held.items())]
-        result |= {"records": going, "erased": False, "kept": views}
-        show(result, "\n".join(going), as_json=as_json)
-        return
-    confirm(f"Erase {what}? This cannot be undone.", yes=yes)
-    kept, destroyed = _erase(plan, ErasureReason(reason))
-    erased = [id_ for id_ in ids if id_ not in kept]
-    say(f"Erased: {_what(subject, erased, buyer=plan.buyer is not None)}.")
-    if kept:
-        say(_kept_sentence(kept))
-    _say_what_can_bring_it_back(remain=not destroyed)
-    views = [{"id": id_, "hold_id": hold} for id_, (hold, _) in sorted(kept.items())]
-    result |= {"records": erased, "erased": True, "kept": views, "copies_remain": not destroyed}
-    show(result, "\n".join(erased), as_json=as_json)
+    else:
+        confirm(f"Erase {what}? This cannot be undone.", yes=yes)
+        held, destroyed = _erase(plan, ErasureReason(reason))
+        going, copies = [id_ for id_ in ids if id_ not in held], {"copies_remain": not destroyed}
+        say(f"Erased: {_what(subject, going, buyer=plan.buyer is not None)}.")
+    if held:
+        say(_kept_sentence(held))
+    if copies:
+        _say_what_can_bring_it_back(remain=copies["copies_remain"])
+    views = [{"id": id_, "hold_id": hold} for id_, (hold, _) in sorted(held.items())]
+    result = {"id": subject, "records": going, "erased": not dry_run, "kept": views, **copies}
+    show(result, "\n".join(going), as_json=as_json)
 
 
 @click.command("close")
@@ -215,8 +211,7 @@ def list_(*, as_json: bool) -> None:
         f"{h.reason}"
         for h in found
     ]
-    none = "No holds."
-    show_all([_view(hold) for hold in found], lines, none, as_json=as_json)
+    show_all([_view(hold) for hold in found], lines, "No holds.", as_json=as_json)
 
 
 @click.group()

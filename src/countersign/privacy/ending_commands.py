@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from countersign.access.account import Account, find_account
+from countersign.access.account import find_account
 from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument
 from countersign.instant import rfc3339
@@ -29,8 +29,10 @@ def evidence_end_command(account: str, *, years: int | None, never: bool, as_jso
     """
     if never and years is not None:
         raise InvalidArgument("Give --years or --never, not both.")
-    put = with_room(Privacy)(set_evidence_end)
-    found = put(account, years) if never or years is not None else _find(account)
+    if never or years is not None:
+        found = with_room(Privacy)(set_evidence_end)(account, years)
+    else:
+        found = with_room(Privacy)(lambda room: find_account(room.access, account))()
     said = f"{found.evidence_years} years" if found.evidence_years is not None else "never"
     show({"account_id": found.id, "evidence_years": found.evidence_years}, said, as_json=as_json)
 
@@ -73,11 +75,6 @@ def end_command(*, dry_run: bool, yes: bool, as_json: bool) -> None:
         for order in found
     ]
     show({"due": views, "ended": ended}, "\n".join(lines), as_json=as_json)
-
-
-@with_room(Privacy)
-async def _find(privacy: Privacy, account: str) -> Account:
-    return await find_account(privacy.access, account)
 
 
 @with_room(Privacy)

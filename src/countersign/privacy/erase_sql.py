@@ -223,8 +223,7 @@ def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
 def _forget_uses(connection: Connection, named: ColumnElement[bool]) -> None:
     """Overwrite by what buyer and order could be found; the acknowledgments stay used."""
     uses = acknowledgment_uses.c
-    rows = connection.execute(select(uses.ack_id, uses.order_index).where(named)).all()
-    for row in rows:
+    for row in connection.execute(select(uses.ack_id, uses.order_index).where(named)).all():
         order_index = row.order_index and os.urandom(INDEX_BYTES)
         bare = blanks(acknowledgment_uses, "order") | {"order_index": order_index}
         own = update(acknowledgment_uses).where(uses.ack_id == row.ack_id)
@@ -376,8 +375,8 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
     """
     status = select(buyers.c.status).where(buyers.c.cbid == cbids[0])
     revoked = connection.execute(status).scalar() == BuyerStatus.REVOKED
-    bare = update(buyers).where(buyers.c.cbid.in_(cbids)).values(blanks(buyers, "buyer"))
-    connection.execute(bare)
+    own = buyers.c.cbid.in_(cbids)
+    connection.execute(update(buyers).where(own).values(blanks(buyers, "buyer")))
     for column in telling("buyer", *(() if revoked else ("tombstone",)), name="cbid"):
         connection.execute(delete(column.table).where(column.in_(cbids)))
 

@@ -73,7 +73,8 @@ async def carry_out_request(privacy: Privacy, cbid: str, reach: Reach) -> Erasur
         kept = await erase_planned(privacy, plan, ErasureReason.REQUEST, by="buyer")
     except UnknownSubject:
         if reach == DEPLOYMENT:
-            await privacy.access.database.write(_settle, cbid)
+            settled = delete(erasure_requests).where(erasure_requests.c.cbid == cbid)
+            await privacy.access.database.write(lambda c: c.execute(settled).rowcount)
     except OnHold:
         for own in await privacy.access.database.scan(_free, privacy, cbid, reach):
             with suppress(OnHold, UnknownSubject, DatabasePermissionDenied):
@@ -156,12 +157,9 @@ def requested(
     In the reach of an account, those of whom it has something.
     """
     asked = erasure_requests.c
-    waiting = select(asked.cbid, asked.requested_at, buyers.c.account_id).outerjoin(
-        buyers, buyers.c.cbid == asked.cbid
-    )
-    found = [
-        ErasureRequest(*row) for row in connection.execute(waiting.order_by(asked.requested_at))
-    ]
+    waiting = select(asked.cbid, asked.requested_at, buyers.c.account_id)
+    waiting = waiting.outerjoin(buyers, buyers.c.cbid == asked.cbid).order_by(asked.requested_at)
+    found = [ErasureRequest(*row) for row in connection.execute(waiting)]
     if not isinstance(reach, AccountReach):
         return found
     owners = {name: one for one in found for name in identifiers_of(connection, one.cbid)}
@@ -176,7 +174,3 @@ def _request(connection: Connection, cbid: str, now: datetime) -> None:
     same = select(erasure_requests.c.cbid).where(erasure_requests.c.cbid == cbids[0])
     if connection.execute(same).first() is None:
         connection.execute(insert(erasure_requests), {"cbid": cbids[0], "requested_at": now})
-
-
-def _settle(connection: Connection, cbid: str) -> None:
-    connection.execute(delete(erasure_requests).where(erasure_requests.c.cbid == cbid))

@@ -1,0 +1,68 @@
+"""Each keyed hash and each personal column is declared once, beside its table."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import get_args
+
+from sqlalchemy import LargeBinary
+
+import countersign
+from countersign.db.tables import TOLD, Field, GoesWith, blanks, buyers, metadata, telling
+from tests.unit.house import modules_of
+
+FIELDS = get_args(Field)
+OF_NO_ONE = {
+    *("account_brands.logo", "anchors.body", "api_keys.digest", "audit_chain.digest"),
+    *("audit_chain.salt", "checkpoints.note", "checkpoints.root", "clearance_keys.public_key"),
+    *("clearance_keys.seed", "data_keys.wrapped", "deployment.value", "deployment_records.body"),
+    *("deployment_records.digest", "further_providers.credentials", "log_approvals.line"),
+    *("log_entries.digest", "log_heads.root", "log_keys.seed", "log_keys.token_id"),
+    *("log_pending.digest", "log_proposals.keys", "log_proposals.text", "log_tiles.hashes"),
+    *("log_tiles.root", "notice_versions.body", "parties.digest", "person_links.digest"),
+    *("person_passkeys.public_key", "person_sessions.digest", "rate_shares.name"),
+    *("records.body", "records.digest", "shred_keys.key", "verification_settings.credentials"),
+    *("webhook_secrets.sealed", "idempotency_keys.fingerprint", "idempotency_keys.slot"),
+    "checkout_sessions.token_digest",
+}
+"""Bytes that are neither a keyed hash of what a person gave nor what a person told."""
+
+
+def test_each_field_is_declared_at_a_column() -> None:
+    """So the erasure and its tests know every field under which a keyed hash was ever made."""
+    declared = {field for column in telling(*get_args(GoesWith)) for field in column.info[TOLD][1]}
+    assert declared == {*FIELDS} - {"conformance"}
+
+
+def test_each_column_of_bytes_says_of_whom_it_tells() -> None:
+    """A new one is either declared, or named here as telling of no one."""
+    columns = [column for table in metadata.sorted_tables for column in table.c]
+    hidden = {str(column) for column in columns if isinstance(column.type, LargeBinary)}
+    assert hidden - {str(column) for column in telling(*get_args(GoesWith))} == OF_NO_ONE
+    assert all(TOLD in column.info for column in columns if column.name == "cbid")
+    made = [c for c in columns if c.name.endswith("_index") and TOLD in c.info]
+    assert all(column.info[TOLD].fields for column in made)
+
+
+def test_no_keyed_hash_is_made_under_another_field() -> None:
+    """Type checking sees to it where the field is a variable; here are those that are written."""
+    written = [
+        call.args[1].value
+        for module in modules_of(Path(countersign.__file__).parent)
+        for call in ast.walk(module.tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        if call.func.attr == "blind_index" and isinstance(call.args[1], ast.Constant)
+    ]
+    assert len(written) > 10
+    assert {*written} <= {*FIELDS}
+
+
+def test_what_stays_of_a_revoked_buyer_is_bare() -> None:
+    """All that goes with a buyer is overwritten where the row stays."""
+    bare = blanks(buyers, "buyer")
+    assert bare["reasons"] == bare["proofs"] == "[]"
+    assert {name for name, value in bare.items() if value is None} == {
+        *("attempted_by", "dismissed", "expires_at", "expiry_due_at", "proposal"),
+        *("reminder_due_at", "verified_at"),
+    }
