@@ -198,7 +198,7 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     passing |= {"copy_mails"}
     changing |= {"matters", "buyer_blocks"}
     passing |= {"people", "person_grants", "person_links", "person_passkeys", "person_sessions"}
-    passing |= {"person_subjects"}
+    passing |= {"person_subjects", "buyer_blocks"}
     own = {
         "accounts",
         "account_brands",
