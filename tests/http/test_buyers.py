@@ -1,4 +1,4 @@
-"""Verifying buyers and telling their status: the sandbox, and what live keys get."""
+"""Verifying buyers and personal_columns their status: the sandbox, and what live keys get."""
 
 from __future__ import annotations
 

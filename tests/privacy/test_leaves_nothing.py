@@ -122,7 +122,7 @@ def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: in
     return Bought(played, cbid, tuple(sessions), tuple(ack_ids), checks, sorted(zips))
 
 
-TOLD_OF = {
+PERSONAL_IN = {
     *("buyers", "verifications", "verification_evidence", "disclosures", "records"),
     *("acknowledgment_uses", "buyer_documents", "provider_sessions", "buyer_references"),
     *("remembered", "remembered_uses", "zip_attempts", "events", "idempotency_keys"),
@@ -133,18 +133,18 @@ LISTS = {"blind_recent", "blind_runs"}
 """By which disclosures are found, on SQLite alone."""
 
 
-def told_of(operator: Operator, cbid: str) -> dict[str, set[bytes]]:
+def personal_rows(operator: Operator, cbid: str) -> dict[str, set[bytes]]:
     """By table, what is sealed or hashed of a buyer, by the tables' own declarations."""
 
     def find(connection: Connection, secret: DeploymentSecret) -> list[tuple[str, Any]]:
         return [*personal_of(connection, secret, DEPLOYMENT, cbid)]
 
     found = operator.act(lambda opened: opened.database.scan(find, opened.access.secret))
-    told: dict[str, set[bytes]] = {}
+    kept: dict[str, set[bytes]] = {}
     for table, row in found:
         hidden = {bytes(one) for one in row.values() if isinstance(one, bytes | memoryview)}
-        told.setdefault(table, set()).update(hidden)
-    return told
+        kept.setdefault(table, set()).update(hidden)
+    return kept
 
 
 def kept_answers(found: list[Value]) -> list[Value]:
@@ -234,8 +234,8 @@ def test_nothing_leads_to_an_erased_buyer(
     assert ("events", "object_id", bought.cbid) in naming(before, [bought.cbid])
     # Some of what disclosures are found by waits, and the rest is in runs.
     operator.act(lambda opened: merge(opened.database, 4))
-    told, places = told_of(operator, bought.cbid), namespaces(operator)
-    assert told.keys() - LISTS == TOLD_OF
+    kept, places = personal_rows(operator, bought.cbid), namespaces(operator)
+    assert kept.keys() - LISTS == PERSONAL_IN
     assert keyed(before, secret, places, [bought.person.session_id])
     WHOLE[how](operator, bought.cbid)
     left, *_ = everything(operator)
@@ -250,7 +250,7 @@ def test_nothing_leads_to_an_erased_buyer(
     assert {one for one in found_by if not stay or not one[0].startswith("blind_")} == stay
     assert guess(left) == set()
     assert keyed(left, secret, places, [bought.person.session_id]) == set()
-    again = {(v.table, v.column) for v in left if v.data in told.get(v.table, ())}
+    again = {(v.table, v.column) for v in left if v.data in kept.get(v.table, ())}
     assert {one for one in again if one[0] not in {"disclosures", *LISTS}} == set()
     if not stay:
         assert again == set()

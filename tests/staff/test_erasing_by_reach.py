@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import httpx2
@@ -15,7 +16,7 @@ from countersign import bootstrap
 from countersign.access.key import VENDOR_SCOPES, Scope
 from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.access.role import Role
-from countersign.buyers.admin import block
+from countersign.buyers.admin import set_block
 from countersign.buyers.sql import erased_name
 from countersign.db.tables import deployment, metadata
 from countersign.mode import Mode
@@ -508,7 +509,8 @@ def test_a_block_goes_with_what_the_account_has_and_with_the_buyer(street: Stree
     street.other.buy(cbid, zip_=street.zip)
     for account in (street.first, street.other):
         own = AccountReach(account.id, Mode.LIVE)
-        street.operator.act(lambda opened, own=own: block(opened.buyers, own, cbid, "returns"))  # type: ignore[misc]
+        refuse = partial(set_block, reach=own, cbid=cbid, reason="returns", blocked=True)
+        street.operator.act(lambda opened, refuse=refuse: refuse(opened.buyers))  # type: ignore[misc]
     blocked = "SELECT account_id FROM buyer_blocks"
     assert len(street.operator.rows(blocked)) == 2
     street.first.ask("/v1/erasures", {"subject": cbid, "reason": "request"})

@@ -191,7 +191,8 @@ def test_a_command_sends_what_is_given_and_nothing_else() -> None:
     done = call(room, "doors greet", "front", "--words", "hello", "--tone", "soft", "--wait", "1m")
     body = {"words_id": "hello", "tones": ["soft"], "wait_seconds": 60}
     assert json.loads(room.calls[0].body) == body
-    assert room.calls[0].audit == Noted("operator", room.calls[0].principal.reach)
+    noted: Any = room.calls[0].audit
+    assert noted == Noted("operator", room.calls[0].principal.reach)
     assert room.calls[0].principal.key_id == "operator"
     assert done.stdout.splitlines()[0] == "door: front"
     assert done.stderr == "Said at front.\n"

@@ -229,8 +229,9 @@ class Idempotency:
             *(principal.account_id, principal.mode, method, path, key),
             *((principal.person_id,) if principal.person else ()),
         )
-        who = (principal.actor, *sorted(principal.scopes))
-        bearer = f"{' '.join(who)}\n".encode() if is_secret else b""
+        bearer = b""
+        if is_secret:
+            bearer = f"{' '.join((principal.actor, *sorted(principal.scopes)))}\n".encode()
         return Slot(place, self._secret.fingerprint(body), principal, bearer)
 
     def begin(self, slot: Slot) -> None:

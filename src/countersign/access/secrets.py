@@ -101,7 +101,7 @@ class DeploymentSecret:
     def blind_index(self, account_id: str, field: Field, value: str, more: str = "") -> bytes:
         """16 bytes by which rows with this value can be found, and by no one without the key.
 
-        `more` tells several of one field apart.
+        `more` keeps several of one field apart.
         """
         message = b"\x00".join((account_id.encode(), (field + more).encode(), value.encode()))
         return self._index_key(message)[:INDEX_BYTES]

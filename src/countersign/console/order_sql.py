@@ -16,7 +16,7 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.order_reference import CHECKOUT_FIELD
 from countersign.buyers.model import BuyerStatus
 from countersign.db.tables import (
-    TOLD,
+    PERSONAL_INFO,
     acknowledgment_uses,
     checkout_sessions,
     clearances,
@@ -24,9 +24,9 @@ from countersign.db.tables import (
     erasures,
     fulfilments,
     log_entries,
+    personal_columns,
     records,
     started_checks,
-    telling,
     verifications,
 )
 from countersign.ids import (
@@ -130,10 +130,10 @@ def _by_index(
 ) -> tuple[set[str], set[str]]:
     """Records and checkout sessions with one of these values in one of these fields."""
     owners, found, sessions = accounts_of(connection, who.reach), set[str](), set[str]()
-    for column in telling("order", "session"):
+    for column in personal_columns("order", "session"):
         own = [
             secret.blind_index(owner, field, one)
-            for field in column.info[TOLD].fields
+            for field in column.info[PERSONAL_INFO].fields
             for owner in owners
             for one in sought.get(field, ())
         ]

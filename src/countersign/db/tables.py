@@ -121,27 +121,28 @@ Field: TypeAlias = Literal[_OfBuyers, _OfOrders, _OfPlaces, _OfSessions, _OfProv
 """Under which keyed hashes are made: see `DeploymentSecret.blind_index`."""
 _Kept: TypeAlias = Literal["content", "evidence", "tombstone"]
 GoesWith: TypeAlias = Literal[_Kept, "buyer", "check", "session", "order", "person"]
-"""With what it goes that a column tells. `tombstone`: with a buyer who was not revoked; `content`:
-with the erasure of a record; `evidence`: with the end of evidence; `person`: uses the console."""
+"""With what the content of a column is erased. `tombstone`: with a buyer who was not revoked;
+`content`: with the erasure of a record; `evidence`: with the end of evidence; `person`: of those who
+use the console."""
 
 
-class Told(NamedTuple):
-    """What a column tells of someone, in its `info[TOLD]`."""
+class Personal(NamedTuple):
+    """That a column is personal, in its `info[PERSONAL_INFO]`."""
 
     subject: GoesWith
     fields: tuple[Field, ...] = ()
     """Of a keyed hash: under which it is made."""
 
 
-TOLD: Final = "told"
+PERSONAL_INFO: Final = "personal"
 
 
-def _tells(subject: GoesWith, *fields: Field) -> dict[str, Told]:
-    return {TOLD: Told(subject, fields)}
+def _personal(subject: GoesWith, *fields: Field) -> dict[str, Personal]:
+    return {PERSONAL_INFO: Personal(subject, fields)}
 
 
 def _cbid(subject: GoesWith, **options: Any) -> Column[str]:  # noqa: ANN401 - of a column
-    return Column("cbid", String(40), info=_tells(subject), **options)
+    return Column("cbid", String(40), info=_personal(subject), **options)
 
 
 _OF_SESSION: Final = "provider_session", "provider_session_and_reference"
@@ -151,13 +152,13 @@ _OF_TRIES: Final = "buyer", "remembered_buyer", "provider_session"
 
 
 @cache
-def telling(*subjects: GoesWith, name: str = "") -> tuple[Column[Any], ...]:
+def personal_columns(*subjects: GoesWith, name: str = "") -> tuple[Column[Any], ...]:
     """The columns that go with these, where `name` is theirs; those that others refer to last."""
     return tuple(
         column
         for table in reversed(metadata.sorted_tables)
         for column in table.c
-        if TOLD in column.info and column.info[TOLD].subject in subjects
+        if PERSONAL_INFO in column.info and column.info[PERSONAL_INFO].subject in subjects
         if name in {"", column.name}
     )
 
@@ -166,13 +167,13 @@ def blanks(table: Table, subject: GoesWith) -> dict[str, object]:
     """What overwrites all that goes with this in rows that stay: nothing, or random bytes."""
     # As long as a keyed hash.
     empty = {Text: "[]", LargeBinary: os.urandom(16)}
-    own = [column for column in telling(subject) if column.table is table]
+    own = [column for column in personal_columns(subject) if column.table is table]
     return {column.name: None if column.nullable else empty[type(column.type)] for column in own}
 
 
 def _hidden(name: str, subject: GoesWith, *fields: Field, **options: Any) -> Column[bytes]:  # noqa: ANN401 - of a column
     """Sealed, or a keyed hash."""
-    return Column(name, LargeBinary, info=_tells(subject, *fields), **options)
+    return Column(name, LargeBinary, info=_personal(subject, *fields), **options)
 
 
 def _table(
@@ -197,7 +198,7 @@ def _part_of(tables: str, key: str, theirs: str = "") -> Callable[..., Table]:
 
 deployment: Final = _of_deployment(
     "deployment",
-    Column("name", String(40), primary_key=True, info=_tells("tombstone", "cbid", "left")),
+    Column("name", String(40), primary_key=True, info=_personal("tombstone", "cbid", "left")),
     Column("value", LargeBinary, nullable=False),
 )
 
@@ -286,7 +287,7 @@ notice_events: Final = _of_deployment(
 
 records: Final = _in_mode(
     "records",
-    Column("id", String(40), primary_key=True, info=_tells("evidence")),
+    Column("id", String(40), primary_key=True, info=_personal("evidence")),
     _account(),
     _mode(),
     Column("type", String(20), nullable=False),
@@ -342,25 +343,27 @@ buyers: Final = _shared(
     _cbid("tombstone", primary_key=True),
     _account(),
     _mode(),
-    Column("status", String(20), nullable=False, info=_tells("tombstone")),
-    Column("reasons", Text, nullable=False, info=_tells("buyer")),
-    Column("verified_at", Instant, info=_tells("buyer")),
-    Column("expires_at", Instant, info=_tells("buyer")),
+    Column("status", String(20), nullable=False, info=_personal("tombstone")),
+    Column("reasons", Text, nullable=False, info=_personal("buyer")),
+    Column("verified_at", Instant, info=_personal("buyer")),
+    Column("expires_at", Instant, info=_personal("buyer")),
     Column("simulated", Boolean, nullable=False),
     # What real verifications proved; nothing personal.
-    Column("proofs", Text, nullable=False, info=_tells("buyer", "proved_zip", "provider_session")),
+    Column(
+        "proofs", Text, nullable=False, info=_personal("buyer", "proved_zip", "provider_session")
+    ),
     # The buyer that this one turned out to be.
-    Column("same_as", String(40), info=_tells("tombstone")),
+    Column("same_as", String(40), info=_personal("tombstone")),
     # When to report that it has expired; NULL: there is nothing to report, or it was reported.
-    Column("expiry_due_at", Instant, info=_tells("buyer")),
+    Column("expiry_due_at", Instant, info=_personal("buyer")),
     # When to report that it is about to expire; NULL as above.
-    Column("reminder_due_at", Instant, info=_tells("buyer")),
+    Column("reminder_due_at", Instant, info=_personal("buyer")),
     # The account whose attempt led to the reasons: the only one that is shown them.
-    Column("attempted_by", String(40), info=_tells("buyer")),
+    Column("attempted_by", String(40), info=_personal("buyer")),
     # The verification after which an operator took the buyer out of the review queue.
-    Column("dismissed", String(40), info=_tells("buyer")),
+    Column("dismissed", String(40), info=_personal("buyer")),
     # What the first of two reviewers has proposed, as JSON; a ZIP code only as its keyed hash.
-    Column("proposal", Text, info=_tells("buyer", "review")),
+    Column("proposal", Text, info=_personal("buyer", "review")),
     # For the review queue.
     Index(None, "attempted_by", "status"),
     # For the sweep that reports verifications which have expired.
@@ -377,12 +380,12 @@ verifications: Final = _in_mode(
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
-    Column("cbid", ForeignKey("buyers.cbid"), nullable=False, info=_tells("check")),
+    Column("cbid", ForeignKey("buyers.cbid"), nullable=False, info=_personal("check")),
     Column("provider", String(20), nullable=False),
     _hidden("subject_index", "check", "buyer", "provider_session"),
     _hidden("zip_index", "check", "zip"),
     Column("status", String(20), nullable=False),
-    Column("reasons", Text, nullable=False, info=_tells("check")),
+    Column("reasons", Text, nullable=False, info=_personal("check")),
     Column("at", Instant, nullable=False),
     # The provider session; NULL in the sandbox.
     _hidden("session_index", "check", "provider_session"),
@@ -421,7 +424,7 @@ idempotency_keys: Final = _in_mode(
     Column("expires_at", Instant, nullable=False),
     # The buyer, acknowledgment, clearance or session that the response names and that can be
     # erased. NULL: none; empty: not known, the response has to be read.
-    Column("about", String(40), info=_tells("order")),
+    Column("about", String(40), info=_personal("order")),
     Index(None, "expires_at"),
     Index(None, "about", info={WHERE: "about IS NOT NULL"}),
 )
@@ -719,7 +722,7 @@ started_checks: Final = _in_mode(
     _cbid("check"),
     Column("verification_id", String(40)),
     Column("status", String(20)),
-    Column("reasons", Text, info=_tells("check")),
+    Column("reasons", Text, info=_personal("check")),
     Column("started_at", Instant, nullable=False),
     Column("changed_at", Instant, nullable=False),
     # A repeated start can make a second session where a provider does not recognise repetitions.
@@ -823,13 +826,13 @@ events: Final = _in_mode(
     _mode(),
     Column("type", String(30), nullable=False),
     # Empty: the buyer that it was about is erased.
-    Column("object_id", String(64), nullable=False, info=_tells("buyer")),
+    Column("object_id", String(64), nullable=False, info=_personal("buyer")),
     Column("version", String(64)),
     Column("at", Instant, nullable=False),
     # Whether a test key asked for it, and nothing has happened.
     Column("triggered", Boolean, nullable=False, server_default=false()),
     # Of a buyer, a JSON array of codes: why it is not verified, for the account that asked.
-    Column("reasons", Text, info=_tells("buyer")),
+    Column("reasons", Text, info=_personal("buyer")),
     # Of several events, the number of the first one, and what they are about.
     Column("first_seq", BigInteger),
     Column("objects", Text),
@@ -916,7 +919,7 @@ buyer_blocks: Final = _in_mode(
 clearances: Final = _in_mode(
     "clearances",
     # That of the record. Rows are written by the thousand: nothing is looked up for them.
-    Column("id", String(40), primary_key=True, info=_tells("evidence")),
+    Column("id", String(40), primary_key=True, info=_personal("evidence")),
     Column("account_id", String(40), nullable=False),
     _mode(),
     # NULL if what was sent cannot be one.
@@ -933,7 +936,7 @@ clearances: Final = _in_mode(
 # One acknowledgment, one buyer and one order.
 acknowledgment_uses: Final = _in_mode(
     "acknowledgment_uses",
-    Column("ack_id", String(40), primary_key=True, info=_tells("evidence")),
+    Column("ack_id", String(40), primary_key=True, info=_personal("evidence")),
     Column("account_id", String(40), nullable=False),
     _mode(),
     # NULL once the buyer or the acknowledgment is erased; the keyed hashes then are random bytes.
@@ -949,7 +952,7 @@ acknowledgment_uses: Final = _in_mode(
 # What vendors report of an order; its content is in its record.
 fulfilments: Final = _in_mode(
     "fulfilments",
-    Column("id", String(40), primary_key=True, info=_tells("evidence")),
+    Column("id", String(40), primary_key=True, info=_personal("evidence")),
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("clearance_id", String(40), nullable=False),
@@ -1033,7 +1036,7 @@ copy_mails: Final = _in_mode(
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
-    Column("checkout_session_id", String(40), nullable=False, info=_tells("session")),
+    Column("checkout_session_id", String(40), nullable=False, info=_personal("session")),
     Column("created_at", Instant, nullable=False),
     Column("locale", String(8), nullable=False),
     # Sealed by the vault with the shred key of the session; NULL once the mail is gone.
@@ -1120,7 +1123,7 @@ test_faults: Final = _of_account(
 people: Final = _of_deployment(
     "people",
     Column("id", String(40), primary_key=True),
-    Column("name", String(100), nullable=False, info=_tells("person")),
+    Column("name", String(100), nullable=False, info=_personal("person")),
     Column("created_at", Instant, nullable=False),
 )
 

@@ -27,8 +27,8 @@ from countersign.db.rows import chunks
 from countersign.db.tables import (
     disclosures,
     ended_records,
+    personal_columns,
     records,
-    telling,
 )
 from countersign.errors import InvalidArgument
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, earliest_id
@@ -227,7 +227,7 @@ def _end(  # noqa: PLR0917 - of one transaction
     connection.execute(insert(ended_records), notes)
     gone = [record.record_id for record in going]
     for chunk in chunks(gone):
-        for column in telling("evidence"):
+        for column in personal_columns("evidence"):
             connection.execute(delete(column.table).where(column.in_(chunk)))
     audit = privacy.access.audit.entry(AuditAction.EVIDENCE_ENDED, account_id, records=len(gone))
     write_audit(connection, audit)

@@ -44,10 +44,10 @@ from countersign.db.tables import (
     events,
     fulfilments,
     notice_versions,
+    personal_columns,
     provider_sessions,
     records,
     shred_keys,
-    telling,
     verification_evidence,
     verifications,
     waiting_erasures,
@@ -194,7 +194,7 @@ def find_accounts_of(connection: Connection, cbid: str, reach: Reach) -> list[tu
     cbids = identifiers_of(connection, cbid)
     owned = [
         select(c.table.c.account_id, c.table.c.mode).where(c.in_(cbids), reach.rows(c.table))
-        for c in (buyers.c.cbid, *telling("check", name="cbid"))
+        for c in (buyers.c.cbid, *personal_columns("check", name="cbid"))
     ]
     return [(row.account_id, Mode(row.mode)) for row in connection.execute(union(*owned))]
 
@@ -202,7 +202,7 @@ def find_accounts_of(connection: Connection, cbid: str, reach: Reach) -> list[tu
 def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
     """Destroy the disclosures and evidence of these records with their keys."""
     for chunk in chunks(part.record_ids):
-        for table in (column.table for column in telling("content")):
+        for table in (column.table for column in personal_columns("content")):
             connection.execute(delete(table).where(table.c.record_id.in_(chunk)))
         written = select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))
         erased = set(connection.execute(written).scalars())
@@ -320,7 +320,7 @@ def forget_ties(
         delete(verifications).where(verified),
         *(
             delete(c.table).where(c.in_(cbids), reach.rows(c.table))
-            for c in telling("buyer", name="cbid")
+            for c in personal_columns("buyer", name="cbid")
             if "account_id" in c.table.c
         ),
     ):
@@ -377,7 +377,7 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
     revoked = connection.execute(status).scalar() == BuyerStatus.REVOKED
     own = buyers.c.cbid.in_(cbids)
     connection.execute(update(buyers).where(own).values(blanks(buyers, "buyer")))
-    for column in telling("buyer", *(() if revoked else ("tombstone",)), name="cbid"):
+    for column in personal_columns("buyer", *(() if revoked else ("tombstone",)), name="cbid"):
         connection.execute(delete(column.table).where(column.in_(cbids)))
 
 

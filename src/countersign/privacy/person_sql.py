@@ -14,17 +14,17 @@ from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sql import erased_name
 from countersign.db.rows import chunks
 from countersign.db.tables import (
-    TOLD,
+    PERSONAL_INFO,
     accounts,
     buyers,
     checkout_sessions,
     deployment,
     disclosures,
     pending_sessions,
+    personal_columns,
     provider_sessions,
     shred_keys,
     started_checks,
-    telling,
 )
 from countersign.log.blind_runs import found_by
 from countersign.mode import Mode
@@ -76,7 +76,7 @@ def cbid_indexes(
     return {
         secret.blind_index(account_id, field, cbid): (cbid, account_id)
         for account_id in accounts_of(connection, reach)
-        for field in column.info[TOLD].fields
+        for field in column.info[PERSONAL_INFO].fields
         for cbid in cbids
     }
 
@@ -90,7 +90,7 @@ def find_ties(
     """
     named = (
         select(c, c.table.c.account_id, c.table.c.mode).where(c.in_(cbids), reach.rows(c.table))
-        for c in telling("check", "order", name="cbid")
+        for c in personal_columns("check", "order", name="cbid")
     )
     ties = {
         Tie(row.cbid, row.account_id, Mode(row.mode), is_record=False)

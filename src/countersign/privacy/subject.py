@@ -1,4 +1,4 @@
-"""All that is kept of one buyer, by what the tables declare: see `Told` in `db.tables`."""
+"""All that is kept of one buyer, by what the tables declare: see `Personal` in `db.tables`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from countersign.access.reach import DEPLOYMENT, Reach
 from countersign.access.secrets import DeploymentSecret
-from countersign.db.tables import OWNER, TOLD, Told, disclosures, metadata
+from countersign.db.tables import OWNER, PERSONAL_INFO, Personal, disclosures, metadata
 from countersign.log.blind_runs import found_by
 from countersign.privacy.erase_sql import find_verifications
 from countersign.privacy.person_sql import cbid_indexes, find_person
@@ -27,7 +27,7 @@ from countersign.privacy.person_sql import cbid_indexes, find_person
 def personal_of(
     connection: Connection, secret: DeploymentSecret, reach: Reach, cbid: str
 ) -> Iterator[tuple[str, RowMapping]]:
-    """Every row in reach that tells something of this buyer: its table, and what it tells, sealed.
+    """Every row in reach with personal columns of this buyer: its table, and those columns, sealed.
 
     What accounts share of a buyer is in the reach of the deployment alone.
     """
@@ -43,11 +43,14 @@ def personal_of(
         return found_by(connection, column, *own) if is_listed else column.in_(own)
 
     for table in metadata.sorted_tables:
-        told, owner = [c for c in table.c if TOLD in c.info], table.info[OWNER]
+        kept, owner = [c for c in table.c if PERSONAL_INFO in c.info], table.info[OWNER]
         # Identifiers, and keyed hashes that have a column of their own.
-        kinds = [(c, c.info.get(TOLD, Told("person")).fields) for c in {*told, *table.primary_key}]
+        kinds = [
+            (c, c.info.get(PERSONAL_INFO, Personal("person")).fields)
+            for c in {*kept, *table.primary_key}
+        ]
         ways = [c for c, fields in kinds if type(c.type) is (LargeBinary if fields else String)]
-        if told and ways and (reach == DEPLOYMENT or not owner.is_shared):
+        if kept and ways and (reach == DEPLOYMENT or not owner.is_shared):
             within = [reach.rows(table)] if owner.account and owner.mode else []
-            found = select(*told).where(or_(*map(leads, ways)), *within)
+            found = select(*kept).where(or_(*map(leads, ways)), *within)
             yield from ((table.name, row) for row in connection.execute(found).mappings())

@@ -230,7 +230,10 @@ class App:
         """Pass the gates behind authentication, and the handler."""
         room = self._room_for(route, call) if route.console else self._rooms[route.address]
         if route.scope is not None:
-            judge(route, route.scope, call)
+            # For a key at an operation of vendors the scope is all: a call less on the hot path.
+            who = call.principal
+            if route.console or who.person is not None or route.scope not in who.scopes:
+                judge(route, route.scope, call)
             if self._limiter:
                 wait, call.also = await self._limiter.count(call.principal.key_id)
                 if wait:

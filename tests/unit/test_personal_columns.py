@@ -1,4 +1,4 @@
-"""Each keyed hash and each personal column is declared once, beside its table."""
+"""Each keyed hash and each personal column is declared once, with its table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import get_args
 from sqlalchemy import LargeBinary
 
 import countersign
-from countersign.db.tables import TOLD, Field, GoesWith, blanks, buyers, metadata, telling
+from countersign.db.tables import (
+    PERSONAL_INFO,
+    Field,
+    GoesWith,
+    blanks,
+    buyers,
+    metadata,
+    personal_columns,
+)
 from tests.unit.house import modules_of
 
 FIELDS = get_args(Field)
@@ -26,23 +34,27 @@ OF_NO_ONE = {
     *("webhook_secrets.sealed", "idempotency_keys.fingerprint", "idempotency_keys.slot"),
     "checkout_sessions.token_digest",
 }
-"""Bytes that are neither a keyed hash of what a person gave nor what a person told."""
+"""Bytes that are neither a keyed hash of what a person gave nor what a person said."""
 
 
 def test_each_field_is_declared_at_a_column() -> None:
     """So the erasure and its tests know every field under which a keyed hash was ever made."""
-    declared = {field for column in telling(*get_args(GoesWith)) for field in column.info[TOLD][1]}
+    declared = {
+        field
+        for column in personal_columns(*get_args(GoesWith))
+        for field in column.info[PERSONAL_INFO][1]
+    }
     assert declared == {*FIELDS} - {"conformance"}
 
 
 def test_each_column_of_bytes_says_of_whom_it_tells() -> None:
-    """A new one is either declared, or named here as telling of no one."""
+    """A new one is either declared, or named here as personal_columns of no one."""
     columns = [column for table in metadata.sorted_tables for column in table.c]
     hidden = {str(column) for column in columns if isinstance(column.type, LargeBinary)}
-    assert hidden - {str(column) for column in telling(*get_args(GoesWith))} == OF_NO_ONE
-    assert all(TOLD in column.info for column in columns if column.name == "cbid")
-    made = [c for c in columns if c.name.endswith("_index") and TOLD in c.info]
-    assert all(column.info[TOLD].fields for column in made)
+    assert hidden - {str(column) for column in personal_columns(*get_args(GoesWith))} == OF_NO_ONE
+    assert all(PERSONAL_INFO in column.info for column in columns if column.name == "cbid")
+    made = [c for c in columns if c.name.endswith("_index") and PERSONAL_INFO in c.info]
+    assert all(column.info[PERSONAL_INFO].fields for column in made)
 
 
 def test_no_keyed_hash_is_made_under_another_field() -> None:
