@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 MOST = {"acknowledge": 154, "status": 47, "accept": 644}
 """Of functions of our own, for one request alone: an acknowledgment with an Idempotency-Key, the
 status of a buyer, and the end of a checkout on the hosted page. By three of each, people
-are known from keys; the end of a checkout also knows adopted initials, the copy by e-mail, and whose
-browser typed what."""
+are known from keys; the end of a checkout also knows adopted initials, the copy by e-mail, and
+whose browser typed what."""
 
 
 def test_no_request_travels_further_than_it_did() -> None:

@@ -47,7 +47,7 @@ def test_each_field_is_declared_at_a_column() -> None:
     assert declared == {*FIELDS} - {"conformance"}
 
 
-def test_each_column_of_bytes_says_of_whom_it_tells() -> None:
+def test_each_column_of_bytes_says_of_whom_it_is() -> None:
     """A new one is either declared, or named here as personal_columns of no one."""
     columns = [column for table in metadata.sorted_tables for column in table.c]
     hidden = {str(column) for column in columns if isinstance(column.type, LargeBinary)}
