@@ -122,8 +122,8 @@ Field: TypeAlias = Literal[_OfBuyers, _OfOrders, _OfPlaces, _OfSessions, _OfProv
 _Kept: TypeAlias = Literal["content", "evidence", "tombstone"]
 GoesWith: TypeAlias = Literal[_Kept, "buyer", "check", "session", "order", "person"]
 """With what the content of a column is erased. `tombstone`: with a buyer who was not revoked;
-`content`: with the erasure of a record; `evidence`: with the end of evidence; `person`: of those who
-use the console."""
+`content`: with the erasure of a record; `evidence`: with the end of evidence; `person`: of people
+of the console."""
 
 
 class Personal(NamedTuple):
