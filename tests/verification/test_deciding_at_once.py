@@ -100,6 +100,8 @@ def test_of_two_servers_that_decide_at_once_one_decides(
             answers = sorted((one.result().status_code, one.result().text) for one in sent)
             assert [status for status, _ in answers] == [200, 404], answers
             assert "not in the review queue" in answers[1][1]
+            if '"verified"' in answers[0][1]:
+                break  # The sessions are of one person, who waits for no decision any more.
 
 
 def _until_both_wait(operator: Operator) -> None:
