@@ -194,6 +194,12 @@ async def set_reviewers(
     return await access.database.write(keeping(put, entry))
 
 
+def lock_grants(connection: Connection) -> None:
+    """Let no other transaction change roles until this one ends: the last owner stays the last."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE person_grants IN SHARE ROW EXCLUSIVE MODE"))
+
+
 def lock_account(connection: Connection, id_or_name: str) -> Account:
     """An account that is not closed; no other transaction changes it until this one ends.
 

@@ -243,6 +243,11 @@ class Principal:
         return "" if self.person is None else self.person.id
 
     @property
+    def by_key(self) -> str | None:
+        """The key that asks; None: a person does."""
+        return self.key_id if self.person is None else None
+
+    @property
     def actor(self) -> str:
         """Whom the audit names: the person, or the key."""
         return self.person_id or self.key_id

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, insert, or_, select, update
 
-from countersign.access.account import Account, lock_account
+from countersign.access.account import Account, lock_account, lock_grants
 from countersign.access.audit import AuditAction, write_audit
 from countersign.access.authenticate import stored_key
 from countersign.access.idempotency import Remember, keeping
@@ -28,8 +28,8 @@ from countersign.access.key import (
 )
 from countersign.access.reach import Reach
 from countersign.access.room import Access
-from countersign.db.tables import api_keys, logs, parties
-from countersign.errors import InvalidArgument, KeyNotUsable, UnknownKey
+from countersign.db.tables import api_keys, logs, parties, person_grants
+from countersign.errors import Forbidden, InvalidApiKey, InvalidArgument, KeyNotUsable, UnknownKey
 from countersign.ids import timed_id
 from countersign.instant import from_ns, rfc3339
 from countersign.mode import Mode
@@ -57,15 +57,16 @@ async def create_key(
     lifetime: timedelta | None = None,
     *,
     made_by: str | None = None,
+    by_key: str | None = None,
     reason: str | None = None,
     entry: Remember[NewKey] = None,
 ) -> NewKey:
     """A new key; it works at once. Without scopes: all that a vendor's server needs.
 
     `made_by` is the person (`per_…`) behind it; None: it is made on the machine. `reason` is why a
-    person who sees no personal data makes a key that reads it.
+    person who sees no personal data makes a key that reads it; `by_key` is the key that asks.
 
-    Raises AccountClosed, or InvalidArgument for a scope that only people have.
+    Raises AccountClosed, InvalidArgument for a scope that only people have, or as `_refuse_gone`.
     """
     if refused := sorted((scopes or frozenset()) & PEOPLE_SCOPES):
         raise InvalidArgument(
@@ -80,6 +81,7 @@ async def create_key(
     }
 
     def create(connection: Connection) -> NewKey:
+        _refuse_gone(connection, account.id, made_by, by_key, new.key.created_at)
         _add(connection, access, new, AuditAction.KEY_CREATED, details)
         return new
 
@@ -92,6 +94,7 @@ async def rotate_key(
     overlap: timedelta,
     *,
     by: str | None = None,
+    by_key: str | None = None,
     reason: str | None = None,
     entry: Remember[NewKey] = None,
 ) -> NewKey:
@@ -111,6 +114,7 @@ async def rotate_key(
             made_by=old.made_by or by,
             replaces=old.id,
         )
+        _refuse_gone(connection, old.account_id, by, by_key, new.key.created_at)
         if not old.works_at(new.key.created_at):
             raise KeyNotUsable(f"The key {key_id} is revoked or expired; make a new one instead.")
         until = new.key.created_at + overlap
@@ -194,6 +198,25 @@ def _compose(
         made_by=made_by,
     )
     return NewKey(key=key, token=token)
+
+
+def _refuse_gone(
+    connection: Connection, account_id: str, person: str | None, key_id: str | None, now: datetime
+) -> None:
+    """Refuse a person who was removed, or a key that has ended, since the gates looked.
+
+    What they read may be some seconds old, and a new key would outlast that.
+
+    Raises Forbidden, InvalidApiKey.
+    """
+    if key_id is not None and not lock_key(connection, key_id).works_at(now):
+        raise InvalidApiKey
+    if person is not None:
+        lock_grants(connection)
+        g = person_grants.c
+        places = select(g.account_id).where(g.person_id == person)
+        if not {account_id, None} & set(connection.execute(places).scalars()):
+            raise Forbidden("You have no role there.", scope=Scope.KEYS_MANAGE)
 
 
 def _add(

@@ -12,7 +12,18 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from countersign.access.reach import Reach
 from countersign.buyers.model import (
@@ -26,6 +37,7 @@ from countersign.buyers.sql import buyers_by_cbid, write_change, write_status_ev
 from countersign.buyers.started_sql import give_up
 from countersign.db.rows import rows
 from countersign.db.tables import (
+    buyer_blocks,
     buyer_documents,
     buyers,
     pending_sessions,
@@ -254,6 +266,14 @@ def join(
     connection.execute(update(buyers).where(names).values(same_as=buyer.cbid))
     for table in (provider_sessions, pending_sessions, started_checks, verifications):
         connection.execute(update(table).where(table.c.cbid == other).values(cbid=buyer.cbid))
+    b = buyer_blocks.c
+    already = select(b.account_id).where(b.cbid == buyer.cbid)
+    moved = select(b.account_id, b.mode, literal(buyer.cbid), b.at)
+    moved = moved.where(b.cbid == other, b.account_id.not_in(already))
+    connection.execute(
+        insert(buyer_blocks).from_select(["account_id", "mode", "cbid", "at"], moved)
+    )
+    connection.execute(delete(buyer_blocks).where(b.cbid == other))
 
 
 class Grounds(NamedTuple):

@@ -123,7 +123,7 @@ async def _block(room: Buyers, call: Call, *, blocked: bool) -> Reply:
     act = partial(admin.set_block, room, reach, call.parameter, why, blocked=blocked)
     with _not_found(call):
         return await call.kept(
-            partial(view, BuyerBlock, blocked=blocked),
+            partial(view, BuyerBlock, cbid=call.parameter, blocked=blocked),
             lambda entry: act(entry=entry),
         )
 

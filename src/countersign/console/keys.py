@@ -110,7 +110,9 @@ async def create(room: Access, call: Call) -> Reply:
     seconds = body.lifetime_seconds
     lifetime = None if seconds is None else timedelta(seconds=seconds)
 
-    made = partial(create_key, room, owner, who.mode, scopes, lifetime, made_by=who.maker)
+    made = partial(
+        create_key, room, owner, who.mode, scopes, lifetime, made_by=who.maker, by_key=who.by_key
+    )
     return await call.kept(_made, lambda entry: made(reason=why, entry=entry))
 
 
@@ -132,7 +134,15 @@ async def rotate(room: Access, call: Call) -> Reply:
     body, key = parse_body(call.body, KeyRotation), await _named(room, call)
     why = _reason(call, key.scopes)
     overlap = timedelta(seconds=body.overlap_seconds)
-    made = partial(rotate_key, room, key.id, overlap, by=call.principal.maker, reason=why)
+    made = partial(
+        rotate_key,
+        room,
+        key.id,
+        overlap,
+        by=call.principal.maker,
+        by_key=call.principal.by_key,
+        reason=why,
+    )
     return await call.kept(_made, lambda entry: made(entry=entry))
 
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import structlog
 from sqlalchemy import Connection, insert, select, update
 
+from countersign.access.account import lock_grants
 from countersign.access.audit import AuditAction
 from countersign.access.sessions import FRESH, session_at
 from countersign.db.tables import person_sessions, person_subjects
@@ -154,7 +155,7 @@ class _Return:
         link = self.flow.link
         if link is not None:
             # Two people who connect the same account there wait for each other.
-            sql.lock_grants(connection)
+            lock_grants(connection)
         query = select(_b.person_id).where(_b.lookup == self.lookup)
         person_id = connection.execute(query).scalar_one_or_none()
         if link is not None:

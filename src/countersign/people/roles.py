@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert
 
-from countersign.access.account import checked_account_name
+from countersign.access.account import checked_account_name, lock_grants
 from countersign.access.audit import AuditAction, write_audit
 from countersign.access.idempotency import Remember, keeping
 from countersign.access.key import (
@@ -177,7 +177,7 @@ async def remove(
         member = find_member(connection, who, account_id)
         if sql.is_last_owner(connection, member, account_id):
             raise PeopleRefused(f"{member.name} is the last owner: invite another one first.")
-        now = from_ns(room.access.clock.time_ns())
+        now, g = from_ns(room.access.clock.time_ns()), person_grants.c
         made = {key.id: key for key in keys_made(connection, account_id, now).get(member.id, ())}
         if made and end_keys is None:
             listed = ", ".join(f"{key.id} ({key.mode}, {key.hint})" for key in made.values())
@@ -188,7 +188,6 @@ async def remove(
             if key_id not in made:
                 raise unknown_key(key_id)
             made[key_id] = end_key(room.access, key_id, connection)
-        g = person_grants.c
         here = g.account_id == account_id if account_id else g.account_id.is_(None)
         connection.execute(delete(person_grants).where(g.person_id == member.id, here))
         if not sql.places_of(connection, member.id):
@@ -242,7 +241,7 @@ def as_owner(connection: Connection, by: str | None, account_id: str | None) -> 
     Raises:
         Forbidden: `by` is no owner there any more.
     """
-    sql.lock_grants(connection)
+    lock_grants(connection)
     if by is None:
         return True
     held = {place.account_id: place.role for place in sql.places_of(connection, by)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, delete, func, select, text
+from sqlalchemy import Connection, delete, func, select
 
 from countersign.access.role import Role
 from countersign.db.rows import row, rows
@@ -22,12 +22,6 @@ from countersign.db.tables import (
 from countersign.people.model import HeldRole, LinkRow, Member
 
 _g: Final = person_grants.c
-
-
-def lock_grants(connection: Connection) -> None:
-    """Let no other transaction change roles until this one ends: the last owner stays the last."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("LOCK TABLE person_grants IN SHARE ROW EXCLUSIVE MODE"))
 
 
 def members_of(connection: Connection, account_id: str | None) -> Sequence[Member]:

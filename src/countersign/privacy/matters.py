@@ -121,7 +121,8 @@ def find_matters(
     connection: Connection, reach: Reach, after: str, limit: int
 ) -> list[tuple[Matter, int]]:
     """Matters in reach, oldest first, and how many holds of each last."""
-    lasts = and_(legal_holds.c.matter_id == matters.c.id, legal_holds.c.released_at.is_(None))
+    of_matter = legal_holds.c.matter_id == matters.c.id
+    lasts = and_(of_matter, legal_holds.c.released_at.is_(None), reach.rows(legal_holds))
     number = select(func.count()).select_from(legal_holds).where(lasts).scalar_subquery()
     wanted = select(matters, number.label("holds")).where(matters.c.id > after, reach.rows(matters))
     found = connection.execute(wanted.order_by(matters.c.id).limit(limit))

@@ -12,7 +12,8 @@ depends_on = None
 _KNOWN = (
     "SELECT r.account_id, r.mode FROM records r WHERE r.id = legal_holds.subject",
     """SELECT k.account_id, k.mode FROM audit_log a JOIN api_keys k ON k.id = a.actor
-    WHERE a.action = 'hold_placed' AND a.details LIKE '%"' || legal_holds.id || '"%'""",
+    WHERE a.action = 'hold_placed' AND a.details LIKE '%"hold_id":"' || legal_holds.id || '"%'
+    ORDER BY a.id LIMIT 1""",
 )
 
 
