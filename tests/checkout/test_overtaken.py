@@ -12,6 +12,7 @@ from countersign import bootstrap
 from countersign.access.origins import add_origin
 from countersign.access.reach import DEPLOYMENT
 from countersign.checkout import buyer, store
+from countersign.checkout.model import seen_by
 from countersign.checkout.reading import Reading
 from countersign.checkout.words import WORDS
 from countersign.errors import CheckoutSessionClosed
@@ -195,6 +196,7 @@ def test_a_review_of_initials_is_not_noted_for_those_of_another_tab(
         before = await store.find_by_id(room, surfer.buyer.id)
         assert before is not None
         assert before.asked.reading is not None
+        before = seen_by(before, before.asked.reading.browser or "")
         first, digest = before.asked.reading.initials or (), before.asked.reading.notice_digest
         after = await buyer.initial(room, before, digest, ["XY"] * len(first))
         with pytest.raises(CheckoutSessionClosed):

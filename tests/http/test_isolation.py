@@ -648,13 +648,15 @@ def a_hosted_page_is_for_the_browser_of_its_link(method: str) -> Callable[[Stage
     return check
 
 
-def the_page_of_buyers_is_for_the_browser_of_the_buyer(method: str) -> Callable[[Stage], None]:
+def the_page_of_buyers_is_for_the_browser_of_the_buyer(
+    method: str, path: str, status: int
+) -> Callable[[Stage], None]:
     """No key opens it, and without a passkey or a cookie it has nothing of a buyer."""
 
     def check(stage: Stage) -> None:
         for client in (stage.stranger, *(party.client for party in stage.parties)):
-            answer = client.request(method, "/buyer")
-            assert answer.status_code == (200 if method == "GET" else 415)
+            answer = client.request(method, path)
+            assert answer.status_code == status
             for owner in of_the_sandbox(stage):
                 nothing_of(owner, answer)
 
@@ -679,8 +681,12 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     },
     ("GET", "/c/{path*}"): a_hosted_page_is_for_the_browser_of_its_link("GET"),
     ("POST", "/c/{path*}"): a_hosted_page_is_for_the_browser_of_its_link("POST"),
-    ("GET", "/buyer"): the_page_of_buyers_is_for_the_browser_of_the_buyer("GET"),
-    ("POST", "/buyer"): the_page_of_buyers_is_for_the_browser_of_the_buyer("POST"),
+    ("GET", "/buyer"): the_page_of_buyers_is_for_the_browser_of_the_buyer("GET", "/buyer", 200),
+    # Without a session its form is not read: it leads to the page.
+    ("POST", "/buyer"): the_page_of_buyers_is_for_the_browser_of_the_buyer("POST", "/buyer", 303),
+    ("POST", "/buyer/sign-in"): the_page_of_buyers_is_for_the_browser_of_the_buyer(
+        "POST", "/buyer/sign-in", 415
+    ),
     ("GET", "/logos/{path*}"): it_is_the_same_for_everyone(f"/logos/{'0' * 64}"),
     ("GET", "/v1/notices"): notices_are_the_same_for_every_account("/v1/notices"),
     ("GET", "/v1/notices/{notice_id}"): notices_are_the_same_for_every_account(

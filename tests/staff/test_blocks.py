@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import httpx2
 import pytest
+from sqlalchemy import Connection
 
+from countersign import bootstrap
 from countersign.access.role import Role
+from countersign.buyers.sessions_sql import join
+from countersign.buyers.sql import buyers_by_cbid
+from countersign.instant import from_ns
 from tests.http.backstage import Vendor, notice_file
 from tests.http.calls import acknowledge, refusal, verify
 from tests.staff.conftest import Desk
@@ -96,3 +102,26 @@ def test_a_live_act_names_no_buyer_of_the_sandbox(
         path, fields = path.replace("ab1263", "blocks"), {"initials_per_line": ["JD"] * 3}
     assert refusal(shop.live.post(path, json=fields | {"cbid": cbid})) == (403, "mode_mismatch")
     assert refusal(shop.live.get(f"/v1/buyers/{cbid}/status")) == (404, "not_found")
+
+
+def test_a_block_stays_with_a_buyer_who_turns_out_to_be_another(desk: Desk, shop: Vendor) -> None:
+    """The vendor refuses the person, under whichever identifier."""
+    cbid, other = (
+        verify(shop.test, provider_identity_session_id=f"join-{n}", shipping_zip=ZIP).json()["cbid"]
+        for n in range(2)
+    )
+    with desk.person(Role.COMPLIANCE, shop.account_id, "test") as person:
+        person.post(f"/v1/buyers/{cbid}/block", WHY)
+
+        async def joined(opened: bootstrap.Deployment) -> None:
+            def act(connection: Connection) -> None:
+                known = buyers_by_cbid(connection, [other])[other]
+                join(connection, cbid, known, from_ns(time.time_ns()), revoked=False)
+
+            await opened.database.write(act)
+
+        desk.operator.act(joined)
+        for number, name in enumerate((cbid, other), 10):
+            assert decided(shop.test, name, number)["reasons"] == ["refused_by_vendor"]
+        assert person.post(f"/v1/buyers/{cbid}/unblock", WHY)["cbid"] == cbid
+    assert decided(shop.test, other, 12)["cleared"] is True

@@ -25,6 +25,8 @@ PLACED: Final[dict[str, tuple[str, str, Reach]]] = {
     "on a buyer, by a key": ("ref_1", "key_1", AccountReach(OF_A, Mode.LIVE)),
     "on a buyer, by a person": ("ref_2", "per_1", DEPLOYMENT),
     "on what is gone": ("ack_gone", "root", DEPLOYMENT),
+    # The reason of this one names another hold, which a key has placed too.
+    "hold_2": (OF_A, "key_1", AccountReach(OF_A, Mode.LIVE)),
 }
 """By reason: the subject, who placed it, and whose hold it is after the upgrade."""
 _ACCOUNT: Final = "INSERT INTO accounts (id, name, created_at) VALUES (:id, :id, 0)"
@@ -59,7 +61,7 @@ def test_a_hold_of_before_is_of_what_it_names_or_of_everyone(empty_url: URL) -> 
             hold, audit = f"hold_{number}", f"aud_{number}"
             own = {"id": hold, "subject": subject, "reason": reason}
             connection.execute(text(_HOLD), own)
-            details = f'{{"hold_id":"{hold}","reason":"case 1"}}'
+            details = f'{{"hold_id":"{hold}","reason":"{reason}"}}'
             noted = {"id": audit, "actor": actor, "subject": subject, "details": details}
             connection.execute(text(_AUDIT), noted)
     schema.upgrade(empty_url)
@@ -68,5 +70,9 @@ def test_a_hold_of_before_is_of_what_it_names_or_of_everyone(empty_url: URL) -> 
         of_key = find_holds(connection, AccountReach(OF_A, Mode.LIVE))
         of_test = find_holds(connection, AccountReach(OF_A, Mode.TEST))
     assert owners == {reason: owner for reason, (_, _, owner) in PLACED.items()}
-    assert {hold.reason for hold in of_key} == {"on an account, by a key", "on a buyer, by a key"}
+    assert {hold.reason for hold in of_key} == {
+        "on an account, by a key",
+        "on a buyer, by a key",
+        "hold_2",
+    }
     assert {hold.reason for hold in of_test} == {"on a record"}

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import URL, update
+from sqlalchemy import URL, Connection, delete, insert, update
 
 from countersign.access.account import add_account
 from countersign.access.audit import find_audit
@@ -33,8 +33,8 @@ from countersign.access.key import (
 from countersign.access.keys import NewKey, create_key, keys_of, lock_key, revoke_key, rotate_key
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
-from countersign.db.tables import api_keys
-from countersign.errors import KeyNotUsable, UnknownKey
+from countersign.db.tables import api_keys, people, person_grants
+from countersign.errors import Forbidden, InvalidApiKey, KeyNotUsable, UnknownKey
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from tests.storage import items
@@ -67,6 +67,19 @@ class World:
 
     def rotate(self, key_id: str, overlap: timedelta = HOUR) -> NewKey:
         return self.run(rotate_key(self.access, key_id, overlap))
+
+    def appoint(self, *person_ids: str) -> None:
+        """Give these people a role in the account."""
+
+        def act(connection: Connection) -> None:
+            for id_ in person_ids:
+                person = {"id": id_, "name": id_, "created_at": self.now}
+                connection.execute(insert(people), person)
+                place = {"account_id": self.account.id, "role": "owner", "granted_by": "a test"}
+                grant = {"id": f"grt_{id_}", "person_id": id_, "granted_at": self.now}
+                connection.execute(insert(person_grants), grant | place)
+
+        self.run(self.database.write(act))
 
     def revoke(self, key_id: str) -> ApiKey:
         return self.run(revoke_key(self.access, key_id))
@@ -144,7 +157,7 @@ def test_revoking_twice_keeps_the_first_time(world: World) -> None:
 
 def test_an_unknown_key_is_reported_as_such(world: World) -> None:
     """With the command that lists those that there are."""
-    with pytest.raises(UnknownKey, match="keys list"):
+    with pytest.raises(UnknownKey, match="list of keys"):
         world.revoke("key_none")
 
 
@@ -274,6 +287,7 @@ def test_keys_live_as_long_as_they_were_made_to_live(database: Database, run: Ru
 
 def test_a_key_keeps_its_maker_through_rotation(world: World) -> None:
     """By another person too; a key of the machine becomes that of who is shown the next one."""
+    world.appoint("per_ada", "per_bob")
 
     def rotated(key_id: str, by: str | None) -> str | None:
         return world.run(rotate_key(world.access, key_id, HOUR, by=by)).key.made_by
@@ -285,3 +299,22 @@ def test_a_key_keeps_its_maker_through_rotation(world: World) -> None:
 
     assert [rotated(made("per_ada"), by) for by in ("per_bob", None)] == ["per_ada", "per_ada"]
     assert [rotated(made(None), by) for by in ("per_bob", None)] == ["per_bob", None]
+
+
+def test_who_is_gone_makes_no_key(world: World) -> None:
+    """A server knows a key or a role for some seconds; a new key would outlast that."""
+    world.appoint("per_ada")
+    maker = world.run(create_key(world.access, world.account, Mode.TEST, made_by="per_ada")).key
+    other = world.create().key
+    asked = {"made_by": "per_ada", "by_key": maker.id}
+    world.run(create_key(world.access, world.account, Mode.TEST, **asked))  # type: ignore[arg-type] # texts
+    world.revoke(maker.id)
+    with pytest.raises(InvalidApiKey):
+        world.run(create_key(world.access, world.account, Mode.TEST, **asked))  # type: ignore[arg-type] # texts
+    with pytest.raises(InvalidApiKey):
+        world.run(rotate_key(world.access, other.id, HOUR, by_key=maker.id))
+    world.run(world.database.write(lambda connection: connection.execute(delete(person_grants))))
+    with pytest.raises(Forbidden):
+        world.run(create_key(world.access, world.account, Mode.TEST, made_by="per_ada"))
+    with pytest.raises(Forbidden):
+        world.run(rotate_key(world.access, other.id, HOUR, by="per_ada"))

@@ -58,7 +58,7 @@ def test_each_column_of_bytes_says_of_whom_it_is() -> None:
 
 
 def test_no_keyed_hash_is_made_under_another_field() -> None:
-    """Type checking sees to it where the field is a variable; here are those that are written."""
+    """Type checking covers fields in variables; here are those that are written."""
     written = [
         call.args[1].value
         for module in modules_of(Path(countersign.__file__).parent)

@@ -252,11 +252,11 @@ async def change(
     Raises:
         Overloaded: too many others change it at the same time, here or at other servers.
     """
-    browser = session.browser
+    given, browser = session, session.browser
     session = seen_by(session, browser)
     changed = transition(session, await clock_of(room, session))
     if changed is session:
-        return session
+        return given
     async with room.changes.turn(session.id) as waited:
         for number in range(_ROUNDS_MAX):
             if waited or number:

@@ -321,7 +321,8 @@ class App:
                     return await route.handler(room, call)
                 except Exception as failure:
                     # What speaks against it now may be that another server has just done it.
-                    kept = await idempotency.kept_instead(slot, failure)
+                    if route.slot_decides or isinstance(failure, CountersignError):
+                        kept = await idempotency.kept_instead(slot, failure)
                     if kept is None:
                         raise
             if route.decide_again is not None and route.decide_again(kept):
