@@ -197,6 +197,7 @@ def test_a_review_of_initials_is_not_noted_for_those_of_another_tab(
         assert before is not None
         assert before.asked.reading is not None
         before = seen_by(before, before.asked.reading.browser or "")
+        assert before.asked.reading is not None
         first, digest = before.asked.reading.initials or (), before.asked.reading.notice_digest
         after = await buyer.initial(room, before, digest, ["XY"] * len(first))
         with pytest.raises(CheckoutSessionClosed):

@@ -273,7 +273,7 @@ def test_a_button_that_is_pressed_twice_acts_once(tmp_path: Path) -> None:
         once, twice = await asyncio.gather(
             *(own.press(form, key_reason="case 7") for _ in range(2))
         )
-        await own.press((await own.open(where)).forms[-1])
+        await own.press((await own.open(where)).forms[-1], key_reason="case 7")
         rows = [have for tag, have in (await own.open(where)).elements if tag == "tr"]
         return len(rows) - 1, keys_of(once) == keys_of(twice), len(keys_of(once))
 
