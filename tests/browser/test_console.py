@@ -208,6 +208,7 @@ def test_a_developer_makes_a_key_and_sees_no_personal_data(
     page = windows.open()
     console = come_in(page, server, "Dev", "developer", account)
     page.goto(f"{console}/{account}/test/keys")
+    page.locator("#field-key_reason").fill("to set the shop up")
     press(page, "act_create_key")
     key = page.locator("main code").last.inner_text()
     headers = {"Authorization": f"Bearer {key}"}
