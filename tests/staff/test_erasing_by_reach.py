@@ -418,6 +418,55 @@ def test_a_restore_takes_an_account_out_of_a_buyer_again(street: Street) -> None
     assert other.live.get(f"/v1/buyers/{cbid}/status").json()["status"] == "verified"
 
 
+@pytest.mark.parametrize("way", ["account", "buyer"])
+def test_a_hold_of_an_account_that_left_keeps_the_buyer(street: Street, way: str) -> None:
+    """Whoever erases: what it keeps stays, until it is released."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    assert other.verified(street.played) == cbid
+    ack_id, _ = other.buy(cbid, zip_=street.zip)
+    other.ask("/v1/erasures", {"subject": cbid})
+    hold = other.ask("/v1/holds", {"subject": cbid, "reason": "case 1"})["hold_id"]
+    before, status = street.rows(other.id, "live"), other.live.get(f"/v1/buyers/{cbid}/status")
+    if way == "account":
+        first.ask("/v1/erasures", {"subject": cbid})
+    else:
+        outcome = street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
+        assert outcome is ErasureOutcome.ON_HOLD
+        asked = "SELECT 1 FROM erasure_requests WHERE cbid = :cbid"
+        assert street.operator.rows(asked, cbid=cbid)
+    assert not street.rows(first.id, "live")["verifications"]
+    assert street.rows(other.id, "live") == before
+    after = other.live.get(f"/v1/buyers/{cbid}/status")
+    assert (after.status_code, after.json()) == (200, status.json())
+    assert [one["subject"] for one in other.live.get("/v1/holds").json()["data"]] == [cbid]
+    other.ask("/v1/erasures", {"subject": ack_id}, 409)
+    other.ask(f"/v1/holds/{hold}/release", {})
+    if way == "account":
+        other.ask("/v1/erasures", {"subject": cbid})
+    assert other.live.get(f"/v1/buyers/{cbid}/status").status_code == 404
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_an_account_that_left_relies_on_the_buyer_again_by_a_later_record(
+    street: Street, again: bool
+) -> None:
+    """What it kept from before keeps no buyer; an acknowledgment after that does."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    assert other.verified(street.played) == cbid
+    other.buy(cbid, zip_=street.zip)
+    other.ask("/v1/erasures", {"subject": cbid})
+    if again:
+        acknowledge(other.live, notice_id="law", session_id="later", cbid=cbid)
+    first.ask("/v1/erasures", {"subject": cbid})
+    found = other.live.get(f"/v1/buyers/{cbid}/status").status_code
+    assert found == (200 if again else 404)
+    if again:
+        decided = other.live.get(f"/v1/clearances/{other.buy(cbid, zip_=street.zip)[1]}").json()
+        assert decided["cleared"], decided
+
+
 async def erase_as_retention(opened: bootstrap.Deployment, cbid: str) -> None:
     """As `countersign retention run` erases each record that is due."""
     plan = await plan_erasure(opened.privacy, cbid, DEPLOYMENT, with_acknowledgments=True)

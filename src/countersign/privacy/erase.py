@@ -43,14 +43,13 @@ from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy import erase_sql as sql
 from countersign.privacy.held import NOTHING_KEPT, HeldRecords, KeptRecords, find_held, kept_of
-from countersign.privacy.holds import active_holds, hold_on, take_turn
+from countersign.privacy.holds import active_holds, hold_on, relying_elsewhere, take_turn
 from countersign.privacy.model import Erasable, ErasureReason, Outdated, Plan, RecordErasure
 from countersign.privacy.person_sql import (
     Person,
     forget_checks,
     is_played,
     lock_person,
-    relying_elsewhere,
 )
 from countersign.privacy.room import Privacy
 from countersign.vault.data_keys_sql import noted_copies

@@ -70,6 +70,7 @@ from countersign.privacy.person_sql import (
     find_person,
     find_ties,
     identifiers_of,
+    marks_of_records,
 )
 from countersign.vault.data_keys_sql import COPIES_REMAIN
 
@@ -398,9 +399,13 @@ def remember_erased(
 
     A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
     value is another one each time. It is random: a time would lead to the records of the erasure.
+    Of an account that leaves, it also tells what is kept and names the buyer from what comes later.
     """
-    for name in {erased_name(secret, cbid, reach) for cbid in cbids}:
-        _note(connection, name, os.urandom(INDEX_BYTES))
+    for cbid in cbids:
+        value = os.urandom(INDEX_BYTES)
+        if isinstance(reach, AccountReach):
+            value += b"".join(marks_of_records(connection, secret, cbid, reach))
+        _note(connection, erased_name(secret, cbid, reach), value)
 
 
 def note_copies(connection: Connection, erasure_id: str) -> None:

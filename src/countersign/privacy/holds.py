@@ -11,13 +11,15 @@ from sqlalchemy import Connection, insert, select, text, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.idempotency import Remember, keeping
-from countersign.access.reach import AccountReach, Reach, owner_of, reach_of
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.access.references import named, refer
 from countersign.access.secrets import DeploymentSecret
+from countersign.buyers.sql import erased_name
 from countersign.db.rows import chunks, row, rows
 from countersign.db.tables import (
     accounts,
     buyers,
+    deployment,
     disclosures,
     erasures,
     legal_holds,
@@ -30,7 +32,7 @@ from countersign.ids import BUYER, timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.privacy.model import Hold, Matter
-from countersign.privacy.person_sql import find_ties, identifiers_of
+from countersign.privacy.person_sql import find_ties, identifiers_of, marks_of_records
 from countersign.privacy.room import Privacy
 from countersign_evidence.record import CBID_FIELD
 
@@ -219,6 +221,36 @@ def active_holds(connection: Connection, reach: Reach) -> ActiveHolds:
         for name in {subject, *known}:
             active.setdefault(name, []).append((hold.id, owner))
     return active
+
+
+def relying_elsewhere(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: AccountReach
+) -> dict[str, str]:
+    """By identifier, another account that relies on it; one that has left the buyer does not.
+
+    What an account that left has kept may still name the buyer: its acknowledgments, whose own
+    time has not come. What it has made since counts, and so does its hold on the buyer.
+    """
+    active = active_holds(connection, DEPLOYMENT)
+    found = {
+        cbid: owner.account_id
+        for cbid in cbids
+        for _, owner in active.get(cbid, ())
+        if isinstance(owner, AccountReach) and owner != reach
+    }
+    for tie in sorted(find_ties(connection, secret, cbids, DEPLOYMENT)):
+        own = AccountReach(tie.account_id, tie.mode)
+        if tie.mode is reach.mode and own != reach:
+            name = erased_name(secret, tie.cbid, own)
+            noted = select(deployment.c.value).where(deployment.c.name == name)
+            left = connection.execute(noted).scalar() if tie.is_record else None
+            kept = marks_of_records(connection, secret, tie.cbid, own)
+            if left is None or not all(one in left for one in kept):
+                found[tie.cbid] = tie.account_id
+    names = identifiers_of(connection, cbids[0])
+    # The current identifier is what the others lead to.
+    owners = [found[cbid] for cbid in names if cbid in found]
+    return found | ({names[0]: owners[0]} if owners else {})
 
 
 def hold_on(active: ActiveHolds, subject: str, account_id: str, mode: Mode) -> str | None:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Column, ColumnElement, Connection, and_, delete, or_, select, union, update
 
-from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, mode_of_buyer
+from countersign.access.reach import AccountReach, Reach, mode_of_buyer
 from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sql import erased_name
 from countersign.db.rows import chunks
 from countersign.db.tables import (
     PERSONAL_INFO,
     accounts,
     buyers,
     checkout_sessions,
-    deployment,
     disclosures,
     pending_sessions,
     personal_columns,
@@ -109,31 +108,18 @@ def find_ties(
     return {tie for tie in ties if tie.mode is mode_of_buyer(tie.cbid)}
 
 
-def relying_elsewhere(
-    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: AccountReach
-) -> dict[str, str]:
-    """By identifier, another account that relies on it; one that has left the buyer does not.
+def marks_of_records(
+    connection: Connection, secret: DeploymentSecret, cbid: str, reach: AccountReach
+) -> list[bytes]:
+    """What tells the records of an account that name a buyer now from later ones.
 
-    What an account that left has kept may still name the buyer: its acknowledgments, whose own
-    time has not come.
+    It is of their shred keys: it leads to none that was erased.
     """
-    ties = [
-        tie
-        for tie in sorted(find_ties(connection, secret, cbids, DEPLOYMENT))
-        if tie.mode is reach.mode and tie.account_id != reach.account_id
-    ]
-    names = {
-        tie: erased_name(secret, tie.cbid, AccountReach(tie.account_id, tie.mode))
-        for tie in ties
-        if tie.is_record
-    }
-    noted = select(deployment.c.name).where(deployment.c.name.in_(names.values()))
-    left = {*connection.execute(noted).scalars()}
-    found = {tie.cbid: tie.account_id for tie in ties if names.get(tie) not in left}
-    own = identifiers_of(connection, cbids[0])
-    # The current identifier is what the others lead to.
-    owners = [found[cbid] for cbid in own if cbid in found]
-    return found | ({own[0]: owners[0]} if owners else {})
+    d = disclosures.c
+    named = found_by(connection, d.cbid_index, *cbid_indexes(connection, secret, [cbid], reach))
+    keys = select(shred_keys.c.key).join(disclosures, d.record_id == shred_keys.c.record_id)
+    own = connection.execute(keys.where(named, reach.rows(disclosures))).scalars()
+    return [hashlib.sha256(key).digest() for key in own]
 
 
 def is_played(connection: Connection, cbid: str, reach: AccountReach) -> bool:
