@@ -14,6 +14,7 @@ from sqlalchemy import Connection, select, update
 
 from countersign import bootstrap
 from countersign.access.key import VENDOR_SCOPES, Scope
+from countersign.access.origins import add_origin
 from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.access.role import Role
 from countersign.buyers.admin import set_block
@@ -103,6 +104,28 @@ class Street:
         statement = "UPDATE disclosures SET cbid_index = :index WHERE record_id = :ack_id"
         assert self.operator.execute(statement, index=index, ack_id=ack_id) == 1
         return ack_id
+
+    def restored(self, account: Account, cbid: str) -> None:
+        """As if all that the account has of a buyer were of a backup, since which it left."""
+
+        async def restore(opened: bootstrap.Deployment) -> None:
+            name = erased_name(opened.access.secret, cbid, AccountReach(account.id, Mode.LIVE))
+
+            def due(connection: Connection) -> None:
+                own = deployment.c.name == name
+                found = connection.execute(update(deployment).where(own).values(value=ERASURE_DUE))
+                assert found.rowcount == 1
+
+            await opened.database.write(due)
+            await finish_restore(opened.privacy)
+
+        self.operator.act(restore)
+
+    def block(self, account: Account, cbid: str) -> None:
+        """Let an account refuse the orders of a buyer."""
+        own = AccountReach(account.id, Mode.LIVE)
+        refuse = partial(set_block, reach=own, cbid=cbid, reason="returns", blocked=True)
+        self.operator.act(lambda opened: refuse(opened.buyers))
 
     def rows(self, account_id: str, mode: str) -> dict[str, list[Any]]:
         """All that the database has of an account in a mode, but for what grows by itself."""
@@ -399,23 +422,37 @@ def test_a_restore_takes_an_account_out_of_a_buyer_again(street: Street) -> None
     other.verified(street.played)
     first.ask("/v1/erasures", {"subject": cbid})
     assert first.verified(street.played) == cbid
-
-    async def restore(opened: bootstrap.Deployment) -> None:
-        name = erased_name(opened.access.secret, cbid, AccountReach(first.id, Mode.LIVE))
-
-        def due(connection: Connection) -> None:
-            own = deployment.c.name == name
-            found = connection.execute(update(deployment).where(own).values(value=ERASURE_DUE))
-            assert found.rowcount == 1
-
-        await opened.database.write(due)
-        await finish_restore(opened.privacy)
-
     before = street.rows(other.id, "live")
-    street.operator.act(restore)
+    street.restored(first, cbid)
     assert not street.rows(first.id, "live")["verifications"]
     assert street.rows(other.id, "live") == before
     assert other.live.get(f"/v1/buyers/{cbid}/status").json()["status"] == "verified"
+
+
+@pytest.mark.parametrize("with_session", [True, False])
+def test_a_restore_takes_an_account_out_of_a_buyer_whom_only_a_session_named(
+    street: Street, with_session: bool
+) -> None:
+    """With its block, also if the backup is from before the session."""
+    first, other = street.first, street.other
+    cbid = other.verified(street.played)
+    street.operator.act(lambda opened: add_origin(opened.access, first.id, "https://shop.example"))
+    asked = {"return_url": "https://shop.example/", "cbid": cbid, "notice_id": "law"}
+
+    def make() -> str:
+        made = first.ask("/v1/checkout_sessions", asked | {"session_id": "cart-7"})
+        return f"/v1/checkout_sessions/{made['checkout_session_id']}"
+
+    make()
+    first.ask("/v1/erasures", {"subject": cbid})
+    session = make() if with_session else None
+    street.block(first, cbid)
+    before = street.rows(other.id, "live")
+    street.restored(first, cbid)
+    assert not street.rows(first.id, "live")["buyer_blocks"]
+    assert session is None or first.live.get(session).json()["session_id"] is None
+    first.ask("/v1/erasures/preview", {"subject": cbid}, 404)
+    assert street.rows(other.id, "live") == before
 
 
 @pytest.mark.parametrize("way", ["account", "buyer"])
@@ -557,9 +594,7 @@ def test_a_block_goes_with_what_the_account_has_and_with_the_buyer(street: Stree
     cbid = street.first.verified(street.played)
     street.other.buy(cbid, zip_=street.zip)
     for account in (street.first, street.other):
-        own = AccountReach(account.id, Mode.LIVE)
-        refuse = partial(set_block, reach=own, cbid=cbid, reason="returns", blocked=True)
-        street.operator.act(lambda opened, refuse=refuse: refuse(opened.buyers))  # type: ignore[misc]
+        street.block(account, cbid)
     blocked = "SELECT account_id FROM buyer_blocks"
     assert len(street.operator.rows(blocked)) == 2
     street.first.ask("/v1/erasures", {"subject": cbid, "reason": "request"})

@@ -10,22 +10,20 @@ from functools import partial
 from typing import Final
 
 import structlog
-from sqlalchemy import Connection, Row, delete, select, union, update
+from sqlalchemy import Connection, Row, delete, select, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.idempotency import Remember, keep_answer
-from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, mode_of_buyer, reach_of
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.sql import ERASED_BUYER, erased_name
 from countersign.db.database import Database
 from countersign.db.tables import (
-    acknowledgment_uses,
     buyers,
     deployment,
     disclosures,
     records,
     shred_keys,
-    verifications,
 )
 from countersign.errors import OnHold, UnknownSubject
 from countersign.ids import (
@@ -47,6 +45,7 @@ from countersign.privacy.holds import active_holds, hold_on, relying_elsewhere, 
 from countersign.privacy.model import Erasable, ErasureReason, Outdated, Plan, RecordErasure
 from countersign.privacy.person_sql import (
     Person,
+    accounts_of,
     forget_checks,
     is_played,
     lock_person,
@@ -379,12 +378,14 @@ async def finish_restore(privacy: Privacy) -> int:
 
 async def _erase_buyers(privacy: Privacy) -> int:
     """Erase the buyers again that were erased since the backup; returns how many a hold keeps."""
-    database, held = privacy.access.database, 0
-    for cbid, reach in await database.scan(_find_erased_buyers, privacy.access.secret):
+    database, secret, held = privacy.access.database, privacy.access.secret, 0
+    for cbid, reach in await database.scan(_find_erased_buyers, secret):
         try:
             plan = await plan_erasure(privacy, cbid, reach)
         except UnknownSubject:
-            continue  # erased with another identifier of the same buyer
+            # Erased with another identifier of the same buyer; or all that came back is no tie.
+            await database.write(sql.forget_ties, secret, [cbid], [], reach)
+            continue
         kept = await kept_of(privacy, plan.ids, reach)
         try:
             other = ErasureReason.OTHER
@@ -425,16 +426,14 @@ def _find_erased_buyers(
     erased = set(connection.execute(select(deployment.c.name).where(_DUE)).scalars())
     if not erased:
         return ()
-    tied = union(
-        *(select(t.c.cbid, t.c.account_id, t.c.mode) for t in (verifications, acknowledgment_uses))
-    )
     there = connection.execute(select(buyers.c.cbid).order_by(buyers.c.cbid)).scalars()
-    known: list[tuple[str, Reach]] = [(cbid, DEPLOYMENT) for cbid in there]
-    known += [(t.cbid, AccountReach(t.account_id, Mode(t.mode))) for t in connection.execute(tied)]
+    # What an account had may be found by its keyed hashes only: every pair is tried.
+    owners = ["", *accounts_of(connection, DEPLOYMENT)]
     return [
         (cbid, reach)
-        for cbid, reach in known
-        if cbid and erased_name(secret, cbid, reach) in erased
+        for cbid in there
+        for reach in [reach_of(one, mode_of_buyer(cbid)) for one in owners]
+        if erased_name(secret, cbid, reach) in erased
     ]
 
 

@@ -66,7 +66,8 @@ async def request_erasure(privacy: Privacy, cbid: str) -> ErasureOutcome:
 async def carry_out_request(privacy: Privacy, cbid: str, reach: Reach) -> ErasureOutcome:
     """Try to erase in this reach a buyer who has asked for it.
 
-    What vendors hold keeps nothing of others, who are erased from the buyer at once.
+    A vendor's hold on the buyer keeps what it has itself and the shared facts of the buyer; what
+    others have goes at once.
     """
     try:
         plan = await plan_erasure(privacy, cbid, reach)
