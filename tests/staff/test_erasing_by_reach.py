@@ -457,7 +457,7 @@ def test_a_restore_takes_an_account_out_of_a_buyer_whom_only_a_session_named(
 
 @pytest.mark.parametrize("way", ["account", "buyer"])
 def test_a_hold_of_an_account_that_left_keeps_the_buyer(street: Street, way: str) -> None:
-    """Whoever erases: what it keeps stays, until it is released."""
+    """Neither another account nor the buyer ends the hold by an erasure."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     assert other.verified(street.played) == cbid

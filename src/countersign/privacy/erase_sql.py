@@ -399,7 +399,7 @@ def remember_erased(
 
     A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
     value is another one each time. It is random: a time would lead to the records of the erasure.
-    Of an account that leaves, it also tells what is kept and names the buyer from what comes later.
+    When an account leaves, it also lists its remaining records of the buyer, apart from later ones.
     """
     for cbid in cbids:
         value = os.urandom(INDEX_BYTES)

@@ -111,9 +111,9 @@ def find_ties(
 def marks_of_records(
     connection: Connection, secret: DeploymentSecret, cbid: str, reach: AccountReach
 ) -> list[bytes]:
-    """What tells the records of an account that name a buyer now from later ones.
+    """Digests of the shred keys of an account's records that name a buyer now, not of later ones.
 
-    It is of their shred keys: it leads to none that was erased.
+    They lead to no record that was erased: its key is gone.
     """
     d = disclosures.c
     named = found_by(connection, d.cbid_index, *cbid_indexes(connection, secret, [cbid], reach))
