@@ -219,11 +219,13 @@ def _headers_of_person(route: Route[Any]) -> Iterator[dict[str, Any]]:
             enum=[mode.value for mode in Mode],
         )
     if route.personal:
+        length = {"minLength": REASON_LENGTH_MIN, "maxLength": REASON_LENGTH_MAX}
         shown = _header(
             "Countersign-Reason",
-            "Of a person: why personal data is looked at. The audit keeps it.",
-            minLength=REASON_LENGTH_MIN,
-            maxLength=REASON_LENGTH_MAX,
+            "Of a person: why personal data is looked at, in "
+            f"{REASON_LENGTH_MIN} to {REASON_LENGTH_MAX} characters. The audit keeps it.",
+            # Elsewhere that of a key is not read.
+            **(length if route.console else {}),
         )
         # What the console alone shows, a key has to give a reason for, too.
         yield shown | {"required": route.console}
