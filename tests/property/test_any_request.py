@@ -165,6 +165,7 @@ REQUESTS = near() | FAR
 @example(request=Request(b"/v1/notices/"))
 @example(request=Request(b"/v1/notices/%ff"))
 @example(request=Request(b"/v1/notices/a%2Fb"))
+@example(request=Request(b"/buyers/a", method=b"PUT"))
 @example(request=Request(b"/v1/notices?after=%ff"))
 @example(request=Request(b"/v1/acknowledgments?accepted_before=0001-01-01T00:00:00%2B23:59"))
 @example(request=Request(b"/v1/acknowledgments?accepted_after=9999-12-31T23:59:59-23:59"))

@@ -72,7 +72,7 @@ _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
 _OF_A_PERSON: Final = f"{PERSON_SESSION}_".encode()
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
-_BUYERS_PAGES: Final = ("/c/", "/buyer")
+_BUYERS_PAGES: Final = ("/c/", "/buyer/")
 _WITHOUT_HOST: Final = frozenset({"1", "1.0"})
 """Versions of HTTP; Granian writes the first, ASGI the second."""
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
@@ -357,7 +357,7 @@ class App:
         return reply
 
     def _refused(self, refusal: Refusal, call: Call) -> Reply:
-        if call.path.startswith(_BUYERS_PAGES):
+        if f"{call.path}/".startswith(_BUYERS_PAGES):
             accepted, is_form = call.headers.get(b"accept-language", b""), call.method == "POST"
             return failed(refusal, accepted, call.locale, call.path, is_form=is_form)
         if isinstance(refusal, NotFound) and b"text/html" in call.headers.get(b"accept", b""):
