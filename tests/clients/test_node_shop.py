@@ -389,7 +389,7 @@ def test_the_documented_shop_sells(place: Place, built: Path, tmp_path: Path) ->
         assert leaves() == "Shipped"
         assert leaves().startswith("Do not ship")
         customer.initial(customer.identify(ordered()))
-        assert "Thank you" in order_page()
+        wait_until(lambda: "Thank you" in order_page(), "the webhook")
         shop.client.sandbox.move_buyer(cbid=str(session().cbid), status="revoked")
         # Opening the page asks for no decision: the message about the buyer does.
         wait_until(lambda: "not released" in order_page(), "the webhook")
