@@ -267,6 +267,15 @@ def test_texts_and_comments_have_as_many_dots_as_they_like() -> None:
     assert content.title == words
 
 
+def test_a_text_that_ends_in_a_backslash_goes_to_the_end_of_the_file() -> None:
+    """Else each text in it is scanned to there: the time grows with the square of their number."""
+    dots = ".".join(["a"] * (SEGMENTS + 1))
+    for data in (f'"""\n{dots}\\', f'\\"""\n\\"""\n{dots}\\'):
+        with pytest.raises(InvalidNoticeFile) as refused:
+            parse_notice_file(data.encode())
+        assert "dots in its keys" not in str(refused.value)
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_notice_or_are_refused(data: bytes) -> None:
     """There is no third outcome."""

@@ -31,7 +31,7 @@ _DOTS_MAX: Final = 500
 """Outside of texts and comments. Those of `[applies_to]` and the like are a handful; a key of
 60,000 keeps `tomllib` busy for eleven seconds, one of 500 for two milliseconds."""
 _TEXTS: Final = re.compile(
-    r'''"""(?:[^\\]|\\.)*?(?:"{3,5}|\Z)|'{3}.*?(?:'{3,5}|\Z)'''
+    r'''"""(?:[^\\]|\\.)*?(?:"{3,5}|\\?\Z)|'{3}.*?(?:'{3,5}|\Z)'''
     r"""|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|#[^\n]*""",
     re.DOTALL,
 )
