@@ -260,7 +260,8 @@ def test_who_removes_a_person_says_which_of_the_persons_keys_end(
         assert refused["code"] == "keys_remain"
         assert all(one in refused["message"] for one in ids)
         foreign = desk.operator.key(shop.account_id)
-        assert code(boss.post(path, {"end_keys": [foreign.id]}, 404)) == "key_not_found"
+        for unknown in ([foreign.id], ["all"]):
+            assert code(boss.post(path, {"end_keys": unknown}, 404)) == "key_not_found"
         assert dev.id in {one["person_id"] for one in boss.get(MEMBERS)["data"]}
         wanted, ended = {"some": (ids[:1], ids[:1]), "all": ("all", ids), "none": ([], [])}[named]
         removed = boss.post(path, {"end_keys": wanted})

@@ -198,9 +198,8 @@ async def remove(room: People, call: Call) -> Reply:
     The last owner stays. If the person made keys there that work, `end_keys` says which of them
     end; the response shows in `keys` which do.
     """
-    said, who = parse_body(call.body, Removal).end_keys, call.principal
-    ends = roles.ALL_KEYS if said == "all" else said
-    act = partial(roles.remove, room, _named(call), _place(call), who.person_id, end_keys=ends)
+    ends, by = parse_body(call.body, Removal).end_keys, call.principal.person_id
+    act = partial(roles.remove, room, _named(call), _place(call), by, end_keys=ends)
     return await call.kept(_view, lambda entry: act(entry=entry))
 
 

@@ -177,8 +177,9 @@ async def _remove(
     room: People, name: str, account_id: str | None, end_keys: str | None, *, as_json: bool
 ) -> None:
     def act(which: str | None) -> Awaitable[Member]:
-        ends = None if which is None else [one.strip() for one in which.split(",")]
-        return roles.remove(room, name, account_id, end_keys=[] if ends == ["none"] else ends)
+        named = [] if which == "none" else [one.strip() for one in (which or "").split(",")]
+        ends = which if which in {None, roles.ALL_KEYS} else named
+        return roles.remove(room, name, account_id, end_keys=ends)
 
     try:
         removed = await act(end_keys)

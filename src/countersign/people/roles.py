@@ -45,8 +45,8 @@ from countersign.people.model import (
 )
 from countersign.people.room import People
 
-ALL_KEYS: Final = ["all"]
-"""All keys that a person made, in the place of their ids."""
+ALL_KEYS: Final = "all"
+"""All keys that a person made, in the place of a list of their ids."""
 LINK_PATH: Final = "/console/link"
 DEPLOYMENT: Final = "deployment"
 """What the audit calls the place of staff."""
