@@ -171,7 +171,7 @@ class Audit:
         return replace(self, actor=actor, owners=owners)
 
     async def note(
-        self, action: AuditAction, subject: str, *owners: AccountReach, **details: object
+        self, action: AuditAction, subject: str, *owners: Reach, **details: object
     ) -> None:
         """Note what is only looked at, or an act of several transactions: before it begins.
 

@@ -40,7 +40,6 @@ from countersign.http.paging import Page
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.instant import to_the_second
-from countersign.mode import Mode
 
 
 async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
@@ -49,8 +48,7 @@ async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
     clock = await room.notices.log.access.test_clocks.of(who.account_id, who.mode)
     notice = await room.notices.registry.in_force(call.parameter, who.mode, clock)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
-    if body.cbid is not None and who.mode is Mode.LIVE:
-        refuse_test_buyer(who.mode, body.cbid)
+    refuse_test_buyer(who.mode, body.cbid)
     submission = _submission(body, _origin(room, call, body))
     receipt = await acknowledging.acknowledge(
         room, who, notice, submission, clock=clock, entry=call.entry

@@ -82,9 +82,9 @@ _SESSION: Final = select(
     provider_sessions.c.mode == bindparam("mode"),
     provider_sessions.c.session_index == bindparam("session_index"),
 )
-_STORED: Final = (n for n in PendingSession.__struct_fields__ if n != "shred_key")
 _SELECT: Final = select(
-    *(pending_sessions.c[name] for name in _STORED), shred_keys.c.key.label("shred_key")
+    *(pending_sessions.c[n] for n in PendingSession.__struct_fields__ if n != "shred_key"),
+    shred_keys.c.key.label("shred_key"),
 ).outerjoin(shred_keys, shred_keys.c.record_id == pending_sessions.c.id)
 # Built once: both are asked for all the time.
 _DUE: Final = (

@@ -92,8 +92,10 @@ def is_older(url: URL) -> bool:
 
 def is_there(url: URL, *, founded: bool) -> bool:
     """Whether there is a database of a deployment; `founded`: not just its tables."""
-    if _revision(url) is None or not founded:
-        return _revision(url) is not None
+    if _revision(url) is None:
+        return False
+    if not founded:
+        return True
     with connected(url, Purpose.READ) as connection:
         return connection.execute(select(deployment.c.name)).first() is not None
 

@@ -1,7 +1,7 @@
 """Compare the events of notices with the records of them that the logs seal.
 
-What is in force follows from rows of `notice_events`, which no log has: a row that is taken away
-would bring a withdrawn notice back. Each has a record in the log of each mode, its twin.
+Which notices are in force follows from rows of `notice_events`, and these are in no log: deleting
+a row would bring a withdrawn notice back. Each row has a twin, a record in the log of each mode.
 """
 
 from __future__ import annotations

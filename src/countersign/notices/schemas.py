@@ -82,7 +82,7 @@ class NoticeVersion(Struct, frozen=True, kw_only=True):
 
 
 def notice_of(content: NoticeContent) -> Notice:
-    bullets, ids = zip(*((one.text, one.id) for one in content.bullets), strict=True)
+    bullets, ids = [b.text for b in content.bullets], [b.id for b in content.bullets]
     return view(Notice, content, notice_id=content.id, bullets=bullets, bullet_ids=ids)
 
 

@@ -23,7 +23,9 @@ from countersign.privacy.room import Privacy
 
 _PAGE: Final = 500
 
-_Pages: TypeAlias = Callable[..., Sequence[tuple[Erasable, datetime | None]]]
+_Pages: TypeAlias = Callable[
+    [Connection, Privacy, datetime, str, Reach], Sequence[tuple[Erasable, datetime | None]]
+]
 """Records after one of this id, oldest first, and when the retention period of each ends."""
 
 
