@@ -256,7 +256,8 @@ MUTATIONS: Final = (
     Mutation(
         "what was begun is forgotten",
         "orders",
-        "array_merge( Items::classes_of( $order->get_items() ), self::stored( $order )['classes'] )",
+        "array_merge( Items::classes_of( $order->get_items() ), "
+        "self::stored( $order )['classes'] )",
         "Items::classes_of( $order->get_items() )",
         paths.goods_that_lost_their_class_while_in_the_cart,
     ),
