@@ -12,11 +12,11 @@ import pytest
 from countersign.bootstrap import Deployment
 from countersign.checkout import store
 from countersign.checkout.model import Session
-from countersign.http.body import Incoming
-from countersign.http.reply import Call, Reply
+from countersign.http.reply import Reply
 from countersign.server.app import App
 from tests.checkout.buyer import Shop
 from tests.http.backstage import Operator
+from tests.support.in_process import call_of, encoded, whole
 
 LOOKS = 64
 
@@ -25,21 +25,8 @@ def asking(
     app: App, path: str, headers: Mapping[str, str], body: bytes | None = None
 ) -> Coroutine[Any, Any, Reply]:
     """Ask the application itself, without a socket."""
-    sent = [(name.encode(), value.encode()) for name, value in headers.items()]
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body or b"", "more_body": False}
-
-    path, _, query = path.partition("?")
-    call = Call(
-        method="GET" if body is None else "POST",
-        path=path,
-        query_string=query.encode(),
-        headers=dict(sent),
-        raw_headers=sent,
-        peer="127.0.0.1",
-    )
-    return app.handle(call, Incoming(receive))
+    method = "GET" if body is None else "POST"
+    return app.handle(call_of(method, path, encoded(headers)), whole(body or b""))
 
 
 class Writes:

@@ -20,7 +20,7 @@ import pytest
 
 from countersign.access.role import Role
 from countersign.checkout.order import LINES_MAX, TEXT_LENGTH_MAX
-from countersign.http.body import BODY_BYTES_MAX, Incoming
+from countersign.http.body import BODY_BYTES_MAX
 from countersign.http.reply import Call, Reply
 from countersign.http.route import ON_LOOP_MAX, Route
 from countersign.notices.notice_file import BULLETS_MAX
@@ -30,6 +30,7 @@ from tests.http.backstage import notice_json
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN
 from tests.support.document import committed_document
+from tests.support.in_process import call_of, whole
 
 pytestmark = pytest.mark.one_engine
 ROUNDS: Final = 3
@@ -90,7 +91,7 @@ class Till:
         return least, reply
 
     def call(self, route: Route[Any], asked: Asked) -> Call:
-        path, _, query = asked.target.partition("?")
+        path = asked.target.partition("?")[0]
         is_deployment = any(one in path for one in ("notices", "/accounts", "deployment", "/staff"))
         token = self.session if route.console and route.scope is not None else self.key
         sent = {
@@ -104,23 +105,7 @@ class Till:
             sent[b"authorization"] = f"Bearer {token}".encode()
         if token == self.session and not is_deployment:
             sent |= {b"countersign-account": self.account.encode(), b"countersign-mode": b"test"}
-        return Call(
-            method=route.method,
-            path=path,
-            query_string=query.encode(),
-            headers=sent,
-            raw_headers=list(sent.items()),
-            peer="127.0.0.1",
-        )
-
-
-def whole(body: bytes) -> Incoming:
-    sent = iter([body])
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": next(sent, b""), "more_body": False}
-
-    return Incoming(receive)
+        return call_of(route.method, asked.target, sent.items())
 
 
 def filled(value: object, size: int) -> object:

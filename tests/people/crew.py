@@ -13,13 +13,13 @@ from countersign.access.account import create_account
 from countersign.access.role import Role
 from countersign.bootstrap import Deployment
 from countersign.console_host import Answer, Host
-from countersign.http.body import Incoming
-from countersign.http.reply import Call, Reply
+from countersign.http.reply import Reply
 from countersign.people import roles
 from countersign.server.app import App
 from tests.http.backstage import another_deployment
 from tests.remembered.device import ORIGIN, Passkey
 from tests.sealing.inside import ShiftedClock, opened
+from tests.support.in_process import call_of, encoded, whole
 from tests.support.service import Deployment as Deployed
 
 T = TypeVar("T")
@@ -82,22 +82,7 @@ class Console:
         self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> Reply:
         """Ask as from outside."""
-        raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
-        sent = iter([body])
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": next(sent, b""), "more_body": False}
-
-        path, _, query = path.partition("?")
-        call = Call(
-            method=method,
-            path=path,
-            query_string=query.encode(),
-            headers=dict(raw),
-            raw_headers=raw,
-            peer="127.0.0.1",
-        )
-        return await self.app.handle(call, Incoming(receive))
+        return await self.app.handle(call_of(method, path, encoded(headers or {})), whole(body))
 
 
 def token_of(url: str) -> str:

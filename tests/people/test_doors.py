@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 import pytest
 
 from countersign.access.role import Role
-from countersign.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming
+from countersign.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX
 from countersign.http.reply import Call, Reply
 from tests.checkout.test_strangers import Slow, Unread
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN
+from tests.support.in_process import call_of, whole
 
 pytestmark = pytest.mark.one_engine
 DOORS = ["/console/sign-in", "/console/link", "/console/provider/return", "/buyer/sign-in"]
@@ -22,27 +23,11 @@ PLACES = BODY_BYTES_MAX * 64 // DOOR_BYTES_MAX
 FORM = b"application/x-www-form-urlencoded"
 
 
-def call_of(path: str, address: str = "203.0.113.1", cookie: str = "") -> Call:
+def form_of(path: str, address: str = "203.0.113.1", cookie: str = "") -> Call:
     """A form of a browser behind the proxy."""
     sent = [(b"origin", ORIGIN.encode()), (b"content-type", FORM), (b"cookie", cookie.encode())]
     sent += [(b"sec-fetch-site", b"same-origin"), (b"x-forwarded-for", address.encode())]
-    return Call(
-        method="POST",
-        path=path,
-        query_string=b"",
-        headers=dict(sent),
-        raw_headers=sent,
-        peer="127.0.0.1",
-    )
-
-
-def whole(body: bytes) -> Incoming:
-    sent = iter([body])
-
-    async def receive() -> dict[str, object]:
-        return {"type": "http.request", "body": next(sent, b""), "more_body": False}
-
-    return Incoming(receive)
+    return call_of("POST", path, sent)
 
 
 async def besieged(
@@ -51,7 +36,7 @@ async def besieged(
     """What so many slow bodies at a door get, of which the last byte comes after this work."""
     let, handle = asyncio.Event(), console.app.handle
     slow = [
-        asyncio.ensure_future(handle(call_of(path), Slow(DOOR_BYTES_MAX - 1, let)))
+        asyncio.ensure_future(handle(form_of(path), Slow(DOOR_BYTES_MAX - 1, let)))
         for _ in range(number)
     ]
     for _ in range(200):
@@ -67,9 +52,9 @@ def test_slow_strangers_leave_the_doors_open_to_other_addresses(tmp_path: Path, 
 
     async def work(console: Console) -> None:
         async def others() -> None:
-            reply = await console.app.handle(call_of(path, "203.0.113.2"), whole(b"a=1"))
+            reply = await console.app.handle(form_of(path, "203.0.113.2"), whole(b"a=1"))
             assert reply.status < 500, reply.body
-            own = await console.app.handle(call_of(path), whole(b"a=1"))
+            own = await console.app.handle(form_of(path), whole(b"a=1"))
             assert own.status == 503, own.body
 
         replies = await besieged(console, path, 50, others)
@@ -87,9 +72,9 @@ def test_without_a_known_proxy_no_stranger_keeps_out_who_is_signed_in(tmp_path: 
         async def others() -> None:
             code = console.host.form_code(ada.session)
             form = urlencode({"code": code, "name": "x" * DOOR_BYTES_MAX * 2}).encode()
-            call = call_of("/console/all/accounts/-/new", cookie=f"csc-session={ada.session}")
+            call = form_of("/console/all/accounts/-/new", cookie=f"csc-session={ada.session}")
             assert (await console.app.handle(call, whole(form))).status == 200
-            assert (await console.app.handle(call_of(DOORS[0]), whole(b"a=1"))).status == 503
+            assert (await console.app.handle(form_of(DOORS[0]), whole(b"a=1"))).status == 503
 
         replies = await besieged(console, DOORS[0], PLACES + 5, others)
         assert [reply.status for reply in replies].count(503) == 5
@@ -102,7 +87,7 @@ def test_a_door_takes_little(tmp_path: Path) -> None:
 
     async def work(console: Console) -> None:
         for path in DOORS:
-            reply = await console.app.handle(call_of(path), whole(b"a" * (DOOR_BYTES_MAX + 1)))
+            reply = await console.app.handle(form_of(path), whole(b"a" * (DOOR_BYTES_MAX + 1)))
             assert reply.status == 413, path
 
     in_console(tmp_path, work)
@@ -115,7 +100,7 @@ def test_nothing_is_read_of_a_stranger_anywhere_else(tmp_path: Path) -> None:
         paths = ["/console", "/console/all/accounts/-/new", "/console/passkey", "/buyer"]
         for path in paths:
             for cookie in ("", "csc-session=csign_ps_x"):
-                reply = await console.app.handle(call_of(path, cookie=cookie), Unread())
+                reply = await console.app.handle(form_of(path, cookie=cookie), Unread())
                 assert reply.status == 303, (path, reply.body)
 
     in_console(tmp_path, work)

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final
 
 from sqlalchemy import insert
@@ -25,8 +26,7 @@ from countersign.access.origins import add_origin
 from countersign.access.reach import AccountReach
 from countersign.access.role import Role
 from countersign.db.tables import people, person_grants, person_sessions
-from countersign.http.body import Incoming
-from countersign.http.reply import Call, Reply
+from countersign.http.reply import Reply
 from countersign.http.route import Route
 from countersign.ids import timed_id
 from countersign.instant import from_ns
@@ -36,6 +36,7 @@ from countersign.notices.notice_file import parse_notice_file
 from countersign.server.app import App
 from tests.http.backstage import notice_file
 from tests.support.document import committed_document, resolved
+from tests.support.in_process import call_of, encoded, whole
 from tests.verification.inside import Insider, Stage
 
 NOTICE: Final = "law"
@@ -95,23 +96,8 @@ class World:
         given = {"authorization": f"Bearer {token}", "content-type": "application/json"} | {
             name.replace("_", "-"): value for name, value in headers.items()
         }
-        raw = [(name.lower().encode(), value.encode()) for name, value in given.items()]
-        raw.append((b"content-length", str(len(sent)).encode()))
-        pieces = iter([sent])
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": next(pieces, b""), "more_body": False}
-
-        path, _, query = path.partition("?")
-        call = Call(
-            method=method,
-            path=path,
-            query_string=query.encode(),
-            headers=dict(raw),
-            raw_headers=raw,
-            peer="127.0.0.1",
-        )
-        return self.stage.do(self.app.handle(call, Incoming(receive)))
+        call = call_of(method, path, encoded(given | {"content-length": str(len(sent))}))
+        return self.stage.do(self.app.handle(call, whole(sent)))
 
     def _filled(self, party: Party, number: int) -> Party:
         stage, opened, has = self.stage, self.stage.opened, party.has
@@ -122,7 +108,7 @@ class World:
         stage.do(add_origin(opened.access, party.account_id, f"{SHOP}:{8000 + number}"))
 
         def post(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-            stage.clock.now += type(stage.clock.now - stage.clock.now)(milliseconds=7)
+            stage.clock.now += timedelta(milliseconds=7)
             reply = self.ask(party.key, "POST", path, body)
             assert reply.status == 200, reply.body
             found: dict[str, Any] = json.loads(reply.body)
