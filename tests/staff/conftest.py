@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +19,14 @@ from countersign.access.role import Role
 from countersign.db.tables import people, person_grants, person_sessions
 from countersign.ids import timed_id
 from countersign.instant import from_ns
-from tests.http.backstage import Operator, Vendor, another_deployment, make_client
+from tests.http.backstage import Operator, Vendor, another_deployment, make_client, notice_file
+from tests.staff.street import STAFF, Account, Street
 from tests.support import postgres
 from tests.support.document import Document, committed_document
 from tests.support.engines import Once, kept
+from tests.support.providers import playing
 from tests.support.service import Deployment, Server, running_server
+from tests.verification.live import configure
 
 DOCUMENT = Document(committed_document())
 
@@ -145,3 +148,21 @@ def owner(desk: Desk) -> Iterator[Person]:
     """Give an owner of the deployment, who asks about no account."""
     with desk.person() as made:
         yield made
+
+
+@pytest.fixture
+def street(desk: Desk) -> Iterator[Street]:
+    """Give two vendors at the simulated Stripe, and the notice that live keys acknowledge there."""
+    if not desk.operator.rows("SELECT 1 FROM notice_versions WHERE notice_id = 'law'"):
+        desk.operator.publish(notice_file("law", "1"))
+    with ExitStack() as stack:
+        played = stack.enter_context(playing("stripe"))
+        made: list[Account] = []
+        for _ in range(2):
+            account_id = desk.operator.account()
+            configure(desk.operator, account_id, played)
+            keys = desk.operator.keys(account_id, [(mode, STAFF) for mode in ("live", "test")])
+            clients = [stack.enter_context(make_client(desk.server, key.token)) for key in keys]
+            made.append(Account(account_id, *clients))
+        first, other = made
+        yield Street(desk.operator, desk.server, first, other, played)
