@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.access.reach import Reach, reach_of
 from countersign.errors import InvalidArgument
 from countersign.mode import Mode
 
@@ -236,7 +236,7 @@ class Principal:
     @property
     def reach(self) -> Reach:
         """Whose rows the bearer may touch."""
-        return AccountReach(self.account_id, self.mode) if self.account_id else DEPLOYMENT
+        return reach_of(self.account_id, self.mode)
 
     @property
     def person_id(self) -> str:
