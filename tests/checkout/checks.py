@@ -68,7 +68,7 @@ class Checks:
 
     def read(self, session_id: str) -> Session:
         who = self.who
-        return self.do(store.find(self.room, who.account_id, who.mode, session_id))
+        return self.do(store.find(self.room, who.reach, session_id))
 
     def begun(self) -> Session:
         """A session of the identity alone, at the page of the first provider."""

@@ -386,7 +386,7 @@ class Walk(RuleBasedStateMachine):
         return self.all[number % len(self.all)]
 
     def _read(self, one: Expected) -> Session:
-        return self.desk.do(store.find(self.room, self.who.account_id, self.who.mode, one.id))
+        return self.desk.do(store.find(self.room, self.who.reach, one.id))
 
     def _show(self, session: Session, surface: Surface) -> Awaitable[Session]:
         return buyer.show(self.room, session, self.notice, surface, None, "en")

@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 
 from countersign import bootstrap
+from countersign.access.reach import AccountReach
 from countersign.events.model import EventType
 from countersign.mode import Mode
 from countersign.webhooks import endpoints
@@ -73,7 +74,9 @@ def connect(operator: Operator, account_id: str, shop: Shop, url: str) -> None:
         # No event of this type comes by itself, which a shop would act on, too.
         quiet = [EventType.NOTICE_PUBLISHED] if shop.manners.acts_on_duplicates else None
         wanted = WebhookEndpointRequest(url=url, event_types=quiet)
-        made = await endpoints.create_endpoint(opened.webhooks, account_id, Mode.TEST, wanted)
+        made = await endpoints.create_endpoint(
+            opened.webhooks, AccountReach(account_id, Mode.TEST), wanted
+        )
         assert made.new_secret is not None
         return made.new_secret.text
 

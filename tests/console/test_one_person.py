@@ -11,6 +11,7 @@ from countersign.access.account import find_account, set_reviewers
 from countersign.access.audit import AuditAction, find_audit
 from countersign.access.key import Scope
 from countersign.access.keys import create_key
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.role import Role
 from countersign.db.tables import audit_log
 from countersign.errors import SecondPersonRequired
@@ -37,7 +38,10 @@ def test_an_idempotency_key_of_another_person_repeats_nothing(tmp_path: Path) ->
         ada = await console.person("Ada", Role.OWNER, here)
         bob = await console.person("Bob", Role.OWNER, here)
         eve = await console.person("Eve", Role.SUPPORT, there)
-        about, invite = {"account": here, **TEST, **SAME}, {"name": "Sam", "role": "support"}
+        about, invite = (
+            {"account": here, "mode": "live", **SAME},
+            {"name": "Sam", "role": "support"},
+        )
         made = await ask(console, ada, "/v1/members", invite, **about)
         assert (await ask(console, ada, "/v1/members", invite, **about)) == made
         assert await ask(console, bob, "/v1/members", invite, **about) == "people_refused"
@@ -58,7 +62,7 @@ def test_where_two_decide_one_person_decides_once_whatever_is_in_hand(tmp_path: 
         await who_waits(console, account)
         about = {"account": account, **TEST}
         ada, bob = [await console.person(n, Role.OWNER, account) for n in ("Ada", "Bob")]
-        await roles.invite(console.deployment.people, ada.id, Role.OWNER, None)
+        await roles.invite(console.deployment.people, ada.id, Role.OWNER, DEPLOYMENT)
         again = await console.sign_in(ada.passkey)
         assert again is not None
         scopes = frozenset({Scope.BUYERS_REVIEW})

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from countersign.access.reach import AccountReach
 from countersign.bootstrap import Deployment
 from countersign.events.model import KEPT
 from countersign.events.read_events import get_event
@@ -61,7 +62,9 @@ def _long_ago(caller: Caller, event_id: str) -> str:
     async def work(opened: Deployment) -> str:
         postgres.settle()
         events = opened.events
-        known = (await get_event(events, caller.account_id, Mode.TEST, event_id)).event
+        known = (
+            await get_event(events, AccountReach(caller.account_id, Mode.TEST), event_id)
+        ).event
         before = known.created_at - KEPT - timedelta(days=1)
         return events.ids.view(replace(known, created_at=before)).id
 

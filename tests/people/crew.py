@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from countersign.access.account import create_account
+from countersign.access.reach import reach_of
 from countersign.access.role import Role
 from countersign.bootstrap import Deployment
 from countersign.console_host import Answer, Host
 from countersign.http.reply import Reply
+from countersign.mode import Mode
 from countersign.people import roles
 from countersign.server.app import App
 from tests.http.backstage import another_deployment
@@ -47,7 +49,9 @@ class Console:
 
     async def link(self, name: str, role: Role, account: str | None = None) -> tuple[str, str]:
         """Invite a person; gives the id, and the token of the link."""
-        invited = await roles.invite(self.deployment.people, name, role, account)
+        invited = await roles.invite(
+            self.deployment.people, name, role, reach_of(account or "", Mode.LIVE)
+        )
         assert invited.link is not None
         return invited.person_id, token_of(invited.link.url)
 

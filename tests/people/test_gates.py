@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.access.audit import AuditAction, AuditEntry, find_audit
+from countersign.access.key import LIVE_SCOPES
+from countersign.access.reach import DeploymentReach
 from countersign.access.role import Role
 from countersign.console_host import PageReply, PageRequest
 from countersign.errors import InvalidRequest
 from countersign.http import headers
 from countersign.http.reply import Call
+from countersign.http.route import Route
 from countersign.server.app import route_table
 from tests.people.crew import Console, code_of, in_console
 from tests.remembered.device import ORIGIN
@@ -66,6 +70,32 @@ def test_modes_do_not_cross(tmp_path: Path) -> None:
         return (made.status, *found)
 
     assert in_console(tmp_path, work) == (200, 1, 0)
+
+
+def test_test_mode_changes_nothing_that_live_mode_shares(tmp_path: Path) -> None:
+    """Every operation of accounts and their people that changes something; a look is answered."""
+    routes = [one for one in route_table() if one.scope in LIVE_SCOPES and one.method != "GET"]
+    shared = [one for one in routes if one.reach is not DeploymentReach]
+    assert len(shared) > 8
+
+    async def work(console: Console) -> set[tuple[str, str]]:
+        account = await console.account("vendor")
+        person = await console.person("Ada", Role.OWNER)
+
+        async def ask(route: Route[Any], mode: str) -> str:
+            path = re.sub(r"{.*}", account, route.path)
+            reply = await console.ask(
+                person.session, path, route.method, account=account, mode=mode, body={"x": 1}
+            )
+            return reply.code
+
+        looked = await console.ask(person.session, "/v1/members", account=account, mode="test")
+        assert looked.ok
+        return {(await ask(one, "test"), await ask(one, "live")) for one in shared}
+
+    refused, allowed = zip(*in_console(tmp_path, work), strict=True)
+    assert set(refused) == {"mode_mismatch"}
+    assert "mode_mismatch" not in allowed
 
 
 def test_a_call_about_an_account_names_the_mode(tmp_path: Path) -> None:

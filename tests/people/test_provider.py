@@ -13,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from countersign.access.audit import find_audit
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.role import Role
 from countersign.http.reply import Reply
 from countersign.people import roles
@@ -141,7 +142,7 @@ def test_a_person_comes_in_and_signs_in_there(tmp_path: Path, provider: OpenIdPr
         signed = await console.host.who(browser.session)
         assert signed is not None
         assert signed.name == "Ada"
-        people = await roles.members(console.deployment.people, None)
+        people = await roles.members(console.deployment.people, DEPLOYMENT)
         assert [(one.has_provider, one.has_passkey) for one in people] == [(True, False)]
         assert people[0].last_used_at is not None
         found = await console.deployment.database.read(find_audit, signed.id)
@@ -370,7 +371,7 @@ def test_an_account_that_no_one_has_connected_signs_in_no_one(
         eve = Browser(console, provider)
         id_, link = await console.link("Eve", Role.SUPPORT)
         assert (await eve.come_in(link)).status == 303
-        await roles.remove(console.deployment.people, id_, None)
+        await roles.remove(console.deployment.people, id_, DEPLOYMENT)
         assert await console.host.who(eve.session) is None
         assert_says(await eve.sign_in(), UNKNOWN)
         provider.person = ada
@@ -396,7 +397,7 @@ def test_a_link_connects_one_account_with_one_person(
         assert_says(gone, (403, "The link does not work: it was used, replaced, or has expired."))
         # The way back, with a passkey in place of the account.
         people = console.deployment.people
-        back = token_of((await roles.way_back(people, "Eve", None)).url)
+        back = token_of((await roles.way_back(people, "Eve", DEPLOYMENT)).url)
         await console.come_in(back, Passkey())
         assert await console.host.who(eve.session) is None
         assert_says(await eve.sign_in(), UNKNOWN)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.role import Role
 from countersign.people import roles
 from tests.http.backstage import Operator, another_deployment
@@ -38,7 +39,7 @@ def test_one_who_is_removed_at_that_moment_is_not_signed_in(
             def meanwhile(*given: object) -> None:
                 if "UPDATE person_subjects" in str(given[2]) and not removed.is_set():
                     removed.set()
-                    operator.act(lambda opened: roles.remove(opened.people, "Eve", None))
+                    operator.act(lambda opened: roles.remove(opened.people, "Eve", DEPLOYMENT))
 
             event.listen(Engine, "before_cursor_execute", meanwhile)
             try:

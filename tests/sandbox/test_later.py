@@ -99,7 +99,7 @@ class Shop:
     def events(self) -> list[str]:
         """The types of all events but sealing, which is no matter of this clock."""
         postgres.settle()
-        found, _ = self.desk.do(list_events(self.desk.deployment.events, self.who, limit=100))
+        found, _ = self.desk.do(list_events(self.desk.deployment.events, self.who.reach, limit=100))
         types = [view.event.type.value for view in found]
         return [type_ for type_ in types if type_ != "acknowledgment.sealed"]
 

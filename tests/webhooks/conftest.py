@@ -11,7 +11,7 @@ from datetime import datetime
 import pytest
 
 from countersign.access.account import add_account
-from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.access.reach import AccountReach
 from countersign.access.room import open_access
 from countersign.access.secrets import DeploymentSecret
 from countersign.db.database import Database
@@ -87,15 +87,8 @@ class Service:
     made: list[str] = field(default_factory=list)
 
     @property
-    def principal(self) -> Principal:
-        """A key of the account."""
-        return Principal(
-            key_id="key_of_this_test",
-            account_id=self.account_id,
-            mode=Mode.TEST,
-            scopes=VENDOR_SCOPES,
-            credential="secret_key",
-        )
+    def reach(self) -> AccountReach:
+        return AccountReach(self.account_id, Mode.TEST)
 
     @property
     def now(self) -> datetime:
@@ -108,7 +101,7 @@ class Service:
         wanted = WebhookEndpointRequest(
             url=address, event_types=None if types is None else sorted(types)
         )
-        made = await endpoints.create_endpoint(self.room, self.account_id, Mode.TEST, wanted)
+        made = await endpoints.create_endpoint(self.room, self.reach, wanted)
         assert made.new_secret is not None
         return made, made.new_secret
 
@@ -136,7 +129,7 @@ class Service:
         found: list[EventView] = []
         after = None
         while True:
-            page, _ = await list_events(self.room.events, self.principal, after=after, limit=100)
+            page, _ = await list_events(self.room.events, self.reach, after=after, limit=100)
             if not page:
                 return found
             found += page
@@ -153,8 +146,7 @@ class Service:
 
     async def again(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint as it is now."""
-        owner = endpoints.owned(self.account_id, Mode.TEST)
-        return await endpoints.get_endpoint(self.room, endpoint.id, *owner)
+        return await endpoints.get_endpoint(self.room, self.reach, endpoint.id)
 
     async def fan_out(self, endpoint: Endpoint, limit: int) -> int:
         return await self.database.write(deliveries.fan_out, endpoint.id, self.now, limit)

@@ -59,7 +59,7 @@ def events_of(desk: Desk, who: Principal) -> list[Reported]:
     found: list[Reported] = []
     after = None
     while True:
-        page, _ = desk.do(list_events(desk.deployment.events, who, after=after, limit=100))
+        page, _ = desk.do(list_events(desk.deployment.events, who.reach, after=after, limit=100))
         if not page:
             return found
         found += [(view.event.type.value, dict(view.event.data)) for view in page]

@@ -41,9 +41,7 @@ def test_each_event_is_delivered_once_and_verifies_in_both_ways(service: Service
             for received in receiver.received:
                 for key in (secret.text, public):
                     assert verify([key], received.headers, received.body, now) == received.id
-                view = await get_event(
-                    service.room.events, service.account_id, service.principal.mode, received.id
-                )
+                view = await get_event(service.room.events, service.reach, received.id)
                 assert received.message == dict(view.message)
                 assert received.headers["content-type"] == "application/json"
                 assert received.headers["host"] == f"127.0.0.1:{receiver.port}"

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, func, select, update
 
+from countersign.access.reach import AccountReach
 from countersign.db.database import Database
 from countersign.db.tables import (
     accounts,
@@ -121,13 +122,15 @@ def test_an_account_has_a_bounded_number_of_endpoints_in_each_mode(
         )
         refused = [outcome for outcome in made if isinstance(outcome, BaseException)]
         assert [type(error) for error in refused] == [TooManyWebhookEndpoints] * 3
-        first = (await endpoints.list_endpoints(service.room, service.account_id, Mode.TEST))[0]
+        first = (await endpoints.list_endpoints(service.room, service.reach))[0]
         await endpoints.delete_endpoint(service.room, first)
         await service.endpoint(NOWHERE)
         with pytest.raises(NotFound):
             await endpoints.delete_endpoint(service.room, first)
         wanted = WebhookEndpointRequest(url=NOWHERE)
-        await endpoints.create_endpoint(service.room, service.account_id, Mode.LIVE, wanted)
+        await endpoints.create_endpoint(
+            service.room, AccountReach(service.account_id, Mode.LIVE), wanted
+        )
 
     run(scenario())
 

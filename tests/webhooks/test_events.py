@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import URL, Connection, Engine, text
 
 from countersign.access.account import add_account
+from countersign.access.reach import AccountReach
 from countersign.buyers.sql import write_buyer_events
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
@@ -48,10 +49,10 @@ def test_events_are_read_in_the_order_in_which_they_were_written(
         ids = await service.happen(250)
         found = await service.everything()
         assert [view.id for view in found] == ids
-        page, cursor = await list_events(service.room.events, service.principal, limit=100)
+        page, cursor = await list_events(service.room.events, service.reach, limit=100)
         assert cursor == page[-1].id == ids[99]
         page, cursor = await list_events(
-            service.room.events, service.principal, after=ids[200], limit=100
+            service.room.events, service.reach, after=ids[200], limit=100
         )
         assert [view.id for view in page] == ids[201:]
         assert cursor is None
@@ -64,7 +65,7 @@ def test_an_event_says_what_happened_in_identifiers_alone(service: Service, run:
 
     async def scenario() -> None:
         (id_,) = await service.happen(1, EventType.BUYER_VERIFIED)
-        view = await get_event(service.room.events, service.account_id, Mode.TEST, id_)
+        view = await get_event(service.room.events, service.reach, id_)
         assert dict(view.message) == {
             "id": id_,
             "type": "buyer.verified",
@@ -87,10 +88,10 @@ def test_a_type_and_a_time_narrow_the_list(service: Service, run: Run) -> None:
         since = service.now
         later = await service.happen(2)
         page, _ = await list_events(
-            service.room.events, service.principal, type_=EventType.BUYER_VERIFIED, limit=10
+            service.room.events, service.reach, type_=EventType.BUYER_VERIFIED, limit=10
         )
         assert [view.id for view in page] == [verified]
-        page, _ = await list_events(service.room.events, service.principal, since=since, limit=10)
+        page, _ = await list_events(service.room.events, service.reach, since=since, limit=10)
         assert [view.id for view in page] == later
 
     run(scenario())
@@ -112,7 +113,7 @@ def test_a_type_that_is_seldom_found_is_looked_for_in_bounded_steps(
         while cursor is not None or not pages:
             page, cursor = await list_events(
                 service.room.events,
-                service.principal,
+                service.reach,
                 type_=EventType.BUYER_VERIFIED,
                 after=cursor,
                 limit=3,
@@ -138,9 +139,9 @@ def test_another_account_or_mode_sees_none_of_it(
         assert await other.everything() == []
         for account, mode in ((other_account.id, Mode.TEST), (service.account_id, Mode.LIVE)):
             with pytest.raises(NotFound):
-                await get_event(service.room.events, account, mode, id_)
+                await get_event(service.room.events, AccountReach(account, mode), id_)
         with pytest.raises(InvalidRequest):
-            await list_events(other.room.events, other.principal, after=id_, limit=10)
+            await list_events(other.room.events, other.reach, after=id_, limit=10)
 
     run(scenario())
 
@@ -151,7 +152,7 @@ def test_another_account_or_mode_sees_none_of_it(
 def test_what_is_no_cursor_is_refused(cursor: str, service: Service, run: Run) -> None:
     """A typing error must not silently start from the beginning."""
     with pytest.raises(InvalidRequest):
-        run(list_events(service.room.events, service.principal, after=cursor, limit=10))
+        run(list_events(service.room.events, service.reach, after=cursor, limit=10))
 
 
 def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
@@ -173,7 +174,7 @@ def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
         assert deleted == 3
         assert [view.id for view in await service.everything()] == kept
         with pytest.raises(CursorExpired):
-            await list_events(service.room.events, service.principal, after=old[-1], limit=10)
+            await list_events(service.room.events, service.reach, after=old[-1], limit=10)
 
     run(scenario())
 
@@ -296,9 +297,7 @@ def test_a_reader_who_follows_the_cursor_misses_nothing_while_many_write(
         after = None
         while True:
             done = finished.is_set()
-            page, _ = await list_events(
-                service.room.events, service.principal, after=after, limit=7
-            )
+            page, _ = await list_events(service.room.events, service.reach, after=after, limit=7)
             if page:
                 seen += [view.event.object_id for view in page]
                 after = page[-1].id

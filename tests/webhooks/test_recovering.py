@@ -18,7 +18,6 @@ from countersign.errors import CountersignError, RateLimited, StorageUnavailable
 from countersign.events import sql as events_sql
 from countersign.events.model import EventType
 from countersign.events.sql import last_before, renumber_restored
-from countersign.mode import Mode
 from countersign.webhooks import deliver as deliver_webhooks
 from countersign.webhooks import deliveries
 from countersign.webhooks.endpoints import delete_endpoint
@@ -152,7 +151,7 @@ def test_the_events_since_a_time_are_found_by_an_index(service: Service, run: Ru
         event.listen(
             connection, "before_cursor_execute", lambda *a: statements.append((a[2], a[3]))
         )
-        last_before(connection, service.account_id, Mode.TEST, service.now)
+        last_before(connection, service.reach, service.now)
         ((text, parameters),) = statements
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", parameters)  # type: ignore[arg-type]
         plans.extend(row[-1] for row in plan)

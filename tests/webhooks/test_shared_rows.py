@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from sqlalchemy import Connection, text
 
+from countersign.access.reach import AccountReach
 from countersign.db.bulk import late_statements
 from countersign.db.database import Database
 from countersign.db.tables import NUMBERS
@@ -104,10 +105,12 @@ def test_rows_that_hold_several_events_are_read_as_if_each_had_its_own(
         assert [seen for _, seen in everything] == expected
         assert len({id_ for id_, _ in everything}) == len(expected)
         for id_, seen in dice.sample(everything, min(20, len(everything))):
-            view = await get_event(service.room.events, service.account_id, Mode.TEST, id_)
+            view = await get_event(service.room.events, service.reach, id_)
             assert (view.event.type, view.event.object_id) == seen[:2]
             with pytest.raises(NotFound):
-                await get_event(service.room.events, "acct_of_another", Mode.TEST, id_)
+                await get_event(
+                    service.room.events, AccountReach("acct_of_another", Mode.TEST), id_
+                )
         since = from_ms(dice.choice(expected)[2])
         for type_ in (None, CREATED, SEALED, EventType.BUYER_VERIFIED):
             for moment in (None, since):
@@ -115,7 +118,7 @@ def test_rows_that_hold_several_events_are_read_as_if_each_had_its_own(
                 while True:
                     page, after = await list_events(
                         service.room.events,
-                        service.principal,
+                        service.reach,
                         type_=type_,
                         since=moment,
                         after=after,

@@ -82,6 +82,9 @@ PEOPLE_SCOPES: Final = frozenset(
 )
 """What no key has: the audit names the person who does it."""
 
+LIVE_SCOPES: Final = frozenset({Scope.ACCOUNTS_MANAGE, Scope.PEOPLE_MANAGE})
+"""With these, both modes of an account are changed: test mode only looks."""
+
 MACHINE_SCOPES: Final = frozenset(
     {Scope.BUYERS_REVIEW, Scope.HOLDS_MANAGE, Scope.ERASURE_WRITE, Scope.AUDIT_READ}
 )

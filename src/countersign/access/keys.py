@@ -149,13 +149,11 @@ def end_key(access: Access, key_id: str, connection: Connection) -> ApiKey:
     return replace(key, revoked_at=now)
 
 
-def keys_made(
-    connection: Connection, account_id: str | None, now: datetime
-) -> Mapping[str, list[ApiKey]]:
-    """The keys of one account or of all that work, by the person who made them."""
+def keys_made(connection: Connection, reach: Reach, now: datetime) -> Mapping[str, list[ApiKey]]:
+    """The keys of an account, in both modes, or of all that work, by the person who made them."""
     query = select(api_keys).where(api_keys.c.made_by.is_not(None))
-    if account_id is not None:
-        query = query.where(api_keys.c.account_id == account_id)
+    if reach.account_id is not None:
+        query = query.where(api_keys.c.account_id == reach.account_id)
     made = defaultdict[str, list[ApiKey]](list)
     for row in connection.execute(query.order_by(api_keys.c.id)):
         key = stored_key(row)

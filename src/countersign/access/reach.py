@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from sqlalchemy import ColumnElement, FromClause, and_, true
 
@@ -14,7 +14,10 @@ from countersign.mode import Mode
 
 @dataclass(frozen=True, slots=True)
 class AccountReach:
-    """The rows of one account in one mode: of its keys, and of people who act for it."""
+    """The rows of one account in one mode: of its keys, and of people who act for it.
+
+    What both modes share (people, brand, origins) is changed in live mode alone: see `LIVE_SCOPES`.
+    """
 
     account_id: str
     mode: Mode
@@ -31,6 +34,8 @@ class AccountReach:
 @dataclass(frozen=True, slots=True)
 class DeploymentReach:
     """The rows of every account in both modes: of staff, and of commands on the machine."""
+
+    account_id: ClassVar[None] = None
 
     def covers(self, account_id: str, mode: Mode) -> bool:  # noqa: ARG002 - as of an account
         """Whether a row of this account and mode is in reach: it is."""

@@ -58,7 +58,7 @@ async def cancel(room: Checkout, call: Call) -> Reply:
     """Cancel an open checkout session: its link collects nothing any more."""
     parse_body(call.body, schemas.Cancellation)
     who = call.principal
-    session = await store.find(room, who.account_id, who.mode, call.parameter)
+    session = await store.find(room, who.reach, call.parameter)
     now = await store.clock_of(room, session)
 
     return await call.kept(

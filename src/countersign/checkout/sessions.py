@@ -181,7 +181,7 @@ async def get_session(room: Checkout, who: Principal, session_id: str) -> Sessio
     Raises:
         NotFound: there is none.
     """
-    return await cleared(room, await store.find(room, who.account_id, who.mode, session_id))
+    return await cleared(room, await store.find(room, who.reach, session_id))
 
 
 async def list_sessions(
@@ -197,8 +197,7 @@ async def list_sessions(
     index = None if session_id is None else _session_index(room, who.account_id, session_id)
     return await store.find_many(
         room,
-        who.account_id,
-        who.mode,
+        who.reach,
         session_index=index,
         reference_index=_reference_index(room, who.account_id, order_reference),
         after=after,

@@ -23,6 +23,7 @@ from countersign.access.idempotency import (
     keep_answer,
     keep_answers,
 )
+from countersign.access.reach import AccountReach, Reach
 from countersign.buyers.identity_check import IdentityCheck
 from countersign.checkout.mails import forget_mails
 from countersign.checkout.model import Content, Session, Status, seen_by
@@ -157,14 +158,14 @@ def _place(account_id: str, session_id: str) -> Place:
     return Place(table="checkout_sessions", column="content", account=account_id, row_id=session_id)
 
 
-async def find(room: Checkout, account_id: str, mode: Mode, session_id: str) -> Session:
-    """A session of this account and mode.
+async def find(room: Checkout, reach: Reach, session_id: str) -> Session:
+    """A session in reach.
 
     Raises:
         NotFound: there is none.
     """
     row = await _row(room, session_id)
-    if row is None or (row[1], row[2]) != (account_id, mode.value):
+    if row is None or not reach.covers(row[1], Mode(row[2])):
         raise NotFound("The session was not found.")
     return await _opened(room, row)
 
@@ -199,16 +200,15 @@ def _rows_by_token(connection: Connection, digests: Sequence[bytes]) -> list[_Ro
 
 async def find_many(
     room: Checkout,
-    account_id: str,
-    mode: Mode,
+    reach: Reach,
     *,
     session_index: bytes | None,
     reference_index: bytes | None,
     after: str | None,
     limit: int,
 ) -> list[Session]:
-    """Sessions of this account and mode, newest first."""
-    wanted = select(_c.id).where(_c.account_id == account_id, _c.mode == mode)
+    """Sessions in reach, newest first."""
+    wanted = select(_c.id).where(reach.rows(checkout_sessions))
     # By their identifiers those of earlier versions would come before every newer one.
     wanted = wanted.where(_c.id.startswith(CHECKOUT_SESSION))
     if session_index is not None:
@@ -275,7 +275,7 @@ async def change(
 
 async def _again(room: Checkout, session: Session) -> Session:
     """The same session as it is stored now."""
-    return await find(room, session.account_id, session.mode, session.id)
+    return await find(room, AccountReach(session.account_id, session.mode), session.id)
 
 
 async def count_consent(room: Checkout, session: Session) -> Session:

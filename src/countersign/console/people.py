@@ -150,11 +150,6 @@ class SessionView(Struct, frozen=True, kw_only=True):
     is_this: Annotated[bool, Meta(description="Whether this request was made with it.")]
 
 
-def _place(call: Call) -> str | None:
-    """The account whose people these are; None: they are the staff."""
-    return call.principal.account_id or None
-
-
 def _named(call: Call) -> str:
     """The person of the path, by the id alone: no name is in an address."""
     if not is_id(PERSON, call.parameter):
@@ -168,7 +163,6 @@ async def invite(room: People, call: Call) -> Reply:
     Only owners appoint. The link of an owner is made on the machine.
     """
     body, who = parse_body(call.body, Invitation), call.principal
-    place = _place(call)
 
     def said(invited: Invited) -> InvitedPerson:
         link = invited.link
@@ -178,7 +172,7 @@ async def invite(room: People, call: Call) -> Reply:
     return await call.kept(
         said,
         lambda entry: roles.invite(
-            room, body.name, body.role, place, by=who.person_id, entry=entry
+            room, body.name, body.role, who.reach, by=who.person_id, entry=entry
         ),
     )
 
@@ -186,7 +180,7 @@ async def invite(room: People, call: Call) -> Reply:
 async def list_people(room: People, call: Call) -> Reply:
     """The people with a role there, and since when."""
     query: PeopleQuery = call.query
-    found = await roles.members(room, _place(call))
+    found = await roles.members(room, call.principal.reach)
     rows = sorted((_view(one) for one in found), key=lambda one: one.person_id)
     rows = [one for one in rows if one.person_id > (query.after or "")]
     return Reply(encode(page_of(rows, query.limit, lambda one: one.person_id)))
@@ -198,8 +192,8 @@ async def remove(room: People, call: Call) -> Reply:
     The last owner stays. If the person made keys there that work, `end_keys` says which of them
     end; the response shows in `keys` which do.
     """
-    ends, by = parse_body(call.body, Removal).end_keys, call.principal.person_id
-    act = partial(roles.remove, room, _named(call), _place(call), by, end_keys=ends)
+    ends, who = parse_body(call.body, Removal).end_keys, call.principal
+    act = partial(roles.remove, room, _named(call), who.reach, who.person_id, end_keys=ends)
     return await call.kept(_view, lambda entry: act(entry=entry))
 
 
@@ -210,19 +204,20 @@ async def link(room: People, call: Call) -> Reply:
     role elsewhere too, is made on the machine.
     """
     parse_body(call.body, NoWords)
-    place, person_id = _place(call), _named(call)
+    who, person_id = call.principal, _named(call)
 
     return await call.kept(
         lambda made: view(PersonLink, made, person_id=person_id, link=made.url),
-        partial(roles.way_back, room, person_id, place, call.principal.person_id),
+        partial(roles.way_back, room, person_id, who.reach, who.person_id),
     )
 
 
 async def sign_out(room: People, call: Call) -> Reply:
     """End all sessions of a person, who can sign in again."""
     parse_body(call.body, NoWords)
-    who, place, by = _named(call), _place(call), call.principal.person_id
-    return await call.kept(_ended, partial(sessions.sign_out_member, room, who, place, by))
+    who = call.principal
+    act = partial(sessions.sign_out_member, room, _named(call), who.reach, who.person_id)
+    return await call.kept(_ended, act)
 
 
 async def list_sessions(room: People, call: Call) -> Reply:

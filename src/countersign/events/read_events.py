@@ -8,13 +8,12 @@ from typing import Final
 
 import structlog
 
-from countersign.access.key import Principal
+from countersign.access.reach import Reach
 from countersign.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.events import sql
 from countersign.events.model import KEPT, EventIds, EventType, EventView, RecordedEvent
 from countersign.events.room import Events
 from countersign.instant import from_ns, to_ms
-from countersign.mode import Mode
 
 _log: Final = structlog.get_logger("countersign.events")
 _NO_CURSOR: Final = "The query parameter after must be the id of an event of this account."
@@ -26,8 +25,8 @@ async def repair_order(events: Events) -> None:
         _log.warning("events_renumbered")
 
 
-async def get_event(events: Events, account_id: str, mode: Mode, event_id: str) -> EventView:
-    event = await _find(events, account_id, mode, event_id)
+async def get_event(events: Events, reach: Reach, event_id: str) -> EventView:
+    event = await _find(events, reach, event_id)
     if event is None:
         raise NotFound
     return EventView(id=event_id, event=event)
@@ -35,7 +34,7 @@ async def get_event(events: Events, account_id: str, mode: Mode, event_id: str) 
 
 async def list_events(
     events: Events,
-    principal: Principal,
+    reach: Reach,
     *,
     type_: EventType | None = None,
     after: str | None = None,
@@ -47,17 +46,15 @@ async def list_events(
     No event is left out. With a type, a page can have few or no events although there is a next
     one. To continue later, keep the id of the last event: it is the cursor.
     """
-    account_id, mode = principal.account_id, principal.mode
     position = None
     if after is not None:
-        last = await _find(events, account_id, mode, after)
+        last = await _find(events, reach, after)
         if last is None:
             raise _no_cursor(events.ids, after, from_ns(events.access.clock.time_ns()))
         position = last.position
     found, last = await events.access.database.scan(
         sql.find_page,
-        account_id,
-        mode,
+        reach,
         type_=type_,
         position=position,
         since=since,
@@ -69,12 +66,12 @@ async def list_events(
     return views, None if last is None else events.ids.view(last).id
 
 
-async def _find(events: Events, account_id: str, mode: Mode, event_id: str) -> RecordedEvent | None:
+async def _find(events: Events, reach: Reach, event_id: str) -> RecordedEvent | None:
     parsed = events.ids.parse(event_id)
     if parsed is None:
         return None
     seq, unix_ms = parsed
-    event = await events.access.database.read(sql.find, account_id, mode, seq)
+    event = await events.access.database.read(sql.find, reach, seq)
     return event if event is not None and to_ms(event.created_at) == unix_ms else None
 
 

@@ -67,7 +67,7 @@ async def list_events(room: Events, call: Call) -> Reply:
     query: EventsQuery = call.query
     found, cursor = await read_events.list_events(
         room,
-        call.principal,
+        call.principal.reach,
         type_=query.type,
         after=query.after,
         since=query.since,
@@ -78,8 +78,7 @@ async def list_events(room: Events, call: Call) -> Reply:
 
 async def get_event(room: Events, call: Call) -> Reply:
     """One event of this account."""
-    principal = call.principal
-    found = await read_events.get_event(room, principal.account_id, principal.mode, call.parameter)
+    found = await read_events.get_event(room, call.principal.reach, call.parameter)
     return Reply(encode(event_body(found)))
 
 

@@ -36,6 +36,7 @@ from sqlalchemy import (
     update,
 )
 
+from countersign.access.reach import Reach
 from countersign.db.bulk import BulkInsert, DriverStatement, Late
 from countersign.db.rows import of_row
 from countersign.db.tables import NUMBERS, accounts, events, webhook_endpoints
@@ -198,32 +199,25 @@ def end_of_events(connection: Connection) -> Position:
     return Position(connection.execute(select(_FIRST_UNSETTLED)).scalar_one() - 1, SEQ_MAX)
 
 
-def last_before(connection: Connection, account_id: str, mode: Mode, at: datetime) -> Position:
-    """The position of an account's last event before a time; the beginning if there is none."""
+def last_before(connection: Connection, reach: Reach, at: datetime) -> Position:
+    """The position of the last event in reach before a time; the beginning if there is none."""
     row = connection.execute(
         select(events.c.tx, events.c.seq)
-        .where(events.c.account_id == account_id, events.c.mode == mode, events.c.at < at)
+        .where(reach.rows(events), events.c.at < at)
         .order_by(events.c.at.desc(), events.c.tx.desc(), events.c.seq.desc())
         .limit(1)
     ).one_or_none()
     return Position(-1, 0) if row is None else Position(row.tx, row.seq)
 
 
-def after(
-    connection: Connection, account_id: str, mode: Mode, position: Position, limit: int
-) -> Select[Any]:
-    """The statement for the rows with an account's settled events after a position, oldest first.
+def after(connection: Connection, reach: Reach, position: Position, limit: int) -> Select[Any]:
+    """The statement for the rows with settled events in reach after a position, oldest first.
 
     The first row may have some that are not after it.
     """
     return (
         select(events)
-        .where(
-            events.c.account_id == account_id,
-            events.c.mode == mode,
-            tuple_(*position) < POSITION,
-            settled(connection),
-        )
+        .where(reach.rows(events), tuple_(*position) < POSITION, settled(connection))
         .order_by(events.c.tx, events.c.seq)
         .limit(limit)
     )
@@ -266,24 +260,19 @@ def numbered(row: Row[*tuple[Any, ...]], number: int) -> RecordedEvent:
     return next(event for event in to_events(row) if event.position.seq == number)
 
 
-def find(connection: Connection, account_id: str, mode: Mode, seq: int) -> RecordedEvent | None:
-    """The event with this number, if it is of this account and mode."""
+def find(connection: Connection, reach: Reach, seq: int) -> RecordedEvent | None:
+    """The event with this number, if it is in reach."""
     row = connection.execute(
-        select(events).where(
-            holds(seq),
-            events.c.account_id == account_id,
-            events.c.mode == mode,
-            settled(connection),
-        )
+        select(events).where(holds(seq), reach.rows(events), settled(connection))
     ).one_or_none()
     return None if row is None else numbered(row, seq)
 
 
 def next_events(
-    connection: Connection, account_id: str, mode: Mode, position: Position, limit: int
+    connection: Connection, reach: Reach, position: Position, limit: int
 ) -> list[RecordedEvent]:
-    """An account's settled events after a position, oldest first."""
-    rows = connection.execute(after(connection, account_id, mode, position, limit))
+    """Settled events in reach after a position, oldest first."""
+    rows = connection.execute(after(connection, reach, position, limit))
     return [*islice(_later(rows, position), limit)]
 
 
@@ -293,8 +282,7 @@ def _later(rows: Iterable[Row[*tuple[Any, ...]]], position: Position) -> Iterato
 
 def find_page(
     connection: Connection,
-    account_id: str,
-    mode: Mode,
+    reach: Reach,
     *,
     type_: EventType | None,
     position: Position | None,
@@ -307,10 +295,10 @@ def find_page(
     """
     position = position or Position(-1, 0)
     if since is not None:
-        position = max(position, last_before(connection, account_id, mode, since))
+        position = max(position, last_before(connection, reach, since))
     # A type that is seldom or never found must not walk over all events while others wait.
     number = limit if type_ is None else WINDOW
-    window = after(connection, account_id, mode, position, number)
+    window = after(connection, reach, position, number)
     rows = window.subquery()
     statement = select(rows).order_by(rows.c.tx, rows.c.seq).limit(limit)
     if type_ is not None:

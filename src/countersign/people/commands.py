@@ -8,10 +8,12 @@ from typing import Any
 import click
 
 from countersign.access.account import find_account
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.access.role import Role
 from countersign.cli.deployment import with_room
 from countersign.errors import KeysRemain
 from countersign.instant import rfc3339
+from countersign.mode import Mode
 from countersign.people import roles
 from countersign.people.model import Link, Member
 from countersign.people.room import People
@@ -52,7 +54,7 @@ async def invite_staff(room: People, name: str, *, role: str, as_json: bool) -> 
 
     NAME can be the id of a person (per_…), who gets this role too and signs in as before.
     """
-    await _invite(room, name, role, None, as_json=as_json)
+    await _invite(room, name, role, DEPLOYMENT, as_json=as_json)
 
 
 @members.command("invite")
@@ -66,8 +68,7 @@ async def invite_member(room: People, name: str, *, account: str, role: str, as_
 
     NAME can be the id of a person (per_…), who gets this role too and signs in as before.
     """
-    owner = await find_account(room.access, account)
-    await _invite(room, name, role, owner.id, as_json=as_json)
+    await _invite(room, name, role, await _reach(room, account), as_json=as_json)
 
 
 @staff.command("list")
@@ -75,7 +76,7 @@ async def invite_member(room: People, name: str, *, account: str, role: str, as_
 @with_room(People)
 async def list_staff(room: People, *, as_json: bool) -> None:
     """List the staff with their roles."""
-    await _list(room, None, "countersign staff invite NAME --role owner", as_json=as_json)
+    await _list(room, DEPLOYMENT, "countersign staff invite NAME --role owner", as_json=as_json)
 
 
 @members.command("list")
@@ -84,9 +85,9 @@ async def list_staff(room: People, *, as_json: bool) -> None:
 @with_room(People)
 async def list_members(room: People, *, account: str, as_json: bool) -> None:
     """List the people of an account with their roles."""
-    owner = await find_account(room.access, account)
-    first = f"countersign members invite NAME --account {owner.id} --role owner"
-    await _list(room, owner.id, first, as_json=as_json)
+    reach = await _reach(room, account)
+    first = f"countersign members invite NAME --account {reach.account_id} --role owner"
+    await _list(room, reach, first, as_json=as_json)
 
 
 @staff.command("remove")
@@ -97,7 +98,7 @@ async def list_members(room: People, *, account: str, as_json: bool) -> None:
 @with_room(People)
 async def remove_staff(room: People, name: str, *, end_keys: str | None, as_json: bool) -> None:
     """Remove a person from the staff. The last owner stays."""
-    await _remove(room, name, None, end_keys, as_json=as_json)
+    await _remove(room, name, DEPLOYMENT, end_keys, as_json=as_json)
 
 
 @members.command("remove")
@@ -111,8 +112,7 @@ async def remove_member(
     room: People, name: str, *, account: str, end_keys: str | None, as_json: bool
 ) -> None:
     """Remove a person from an account. The last owner stays."""
-    owner = await find_account(room.access, account)
-    await _remove(room, name, owner.id, end_keys, as_json=as_json)
+    await _remove(room, name, await _reach(room, account), end_keys, as_json=as_json)
 
 
 @staff.command("link")
@@ -121,7 +121,7 @@ async def remove_member(
 @with_room(People)
 async def link_staff(room: People, name: str, *, as_json: bool) -> None:
     """Print a link by which a person of the staff comes in again, with a new passkey."""
-    link = await roles.way_back(room, name, None)
+    link = await roles.way_back(room, name, DEPLOYMENT)
     _show_link(room, link, {}, as_json=as_json)
 
 
@@ -132,15 +132,16 @@ async def link_staff(room: People, name: str, *, as_json: bool) -> None:
 @with_room(People)
 async def link_member(room: People, name: str, *, account: str, as_json: bool) -> None:
     """Print a link by which a person of an account comes in again, with a new passkey."""
-    owner = await find_account(room.access, account)
-    link = await roles.way_back(room, name, owner.id)
+    link = await roles.way_back(room, name, await _reach(room, account))
     _show_link(room, link, {}, as_json=as_json)
 
 
-async def _invite(
-    room: People, name: str, role: str, account_id: str | None, *, as_json: bool
-) -> None:
-    invited = await roles.invite(room, name, Role(role), account_id)
+async def _reach(room: People, account: str) -> AccountReach:
+    return AccountReach((await find_account(room.access, account)).id, Mode.LIVE)
+
+
+async def _invite(room: People, name: str, role: str, reach: Reach, *, as_json: bool) -> None:
+    invited = await roles.invite(room, name, Role(role), reach)
     said = {"person_id": invited.person_id, "name": invited.name, "role": role}
     if invited.link is None:
         say(f"{invited.name} has the role {role} now, and signs in as before.")
@@ -166,20 +167,20 @@ def _show_link(room: People, link: Link, said: dict[str, Any], *, as_json: bool)
     show(said | {"link": link.url, "expires_at": until}, link.url, as_json=as_json)
 
 
-async def _list(room: People, account_id: str | None, first: str, *, as_json: bool) -> None:
-    found = await roles.members(room, account_id)
+async def _list(room: People, reach: Reach, first: str, *, as_json: bool) -> None:
+    found = await roles.members(room, reach)
     lines = [f"{one.id}  {one.role.value:10}  {_state(one):34}  {one.name}" for one in found]
     none = f"No one yet. Invite the first: {first}"
     show_all([_view(one) for one in found], lines, none, as_json=as_json)
 
 
 async def _remove(
-    room: People, name: str, account_id: str | None, end_keys: str | None, *, as_json: bool
+    room: People, name: str, reach: Reach, end_keys: str | None, *, as_json: bool
 ) -> None:
     def act(which: str | None) -> Awaitable[Member]:
         named = [] if which == "none" else [one.strip() for one in (which or "").split(",")]
         ends = which if which in {None, roles.ALL_KEYS} else named
-        return roles.remove(room, name, account_id, end_keys=ends)
+        return roles.remove(room, name, reach, end_keys=ends)
 
     try:
         removed = await act(end_keys)

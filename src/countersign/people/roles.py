@@ -20,6 +20,7 @@ from countersign.access.key import (
     compose_person_token,
 )
 from countersign.access.keys import end_key, keys_made, unknown_key
+from countersign.access.reach import Reach
 from countersign.access.role import Role
 from countersign.db.tables import people, person_grants, person_links
 from countersign.errors import (
@@ -48,7 +49,7 @@ from countersign.people.room import People
 ALL_KEYS: Final = "all"
 """All keys that a person made, in the place of a list of their ids."""
 LINK_PATH: Final = "/console/link"
-DEPLOYMENT: Final = "deployment"
+STAFF: Final = "deployment"
 """What the audit calls the place of staff."""
 _LASTS: Final[dict[LinkKind, timedelta]] = {
     LinkKind.INVITATION: INVITATION_LASTS,
@@ -60,12 +61,12 @@ async def invite(
     room: People,
     name: str,
     role: Role,
-    account_id: str | None,
+    reach: Reach,
     *,
     by: str | None = None,
     entry: Remember[Invited] = None,
 ) -> Invited:
-    """Give a new person a role in an account, or (None) in the deployment, and a link to come in.
+    """Give a new person a role in an account, or in the deployment, and a link to come in.
 
     With the id of a person in place of a name, that person gets the role, and signs in as before:
     a link would let the one who invites take the person's place elsewhere. `by` is the id of the
@@ -82,10 +83,10 @@ async def invite(
     wanted, access = name if is_id(PERSON, name) else checked_name(name), room.access
 
     def act(connection: Connection) -> Invited:
-        by_staff = as_owner(connection, by, account_id)
+        by_staff = as_owner(connection, by, reach)
         time_ns = access.clock.time_ns()
         person_id, called, link = wanted, wanted, None
-        there = sql.members_of(connection, account_id)
+        there = sql.members_of(connection, reach)
         if is_id(PERSON, wanted):
             known = sql.name_of(connection, wanted)
             if any(one.id == wanted for one in there):
@@ -98,9 +99,7 @@ async def invite(
             called = known
         else:
             if role is Role.OWNER and by is not None:
-                raise LinkOnMachine(
-                    _line("invite", shlex.quote(called), account_id, " --role owner")
-                )
+                raise LinkOnMachine(_line("invite", shlex.quote(called), reach, " --role owner"))
             if any(one.name.casefold() == called.casefold() for one in there):
                 raise PeopleRefused(f"A person named {called!r} has a role there already.")
             person_id = timed_id(PERSON, time_ns, access.entropy(8))
@@ -111,14 +110,14 @@ async def invite(
             AuditAction.PERSON_INVITED,
             person_id,
             role=role.value,
-            place=account_id or DEPLOYMENT,
+            place=reach.account_id or STAFF,
         )
         connection.execute(
             insert(person_grants),
             {
                 "id": timed_id("grt", time_ns, access.entropy(8)),
                 "person_id": person_id,
-                "account_id": account_id,
+                "account_id": reach.account_id,
                 "role": role.value,
                 "granted_at": from_ns(time_ns),
                 "granted_by": entry.actor,
@@ -138,13 +137,13 @@ def checked_name(name: str) -> str:
         raise InvalidRequest(error.message.replace("An account name", "A name")) from None
 
 
-async def members(room: People, account_id: str | None) -> Sequence[Member]:
-    """The people of an account, or (None) the staff of the deployment."""
+async def members(room: People, reach: Reach) -> Sequence[Member]:
+    """The people of an account, or the staff of the deployment."""
     now = from_ns(room.access.clock.time_ns())
 
     def find(connection: Connection) -> Sequence[Member]:
-        made = keys_made(connection, account_id, now)
-        there = sql.members_of(connection, account_id)
+        made = keys_made(connection, reach, now)
+        there = sql.members_of(connection, reach)
         return [replace(one, keys=made.get(one.id, ())) for one in there]
 
     return await room.access.database.read(find)
@@ -153,7 +152,7 @@ async def members(room: People, account_id: str | None) -> Sequence[Member]:
 async def remove(
     room: People,
     who: str,
-    account_id: str | None,
+    reach: Reach,
     by: str | None = None,
     *,
     end_keys: Collection[str] | None = None,
@@ -173,12 +172,12 @@ async def remove(
     """
 
     def act(connection: Connection) -> Member:
-        as_owner(connection, by, account_id)
-        member = find_member(connection, who, account_id)
-        if sql.is_last_owner(connection, member, account_id):
+        as_owner(connection, by, reach)
+        member = find_member(connection, who, reach)
+        if sql.is_last_owner(connection, member, reach):
             raise PeopleRefused(f"{member.name} is the last owner: invite another one first.")
         now, g = from_ns(room.access.clock.time_ns()), person_grants.c
-        made = {key.id: key for key in keys_made(connection, account_id, now).get(member.id, ())}
+        made = {key.id: key for key in keys_made(connection, reach, now).get(member.id, ())}
         if made and end_keys is None:
             listed = ", ".join(f"{key.id} ({key.mode}, {key.hint})" for key in made.values())
             raise KeysRemain(
@@ -188,12 +187,12 @@ async def remove(
             if key_id not in made:
                 raise unknown_key(key_id)
             made[key_id] = end_key(room.access, key_id, connection)
-        here = g.account_id == account_id if account_id else g.account_id.is_(None)
+        here = g.account_id.is_not_distinct_from(reach.account_id)
         connection.execute(delete(person_grants).where(g.person_id == member.id, here))
         if not sql.places_of(connection, member.id):
             sql.lock_out(connection, member.id)
         audit = room.access.audit.entry(
-            AuditAction.PERSON_REMOVED, member.id, place=account_id or DEPLOYMENT
+            AuditAction.PERSON_REMOVED, member.id, place=reach.account_id or STAFF
         )
         write_audit(connection, audit)
         return replace(member, keys=[*made.values()])
@@ -204,7 +203,7 @@ async def remove(
 async def way_back(
     room: People,
     who: str,
-    account_id: str | None,
+    reach: Reach,
     by: str | None = None,
     entry: Remember[Link] = None,
 ) -> Link:
@@ -218,13 +217,13 @@ async def way_back(
     """
 
     def act(connection: Connection) -> Link:
-        as_owner(connection, by, account_id)
-        member = find_member(connection, who, account_id)
+        as_owner(connection, by, reach)
+        member = find_member(connection, who, reach)
         places = sql.places_of(connection, member.id)
         if by is not None and (len(places) > 1 or member.role is Role.OWNER):
-            raise LinkOnMachine(_line("link", member.id, account_id))
+            raise LinkOnMachine(_line("link", member.id, reach))
         audit = room.access.audit.entry(
-            AuditAction.PERSON_LINK_MADE, member.id, place=account_id or DEPLOYMENT
+            AuditAction.PERSON_LINK_MADE, member.id, place=reach.account_id or STAFF
         )
         write_audit(connection, audit)
         return _new_link(connection, room, member.id, LinkKind.WAY_BACK)
@@ -232,7 +231,7 @@ async def way_back(
     return await room.access.database.write(keeping(act, entry))
 
 
-def as_owner(connection: Connection, by: str | None, account_id: str | None) -> bool:
+def as_owner(connection: Connection, by: str | None, reach: Reach) -> bool:
     """Let no role there change until this transaction ends, and see that `by` owns the place.
 
     The session was judged before: since then another owner may have removed this one. Gives whether
@@ -245,23 +244,24 @@ def as_owner(connection: Connection, by: str | None, account_id: str | None) -> 
     if by is None:
         return True
     held = {place.account_id: place.role for place in sql.places_of(connection, by)}
-    if Role.OWNER not in {held.get(None), held.get(account_id)}:
-        scope = Scope.PEOPLE_MANAGE if account_id else Scope.STAFF_MANAGE
+    if Role.OWNER not in {held.get(None), held.get(reach.account_id)}:
+        scope = Scope.PEOPLE_MANAGE if reach.account_id else Scope.STAFF_MANAGE
         raise Forbidden("You are no owner there any more.", scope=scope)
     return None in held
 
 
-def find_member(connection: Connection, who: str, account_id: str | None) -> Member:
+def find_member(connection: Connection, who: str, reach: Reach) -> Member:
     """The person with this id or name there; raises UnknownPerson."""
-    for member in sql.members_of(connection, account_id):
+    for member in sql.members_of(connection, reach):
         if who == member.id or who.casefold() == member.name.casefold():
             return member
     raise UnknownPerson(f"No one there has the id or name {who!r}.")
 
 
-def _line(act: str, who: str, account_id: str | None, more: str = "") -> str:
+def _line(act: str, who: str, reach: Reach, more: str = "") -> str:
     """What is said of a link that the machine alone makes, with the line to type there."""
-    group, of = ("members", f" --account {account_id}") if account_id else ("staff", "")
+    account = reach.account_id
+    group, of = ("members", f" --account {account}") if account else ("staff", "")
     return f"On the machine, type: countersign {group} {act} {who}{of}{more}"
 
 

@@ -11,13 +11,13 @@ from sqlalchemy import Connection, delete, select
 
 from countersign.access.audit import AuditAction, write_audit
 from countersign.access.idempotency import Remember, keeping
-from countersign.access.reach import DEPLOYMENT as DEPLOYMENT_REACH
+from countersign.access.reach import DEPLOYMENT, Reach
 from countersign.access.sessions import PersonSession
 from countersign.db.rows import rows
 from countersign.db.tables import person_sessions
 from countersign.errors import UnknownSession
 from countersign.instant import from_ns
-from countersign.people.roles import DEPLOYMENT, as_owner, find_member
+from countersign.people.roles import STAFF, as_owner, find_member
 from countersign.people.room import People
 
 _s: Final = person_sessions.c
@@ -49,7 +49,7 @@ async def end_session(
         one = delete(person_sessions).where(_s.id == session_id, _s.person_id == person_id)
         if connection.execute(one).rowcount == 0:
             raise UnknownSession
-        audit = room.access.audit.of(person_id, DEPLOYMENT_REACH)
+        audit = room.access.audit.of(person_id, DEPLOYMENT)
         noted = audit.entry(AuditAction.PERSON_SIGNED_OUT, person_id, session=session_id)
         write_audit(connection, noted)
         return EndedSessions(person_id, 1)
@@ -68,11 +68,11 @@ async def end_sessions(
 async def sign_out_member(
     room: People,
     person_id: str,
-    account_id: str | None,
+    reach: Reach,
     by: str,
     entry: Remember[EndedSessions] = None,
 ) -> EndedSessions:
-    """End all sessions of one who has a role in an account or (None) in the deployment.
+    """End all sessions of one who has a role in an account or in the deployment.
 
     The person signs in again with the passkey: what takes that too is a removal, or a way back.
 
@@ -82,9 +82,9 @@ async def sign_out_member(
     """
 
     def act(connection: Connection) -> EndedSessions:
-        as_owner(connection, by, account_id)
-        member = find_member(connection, person_id, account_id)
-        return _end(connection, room, member.id, place=account_id or DEPLOYMENT)
+        as_owner(connection, by, reach)
+        member = find_member(connection, person_id, reach)
+        return _end(connection, room, member.id, place=reach.account_id or STAFF)
 
     return await room.access.database.write(keeping(act, entry))
 

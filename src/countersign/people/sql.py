@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, func, select
 
+from countersign.access.reach import Reach
 from countersign.access.role import Role
 from countersign.db.rows import row, rows
 from countersign.db.tables import (
@@ -24,7 +25,7 @@ from countersign.people.model import HeldRole, LinkRow, Member
 _g: Final = person_grants.c
 
 
-def members_of(connection: Connection, account_id: str | None) -> Sequence[Member]:
+def members_of(connection: Connection, reach: Reach) -> Sequence[Member]:
     """The people with a role there, in the order in which they got it."""
     used = select(func.max(person_passkeys.c.last_used_at))
     used = used.where(person_passkeys.c.person_id == people.c.id)
@@ -45,7 +46,7 @@ def members_of(connection: Connection, account_id: str | None) -> Sequence[Membe
             func.coalesce(last, there).label("last_used_at"),
         )
         .join(person_grants, _g.person_id == people.c.id)
-        .where(_g.account_id == account_id if account_id else _g.account_id.is_(None))
+        .where(_g.account_id.is_not_distinct_from(reach.account_id))
         .order_by(_g.id)
     )
     return rows(connection, found, Member)
@@ -73,11 +74,11 @@ def places_of(connection: Connection, person_id: str) -> Sequence[HeldRole]:
     return sorted(rows(connection, found, HeldRole), key=lambda place: place.account_name or "")
 
 
-def is_last_owner(connection: Connection, member: Member, account_id: str | None) -> bool:
+def is_last_owner(connection: Connection, member: Member, reach: Reach) -> bool:
     """Whether no other person owns this place."""
     if member.role is not Role.OWNER:
         return False
-    there = members_of(connection, account_id)
+    there = members_of(connection, reach)
     return [one.id for one in there if one.role is Role.OWNER] == [member.id]
 
 

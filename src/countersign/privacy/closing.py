@@ -18,11 +18,11 @@ from countersign.access.audit import AuditAction
 from countersign.access.idempotency import Remember, keeping
 from countersign.buyers.providers import drop_provider, remove_settings
 from countersign.checkout.expiry import end_all, still_open
-from countersign.db.tables import account_origins, api_keys, disclosures, records
+from countersign.db.tables import account_origins, api_keys, disclosures, records, webhook_endpoints
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.privacy.room import Privacy
-from countersign.webhooks.endpoints import end_endpoint, find_endpoints, owned
+from countersign.webhooks.endpoints import end_endpoint, find_endpoints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ async def close_account(
         account = lock_account(connection, id_or_name)
         now = from_ns(privacy.access.clock.time_ns())
         connection.execute(update(api_keys).where(*_works(account.id)).values(revoked_at=now))
-        for endpoint in find_endpoints(connection, *owned(account.id)):
+        for endpoint in find_endpoints(connection, webhook_endpoints.c.account_id == account.id):
             end_endpoint(connection, endpoint.id, now)
         own = account_origins.c.account_id == account.id
         connection.execute(delete(account_origins).where(own))
@@ -85,6 +85,7 @@ async def close_account(
 
 def _plan(connection: Connection, account_id: str) -> Closing:
     own = records.c.account_id == account_id
+    endpoints = find_endpoints(connection, webhook_endpoints.c.account_id == account_id)
 
     def count(table: Any, *conditions: ColumnElement[bool]) -> int:  # noqa: ANN401 - a table
         query = select(func.count()).select_from(table).where(*conditions)
@@ -92,7 +93,7 @@ def _plan(connection: Connection, account_id: str) -> Closing:
 
     return Closing(
         keys=count(api_keys, *_works(account_id)),
-        webhook_endpoints=len(find_endpoints(connection, *owned(account_id))),
+        webhook_endpoints=len(endpoints),
         origins=count(account_origins, account_origins.c.account_id == account_id),
         checkout_sessions=len(still_open(connection, account_id)),
         records=count(records, own),

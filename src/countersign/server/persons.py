@@ -6,14 +6,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from countersign.access.audit import AuditAction
-from countersign.access.key import Principal, Scope
+from countersign.access.key import LIVE_SCOPES, Principal, Scope
 from countersign.access.reach import AccountReach
 from countersign.access.room import acting
-from countersign.errors import Forbidden, InvalidRequest, PasskeyRequired
+from countersign.errors import Forbidden, InvalidRequest, ModeMismatch, PasskeyRequired
 from countersign.http.headers import reason
 from countersign.http.reply import Call, Reply
 from countersign.http.route import Route
 from countersign.ids import CHECKOUT_SESSION, is_id
+from countersign.mode import Mode
 
 _LOOKS: Final = frozenset({"GET", "HEAD"})
 _NOTE_NOTHING: Final = frozenset({Scope.SANDBOX_MANAGE, Scope.CHECKOUT_SESSIONS_CREATE})
@@ -46,6 +47,7 @@ def judge(route: Route[Any], scope: Scope, call: Call) -> None:
     Raises:
         Forbidden: the key or the role does not allow it.
         PasskeyRequired: the operation destroys something.
+        ModeMismatch: the operation changes what live mode has too, and test mode is asked for.
         InvalidRequest: personal data is asked for without a reason, or no account is named.
     """
     who, person = call.principal, call.principal.person
@@ -61,6 +63,8 @@ def judge(route: Route[Any], scope: Scope, call: Call) -> None:
             raise PasskeyRequired
         if route.personal:
             reason(call)
+    if scope in LIVE_SCOPES and who.account_id and who.mode is Mode.TEST and not looks(route):
+        raise ModeMismatch("Both modes share this: change it with `Countersign-Mode: live`.")
     if route.reach is not None and not isinstance(who.reach, route.reach):
         if route.reach is AccountReach:
             raise InvalidRequest("Name the account: this is done for one account and mode.")

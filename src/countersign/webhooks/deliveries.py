@@ -30,6 +30,7 @@ from sqlalchemy import (
 )
 
 from countersign.access.idempotency import Remember, keep_answer
+from countersign.access.reach import AccountReach
 from countersign.db.bulk import BulkInsert
 from countersign.db.tables import (
     accounts,
@@ -165,7 +166,7 @@ def fan_out(connection: Connection, endpoint_id: str, now: datetime, limit: int)
     if row is None or _pending(connection, endpoint_id) >= PENDING_MAX:
         return 0
     cursor = Position(row.cursor_tx, row.cursor_seq)
-    found = next_events(connection, row.account_id, row.mode, cursor, limit)
+    found = next_events(connection, AccountReach(row.account_id, row.mode), cursor, limit)
     if not found:
         return 0
     (endpoint,) = find_endpoints(connection, _e.id == endpoint_id)
@@ -299,7 +300,7 @@ async def recover(
         wait = _wait_to_recover(connection, row, now)
         if wait > timedelta(0):
             return RateLimited(_ONE_RECOVERY, retry_after=math.ceil(wait.total_seconds()))
-        start = last_before(connection, endpoint.account_id, endpoint.mode, since)
+        start = last_before(connection, endpoint.reach, since)
         if start < (row.cursor_tx, row.cursor_seq):
             cursor = {"cursor_tx": start.tx, "cursor_seq": start.seq}
             set_columns(connection, endpoint.id, cursor | {"recovered_at": now})
@@ -314,7 +315,7 @@ def _wait_of_account(connection: Connection, endpoint: Endpoint, now: datetime) 
     # Until the commit no other transaction begins one.
     owner = select(accounts.c.id).where(accounts.c.id == endpoint.account_id)
     connection.execute(owner.with_for_update())
-    of_account = and_(_e.account_id == endpoint.account_id, _e.mode == endpoint.mode)
+    of_account = endpoint.reach.rows(webhook_endpoints)
     lately = select(_e.recovered_at).where(of_account, _e.recovered_at > now - RECOVERY_WAIT)
     times = sorted(connection.execute(lately.where(_e.id != endpoint.id)).scalars())
     if len(times) < RECOVERIES_MAX:
@@ -330,7 +331,7 @@ def _wait_to_recover(
     if row.recovered_at is None:
         return timedelta(0)
     cursor = Position(row.cursor_tx, row.cursor_seq)
-    next_ = next_events(connection, row.account_id, row.mode, cursor, 1)
+    next_ = next_events(connection, AccountReach(row.account_id, row.mode), cursor, 1)
     if next_ and next_[0].created_at <= row.recovered_at:
         return RECOVERY_WAIT  # the last one has not ended
     wait: timedelta = row.recovered_at + RECOVERY_WAIT - now
@@ -341,7 +342,7 @@ async def resend(
     webhooks: Webhooks, endpoint: Endpoint, event_id: str, entry: Remember[bytes] = None
 ) -> EventView:
     """Deliver an event again, whatever the result was, with the same webhook-id."""
-    found = await get_event(webhooks.events, endpoint.account_id, endpoint.mode, event_id)
+    found = await get_event(webhooks.events, endpoint.reach, event_id)
     if endpoint.disabled_at is not None:
         raise WebhookEndpointDisabled
     now = webhooks.now
@@ -376,7 +377,7 @@ async def list_deliveries(
         statement = statement.where(_d.status == query.status)
     if query.after is not None:
         try:
-            last = await get_event(webhooks.events, endpoint.account_id, endpoint.mode, query.after)
+            last = await get_event(webhooks.events, endpoint.reach, query.after)
         except NotFound:
             raise InvalidRequest(
                 "The query parameter after must be a next_cursor returned by this list."

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from countersign.access.account import lock_account
 from countersign.access.audit import Audit, AuditAction, write_audit
 from countersign.access.idempotency import Remember, keep_answer
+from countersign.access.reach import AccountReach, Reach
 from countersign.db.rows import of_row
 from countersign.db.tables import webhook_deliveries, webhook_endpoints, webhook_secrets
 from countersign.errors import (
@@ -39,7 +40,6 @@ from countersign.errors import (
 from countersign.events.sql import end_of_events
 from countersign.ids import WEBHOOK_ENDPOINT, is_id, timed_id
 from countersign.instant import from_ns
-from countersign.mode import Mode
 from countersign.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,
     ENDPOINTS_MAX,
@@ -66,8 +66,7 @@ _s: Final = webhook_secrets.c
 
 async def create_endpoint(
     webhooks: Webhooks,
-    account_id: str,
-    mode: Mode,
+    reach: AccountReach,
     wanted: WebhookEndpointRequest,
     entry: Remember[bytes] = None,
     *,
@@ -79,11 +78,11 @@ async def create_endpoint(
     """
     _check(webhooks, wanted.url, wanted.description)
     time_ns = webhooks.access.clock.time_ns()
-    secret, shared = await webhooks.secrets.make(account_id)
+    secret, shared = await webhooks.secrets.make(reach.account_id)
     endpoint = Endpoint(
         id=timed_id(WEBHOOK_ENDPOINT, time_ns, webhooks.access.entropy(8)),
-        account_id=account_id,
-        mode=mode,
+        account_id=reach.account_id,
+        mode=reach.mode,
         url=wanted.url,
         description=wanted.description or "",
         event_types=chosen(wanted.event_types),
@@ -96,12 +95,12 @@ async def create_endpoint(
 
     def create(connection: Connection) -> Refusal | None:
         try:  # until the commit no other transaction adds one, or closes the account
-            lock_account(connection, account_id)
+            lock_account(connection, reach.account_id)
         except AccountClosed:
             if audit is None:  # a revoked key that a server has not noticed yet
                 return InvalidApiKey()
             raise
-        own = and_(_e.account_id == account_id, _e.mode == mode, _e.deleted_at.is_(None))
+        own = and_(reach.rows(webhook_endpoints), _e.deleted_at.is_(None))
         if connection.execute(select(func.count(_e.id)).where(own)).scalar_one() >= ENDPOINTS_MAX:
             return TooManyWebhookEndpoints()
         row = {name: getattr(endpoint, name) for name in ("id", "account_id", "mode", "created_at")}
@@ -109,36 +108,26 @@ async def create_endpoint(
         connection.execute(insert(webhook_endpoints), row)
         _insert_secret(connection, endpoint.id, secret)
         keep_answer(connection, entry, render_endpoint(endpoint))
-        made = AuditAction.WEBHOOK_ENDPOINT_CREATED
-        _note(connection, audit, made, endpoint.id, account_id=account_id, mode=mode.value)
+        of = {"account_id": reach.account_id, "mode": reach.mode.value}
+        _note(connection, audit, AuditAction.WEBHOOK_ENDPOINT_CREATED, endpoint.id, **of)
         return None
 
     await webhooks.access.database.write(create)
     return endpoint
 
 
-async def get_endpoint(
-    webhooks: Webhooks, endpoint_id: str, *owner: ColumnElement[bool]
-) -> Endpoint:
-    """One endpoint of this owner (see `owned`), or for operators of any account."""
+async def get_endpoint(webhooks: Webhooks, reach: Reach, endpoint_id: str) -> Endpoint:
+    """One endpoint in reach; raises NotFound."""
     if is_id(WEBHOOK_ENDPOINT, endpoint_id):
-        named = _e.id == endpoint_id
-        for found in await webhooks.access.database.read(find_endpoints, named, *owner):
+        named = (_e.id == endpoint_id, reach.rows(webhook_endpoints))
+        for found in await webhooks.access.database.read(find_endpoints, *named):
             return found
     raise NotFound("There is no webhook endpoint with this id.")
 
 
-def owned(account_id: str, mode: Mode | None = None) -> list[ColumnElement[bool]]:
-    """The condition that an endpoint is of this account, and of this mode if there is one."""
-    of_mode = [] if mode is None else [_e.mode == mode]
-    return [_e.account_id == account_id, *of_mode]
-
-
-async def list_endpoints(
-    webhooks: Webhooks, account_id: str, mode: Mode | None
-) -> Sequence[Endpoint]:
-    """The endpoints of an account, oldest first."""
-    return await webhooks.access.database.scan(find_endpoints, *owned(account_id, mode))
+async def list_endpoints(webhooks: Webhooks, reach: Reach) -> Sequence[Endpoint]:
+    """The endpoints in reach, oldest first."""
+    return await webhooks.access.database.scan(find_endpoints, reach.rows(webhook_endpoints))
 
 
 async def change_endpoint(
@@ -261,8 +250,7 @@ def lock_endpoint(
         NotFound: it was deleted.
         WebhookEndpointDisabled: it is disabled, and there is something to send.
     """
-    owner = owned(endpoint.account_id, endpoint.mode)
-    known = select(webhook_endpoints).where(_e.id == endpoint.id, *owner, _e.deleted_at.is_(None))
+    known = select(webhook_endpoints).where(_e.id == endpoint.id, _e.deleted_at.is_(None))
     row = connection.execute(known.with_for_update()).one_or_none()
     if row is None:
         raise NotFound

@@ -9,6 +9,7 @@ from enum import StrEnum
 from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
+from countersign.access.reach import AccountReach
 from countersign.events.model import EventType, RecordedEvent
 from countersign.host import ip_or_none
 from countersign.mode import Mode
@@ -129,6 +130,10 @@ class Endpoint:
     """The newest first."""
     new_secret: SharedSecret | None = None
     """The shared secret that has just been made; it is shown now and never again."""
+
+    @property
+    def reach(self) -> AccountReach:
+        return AccountReach(self.account_id, self.mode)
 
     def wants(self, type_: EventType) -> bool:
         return self.event_types is None or type_ in self.event_types

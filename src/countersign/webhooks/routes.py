@@ -8,6 +8,7 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 from countersign.access.key import Scope
+from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.errors import (
     InvalidRequest,
     NotFound,
@@ -34,18 +35,15 @@ EndpointsQuery = Listing[Annotated[str, cursor("the id of that page's last endpo
 async def create(room: Webhooks, call: Call) -> Reply:
     """Create an endpoint that gets events from now on. Its secret is returned only once."""
     body = parse_body(call.body, schemas.WebhookEndpointRequest)
-    principal = call.principal
-    made = await endpoints.create_endpoint(
-        room, principal.account_id, principal.mode, body, call.entry, audit=call.audit
-    )
+    reach = AccountReach(call.principal.account_id, call.principal.mode)
+    made = await endpoints.create_endpoint(room, reach, body, call.entry, audit=call.audit)
     return Reply(render_endpoint(made))
 
 
 async def list_endpoints(room: Webhooks, call: Call) -> Reply:
     """The webhook endpoints of this account and mode, oldest first."""
     query: EndpointsQuery = call.query
-    principal = call.principal
-    found = await endpoints.list_endpoints(room, principal.account_id, principal.mode)
+    found = await endpoints.list_endpoints(room, call.principal.reach)
     rest = [endpoint_body(endpoint) for endpoint in found if endpoint.id > (query.after or "")]
     return Reply(encode(page_of(rest, query.limit, lambda e: e.endpoint_id)))
 
@@ -116,13 +114,11 @@ async def list_deliveries(room: Webhooks, call: Call) -> Reply:
 
 
 async def _named(room: Webhooks, call: Call) -> Endpoint:
-    principal = call.principal
-    owner = endpoints.owned(principal.account_id, principal.mode)
-    return await endpoints.get_endpoint(room, call.parameter, *owner)
+    return await endpoints.get_endpoint(room, call.principal.reach, call.parameter)
 
 
 async def _owner(room: Webhooks, endpoint_id: str) -> tuple[str, Mode]:
-    endpoint = await endpoints.get_endpoint(room, endpoint_id)
+    endpoint = await endpoints.get_endpoint(room, DEPLOYMENT, endpoint_id)
     return endpoint.account_id, endpoint.mode
 
 

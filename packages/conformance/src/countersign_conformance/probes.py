@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from countersign.access.reach import AccountReach
 from countersign.events.model import EventType, EventView, RecordedEvent
 from countersign.instant import from_ns
 from countersign.mode import Mode
@@ -53,7 +54,7 @@ class ProbeWebhooks:
         `note` gets each message before it is sent, and again with its response. `reaction`: how
         long it is watched what the vendor does after a message that it may act on.
         """
-        found = await list_endpoints(self._webhooks, account_id, Mode.TEST)
+        found = await list_endpoints(self._webhooks, AccountReach(account_id, Mode.TEST))
         enabled = [endpoint for endpoint in found if endpoint.disabled_at is None]
         try:
             for endpoint in enabled:

@@ -22,6 +22,8 @@ _PASSKEY: Final = "passkey_required"
 _RUNNING: Final = "idempotency_in_progress"
 _LOOKS: Final = 100
 _LOOK_SECONDS: Final = 0.1
+_BOTH_MODES: Final = ("/v1/accounts", "/v1/members")
+"""Where an account is changed, in live mode alone, whichever mode the page shows."""
 _SEES_PERSONAL_DATA: Final = frozenset({"compliance", "auditor"})
 
 
@@ -121,7 +123,7 @@ class Visit:
             path,
             session=self.session,
             account=self.place.account_id,
-            mode=self.place.mode,
+            mode="live" if path.startswith(_BOTH_MODES) else self.place.mode,
             body=body,
             query=query,
             reason=reason,
