@@ -29,6 +29,7 @@ from bench.servers import install
 from bench.vendor import initials, vendor
 from countersign.access.account import all_accounts
 from countersign.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
+from countersign.access.reach import DeploymentReach
 from countersign.access.role import Role
 from countersign.acknowledgments.acknowledge import acknowledge
 from countersign.bootstrap import open_deployment
@@ -129,7 +130,9 @@ def _measured(folder: Path, number: int, rounds: int) -> dict[str, Cost]:
 async def _pages(environment: Mapping[str, str], rounds: int) -> dict[str, Cost]:
     async with open_deployment(load_settings(environment)) as deployment:
         (account,) = await deployment.database.scan(all_accounts)
-        person = (await invite(deployment.people, "Ada", Role.COMPLIANCE, None)).person_id
+        person = (
+            await invite(deployment.people, "Ada", Role.COMPLIANCE, DeploymentReach())
+        ).person_id
         token = compose_person_token(PERSON_SESSION, secrets.token_bytes(PERSON_ENTROPY_BYTES))
         digest = deployment.access.secret.key_digest(token)
         await deployment.database.write(_sign_in, person, digest)

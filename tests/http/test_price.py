@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
+from countersign.access.key import LIVE_SCOPES
 from countersign.access.role import Role
 from countersign.checkout.order import LINES_MAX, TEXT_LENGTH_MAX
 from countersign.http.body import BODY_BYTES_MAX
@@ -104,7 +105,8 @@ class Till:
         if route.scope is not None or route.client_token:
             sent[b"authorization"] = f"Bearer {token}".encode()
         if token == self.session and not is_deployment:
-            sent |= {b"countersign-account": self.account.encode(), b"countersign-mode": b"test"}
+            mode = b"live" if route.scope in LIVE_SCOPES else b"test"
+            sent |= {b"countersign-account": self.account.encode(), b"countersign-mode": mode}
         return call_of(route.method, asked.target, sent.items())
 
 
