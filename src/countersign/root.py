@@ -44,7 +44,6 @@ PLACES: Final = {
     "doctor": "doctor.commands:doctor",
     "dossier": "dossiers.commands:dossier",
     "erase": "privacy.commands:erase",
-    "holds": "privacy.commands:holds",
     "init": "server.commands:init",
     "keys": "access.commands:keys",
     "log": "log.commands:log",
@@ -70,6 +69,7 @@ PLACES: Final = {
 their routes. A module is one of the service, or of the evidence by its whole name."""
 GROUPS: Final = {
     "checkout-sessions": "Links by which one buyer initials a notice for one order.",
+    "holds": "Legal holds, which prevent erasure.",
     "test": "The sandbox of an account: its clock, buyers, events and faults. Never live.",
     "test buyer": "The buyers of the sandbox.",
     "test clock": "The test clock, which puts the sandbox ahead of real time.",

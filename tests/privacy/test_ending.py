@@ -18,23 +18,23 @@ from sqlalchemy import Connection, text, update
 
 from countersign.access.account import find_account
 from countersign.access.key import Principal
-from countersign.access.reach import DEPLOYMENT, Reach
+from countersign.access.reach import Reach
 from countersign.clearances import fulfil
 from countersign.clearances.read import StoredClearance, stored_clearance
 from countersign.clearances.room import Clearances
 from countersign.db.tables import accounts
-from countersign.errors import InternalError, InvalidArgument, NotFound, OnHold
+from countersign.errors import InternalError, InvalidArgument, NotFound, OnHold, UnknownSubject
 from countersign.mode import Mode
 from countersign.privacy import ending
 from countersign.privacy.ending import EndingOrder, end_evidence, list_ending, set_evidence_end
 from countersign.privacy.held import KeptRecords, kept_of
-from countersign.privacy.holds import place_hold, release_hold
 from countersign.privacy.model import years_after
 from countersign.privacy.room import Privacy
 from tests.clearances.desk import Desk, MovingClock, open_desk, order
 from tests.cli.notice_files import write_notice
 from tests.support.depth import drawn
 from tests.support.engines import ENGINES, POSTGRES, engine_server
+from tests.support.holding import place_hold, release_hold
 
 pytestmark = [pytest.mark.both_engines, pytest.mark.long]
 
@@ -151,7 +151,7 @@ class EndsOfEvidence(RuleBasedStateMachine):
         for account in (0, 1):
             self.world.keep(account, None)
         for hold in self.held:
-            self.world.desk.do(release_hold(self.world.privacy, hold, DEPLOYMENT))
+            self.world.desk.do(release_hold(self.world.privacy, hold))
 
     # The oracle.
 
@@ -221,14 +221,18 @@ class EndsOfEvidence(RuleBasedStateMachine):
         own = sorted(one.made)
         account = self.world.shops[one.account].account_id
         subject = {"record": own[which % len(own)], "account": account, "buyer": one.cbid}[on]
-        placed = self.world.desk.do(place_hold(self.world.privacy, DEPLOYMENT, subject, "case 7"))
-        self.held[placed.id] = subject
+        placing = place_hold(self.world.privacy, subject, "case 7")
+        if one.erased and on == "record":
+            with pytest.raises(UnknownSubject):
+                self.world.desk.do(placing)
+            return
+        self.held[self.world.desk.do(placing).id] = subject
 
     @rule(which=_WHICH)
     def release(self, which: int) -> None:
         if self.held:
             hold = [*self.held][which % len(self.held)]
-            self.world.desk.do(release_hold(self.world.privacy, hold, DEPLOYMENT))
+            self.world.desk.do(release_hold(self.world.privacy, hold))
             del self.held[hold]
 
     @rule(which=_WHICH)
@@ -354,7 +358,7 @@ def test_a_hold_on_the_buyer_that_is_placed_while_evidence_ends_keeps_the_order(
 
     async def placing(privacy: Privacy, ids: list[str], reach: Reach) -> KeptRecords:
         if set(one.made) <= {*ids} and not holds:
-            holds.append((await place_hold(privacy, DEPLOYMENT, one.cbid, "case 8")).id)
+            holds.append((await place_hold(privacy, one.cbid, "case 8")).id)
         return await kept_of(privacy, ids, reach)
 
     monkeypatch.setattr(ending, "kept_of", placing)
@@ -362,7 +366,7 @@ def test_a_hold_on_the_buyer_that_is_placed_while_evidence_ends_keeps_the_order(
     assert holds
     shown = world.rows("SELECT record_id FROM disclosures WHERE account_id IN (:a0, :a1)")
     assert {*one.made} <= shown
-    desk.do(release_hold(world.privacy, holds[0], DEPLOYMENT))
+    desk.do(release_hold(world.privacy, holds[0]))
     assert {*desk.do(end_evidence(world.privacy, world.ending()))} == {*one.made}
     world.keep(0, None)
 

@@ -22,7 +22,7 @@ from countersign.db.tables import deployment
 from countersign.log.blind_runs import merge
 from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
 from countersign.privacy.erase_sql import destroy_disclosures
-from countersign.privacy.holds import find_holds, place_hold, release_hold
+from countersign.privacy.holds import find_holds
 from countersign.privacy.model import ErasureReason, RecordErasure
 from countersign.privacy.requests import request_erasure
 from countersign.privacy.subject import personal_of
@@ -32,6 +32,7 @@ from tests.privacy.left import Value, everything, guessed_zips, keyed, namespace
 from tests.remembered.conftest import Person, Shop, form_of, link, remembered
 from tests.storage import items
 from tests.support import postgres
+from tests.support.holding import place_hold, release_hold
 
 pytestmark = pytest.mark.long
 
@@ -170,8 +171,8 @@ def hold_and_release(operator: Operator, subject: str) -> None:
     """A hold that was placed and released; its reason names the buyer."""
 
     async def work(opened: bootstrap.Deployment) -> None:
-        hold = await place_hold(opened.privacy, DEPLOYMENT, subject, f"case about {subject}")
-        await release_hold(opened.privacy, hold.id, DEPLOYMENT)
+        hold = await place_hold(opened.privacy, subject, f"case about {subject}")
+        await release_hold(opened.privacy, hold.id)
 
     operator.act(work)
 

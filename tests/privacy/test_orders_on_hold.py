@@ -37,7 +37,6 @@ from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from countersign.notices.notice_file import parse_notice_file
 from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
-from countersign.privacy.holds import place_hold, release_hold
 from countersign.privacy.model import ErasureReason
 from countersign.privacy.requests import (
     ErasureOutcome,
@@ -51,6 +50,7 @@ from tests.clearances.desk import NO_ONE, order
 from tests.http.backstage import another_deployment, notice_file
 from tests.support.depth import drawn
 from tests.support.engines import ENGINES, engine_server
+from tests.support.holding import place_hold, release_hold
 from tests.verification.inside import Insider, Stage, staged
 
 pytestmark = pytest.mark.long
@@ -148,14 +148,12 @@ class World:
         return self.stage.do(dossier(room, who, one.ack_id, DossierQuery()))
 
     def hold(self, subject: str) -> str:
-        return self.stage.do(
-            place_hold(self.stage.opened.privacy, DEPLOYMENT, subject, "case 7")
-        ).id
+        return self.stage.do(place_hold(self.stage.opened.privacy, subject, "case 7")).id
 
     def release(self, hold: str) -> None:
         """As `countersign holds release` does."""
         privacy = self.stage.opened.privacy
-        self.stage.do(release_hold(privacy, hold, DEPLOYMENT))
+        self.stage.do(release_hold(privacy, hold))
         secret = privacy.access.secret
         asked = self.stage.do(privacy.access.database.scan(requested, secret, DEPLOYMENT))
         for one in asked:

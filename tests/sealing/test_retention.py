@@ -115,7 +115,7 @@ def test_a_hold_on_one_account_keeps_its_order_and_nothing_of_another(own: Deplo
         assert client.get(f"/v1/acknowledgments/{mine}").json()["cbid"] is None
         assert stranger.get(f"/v1/acknowledgments/{theirs}").json()["cbid"] == cbid
         released = own.read("holds", "release", hold)
-        assert released == {"hold_id": hold, "erased": [theirs], "requested": []}
+        assert released == {"hold_ids": [hold], "erased": [theirs], "requested": []}
         assert stranger.get(f"/v1/acknowledgments/{theirs}").json()["cbid"] is None
 
 

@@ -100,7 +100,7 @@ class World:
         )
         self.run(
             self.database.write(
-                holds.place, SECRET, placed, entry(AuditAction.HOLD_PLACED, subject)
+                holds.store, SECRET, placed, entry(AuditAction.HOLD_PLACED, subject)
             )
         )
         return placed.id
@@ -189,7 +189,7 @@ def test_a_hold_that_another_server_is_placing_keeps_its_buyer(
         ids = [one.record_id for one in found.verifications]
         part = RecordErasure(ids, items.fact(world.accounts[0]))
         with engine.begin() as other:
-            holds.place(other, SECRET, hold, entry(AuditAction.HOLD_PLACED, cbid))
+            holds.store(other, SECRET, hold, entry(AuditAction.HOLD_PLACED, cbid))
             erasing = asyncio.create_task(
                 database.write(carry_out, SECRET, items.JOURNAL, [part], DEPLOYMENT, cbid=cbid)
             )

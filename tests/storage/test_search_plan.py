@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,18 @@ import pytest
 from sqlalchemy import event, insert
 
 from countersign.access.account import add_account
-from countersign.access.audit import AuditAction
 from countersign.access.reach import DEPLOYMENT
 from countersign.acknowledgments.find import find
 from countersign.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.buyers.sql import _TRIED, _insert
 from countersign.db import schema
 from countersign.db.engine import Purpose, database_url, open_engine
-from countersign.db.tables import Field, disclosures
+from countersign.db.tables import Field, disclosures, legal_holds
 from countersign.privacy.erase_sql import find_naming
 from countersign.privacy.held import find_held
-from countersign.privacy.holds import place
 from countersign.privacy.model import Hold
 from tests.storage import items
-from tests.storage.test_holds import SECRET, entry
+from tests.storage.test_holds import SECRET
 
 
 @pytest.mark.parametrize("given", ["session_id", "cbid", "order_reference"])
@@ -60,7 +59,7 @@ def test_what_an_erasure_covers_and_a_hold_keeps_is_found_without_a_walk(tmp_pat
             placed_at=items.NOON,
             released_at=None,
         )
-        place(connection, SECRET, hold, entry(AuditAction.HOLD_PLACED, check))
+        connection.execute(insert(legal_holds), asdict(hold))
         for record_id in (ack, check):
             row = {"record_id": record_id, "account_id": account.id, "mode": "live"}
             connection.execute(insert(disclosures), row | {"cbid_index": b"x", "payload": b"y"})

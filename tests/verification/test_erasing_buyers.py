@@ -12,9 +12,9 @@ from countersign import bootstrap
 from countersign.access.reach import DEPLOYMENT
 from countersign.errors import OnHold
 from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.holds import place_hold, release_hold
 from countersign.privacy.model import ErasureReason
 from countersign_simulators.base import Reply, Request, Session
+from tests.support.holding import place_hold, release_hold
 from tests.verification.conftest import MakeVendor
 from tests.verification.live import LiveVendor, reinstate, revoke
 
@@ -125,18 +125,14 @@ def test_every_identifier_of_a_person_is_erased_with_any_of_them(
     subject = older if by == "first" else newer
 
     async def held(opened: bootstrap.Deployment) -> str:
-        return (
-            await place_hold(
-                opened.privacy, DEPLOYMENT, newer if by == "first" else older, "case 7"
-            )
-        ).id
+        return (await place_hold(opened.privacy, newer if by == "first" else older, "case 7")).id
 
     hold = vendor.operator.act(held)
     with pytest.raises(OnHold):
         erase(vendor, subject)
 
     async def release(opened: bootstrap.Deployment) -> None:
-        await release_hold(opened.privacy, hold, DEPLOYMENT)
+        await release_hold(opened.privacy, hold)
 
     vendor.operator.act(release)
     erase(vendor, subject)

@@ -16,10 +16,10 @@ from countersign.buyers.model import BuyerStatus
 from countersign.errors import OnHold
 from countersign.instant import rfc3339
 from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.holds import place_hold, release_hold
 from countersign.privacy.model import Due, ErasureReason
 from countersign.privacy.retention import list_due
 from tests.support.engines import ENGINES, engine_server
+from tests.support.holding import place_hold, release_hold
 from tests.verification.conftest import each_engine
 from tests.verification.desk import Desk, desk_at
 from tests.verification.inside import Insider, Stage
@@ -145,7 +145,7 @@ def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> Non
     free = other.verify(other.part("verified", 1)).cbid
     own, others = verification_of(tidy, cbid), verification_of(tidy, free)
     subject = {"account": vendor.account_id, "buyer": cbid, "verification": own}[on]
-    hold = tidy.do(place_hold(tidy.opened.privacy, DEPLOYMENT, subject, "case 7"))
+    hold = tidy.do(place_hold(tidy.opened.privacy, subject, "case 7"))
     tidy.clock.now += VERIFIED + DAY
     found = {one.record_id: one for one in due(tidy)}
     assert {id_: one.hold for id_, one in found.items()} == {own: hold.id, others: None}
@@ -153,7 +153,7 @@ def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> Non
         erase(tidy, [found[own]])
     erase(tidy, [found[others]])
     assert evidence_left(tidy) == {own}
-    tidy.do(release_hold(tidy.opened.privacy, hold.id, DEPLOYMENT))
+    tidy.do(release_hold(tidy.opened.privacy, hold.id))
     [released] = due(tidy)
     assert (released.record_id, released.hold) == (own, None)
     erase(tidy, [released])

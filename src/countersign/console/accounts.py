@@ -31,6 +31,7 @@ from countersign.access.room import Access
 from countersign.checkout.brand import FONTS, Brand, brand_of, change_brand
 from countersign.console.reach import of_deployment, staff_route
 from countersign.errors import AccountClosed, AccountExists, InvalidRequest, UnknownAccount
+from countersign.http.act import NoWords
 from countersign.http.body import parse_body
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
@@ -150,10 +151,6 @@ class AccountOrigin(Struct, frozen=True, kw_only=True):
 
     account_id: AccountId
     origin: Annotated[str, Meta(examples=["https://shop.example"])]
-
-
-class NoWords(Request, frozen=True, kw_only=True):
-    """Nothing is to be said."""
 
 
 class ClosedAccount(AccountView, frozen=True, kw_only=True):

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
+from sqlalchemy import Connection
 
-from countersign.access.idempotency import keep_answers
 from countersign.access.key import Scope
-from countersign.console.accounts import NoWords
-from countersign.console.reach import staff_route
+from countersign.access.reach import Reach
+from countersign.console.reach import of_deployment
 from countersign.errors import UnknownSubject
-from countersign.http.body import parse_body
+from countersign.http.act import Acts
 from countersign.http.examples import ACK_ID, BuyerId
 from countersign.http.paging import Listing, Page, cursor, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import grouped
+from countersign.http.route import Command
 from countersign.http.schemas import STORABLE, Reference, Request, Timestamp, view
 from countersign.ids import id_pattern
-from countersign.privacy.holds import find_holds, place_hold
-from countersign.privacy.matters import (
-    EndedHolds,
-    close_matter,
-    end_one,
-    find_matters,
-    open_matter,
-)
+from countersign.privacy.holds import find_holds, find_matter, place, release
+from countersign.privacy.matters import begin_matter, close_matter, find_matters
 from countersign.privacy.model import Hold, Matter
+from countersign.privacy.requests import carry_out_request, carry_out_waiting, requested
 from countersign.privacy.room import Privacy
 
 HOLD_ID: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
@@ -130,86 +125,136 @@ class HoldsQuery(
 MattersQuery = Listing[Annotated[str, cursor("that page's last matter", MATTER_ID)]]
 
 
-async def place(room: Privacy, call: Call) -> Reply:
+def _released(ended: Mapping[str, Any]) -> str:
+    said = [f"Ended: {', '.join(ended['hold_ids'])}."]
+    if ended["erased"]:
+        said.append(f"Erased, as was asked before: {', '.join(ended['erased'])}.")
+    gone = [one["cbid"] for one in ended["requested"] if one["outcome"] in {"erased", "kept"}]
+    return "\n".join([*said, *(f"Erased, as the buyer had asked: the buyer {c}." for c in gone)])
+
+
+HOLDS: Final = Acts("Staff: holds", Privacy, scope=Scope.HOLDS_MANAGE, console=True)
+_command: Final = partial(Command, owner=of_deployment)
+
+
+@HOLDS.act(
+    "POST /v1/holds",
+    "Place a legal hold",
+    refusals=(UnknownSubject,),
+    commands=(
+        _command(
+            name="holds place",
+            arguments=("subject",),
+            takes=("reason",),
+            says="{subject} is on hold until `countersign holds release {hold_id}`.",
+            shows=("hold_id",),
+        ),
+    ),
+)
+def place_hold(
+    connection: Connection, privacy: Privacy, reach: Reach, wanted: HoldRequest
+) -> HoldView:
     """Prevent the erasure of an order, a buyer or an account.
 
     On a record, the hold keeps what the whole order needs: acknowledgment, clearances, reports of
     fulfilment, and the identity check that it rests on. On a buyer, it also keeps the orders that
     name the buyer.
     """
-    body = parse_body(call.body, HoldRequest)
-    reach, of = call.principal.reach, body.matter_id
-    return await call.kept(
-        _view,
-        lambda e: place_hold(room, reach, body.subject, body.reason, matter_id=of, entry=e),
+    if wanted.matter_id is not None:
+        find_matter(connection, wanted.matter_id, reach)
+    hold = place(
+        connection, privacy, reach, wanted.subject, wanted.reason, matter_id=wanted.matter_id
     )
+    return _view(hold)
 
 
-async def list_holds(room: Privacy, call: Call) -> Reply:
+@HOLDS.act(
+    "GET /v1/holds",
+    "List the legal holds, oldest first",
+    commands=(_command(name="holds list", shows=("hold_id", "released_at", "subject", "reason")),),
+)
+def list_holds(connection: Connection, reach: Reach, query: HoldsQuery) -> Page[HoldView]:
     """The legal holds, oldest first."""
-    query: HoldsQuery = call.query
-    found = await room.access.database.scan(
-        find_holds,
-        call.principal.reach,
+    found = find_holds(
+        connection,
+        reach,
         matter_id=query.matter_id,
         active=None if query.status is None else query.status == "active",
         after=query.after or "",
         limit=query.limit + 1,
     )
-    views = [_view(one) for one in found]
-    return Reply(encode(page_of(views, query.limit, lambda one: one.hold_id)))
+    return page_of([_view(one) for one in found], query.limit, lambda one: one.hold_id)
 
 
-async def release(room: Privacy, call: Call) -> Reply:
+@HOLDS.act(
+    "POST /v1/holds/{hold_id}/release",
+    "Release a legal hold",
+    fresh=True,
+    refusals=(UnknownSubject,),
+    commands=(_command(name="holds release", says=_released, shows=("hold_ids",)),),
+)
+async def release_hold(privacy: Privacy, reach: Reach, hold_id: str) -> ReleasedHolds:
     """End a hold, and erase what was to be erased and waited for its end. Nothing else goes."""
-    parse_body(call.body, NoWords)
-    return await _ended(room, call, await end_one(room, call.parameter, call.principal.reach))
+    await privacy.access.database.write(release, privacy, hold_id, reach)
+    return await _after(privacy, reach, [hold_id])
 
 
-async def create_matter(room: Privacy, call: Call) -> Reply:
+@HOLDS.act(
+    "POST /v1/matters",
+    "Open a matter, with holds on its orders",
+    request_examples={
+        "two orders": {
+            "name": "Case 24-1187",
+            "orders": [
+                {"subject": ACK_ID, "reason": "the order in dispute"},
+                {"subject": ACK_ID[:-1] + "5", "reason": "the order before it"},
+            ],
+        }
+    },
+    refusals=(UnknownSubject,),
+)
+def open_matter(
+    connection: Connection, privacy: Privacy, reach: Reach, wanted: MatterRequest
+) -> MatterView:
     """Open a matter, with a hold on each of the orders: on all of them, or nothing is written."""
-    body = parse_body(call.body, MatterRequest)
-    orders = [(one.subject, one.reason) for one in body.orders]
-
-    return await call.kept(
-        lambda matter: _matter_view(matter, len(orders)),
-        partial(open_matter, room, call.principal.reach, body.name, orders),
-    )
+    matter = begin_matter(connection, privacy, reach, wanted.name)
+    for one in wanted.orders:
+        place(connection, privacy, reach, one.subject, one.reason, matter_id=matter.id)
+    return _matter_view(matter, len(wanted.orders))
 
 
-async def list_matters(room: Privacy, call: Call) -> Reply:
+@HOLDS.act("GET /v1/matters", "List the matters, oldest first")
+def list_matters(connection: Connection, reach: Reach, query: MattersQuery) -> Page[MatterView]:
     """The matters, oldest first."""
-    query: MattersQuery = call.query
-    found = await room.access.database.scan(
-        find_matters, call.principal.reach, query.after or "", query.limit + 1
-    )
+    found = find_matters(connection, reach, query.after or "", query.limit + 1)
     views = [_matter_view(*one) for one in found]
-    return Reply(encode(page_of(views, query.limit, lambda one: one.matter_id)))
+    return page_of(views, query.limit, lambda one: one.matter_id)
 
 
-async def release_matter(room: Privacy, call: Call) -> Reply:
+@HOLDS.act(
+    "POST /v1/matters/{matter_id}/release",
+    "Release all holds of a matter",
+    fresh=True,
+    refusals=(UnknownSubject,),
+)
+async def release_matter(privacy: Privacy, reach: Reach, matter_id: str) -> ReleasedHolds:
     """Close a matter: all its holds end, and what waited for that is erased.
 
     A closed one has no holds.
     """
-    parse_body(call.body, NoWords)
-    reach = call.principal.reach
-    return await _ended(room, call, await close_matter(room, reach, call.parameter))
+    ended = await privacy.access.database.write(close_matter, privacy, reach, matter_id)
+    return await _after(privacy, reach, ended)
 
 
-async def _ended(room: Privacy, call: Call, released: EndedHolds) -> Reply:
-    view = ReleasedHolds(
-        hold_ids=[*released.hold_ids],
-        erased=[*released.erased],
-        requested=[
-            WaitedErasure(cbid=cbid, outcome=outcome)  # type: ignore[arg-type] # its values
-            for cbid, outcome in released.requested.items()
-        ],
-    )
-    body = encode(view)
-    if call.entry is not None:
-        await room.access.database.write(keep_answers, [call.entry(body)])
-    return Reply(body)
+async def _after(privacy: Privacy, reach: Reach, ended: Sequence[str]) -> ReleasedHolds:
+    """Erase what waited for the end of these holds."""
+    asked = await privacy.access.database.scan(requested, privacy.access.secret, reach)
+    outcomes = []
+    for one in asked:
+        outcome = (await carry_out_request(privacy, one.cbid, reach)).value
+        outcomes.append(WaitedErasure(cbid=one.cbid, outcome=outcome))  # type: ignore[arg-type] # its values
+    erased = await carry_out_waiting(privacy, reach)
+    return ReleasedHolds(hold_ids=[*ended], erased=[*erased], requested=outcomes)
 
 
 def _view(hold: Hold) -> HoldView:
@@ -220,74 +265,4 @@ def _matter_view(matter: Matter, holds: int) -> MatterView:
     return view(MatterView, matter, matter_id=matter.id, holds=holds)
 
 
-_route: Final = partial(staff_route, scope=Scope.HOLDS_MANAGE)
-
-ROUTES: Final = grouped(
-    "Staff: holds",
-    Privacy,
-    _route(
-        address="POST /v1/holds",
-        handler=place,
-        operation="placeHold",
-        summary="Place a legal hold",
-        request=HoldRequest,
-        response=HoldView,
-        refusals=(UnknownSubject,),
-    ),
-    _route(
-        address="GET /v1/holds",
-        handler=list_holds,
-        operation="listHolds",
-        summary="List the legal holds, oldest first",
-        query=HoldsQuery,
-        response=Page[HoldView],
-    ),
-    _route(
-        address="POST /v1/holds/{hold_id}/release",
-        handler=release,
-        operation="releaseHold",
-        summary="Release a legal hold",
-        fresh=True,
-        request=NoWords,
-        request_examples={"nothing to say": {}},
-        response=ReleasedHolds,
-        refusals=(UnknownSubject,),
-    ),
-    _route(
-        address="POST /v1/matters",
-        handler=create_matter,
-        operation="openMatter",
-        summary="Open a matter, with holds on its orders",
-        request=MatterRequest,
-        request_examples={
-            "two orders": {
-                "name": "Case 24-1187",
-                "orders": [
-                    {"subject": ACK_ID, "reason": "the order in dispute"},
-                    {"subject": ACK_ID[:-1] + "5", "reason": "the order before it"},
-                ],
-            }
-        },
-        response=MatterView,
-        refusals=(UnknownSubject,),
-    ),
-    _route(
-        address="GET /v1/matters",
-        handler=list_matters,
-        operation="listMatters",
-        summary="List the matters, oldest first",
-        query=MattersQuery,
-        response=Page[MatterView],
-    ),
-    _route(
-        address="POST /v1/matters/{matter_id}/release",
-        handler=release_matter,
-        operation="releaseMatter",
-        summary="Release all holds of a matter",
-        fresh=True,
-        request=NoWords,
-        request_examples={"nothing to say": {}},
-        response=ReleasedHolds,
-        refusals=(UnknownSubject,),
-    ),
-)
+ROUTES: Final = HOLDS.routes

@@ -28,9 +28,10 @@ from countersign.access.keys import (
 )
 from countersign.access.reach import AccountReach
 from countersign.access.room import Access
-from countersign.console.accounts import AccountId, NoWords
+from countersign.console.accounts import AccountId
 from countersign.console.reach import staff_route
 from countersign.errors import AccountClosed, Forbidden, KeyNotUsable, UnknownKey
+from countersign.http.act import NoWords
 from countersign.http.body import parse_body
 from countersign.http.headers import reason
 from countersign.http.paging import Listing, Page, cursor, page_of

@@ -11,7 +11,7 @@ from countersign.access.account import NAME_LENGTH_MAX
 from countersign.access.key import Scope
 from countersign.access.reach import AccountReach, DeploymentReach
 from countersign.access.role import Role
-from countersign.console.accounts import AccountId, NoWords
+from countersign.console.accounts import AccountId
 from countersign.console.keys import KEY_ID
 from countersign.console.reach import staff_route
 from countersign.errors import (
@@ -22,6 +22,7 @@ from countersign.errors import (
     UnknownPerson,
     UnknownSession,
 )
+from countersign.http.act import NoWords
 from countersign.http.body import parse_body
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode

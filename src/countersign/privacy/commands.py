@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -16,18 +15,15 @@ from countersign.instant import rfc3339
 from countersign.privacy.closing import Closing, close_account, plan_closing
 from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
 from countersign.privacy.held import HeldRecords
-from countersign.privacy.holds import find_holds, place_hold
-from countersign.privacy.matters import end_one
-from countersign.privacy.model import Due, ErasureReason, Hold, Plan
+from countersign.privacy.model import Due, ErasureReason, Plan
 from countersign.privacy.requests import (
-    ErasureOutcome,
     carry_out_request,
     carry_out_waiting,
     requested,
 )
 from countersign.privacy.retention import list_due
 from countersign.privacy.room import Privacy
-from countersign_evidence.cli.support import command, confirm, say, show, show_all
+from countersign_evidence.cli.support import command, confirm, say, show
 
 _PROGRESS_EVERY = 100
 _ENDS = ("keys", "webhook_endpoints", "origins", "checkout_sessions")
@@ -157,64 +153,6 @@ def _say_what_can_bring_it_back(*, remain: bool) -> None:
 
 
 @click.group()
-def holds() -> None:
-    """Legal holds, which prevent erasure."""
-
-
-@holds.command("place")
-@click.argument("subject", metavar="ID")
-@click.option("--reason", required=True, help="Why, such as the number of a case.")
-@command
-def place(subject: str, reason: str, *, as_json: bool) -> None:
-    """Prevent the erasure of an order, a buyer or a whole account.
-
-    ID is any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an account
-    (acct_…). On a record, the hold keeps what the whole order needs: its acknowledgment, its
-    clearances, the reports of its fulfilment, and the identity check that it rests on, with the
-    buyer identifier that joins them. Everything else of the buyer can be erased: to keep all of it,
-    place the hold on the buyer. On a buyer, the hold also keeps the orders that name the buyer, of
-    every account. On an account, it keeps all orders of the account, and the buyers that it has
-    verified.
-    """
-    hold = with_room(Privacy)(place_hold)(DEPLOYMENT, subject, reason)
-    say(f"{subject} is on hold until `countersign holds release {hold.id}`.")
-    show(_view(hold), hold.id, as_json=as_json)
-
-
-@holds.command("release")
-@click.argument("hold_id")
-@command
-def release(hold_id: str, *, as_json: bool) -> None:
-    """End a hold, and erase what was to be erased and waited for its end.
-
-    Nothing else is erased. What another hold still keeps goes on waiting.
-    """
-    _, erased, outcomes = with_room(Privacy)(end_one)(hold_id, DEPLOYMENT)
-    say(f"The hold {hold_id} has ended.")
-    if erased:
-        say(f"Erased, as was asked before: the personal data of {', '.join(erased)}.")
-    for cbid, outcome in outcomes.items():
-        if outcome in {ErasureOutcome.ERASED, ErasureOutcome.KEPT}:
-            say(f"Erased, as the buyer had asked: the buyer {cbid}.")
-    requests = [{"cbid": cbid, "outcome": outcome} for cbid, outcome in outcomes.items()]
-    result = {"hold_id": hold_id, "erased": erased, "requested": requests}
-    show(result, hold_id, as_json=as_json)
-
-
-@holds.command("list")
-@command
-def list_(*, as_json: bool) -> None:
-    """List all holds, oldest first, including ended ones."""
-    found = with_room(Privacy)(lambda room: room.access.database.read(find_holds, DEPLOYMENT))()
-    lines = [
-        f"{h.id}  {rfc3339(h.placed_at)}  {'ended' if h.released_at else 'holds'}  {h.subject}  "
-        f"{h.reason}"
-        for h in found
-    ]
-    show_all([_view(hold) for hold in found], lines, "No holds.", as_json=as_json)
-
-
-@click.group()
 def retention() -> None:
     """Retention periods of personal data."""
 
@@ -303,9 +241,3 @@ async def _erase_due(privacy: Privacy, found: Sequence[Due]) -> tuple[list[str],
         if number % _PROGRESS_EVERY == 0:
             say(f"{number} of {len(found)}")
     return erased, await destroy_copies(privacy.access.database)
-
-
-def _view(hold: Hold) -> dict[str, Any]:
-    released = None if hold.released_at is None else rfc3339(hold.released_at)
-    own = asdict(hold) | {"placed_at": rfc3339(hold.placed_at), "released_at": released}
-    return {"hold_id": own.pop("id"), **own}

@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 from sqlalchemy import Connection, insert, select, text, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
-from countersign.access.idempotency import Remember, keeping
 from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.access.references import named, refer
 from countersign.access.secrets import DeploymentSecret
@@ -42,42 +41,29 @@ _HOLDS_LOCK: Final = 0x636F756E68
 _h: Final = legal_holds.c
 
 
-async def place_hold(
+def place(
+    connection: Connection,
     privacy: Privacy,
     reach: Reach,
     subject: str,
     reason: str,
     *,
     matter_id: str | None = None,
-    entry: Remember[Hold] = None,
 ) -> Hold:
     """Prevent the erasure of an order, or of all data of a buyer or an account.
 
     On any record of an order, it keeps what the order needs: acknowledgment, clearances, reports
     of its fulfilment, the identity check that it rests on, and its checkout session. On a buyer, it
     also keeps the orders that name the buyer. A hold of an account binds that account in that mode.
+
+    Raises UnknownSubject, or InvalidArgument without a reason.
     """
-    hold = new_hold(privacy, reach, subject, reason, matter_id)
-    audit = hold_audit(privacy, hold)
-
-    def act(connection: Connection) -> Hold | UnknownSubject:
-        if matter_id is not None:
-            find_matter(connection, matter_id, reach)
-        return place(connection, privacy.access.secret, hold, audit) or hold
-
-    return await privacy.access.database.write(keeping(act, entry))
-
-
-def new_hold(
-    privacy: Privacy, reach: Reach, subject: str, reason: str, matter_id: str | None
-) -> Hold:
-    """A hold that is not placed yet. Raises InvalidArgument without a reason."""
     if not reason.strip():
         raise InvalidArgument("Give a reason for the hold.")
     access = privacy.access
     time_ns = access.clock.time_ns()
     account_id, mode = owner_of(reach)
-    return Hold(
+    hold = Hold(
         id=timed_id("hold", time_ns, access.entropy(8)),
         subject=subject,
         reason=reason.strip(),
@@ -87,29 +73,23 @@ def new_hold(
         account_id=account_id,
         mode=mode,
     )
+    of_matter = {} if matter_id is None else {"matter_id": matter_id}
+    about = {"hold_id": hold.id, "reason": hold.reason, **of_matter}
+    audit = access.audit.entry(AuditAction.HOLD_PLACED, subject, reach, **about)
+    store(connection, access.secret, hold, audit)
+    return hold
 
 
-def hold_audit(privacy: Privacy, hold: Hold) -> AuditEntry:
-    """What the audit says of a hold that is placed."""
-    of_matter = {} if hold.matter_id is None else {"matter_id": hold.matter_id}
-    details = {"hold_id": hold.id, "reason": hold.reason, **of_matter}
-    audit = privacy.access.audit
-    return audit.entry(AuditAction.HOLD_PLACED, hold.subject, hold.owner, **details)
-
-
-def place(
-    connection: Connection, secret: DeploymentSecret, hold: Hold, audit: AuditEntry
-) -> UnknownSubject | None:
-    """Place a hold in this transaction."""
+def store(connection: Connection, secret: DeploymentSecret, hold: Hold, audit: AuditEntry) -> None:
+    """Store a hold, which is in force when this transaction commits. Raises UnknownSubject."""
     take_turn(connection)
     if not _is_there(connection, secret, hold.subject, hold.owner):
-        return UnknownSubject(
+        raise UnknownSubject(
             f"The record, buyer or account {hold.subject!r} does not exist, or was erased."
         )
     subject, reason = refer(connection, hold.id, hold.subject, hold.reason)
     connection.execute(insert(legal_holds), asdict(hold) | {"subject": subject, "reason": reason})
     write_audit(connection, audit)
-    return None
 
 
 def _is_there(connection: Connection, secret: DeploymentSecret, subject: str, reach: Reach) -> bool:
@@ -137,26 +117,19 @@ def find_matter(
     return found
 
 
-async def release_hold(privacy: Privacy, hold_id: str, reach: Reach) -> None:
+def release(connection: Connection, privacy: Privacy, hold_id: str, reach: Reach) -> None:
     """End a hold in reach; an earlier end is kept.
 
     Raises UnknownSubject if there is no such hold.
     """
-    await privacy.access.database.write(_release, privacy, hold_id, reach)
-
-
-def _release(
-    connection: Connection, privacy: Privacy, hold_id: str, reach: Reach
-) -> UnknownSubject | None:
     found = find_holds(connection, reach, hold_id=hold_id)
     if not found:
-        return UnknownSubject(f"The hold {hold_id!r} does not exist.")
+        raise UnknownSubject(f"The hold {hold_id!r} does not exist.")
     if end_hold(connection, hold_id, from_ns(privacy.access.clock.time_ns())):
         hold, released = found[0], AuditAction.HOLD_RELEASED
         # In the audit of those who placed it, also when others release it.
         audit = privacy.access.audit.entry(released, hold.subject, hold.owner, hold_id=hold_id)
         write_audit(connection, audit)
-    return None
 
 
 def take_turn(connection: Connection) -> None:

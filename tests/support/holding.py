@@ -1,0 +1,17 @@
+"""Legal holds of the deployment, as an operator places and releases them on the machine."""
+
+from __future__ import annotations
+
+from countersign.access.reach import DEPLOYMENT
+from countersign.privacy.holds import place, release
+from countersign.privacy.model import Hold
+from countersign.privacy.room import Privacy
+
+
+async def place_hold(privacy: Privacy, subject: str, reason: str) -> Hold:
+    return await privacy.access.database.write(place, privacy, DEPLOYMENT, subject, reason)
+
+
+async def release_hold(privacy: Privacy, hold_id: str) -> None:
+    """End it, and carry out nothing that waited for that."""
+    await privacy.access.database.write(release, privacy, hold_id, DEPLOYMENT)
