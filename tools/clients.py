@@ -1,6 +1,6 @@
 """The clients' types, errors and operations, from spec/openapi.json; `make clients` runs this.
 
-The rest of the clients is written by hand. See docs/decisions/0054.
+The rest of the clients is written by hand. See docs/decisions/shops.md.
 """
 
 from __future__ import annotations

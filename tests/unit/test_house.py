@@ -47,7 +47,7 @@ LONG: Final = ("offline/", "db/tables.py", "errors.py")
 PACKAGES: Final = ("src/*", "packages/*/src/*", "clients/*/src/*", "integrations/*/src/*", "tools")
 """Where packages are whose modules are read one after the other."""
 ELSEWHERE: Final = ("conformance", "simulat")
-"""Tools are packages next to the service: see docs/decisions/0036."""
+"""Tools are packages next to the service: see docs/decisions/interface.md."""
 
 
 @pytest.fixture(scope="module")

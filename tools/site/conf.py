@@ -44,8 +44,8 @@ def read(_app: Sphinx, page: str, source: list[str]) -> None:
     if page == root_doc:
         index = HERE.parents[1] / "docs" / "README.md"
         source[0] += "\n" + navigation(index.read_text(encoding="utf-8"))
-    elif page.startswith("docs/decisions/0"):
-        # Their index is enough: at the side of every page they would take half of the time.
+    elif page.startswith("docs/decisions/") and not page.endswith("/README"):
+        # Their index leads to the chapters; the side of every page has the index alone.
         source[0] = f"---\norphan: true\n---\n{source[0]}"
 
 

@@ -2,7 +2,7 @@
 
 A caller awaits its own outcome. The calls that arrive while one batch is being worked on form the
 next: under load the cost of a commit is shared, and a lone call waits for no one. Why there are
-three kinds, and which engine uses which, is in docs/decisions/0011.
+three kinds, and which engine uses which, is in docs/decisions/storage.md.
 """
 
 from __future__ import annotations

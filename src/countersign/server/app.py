@@ -1,8 +1,8 @@
 """The application: every request goes through the same gates, in the same order.
 
 Route, method, authentication, scope, rate limit, query, size, media type, idempotency, and then the
-handler of the route. It is written against ASGI itself rather than a framework: see
-docs/decisions/0002, and 0038 for why not against RSGI.
+handler of the route. It is written against ASGI itself: a framework would cost half of the ceiling,
+and RSGI drops header values outside of ASCII. See docs/decisions/interface.md.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ async def serve(
     """Serve until SIGINT or SIGTERM: drain, then let requests under way finish, for ten seconds.
 
     While it drains, `/readyz` says so and every response ends its connection; a second signal ends
-    that. See docs/decisions/0079.
+    that. See docs/decisions/operations.md.
 
     Args:
         deployment: what to serve.

@@ -3,7 +3,7 @@
 PostgreSQL has a bucket for each name, as `Arrivals` has one in memory. A process takes some
 requests out of it at once, lets them through by itself, and asks for more when few are left. What
 it did not need it returns. One that dies has taken a hundredth at most, which time fills again.
-See docs/decisions/0092.
+See docs/decisions/operations.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""How a server ends: it drains, then closes, then gives up what still runs. See decision 0079."""
+"""How a server ends: it drains, then closes, then gives up what still runs.
+
+See docs/decisions/operations.md.
+"""
 
 from __future__ import annotations
 

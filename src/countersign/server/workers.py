@@ -2,7 +2,7 @@
 
 The parent opens a listening socket for each worker, forks them before there is an event loop or a
 connection to a database, forks another in the place of one that dies, and ends when all have ended.
-It serves nothing itself. Workers end with it, however it ends. See docs/decisions/0040.
+It serves nothing itself. Workers end with it, however it ends. See docs/decisions/operations.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Conformance runs: a vendor's integration is watched in test mode while failures are provoked.
 
 A run sees what a server can see: requests, their responses, and the responses of webhook receivers.
-See docs/conformance.md; reasons: docs/decisions/0021.
+See docs/conformance.md; reasons: docs/decisions/interface.md.
 """
 
 from __future__ import annotations
