@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 PAGE = read(ROOT / "docs" / "testing.md")
 BASH = [block for block in PAGE.blocks if block.language == "bash"]
 SHELL = "".join(block.text for block in BASH)
-ANSWERS = 17
+ANSWERS = 9
 GROUP = main.commands["test"]
 
 
