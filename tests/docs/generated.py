@@ -41,8 +41,8 @@ _DOCTOR_HEAD = """\
 
 <!-- Made from src/countersign/doctor/findings.toml by `make docs`: change it there. -->
 
-[Health](health.md) describes the command; [on call](on-call.md) starts from symptoms. `…` stands for
-a value.
+[Health](health.md) describes the command; [on call](on-call.md) starts from symptoms. `…` stands
+for a value.
 """
 
 
