@@ -21,7 +21,7 @@ from countersign.root import main as command_line
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = DOCS / "cli.md"
 COMPONENT_GUIDE = DOCS / "component.md"
-ON_CALL = DOCS / "on-call.md"
+DOCTOR = DOCS / "doctor.md"
 COMPONENT = DOCS.parent / "src/countersign/checkout/component/countersign-notice.js"
 WIDTH = 80
 
@@ -35,6 +35,14 @@ go to standard output, messages to standard error; `--json` prints the complete 
 exit status is 0, or 1 with `error (code): message`, or 2 for a mistake in the command itself.
 Commands can run while a server is running. Before an act that cannot be undone, a command requests
 a confirmation; `--yes` confirms it.
+"""
+_DOCTOR_HEAD = """\
+# Everything that `doctor` can say
+
+<!-- Made from src/countersign/doctor/findings.toml by `make docs`: change it there. -->
+
+[Health](health.md) describes the command; [on call](on-call.md) starts from symptoms. `…` stands
+for a value.
 """
 
 
@@ -81,10 +89,8 @@ def component_guide() -> str:
     return re.sub(r'sha384-[^"\s]+', integrity(), text)
 
 
-def on_call_page() -> str:
-    """docs/on-call.md, with what `countersign doctor` says that is not fine."""
-    text = ON_CALL.read_text(encoding="utf-8")
-    head = text[: text.index("-->") + 4]
+def doctor_page() -> str:
+    """docs/doctor.md: what `countersign doctor` says that is not fine."""
     rows = [
         f"| `{check}` | {words['severity']} | {_plain(words['found'])} | "
         f"{_plain(words.get('what_to_do', ''))} |\n"
@@ -93,7 +99,7 @@ def on_call_page() -> str:
         if "severity" in words
     ]
     top = "| Check | How bad | Found | What to do |\n| --- | --- | --- | --- |\n"
-    return f"{head}\n{top}{''.join(rows)}"
+    return f"{_DOCTOR_HEAD}\n{top}{''.join(rows)}"
 
 
 def _plain(words: str) -> str:
@@ -103,7 +109,7 @@ def _plain(words: str) -> str:
 
 def write() -> None:
     """Write the pages."""
-    ON_CALL.write_text(on_call_page(), encoding="utf-8")
+    DOCTOR.write_text(doctor_page(), encoding="utf-8")
     CLI.write_text(cli_page(), encoding="utf-8")
     COMPONENT_GUIDE.write_text(component_guide(), encoding="utf-8")
 

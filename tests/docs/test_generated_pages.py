@@ -35,9 +35,9 @@ def test_cli_md_shows_the_help_of_every_command() -> None:
     assert generated.CLI.read_text(encoding="utf-8") == generated.cli_page()
 
 
-def test_on_call_md_shows_everything_that_the_doctor_can_say() -> None:
+def test_doctor_md_shows_everything_that_the_doctor_can_say() -> None:
     """A new finding has to be brought into the page: `make docs`."""
-    assert generated.ON_CALL.read_text(encoding="utf-8") == generated.on_call_page()
+    assert generated.DOCTOR.read_text(encoding="utf-8") == generated.doctor_page()
 
 
 def test_the_table_has_every_command_as_it_is_declared() -> None:

@@ -82,8 +82,6 @@ def search_index(guides: Sequence[Guide]) -> list[dict[str, str]]:
             "code": section.code,
         }
         for guide in guides[1:]
-        # Its headings only lead to pages that are found themselves.
-        if guide.path != "/docs/operate"
         for section in guide.sections
     ]
 
