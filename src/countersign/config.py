@@ -252,8 +252,8 @@ class Settings:
     (STARTTLS required, port 587), `smtps://` (TLS from the first byte, port 465) or `smtp://`
     (not encrypted, port 25), with `user:password@` if needed; percent-encode special characters
     (`%40` for `@`). `smtp://` sends a password to this machine only. Certificates are checked
-    against the authorities of the system, or those of `SSL_CERT_FILE`. If omitted: no mail is
-    sent, and the page offers none.
+    against the authorities of the system, or those of `SSL_CERT_FILE`. Needs the extra `mail`.
+    If omitted: no mail is sent, and the page offers none.
     Example: `smtp+starttls://countersign:secret@mail.example.com:587`."""
     smtp_sender: str | None = _setting(
         expecting(

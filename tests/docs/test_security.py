@@ -48,7 +48,7 @@ PRIMITIVES: Final = {
 HASHES: Final = {"sha256", "sha384", "sha512", "shake_128", "shake_256", "blake2b"}
 NETWORK: Final = {
     *("aiohttp", "ftplib", "granian", "h11", "http", "httpx", "httpx2", "psycopg", "requests"),
-    *("obstore", "opentelemetry", "smtplib", "socket", "urllib3"),
+    *("aiosmtplib", "obstore", "opentelemetry", "smtplib", "socket", "urllib3"),
 }
 CONNECTING: Final = {"create_connection", "open_connection", "start_server", "urlopen"}
 DANGEROUS: Final = {
