@@ -7,19 +7,38 @@ mistakes are reported together.
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
-from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
 from countersign.errors import InvalidConfiguration
-from countersign.host import Network, is_loopback, is_wildcard
+from countersign.host import Network, is_loopback
+from countersign.setting_values import (
+    ADDRESS,
+    BOOLEAN,
+    DATABASE_SCHEMES,
+    PORT,
+    SENDER,
+    MailServer,
+    Rate,
+    expecting,
+    networks,
+    number,
+    starts_with,
+    to_header,
+    to_heads,
+    to_issuer,
+    to_key_source,
+    to_mail_server,
+    to_proxy,
+    to_rate,
+    to_url,
+    to_urls,
+    to_visible,
+)
 
 PREFIX: Final = "COUNTERSIGN_"
 FILE_VARIABLE: Final = "COUNTERSIGN_CONFIG"
@@ -29,49 +48,12 @@ VALIDITY_DAYS_MAX: Final = 365
 """No statute was found to set it; at most 12 months, by choice."""
 _EVIDENCE_DAYS_MAX: Final = 3650
 _SEAL_WITHIN_MAX: Final = 31 * 86_400
-_PORT_MAX: Final = 65535
 _WORKERS_MAX: Final = 64
 _DRAIN_SECONDS_MAX: Final = 300
 _MAILS_MAX: Final = 1_000_000
-_DATABASE_SCHEMES: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
-_URL: Final = re.compile(
-    r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
-)
-_STORE: Final = re.compile(r"(?:s3|gs|az)://[A-Za-z0-9](?:[A-Za-z0-9._/-]*)\Z")
-_RATE: Final = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})\Z")
-
-_SENDER: Final = re.compile(
-    r"[A-Za-z0-9._+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}\Z"
-)
-_SMTP_SCHEMES: Final = {
-    "smtp": ("none", 25),
-    "smtp+starttls": ("starttls", 587),
-    "smtps": ("tls", 465),
-}
 
 _Given: TypeAlias = tuple[str, str | None]
 """Where a value is set, and its text."""
-
-
-class Rate(NamedTuple):
-    """At most this many requests in this many seconds."""
-
-    requests: int
-    seconds: int
-
-
-class MailServer(NamedTuple):
-    """A mail server that takes mail to pass on."""
-
-    host: str
-    port: int
-    tls: str
-    """`none`, `starttls` (required), or `tls` from the first byte."""
-    user: str | None
-    password: str | None
-
-    def __repr__(self) -> str:
-        return f"MailServer({self.host}:{self.port})"
 
 
 class Setting(NamedTuple):
@@ -85,249 +67,252 @@ def _setting(read: Callable[[str], object], default: str | None, *, secret: bool
     return field(metadata={"setting": Setting(read, default)}, repr=not secret)
 
 
-def _expecting(expected: str, convert: Callable[[str], object]) -> Callable[[str], object]:
-    """A reader that converts, and says what was expected where that fails or gives nothing.
-
-    No message repeats the text: a URL may hold a password.
-    """
-
-    def read(text: str) -> object:
-        try:
-            value = convert(text)
-        except (ValueError, KeyError, OSError):
-            value = None
-        if value is None:
-            raise ValueError(expected)
-        return value
-
-    return read
-
-
-def _number(least: int, most: int) -> Callable[[str], object]:
-    def convert(text: str) -> int | None:
-        is_number = text.isascii() and text.isdigit()
-        return int(text) if is_number and least <= int(text) <= most else None
-
-    return _expecting(f"a number from {least} to {most}", convert)
-
-
-def _host(text: str) -> str:
-    if text != "localhost":
-        ip_address(text)
-    return text
-
-
-def _url(text: str) -> str | None:
-    # The URL goes into headers, so only harmless characters are allowed.
-    match = _URL.match(text)
-    host = text.partition("://")[2].partition("/")[0]
-    if match is None or int(match[1] or 1) > _PORT_MAX or is_wildcard(host):
-        return None
-    return text.rstrip("/")
-
-
-def _issuer(text: str) -> str | None:
-    # As it is written: an issuer is compared letter by letter, also a slash at its end.
-    is_safe = text.startswith("https://") or is_loopback(urlsplit(text).netloc)
-    return text if is_safe and _url(text) else None
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _urls(text: str) -> tuple[str, ...] | None:
-    urls = tuple(_parts(text))
-    fine = all(url.startswith(("https://", "http://")) and url.isprintable() for url in urls)
-    return urls if fine else None
-
-
-def _networks(text: str) -> tuple[Network, ...]:
-    return tuple(map(ip_network, _parts(text)))
-
-
-def _visible(text: str) -> str | None:
-    return text if re.fullmatch(r"[ -~]{1,1024}", text) else None
-
-
-def _header(text: str) -> str | None:
-    return text.lower() if re.fullmatch(r"[A-Za-z0-9-]{1,64}", text) else None
-
-
-def _heads(text: str) -> Path | str | None:
-    if "://" not in text:
-        return Path(text)
-    return text.rstrip("/") if _STORE.match(text) else None
-
-
-def _rate(text: str) -> Rate | None:
-    if text == "off":
-        return None
-    match = _RATE.match(text)
-    if match is None:
-        raise ValueError("requests/seconds, such as 6000/60, or off")
-    return Rate(int(match[1]), int(match[2]))
-
-
-def _proxy(text: str) -> str | None:
-    parts = urlsplit(text)
-    fine = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
-    if fine and text.isprintable() and not (parts.path + parts.query + parts.fragment):
-        return text
-    return None
-
-
-def _starts_with(*schemes: str) -> Callable[[str], str | None]:
-    return lambda text: text if text.startswith(schemes) and text.isprintable() else None
-
-
-def _smtp(text: str) -> MailServer | None:
-    parts = urlsplit(text)
-    tls, port = _SMTP_SCHEMES[parts.scheme]
-    user, password = (
-        part and unquote(part, errors="strict") for part in (parts.username, parts.password)
-    )
-    rest = parts.path.strip("/") + parts.query + parts.fragment
-    is_whole = parts.hostname and (user is None) == (password is None) and not rest
-    # A password is not sent in the clear, but to this machine.
-    is_safe = user is None or tls != "none" or is_loopback(parts.netloc.rpartition("@")[2])
-    if not is_whole or not is_safe or not f"{text}{user}{password}".isprintable():
-        return None
-    return MailServer(parts.hostname or "", parts.port or port, tls, user, password)
-
-
-def _key_source(text: str) -> str | None:
-    scheme, _, rest = text.partition(":")
-    if scheme == "command":
-        return text if shlex.split(rest) else None  # ValueError if a quote is not closed
-    return text if scheme in {"file", "env"} and rest.strip() else None
-
-
-_ADDRESS: Final = _expecting("an IP address to listen on, such as 127.0.0.1 or 0.0.0.0", _host)
-_PORT: Final = _number(1, _PORT_MAX)
-_BOOLEAN: Final = {"true": True, "false": False}.get
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of one deployment, validated, in the order of docs/configuration.md.
+    """The settings of one deployment, validated. What has no default is omitted or derived.
 
-    That page says what each is for. What has no default is omitted, or derived from others.
+    `make docs` writes docs/configuration.md from the text below each: its purpose and an example.
     """
 
     data_dir: Path = _setting(Path, "./var")
+    """Directory of the embedded database, `secret.key`, `key-encryption.key`, the heads of the
+    logs and the server lock. Example: `/var/lib/countersign`."""
     database_url: str | None = _setting(
-        _expecting(
+        expecting(
             "a URL such as postgresql://user@host/name; leave it out for the embedded database",
-            lambda text: text if text.startswith(_DATABASE_SCHEMES) else None,
+            lambda text: text if text.startswith(DATABASE_SCHEMES) else None,
         ),
         None,
         secret=True,
     )
+    """URL of the PostgreSQL database. If omitted: the embedded SQLite database in the data
+    directory.
+    Example: `postgresql://countersign@db1,db2/countersign?target_session_attrs=read-write`."""
     database_pooler: str = _setting(
-        _expecting("none or transaction", {"none": "none", "transaction": "transaction"}.get),
+        expecting("none or transaction", {"none": "none", "transaction": "transaction"}.get),
         "none",
     )
+    """`transaction`: PostgreSQL is behind a pooler in transaction mode, such as PgBouncer; the
+    service then uses no prepared statements and sets timeouts for each transaction. `none`:
+    connections are sessions. `serve` and `init` refuse a transaction pooler that is not
+    declared here. Example: `transaction`."""
     secret_key_file: Path = _setting(Path, None)
+    """File with the deployment's secret key, the same on all servers. If omitted: `secret.key` in
+    the data directory. Example: `/run/secrets/countersign`."""
     key_encryption_key: str = _setting(
-        _expecting("file:PATH, env:NAME or command:PROGRAM ARGUMENT…", _key_source), None
+        expecting("file:PATH, env:NAME or command:PROGRAM ARGUMENT…", to_key_source), None
     )
+    """Source of the key-encryption key: `file:PATH`, `env:NAME`, or `command:PROGRAM ARGUMENT…`,
+    which prints the key. If omitted: `key-encryption.key` in the data directory.
+    Example: `command:/usr/local/bin/fetch-key countersign`."""
     log_keys: str = _setting(
-        _expecting("vault or pkcs11", {"vault": "vault", "pkcs11": "pkcs11"}.get), "vault"
+        expecting("vault or pkcs11", {"vault": "vault", "pkcs11": "pkcs11"}.get), "vault"
     )
-    log_ml_dsa: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
+    """Where new signing keys of the live log are kept: `vault`, encrypted in the database, or
+    `pkcs11`, on the token of `COUNTERSIGN_PKCS11_MODULE`. Takes effect at the next `countersign
+    log rotate-key`; existing keys stay where they are. Example: `pkcs11`."""
+    log_ml_dsa: bool = _setting(expecting("true or false", BOOLEAN), "false")
+    """`true`: at `countersign init` or the next `countersign log rotate-key` the live log also
+    gets an ML-DSA-44 key, designed to withstand quantum computers, and signs each checkpoint
+    with both. The second signature adds 3.3 KB to a checkpoint. Its key is always in the vault.
+    Example: `true`."""
     pkcs11_module: Path | None = _setting(Path, None)
+    """PKCS#11 library of the token or hardware security module that keeps the log's signing keys.
+    Needs the package `python-pkcs11`. Set it on every server and for every command while a key
+    on the token signs. Example: `/usr/lib/softhsm/libsofthsm2.so`."""
     pkcs11_token: str | None = _setting(str, None)
+    """Label of the token. Example: `countersign`."""
     pkcs11_pin_file: Path | None = _setting(Path, None)
+    """File with the user PIN of the token. Example: `/run/secrets/countersign-pin`."""
     log_head_dir: Path | str = _setting(
-        _expecting("a directory, or the URL of an object store: s3://BUCKET/PREFIX", _heads), None
+        expecting("a directory, or the URL of an object store: s3://BUCKET/PREFIX", to_heads), None
     )
+    """Directory for the last published checkpoint (head) of each log, by which a server notices
+    that an older database was restored. With PostgreSQL also the URL of an [object
+    store](logs.md): `s3://BUCKET/PREFIX`, `gs://` or `az://`, with
+    credentials in the store's own variables. If omitted: `heads` in the data directory; a
+    restore of the whole directory is then not noticed. Several servers of one PostgreSQL
+    database share one place; a server without it does not seal.
+    Example: `/mnt/elsewhere/countersign-heads`."""
     witness_policy_file: Path | None = _setting(Path, None)
+    """File with `witness`, `group` and `quorum` lines (c2sp.org/tlog-policy). The server asks
+    witnesses that have a URL to cosign live checkpoints. The lines become part of the policy,
+    without comments and URLs. Example: `/etc/countersign/witnesses.policy`."""
     timestamp_urls: tuple[str, ...] = _setting(
-        _expecting("URLs that begin with https://, separated by commas", _urls), ""
+        expecting("URLs that begin with https://, separated by commas", to_urls), ""
     )
+    """URLs of time-stamp authorities (RFC 3161), separated by commas. Every five minutes the
+    server requests a time-stamp of the newest live checkpoint; of an unchanged one, once a day.
+    Replaces the authorities that `countersign init --time-stamps` chose.
+    Example: `https://tsa.example.com/tsr`."""
     timestamp_roots_file: Path | None = _setting(Path, None)
-    seal_within_seconds: int = _setting(_number(60, _SEAL_WITHIN_MAX), "86400")
-    host: str = _setting(_ADDRESS, "127.0.0.1")
-    port: int = _setting(_PORT, "8080")
+    """File with the root certificates (PEM) of trusted time-stamp authorities. Time-stamps that do
+    not chain to them are refused and logged. If omitted: time-stamps of authorities in
+    `COUNTERSIGN_TIMESTAMP_URLS` are kept without a check of the signer; those of authorities
+    that `init` chose must chain to the certificate that comes with the release.
+    Example: `/var/lib/countersign/time-stamp-authorities.pem`."""
+    seal_within_seconds: int = _setting(number(60, _SEAL_WITHIN_MAX), "86400")
+    """The promise in receipts: the longest time in seconds (60 to 2678400) from an acknowledgment
+    to its entry in the log. Sealing takes about a second; the rest is for faults that an
+    operator must repair. A later entry is evidence against the operator. Example: `86400`."""
+    host: str = _setting(ADDRESS, "127.0.0.1")
+    """Address to listen on. Example: `0.0.0.0`."""
+    port: int = _setting(PORT, "8080")
+    """Port to listen on. Example: `8080`."""
     public_url: str = _setting(
-        _expecting("a URL that clients can reach, such as https://countersign.example.com", _url),
+        expecting("a URL that clients can reach, such as https://countersign.example.com", to_url),
         None,
     )
+    """URL at which clients reach the service; links, tokens and the names of the logs contain it.
+    If omitted: host and port. Required if `COUNTERSIGN_HOST` is not a loopback address.
+    Example: `https://countersign.example.com`."""
     trusted_proxies: tuple[Network, ...] = _setting(
-        _expecting(
-            "IP addresses or networks separated by commas, such as 10.0.0.0/8,192.0.2.7", _networks
+        expecting(
+            "IP addresses or networks separated by commas, such as 10.0.0.0/8,192.0.2.7", networks
         ),
         "",
     )
+    """Addresses or networks of your own proxies, separated by commas. They are removed from the
+    right end of the forwarding header. Without them the sign-in forms of the console and of
+    `/buyer` have no limit per address: one stranger can use up the places of everyone.
+    `countersign doctor` warns about that. Example: `10.0.0.0/8,192.0.2.7`."""
     client_ip_header: str = _setting(
-        _expecting("the name of a header, such as X-Forwarded-For", _header), "X-Forwarded-For"
+        expecting("the name of a header, such as X-Forwarded-For", to_header), "X-Forwarded-For"
     )
-    rate_limit: Rate | None = _setting(_rate, "6000/60")
+    """Header with the buyer's address, for requests that omit `ip`. `Forwarded` is parsed by RFC
+    7239. Example: `Forwarded`."""
+    rate_limit: Rate | None = _setting(to_rate, "6000/60")
+    """Requests/seconds allowed for each API key, or `off`. Buyers' pages and client tokens of an
+    account together get 20 times as many, separately in test and live mode; one session gets at
+    most a hundredth of that, but at least 60 a minute. Above a limit the response is 429 with
+    `Retry-After`: a page in the buyer's language, or JSON for a client token. Servers on one
+    PostgreSQL database [share the limits](postgresql.md) if
+    `COUNTERSIGN_LOG_HEAD_DIR` is not `heads` in the data directory. Example: `600/60`."""
     time_zone: ZoneInfo = _setting(
-        _expecting("a time zone such as America/Los_Angeles", ZoneInfo), "America/Los_Angeles"
+        expecting("a time zone such as America/Los_Angeles", ZoneInfo), "America/Los_Angeles"
     )
-    minimum_age: int = _setting(_number(AGE_MIN, AGE_MAX), str(AGE_MIN))
-    verification_days: int = _setting(_number(1, VALIDITY_DAYS_MAX), str(VALIDITY_DAYS_MAX))
-    evidence_days: int = _setting(_number(0, _EVIDENCE_DAYS_MAX), "90")
-    failed_evidence_days: int = _setting(_number(0, _EVIDENCE_DAYS_MAX), "30")
-    provider_concurrency: int = _setting(_number(1, 512), "64")
+    """Time zone in which a day begins: a notice is in force from 0:00 on `effective_from` in this
+    zone. Example: `America/Los_Angeles`."""
+    minimum_age: int = _setting(number(AGE_MIN, AGE_MAX), str(AGE_MIN))
+    """Age in years that every live verification has to prove. Accounts can require more.
+    Example: `21`."""
+    verification_days: int = _setting(number(1, VALIDITY_DAYS_MAX), str(VALIDITY_DAYS_MAX))
+    """Longest time in days that a live verification counts. Accounts can require less.
+    Example: `180`."""
+    evidence_days: int = _setting(number(0, _EVIDENCE_DAYS_MAX), "90")
+    """Days to keep the evidence of a live verification after the verification can no longer count.
+    Then `countersign retention run` erases it. Example: `30`."""
+    failed_evidence_days: int = _setting(number(0, _EVIDENCE_DAYS_MAX), "30")
+    """Days to keep the evidence of an unsuccessful live verification. Example: `7`."""
+    provider_concurrency: int = _setting(number(1, 512), "64")
+    """Maximum of concurrent requests to an identity provider, for each account and server; the
+    workers of a server divide it. A request that gets no slot within 2 seconds returns 503.
+    Example: `16`."""
     provider_proxy_url: str | None = _setting(
-        _expecting("the URL of a proxy, such as http://proxy.internal:3128", _proxy),
+        expecting("the URL of a proxy, such as http://proxy.internal:3128", to_proxy),
         None,
         secret=True,
     )
+    """URL of the forward proxy (CONNECT) to identity providers, with user and password if needed.
+    If omitted: the server connects directly. Example: `http://proxy.internal:3128`."""
     provider_ca_file: Path | None = _setting(Path, None)
-    metrics_port: int | None = _setting(_PORT, None)
-    metrics_host: str = _setting(_ADDRESS, "127.0.0.1")
+    """File with CA certificates (PEM) to trust for identity providers and their proxy, in addition
+    to those of the system. Example: `/etc/ssl/certs/private-ca.pem`."""
+    metrics_port: int | None = _setting(PORT, None)
+    """Port for `/metrics`. If omitted: no metrics are served. Example: `9090`."""
+    metrics_host: str = _setting(ADDRESS, "127.0.0.1")
+    """Address to listen on for `/metrics`. Metrics need no key and reveal business volume: let
+    only your monitoring reach this address. Example: `10.0.0.5`."""
     security_contact: str | None = _setting(
-        _expecting(
+        expecting(
             "a URI that begins with https://, mailto: or tel:",
-            _starts_with("https://", "mailto:", "tel:"),
+            starts_with("https://", "mailto:", "tel:"),
         ),
         None,
     )
-    webhook_timeout_seconds: int = _setting(_number(1, 30), "15")
-    webhook_allow_private: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
+    """Contact in `/.well-known/security.txt`. If omitted: that path returns 404.
+    Example: `mailto:security@example.com`."""
+    webhook_timeout_seconds: int = _setting(number(1, 30), "15")
+    """Time limit for a webhook receiver, from connecting to the end of its response.
+    Example: `10`."""
+    webhook_allow_private: bool = _setting(expecting("true or false", BOOLEAN), "false")
+    """`true`: webhooks may go to plain HTTP and to addresses that are not public, such as this
+    machine. For development only: vendors could make the server call internal services.
+    Example: `true`."""
     smtp_url: MailServer | None = _setting(
-        _expecting(
+        expecting(
             "the URL of a mail server, such as smtp+starttls://user:password@mail.example.com:587; "
             "smtp:// takes a password to this machine alone",
-            _smtp,
+            to_mail_server,
         ),
         None,
         secret=True,
     )
+    """Mail server that sends buyers [the link of their copy](checkout.md): `smtp+starttls://`
+    (STARTTLS required, port 587), `smtps://` (TLS from the first byte, port 465) or `smtp://`
+    (not encrypted, port 25), with `user:password@` if needed; percent-encode special characters
+    (`%40` for `@`). `smtp://` sends a password to this machine only. Certificates are checked
+    against the authorities of the system, or those of `SSL_CERT_FILE`. Needs the extra `mail`.
+    If omitted: no mail is sent, and the page offers none.
+    Example: `smtp+starttls://countersign:secret@mail.example.com:587`."""
     smtp_sender: str | None = _setting(
-        _expecting(
+        expecting(
             "an e-mail address, such as copies@countersign.example.com",
-            lambda text: text if _SENDER.match(text) else None,
+            lambda text: text if SENDER.match(text) else None,
         ),
         None,
     )
-    smtp_daily_limit: int = _setting(_number(1, _MAILS_MAX), "1000")
-    workers: int = _setting(_number(1, _WORKERS_MAX), "1")
+    """Sender address of these mails. Bounces go there and contain the buyer's address: let the
+    mailbox discard or soon delete them. The mail server must be allowed to send for its domain
+    (SPF, DKIM). If omitted: `copies@` with the host of `COUNTERSIGN_PUBLIC_URL`.
+    Example: `copies@countersign.example.com`."""
+    smtp_daily_limit: int = _setting(number(1, _MAILS_MAX), "1000")
+    """Most mails of an account in 24 hours, in each mode, over all servers, from 1 to 1,000,000.
+    Many mail servers allow a sender few more. It also limits the mails that can be sent through
+    [one shop's sessions](security.md#threats). Above it the page asks buyers to use the link.
+    Example: `5000`."""
+    workers: int = _setting(number(1, _WORKERS_MAX), "1")
+    """Number of serving processes, from 1 to 64. With 2 or more, another process supervises them:
+    see [several processes](install.md). Example: `2`."""
     traces_url: str | None = _setting(
-        _expecting(
+        expecting(
             "the URL of an OTLP/HTTP receiver, such as http://127.0.0.1:4318",
-            _starts_with("https://", "http://"),
+            starts_with("https://", "http://"),
         ),
         None,
     )
-    drain_seconds: int = _setting(_number(0, _DRAIN_SECONDS_MAX), "0")
-    console: bool = _setting(_expecting("true or false", _BOOLEAN), "false")
+    """Base URL of an OTLP/HTTP receiver of [traces](health.md). Needs the extra `traces`.
+    If omitted: nothing is traced. Example: `http://127.0.0.1:4318`."""
+    drain_seconds: int = _setting(number(0, _DRAIN_SECONDS_MAX), "0")
+    """Seconds, from 0 to 300, for which a stopping server keeps serving while `/readyz` returns
+    503 `draining`: see [stopping](install.md). Example: `5`."""
+    console: bool = _setting(expecting("true or false", BOOLEAN), "false")
+    """`true`: people sign in at [`/console`](console.md), and the staff operations of the API
+    respond. `false`: both return 404. `make run` and `make demo` set it. Example: `true`."""
     console_url: str | None = _setting(
-        _expecting("a URL that staff can reach, such as https://console.example.com", _url), None
+        expecting("a URL that staff can reach, such as https://console.example.com", to_url), None
     )
+    """URL of the console on a host of its own. `/console` and the staff operations then respond
+    only to requests for this host. Route the host to the same server; a reverse proxy can
+    restrict it to your network. Passkeys of people belong to this host. If omitted: they are at
+    `COUNTERSIGN_PUBLIC_URL`. Example: `https://console.example.com`."""
     oidc_issuer: str | None = _setting(
-        _expecting("the URL of an issuer, such as https://accounts.example.org", _issuer), None
+        expecting("the URL of an issuer, such as https://accounts.example.org", to_issuer), None
     )
+    """Issuer of the OpenID Connect provider for [signing in to the
+    console](console.md#signing-in-at-a-provider), exactly as the provider writes it, including
+    a slash at the end. It begins with `https://`, or is this machine. The server fetches its
+    `/.well-known/openid-configuration`. Needs the next two settings. If omitted: people sign in
+    with passkeys only. Example: `https://accounts.example.org`."""
     oidc_client_id: str | None = _setting(
-        _expecting("at most 1,024 printable ASCII characters", _visible), None
+        expecting("at most 1,024 printable ASCII characters", to_visible), None
     )
+    """Client identifier of this deployment at the provider. Example: `countersign`."""
     oidc_client_secret: str | None = _setting(
-        _expecting("at most 1,024 printable ASCII characters", _visible), None, secret=True
+        expecting("at most 1,024 printable ASCII characters", to_visible), None, secret=True
     )
+    """Client secret at the provider. The server sends it only to the provider's token endpoint.
+    Example: `7Fjfp0ZBr1KtDRbnfVdmIw`."""
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {f.name: f.metadata["setting"] for f in fields(Settings)}

@@ -1,6 +1,7 @@
 """The ten tasks of docs/console.md in a browser: by mouse, by keyboard, on a phone; counted.
 
-``python -m tests.browser.officer`` does them by mouse, and prints the table of docs/console.md.
+``python -m tests.browser.officer`` does them by mouse, and prints what each takes. docs/console.md
+has the most of each column.
 """
 
 from __future__ import annotations

@@ -5,21 +5,26 @@ python -m tests.docs.generated
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
+import inspect
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import click
 from click.testing import CliRunner
 
+from countersign import config
 from countersign.doctor.finding import FINDINGS
 from countersign.root import Later
 from countersign.root import main as command_line
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = DOCS / "cli.md"
+CONFIGURATION = DOCS / "configuration.md"
 COMPONENT_GUIDE = DOCS / "component.md"
 DOCTOR = DOCS / "doctor.md"
 COMPONENT = DOCS.parent / "src/countersign/checkout/component/countersign-notice.js"
@@ -102,6 +107,33 @@ def doctor_page() -> str:
     return f"{_DOCTOR_HEAD}\n{top}{''.join(rows)}"
 
 
+def configuration_page() -> str:
+    """docs/configuration.md, with each setting: its purpose, its default and an example."""
+    page = CONFIGURATION.read_text(encoding="utf-8")
+    parts = [page[: page.index("-->") + 4]]
+    for name, (purpose, example) in described_settings().items():
+        default = config.SETTINGS[name].default
+        shown = "none" if default is None else f"`{default}`" if default else "empty"
+        parts.append(
+            f"## {config.PREFIX}{name.upper()}\n\n{purpose}\n\n"
+            f"- Default: {shown}\n- Example: `{example}`\n"
+        )
+    return "\n".join(parts)
+
+
+def described_settings() -> dict[str, tuple[str, str]]:
+    """The purpose of each setting and an example, from the text below its field."""
+    (declared,) = ast.parse(inspect.getsource(config.Settings)).body
+    assert isinstance(declared, ast.ClassDef)
+    found: dict[str, tuple[str, str]] = {}
+    for field, text in pairwise(declared.body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            words = " ".join(ast.literal_eval(text.value).split())  # type: ignore[attr-defined]
+            purpose, _, example = words.rpartition(" Example: ")
+            found[field.target.id] = (purpose, example.removesuffix(".").strip("`"))
+    return found
+
+
 def _plain(words: str) -> str:
     """The words with `…` in the place of values."""
     return re.sub(r"\{[^}]*\}", "…", words).replace("|", "\\|")
@@ -110,6 +142,7 @@ def _plain(words: str) -> str:
 def write() -> None:
     """Write the pages."""
     DOCTOR.write_text(doctor_page(), encoding="utf-8")
+    CONFIGURATION.write_text(configuration_page(), encoding="utf-8")
     CLI.write_text(cli_page(), encoding="utf-8")
     COMPONENT_GUIDE.write_text(component_guide(), encoding="utf-8")
 

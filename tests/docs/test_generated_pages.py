@@ -75,6 +75,12 @@ def test_the_shown_help_is_what_the_installed_command_prints() -> None:
     assert done.stdout == generated.help_of(words)
 
 
+def test_configuration_md_shows_what_the_code_says_of_each_setting() -> None:
+    """A changed purpose, default or example has to be brought into the page: `make docs`."""
+    page = generated.CONFIGURATION.read_text(encoding="utf-8")
+    assert page == generated.configuration_page()
+
+
 def test_configuration_md_shows_every_setting_with_its_default() -> None:
     """In the order of the code; nothing that went is described any more."""
     shown = {None: "none", "": "empty"}

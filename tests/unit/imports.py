@@ -40,6 +40,7 @@ _SERVICE = (
     "cli",
     "db",
     "config",
+    "setting_values",
     "snapshot",
     "passkeys",
     "lines loops reason lock private_file",

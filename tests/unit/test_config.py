@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from countersign.config import (
     SETTINGS,
-    MailServer,
-    Rate,
     Settings,
     load_settings,
     unknown_variables,
 )
 from countersign.errors import InvalidConfiguration
+from countersign.setting_values import MailServer, Rate
 from tests.support.every import every
 
 # setting: (text, value, another text that is refused or None where any text is taken)

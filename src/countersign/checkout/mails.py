@@ -18,9 +18,9 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, delete, exists, func, insert, or_, select, update
 
 from countersign.checkout.model import Status
-from countersign.config import MailServer
 from countersign.db.tables import accounts, checkout_sessions, copy_mails
 from countersign.mode import Mode
+from countersign.setting_values import MailServer
 
 PER_SESSION: Final = 3
 """Mails: the first, and two for a slip in the address or a second device."""

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 from countersign.clock import Clock
-from countersign.config import Rate
 from countersign.errors import Overloaded, RateLimited
 from countersign.http.reply import Header
+from countersign.setting_values import Rate
 
 _KEYS_MAX: Final = 10_000
 _ACCOUNT_TIMES: Final = 20

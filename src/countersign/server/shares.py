@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from countersign.clock import Clock
-from countersign.config import Rate, Settings
+from countersign.config import Settings
 from countersign.db.batching import apart
 from countersign.db.database import Database
 from countersign.db.engine import is_deadlock, is_embedded, translate
@@ -30,6 +30,7 @@ from countersign.errors import CountersignError, Overloaded
 from countersign.patience import detached
 from countersign.seldom import Seldom
 from countersign.server.limits import Admission, Arrivals, RateLimiter
+from countersign.setting_values import Rate
 
 LEASE_SECONDS: Final = 5.0
 """A share lasts about so long; one that was not used for so long is returned."""
