@@ -12,7 +12,8 @@ from inspect import cleandoc
 from typing import Any, Final
 
 from countersign import __version__
-from countersign.access.key import BRAND, CLIENT_TOKEN
+from countersign.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES
+from countersign.access.reach import DeploymentReach
 from countersign.console.accounts import ACCOUNT_ID
 from countersign.console.holds import HOLD_ID, MATTER_ID
 from countersign.console.keys import KEY_ID
@@ -27,6 +28,7 @@ from countersign.errors import (
     InvalidClientToken,
     InvalidRequest,
     MethodNotAllowed,
+    ModeMismatch,
     NotFound,
     NotGranted,
     OriginNotAllowed,
@@ -47,6 +49,7 @@ from countersign.http.headers import REASON_LENGTH_MAX, REASON_LENGTH_MIN
 from countersign.http.route import Route
 from countersign.http.schemas import ErrorBody
 from countersign.mode import Mode
+from countersign.server.persons import looks
 from countersign.server.routes import ROUTES
 from tools.openapi_components import REF, Schemas, name_of, with_references
 from tools.openapi_examples import request_examples, response_examples
@@ -205,8 +208,15 @@ def _of_person(route: Route[Any]) -> Iterator[str]:
         yield _CONSOLE
     if route.fresh:
         yield "A person needs a fresh passkey."
+    if _is_live(route):
+        yield "Both modes of the account share it: a person names live mode."
     if route.personal:
         yield "It discloses personal data: a person gives the reason in `Countersign-Reason`."
+
+
+def _is_live(route: Route[Any]) -> bool:
+    """Whether it changes what both modes of an account share."""
+    return route.scope in LIVE_SCOPES and route.reach is not DeploymentReach and not looks(route)
 
 
 def _headers_of_person(route: Route[Any]) -> Iterator[dict[str, Any]]:
@@ -278,6 +288,8 @@ def refusals_of(route: Route[Any]) -> Iterable[type[Refusal]]:
         found += _WITH_A_KEY
     if route.fresh:
         found.append(PasskeyRequired)
+    if _is_live(route):
+        found.append(ModeMismatch)
     if route.secret:
         found.append(SecretNotRepeated)
     if route.client_token:

@@ -12,9 +12,8 @@ from countersign.access.account import find_account
 from countersign.access.keys import create_key
 from countersign.access.reach import Reach
 from countersign.access.role import Role
-from countersign.console import erasures
+from countersign.console import erasures, holds
 from countersign.mode import Mode
-from countersign.privacy import matters
 from countersign.privacy.requests import carry_out_waiting
 from tests.people.crew import Console, in_console
 
@@ -78,7 +77,7 @@ def test_a_close_that_was_interrupted_is_carried_on(
         )
         path = f"/v1/matters/{opened.data['matter_id']}/release"
         with monkeypatch.context() as patched:
-            patched.setattr(matters, "carry_out_waiting", stop)
+            patched.setattr(holds, "carry_out_waiting", stop)
             failed = await console.ask(
                 person.session, path, "POST", body={}, idempotency_key=KEY, **here
             )
@@ -89,7 +88,7 @@ def test_a_close_that_was_interrupted_is_carried_on(
             calls.append(1)
             return await carry_out_waiting(room, reach)
 
-        monkeypatch.setattr(matters, "carry_out_waiting", counted)
+        monkeypatch.setattr(holds, "carry_out_waiting", counted)
         again = [
             await console.ask(person.session, path, "POST", body={}, idempotency_key=KEY, **here)
             for _ in range(2)

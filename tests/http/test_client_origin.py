@@ -153,7 +153,7 @@ def test_a_header_over_several_lines_is_one_list(client: httpx2.Client) -> None:
         ("unknown, 203.0.113.7", "203.0.113.7"),
         (", ,203.0.113.7", "203.0.113.7"),
         ("_hidden, [broken, 203.0.113.7", "203.0.113.7"),
-        ("203.0.113.7" + ", 198.51.100.1" * LONG, "203.0.113.7"),
+        ("203.0.113.7" + ", 198.51.100.1" * (LONG // 3), "203.0.113.7"),
     ],
 )
 def test_broken_parts_of_a_header_are_passed_over(

@@ -26,6 +26,7 @@ from countersign.http.reply import Call, Reply
 from countersign.http.route import ON_LOOP_MAX, Route
 from countersign.notices.notice_file import BULLETS_MAX
 from countersign.server.app import route_table
+from countersign.server.server import HEADER_BYTES_MAX
 from tests.console.visitor import Vendor, places
 from tests.http.backstage import notice_json
 from tests.people.crew import Console, in_console
@@ -45,6 +46,8 @@ GROWTH: Final = 3.0
 TRIFLE: Final = 15
 """What costs no more, in statuses, is not asked how it grows."""
 FORM: Final = b"application/x-www-form-urlencoded"
+NASTY: Final = "\x7f"
+"""Six characters in a path."""
 TEXT: Final = "a."
 """Of it long keys are, in TOML (`a.a.a…=1`), and words without an end."""
 
@@ -56,6 +59,7 @@ class Asked:
     shape: str
     target: str
     body: bytes = b""
+    reason: bytes = b"a price"
 
 
 class Price(NamedTuple):
@@ -75,6 +79,7 @@ class Till:
 
     def __init__(self, console: Console, session: str, account: str, key: str) -> None:
         self.console, self.session, self.account, self.key = console, session, account, key
+        self.reader = session
         self.status = ""
         self.unit = 1.0
 
@@ -94,17 +99,18 @@ class Till:
     def call(self, route: Route[Any], asked: Asked) -> Call:
         path = asked.target.partition("?")[0]
         is_deployment = any(one in path for one in ("notices", "/accounts", "deployment", "/staff"))
-        token = self.session if route.console and route.scope is not None else self.key
+        own = self.reader if route.personal else self.session
+        token = own if route.console and route.scope is not None else self.key
         sent = {
             b"host": ORIGIN.partition("://")[2].encode(),
             b"origin": ORIGIN.encode(),
             b"content-type": FORM if route.request is None else b"application/json",
             b"cookie": f"csc-session={self.session}".encode(),
-            b"countersign-reason": b"a price",
+            b"countersign-reason": asked.reason,
         }
         if route.scope is not None or route.client_token:
             sent[b"authorization"] = f"Bearer {token}".encode()
-        if token == self.session and not is_deployment:
+        if token == own and not is_deployment:
             mode = b"live" if route.scope in LIVE_SCOPES else b"test"
             sent |= {b"countersign-account": self.account.encode(), b"countersign-mode": mode}
         return call_of(route.method, asked.target, sent.items())
@@ -140,6 +146,10 @@ def bodies(route: Route[Any], example: Any, size: int) -> Iterator[tuple[str, by
     yield "members", json.dumps({f"m{one}": 0 for one in range(size // 12)}).encode()
     yield "filled", json.dumps(filled(example, size - 2000)).encode()
     yield "nested", b"[" * size
+    # The longer a path to the items of a list, the more items; the escape has all texts looked at.
+    depth = size // 150
+    steps, items = f'{{"{NASTY * 64}":' * depth, ",0" * (size // 5)
+    yield "paths", f'{steps}["\\u0041"{items}]{"}" * depth}'.encode()
     yield "escapes", json.dumps({"a": "\u00e9" * (size // 6 - 4)}).encode()
     yield "numbers", json.dumps({"a": [1] * (size // 3 - 4)}).encode()
     dots = json.dumps({"notice": {"obligations": TEXT * (size // 2 - 60)}}).encode()
@@ -179,6 +189,7 @@ async def filled_till(console: Console) -> tuple[Till, dict[str, str]]:
     session |= {"collect": ["acknowledgment"], "notice_id": "long"}
     made = await vendor.ask("POST", "/v1/checkout_sessions", session)
     till = Till(console, person.session, account, vendor.key)
+    till.reader = (await console.person("Eve", Role.COMPLIANCE)).session
     till.status = f"/v1/buyers/{orders[-1]['cbid']}/status"
     named = orders[-1] | {"account_id": account, "notice_id": "long", "ack_id": wide["ack_id"]}
     return till, named | {"checkout_session_id": made["checkout_session_id"]}
@@ -199,24 +210,39 @@ def targets(route: Route[Any], named: Mapping[str, str]) -> list[str]:
     return [f"{path}?limit=100" if "limit" in {field.name for field in fields} else path]
 
 
+def asked(route: Route[Any], target: str, example: object, part: int) -> Iterator[Asked]:
+    """The requests to price; of `part` 1 each is half as large as of 2."""
+    if route.request is not None or route.raw_body_max:
+        size = part * (BODY_BYTES_MAX // 2 - 600)
+        for shape, body in bodies(route, example, size):
+            yield Asked(shape, target, body)
+        return
+    yield Asked("look", target)
+    size = part * (HEADER_BYTES_MAX // 2 - 1000)
+    more = "&" if "?" in target else "?"
+    yield Asked("query", f"{target}{more}{'%61=%62&' * (size // 8)}")
+    if route.personal:
+        # Marks of two classes, in the order that a composition has to sort.
+        marks = "\u0301" * (size // 4) + "\u0316" * (size // 4)
+        yield Asked("reason", target, reason=f"a{marks}".encode())
+
+
 async def prices(till: Till, route: Route[Any], target: str, example: object) -> list[Price]:
     """What each kind of request costs there, and how that grows with its size.
 
     What seems too dear is looked at again: another process may have been in the way.
     """
-    sizes = (BODY_BYTES_MAX // 2 - 600, BODY_BYTES_MAX - 1200)
-    if route.request is None and not route.raw_body_max:
-        half = full = {"look": b""}
-    else:
-        half, full = (dict(bodies(route, example, size)) for size in sizes)
+    half, full = (
+        {one.shape: one for one in asked(route, target, example, part)} for part in (1, 2)
+    )
     found = []
-    for shape, body in full.items():
+    for shape, one in full.items():
         less = more = float("inf")
         price, tries = Price(0, shape, 0, 0), 0
         while tries < TRIES and not (tries and price.is_fair(route.price)):
             tries += 1
-            less = min(less, (await till.cost(route, Asked(shape, target, half[shape])))[0])
-            spent, reply = await till.cost(route, Asked(shape, target, body))
+            less = min(less, (await till.cost(route, half[shape]))[0])
+            spent, reply = await till.cost(route, one)
             more = min(more, spent)
             grown = more / less if more > TRIFLE * till.unit else 1
             price = Price(round(more / till.unit, 1), shape, reply.status, round(grown, 1))

@@ -574,7 +574,7 @@ export class Buyers extends Resource {
    * The buyer's status stays as it is, and no other account learns of it.
    *
    * Needs the scope `buyers:review`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. A person needs a fresh passkey.
    */
   block(
     cbid: string,
@@ -596,7 +596,7 @@ export class Buyers extends Resource {
    * Clear the orders of a buyer again, as far as nothing else speaks against them.
    *
    * Needs the scope `buyers:review`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. A person needs a fresh passkey.
    */
   unblock(
     cbid: string,
@@ -1516,7 +1516,7 @@ export class Accounts extends Resource {
    * describe`.
    *
    * Needs the scope `accounts:manage`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. Both modes of the account share it: a person names live mode.
    */
   rename(
     account_id: string,
@@ -1538,7 +1538,8 @@ export class Accounts extends Resource {
    * Say whether one person decides on a buyer who waits, or two.
    *
    * Needs the scope `accounts:manage`. It answers only where the console is on, else with
-   * `not_found`. A person needs a fresh passkey.
+   * `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person names
+   * live mode.
    */
   change(
     account_id: string,
@@ -1562,7 +1563,8 @@ export class Accounts extends Resource {
    * Open checkout sessions go on to their end, webhooks are delivered, and evidence stays.
    *
    * Needs the scope `accounts:manage`. It answers only where the console is on, else with
-   * `not_found`. A person needs a fresh passkey.
+   * `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person names
+   * live mode.
    */
   disable(
     account_id: string,
@@ -1584,7 +1586,7 @@ export class Accounts extends Resource {
    * Let the keys of a disabled account work again.
    *
    * Needs the scope `accounts:manage`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. Both modes of the account share it: a person names live mode.
    */
   enable(
     account_id: string,
@@ -1606,7 +1608,7 @@ export class Accounts extends Resource {
    * Change how buyers see an account on hosted pages. What is left out stays as it is.
    *
    * Needs the scope `accounts:manage`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. Both modes of the account share it: a person names live mode.
    */
   changeBrand(
     account_id: string,
@@ -1628,7 +1630,7 @@ export class Accounts extends Resource {
    * Register an origin: scheme, host and port, such as https://shop.example.
    *
    * Needs the scope `accounts:manage`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. Both modes of the account share it: a person names live mode.
    */
   addOrigin(
     account_id: string,
@@ -1650,7 +1652,7 @@ export class Accounts extends Resource {
    * Remove an origin. Sessions that are open keep it.
    *
    * Needs the scope `accounts:manage`. It answers only where the console is on, else with
-   * `not_found`.
+   * `not_found`. Both modes of the account share it: a person names live mode.
    */
   removeOrigin(
     account_id: string,
@@ -1693,7 +1695,8 @@ export class Accounts extends Resource {
    * Its records stay for evidence, with their proofs, their holds and their periods.
    *
    * Needs the scope `accounts:manage`. It answers only where the console is on, else with
-   * `not_found`. A person needs a fresh passkey.
+   * `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person names
+   * live mode.
    */
   close(
     account_id: string,

@@ -149,9 +149,11 @@ def _not_found(call: Call) -> Iterator[None]:
         raise missing from None
 
 
-_change_route: Final = partial(staff_route, scope=Scope.BUYERS_REVIEW, request=BuyerReason)
+_change_route: Final = partial(
+    staff_route, scope=Scope.BUYERS_REVIEW, fresh=True, request=BuyerReason
+)
 _by_vendor: Final = partial(_change_route, reach=AccountReach, response=BuyerBlock)
-_for_all: Final = partial(_change_route, reach=DeploymentReach, fresh=True, response=BuyerStanding)
+_for_all: Final = partial(_change_route, reach=DeploymentReach, response=BuyerStanding)
 
 ROUTES: Final = grouped(
     "Staff: buyers",

@@ -125,7 +125,7 @@ def parse_body(body: bytes, schema: type[T]) -> T:
         value = _decoder.decode(text)
         if "\\u" in text:
             # Only an escape can bring in what strict UTF-8 and JSON keep out.
-            _refuse_unstorable(value, "$")
+            _refuse_unstorable(value)
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"The body is not valid UTF-8: see byte {error.start}.") from None
     except json.JSONDecodeError as error:
@@ -195,17 +195,32 @@ def _no_constant(name: str) -> None:
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
 
 
-def _refuse_unstorable(value: object, path: str) -> None:
+def _refuse_unstorable(value: object) -> None:
+    steps = _unstorable(value)
+    if steps is not None:
+        path = "$"
+        for step in reversed(steps):
+            path = f"{path}[{step}]" if isinstance(step, int) else path_to(path, step)
+        raise InvalidRequest(f"U+0000 and lone surrogates are not accepted - at `{path}`.")
+
+
+def _unstorable(value: object) -> list[str | int] | None:
+    """The way to the first text that cannot be stored, its last step first; None: there is none.
+
+    Only a refusal writes a path: one for each item would take quadratic time.
+    """
     if isinstance(value, str):
-        if "\x00" in value or not _encodable(value):
-            raise InvalidRequest(f"U+0000 and lone surrogates are not accepted - at `{path}`.")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            _refuse_unstorable(item, f"{path}[{index}]")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _refuse_unstorable(key, path_to(path, key))
-            _refuse_unstorable(item, path_to(path, key))
+        return [] if "\x00" in value or not _encodable(value) else None
+    if isinstance(value, dict):
+        if (bad := next((key for key in value if _unstorable(key) is not None), None)) is not None:
+            return [bad]
+    elif not isinstance(value, list):
+        return None
+    for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if (steps := _unstorable(item)) is not None:
+            steps.append(step)
+            return steps
+    return None
 
 
 def _encodable(text: str) -> bool:

@@ -19,6 +19,8 @@ REASON: Final = b"countersign-reason"
 """What a person says with a call, where a key says it by itself or need not."""
 REASON_LENGTH_MIN: Final = 3
 REASON_LENGTH_MAX: Final = 200
+_UTF8_BYTES_MAX: Final = 4
+"""Of a character."""
 _ONCE: Final = (*b"host authorization content-type idempotency-key".split(), ACCOUNT, MODE, REASON)
 
 
@@ -100,8 +102,11 @@ def reason(call: Call) -> str:
     Raises:
         InvalidRequest: none is given, or it is too short, too long or not printable.
     """
+    given = call.headers.get(REASON, b"")
     try:
-        text = unicodedata.normalize("NFC", call.headers.get(REASON, b"").decode()).strip()
+        # Composing takes quadratic time: it sees no more bytes than a reason can have.
+        text = given.decode() if len(given) <= _UTF8_BYTES_MAX * REASON_LENGTH_MAX else ""
+        text = unicodedata.normalize("NFC", text).strip()
     except UnicodeDecodeError:
         text = ""
     if REASON_LENGTH_MIN <= len(text) <= REASON_LENGTH_MAX and text.isprintable():

@@ -702,7 +702,7 @@ class Buyers(Resource[S]):
         The buyer's status stays as it is, and no other account learns of it.
 
         Needs the scope `buyers:review`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. A person needs a fresh passkey.
 
         - `reason`: Such as the number of a case. Kept: nothing personal.
         """
@@ -727,7 +727,7 @@ class Buyers(Resource[S]):
         Clear the orders of a buyer again, as far as nothing else speaks against them.
 
         Needs the scope `buyers:review`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. A person needs a fresh passkey.
 
         - `reason`: Such as the number of a case. Kept: nothing personal.
         """
@@ -1824,7 +1824,7 @@ class Accounts(Resource[S]):
         `accounts describe`.
 
         Needs the scope `accounts:manage`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. Both modes of the account share it: a person names live mode.
 
         - `name`: What staff call the account; buyers see it where no brand has a name.
         """
@@ -1849,7 +1849,8 @@ class Accounts(Resource[S]):
         Say whether one person decides on a buyer who waits, or two.
 
         Needs the scope `accounts:manage`. It answers only where the console is on, else with
-        `not_found`. A person needs a fresh passkey.
+        `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person
+        names live mode.
 
         - `reviewers`: 2: what a first person decides, a second one makes final.
         """
@@ -1875,7 +1876,8 @@ class Accounts(Resource[S]):
         Open checkout sessions go on to their end, webhooks are delivered, and evidence stays.
 
         Needs the scope `accounts:manage`. It answers only where the console is on, else with
-        `not_found`. A person needs a fresh passkey.
+        `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person
+        names live mode.
         """
         return Call(
             method="POST",
@@ -1897,7 +1899,7 @@ class Accounts(Resource[S]):
         Let the keys of a disabled account work again.
 
         Needs the scope `accounts:manage`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. Both modes of the account share it: a person names live mode.
         """
         return Call(
             method="POST",
@@ -1927,7 +1929,7 @@ class Accounts(Resource[S]):
         Change how buyers see an account on hosted pages. What is left out stays as it is.
 
         Needs the scope `accounts:manage`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. Both modes of the account share it: a person names live mode.
 
         - `color`: As #rrggbb.
         - `logo`: A PNG, JPEG or WebP picture of at most 6 KiB, in base64.
@@ -1964,7 +1966,7 @@ class Accounts(Resource[S]):
         Register an origin: scheme, host and port, such as https://shop.example.
 
         Needs the scope `accounts:manage`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. Both modes of the account share it: a person names live mode.
 
         - `origin`: Scheme, host and port.
         """
@@ -1989,7 +1991,7 @@ class Accounts(Resource[S]):
         Remove an origin. Sessions that are open keep it.
 
         Needs the scope `accounts:manage`. It answers only where the console is on, else with
-        `not_found`.
+        `not_found`. Both modes of the account share it: a person names live mode.
 
         - `origin`: Scheme, host and port.
         """
@@ -2033,7 +2035,8 @@ class Accounts(Resource[S]):
         Its records stay for evidence, with their proofs, their holds and their periods.
 
         Needs the scope `accounts:manage`. It answers only where the console is on, else with
-        `not_found`. A person needs a fresh passkey.
+        `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person
+        names live mode.
         """
         return Call(
             method="POST",
