@@ -173,12 +173,13 @@ def remains(settings: Settings) -> Mapping[str, bool]:
 
 def _refuse_absence(settings: Settings, url: URL, *, founds: bool) -> None:
     """Refuse to take what is away (a disk, a file, a database) for what never was."""
-    if schema.is_there(url, founded=not founds):
+    if schema.is_there(url, founded=True):
         return
     parts = remains(settings)
     left = [part for part, is_there in parts.items() if is_there]
-    # The database has its tables before there are keys: another `init` may have been first.
-    if (founds and not left) or schema.is_there(url, founded=not founds):
+    *_, published = parts.values()
+    # Another `init` may have been first: tables come before keys, and a log before its heads.
+    if schema.is_there(url, founded=published or not founds) or (founds and not left):
         return
     if not left:
         raise NotInitialised

@@ -97,10 +97,13 @@ def test_tables_without_a_log_do_not_take_the_place_of_one(
     """A dump of the tables alone was restored: what was published stays the last one."""
     lost = elsewhere(request, lived_in)
     schema.upgrade(database_url(lost.settings.get("DATABASE_URL"), lost.data_dir))
+    for key in lost.data_dir.glob("*.key"):
+        key.unlink()
     before = {name: note for name, note in kept(lost).items() if "heads" in name}
     for words in (("init",), ("init", "--upgrade")):
         assert "deployment_incomplete" in lost.refused(*words)
     assert {name: note for name, note in kept(lost).items() if "heads" in name} == before
+    assert [*lost.data_dir.glob("*.key")] == []
 
 
 def test_what_starts_servers_never_founds(either: Bench) -> None:
