@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.every import every
 
+pytestmark = pytest.mark.later  # it tests the tools of the tests
+
 
 @every("number", [1, 2])
 @every(("one", "other"), [("a", "b"), ("c", "d")])

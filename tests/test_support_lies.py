@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.drills.load import Looked, Tried
 from tests.drills.site import lies
+
+pytestmark = pytest.mark.later  # it tests the tools of the tests
 
 
 def looked(*said: int) -> list[Looked]:

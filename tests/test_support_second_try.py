@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.second_try import ONCE_ONLY, ONCE_ONLY_FOLDERS
 
+pytestmark = pytest.mark.later  # it tests the tools of the tests
+
 IN_CI = ("CI", "COUNTERSIGN_TESTS_REQUIRE_ALL")
 ROOT = Path(__file__).parents[1]
 CONFTEST = """

@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.stages import APART
 
+pytestmark = pytest.mark.later  # it tests the tools of the tests
+
 ROOT = Path(__file__).parents[1]
 SPY = """
 def pytest_deselected(items):

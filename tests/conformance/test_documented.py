@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from countersign.server.guides import read_guides
 from countersign_conformance.catalogue import CATALOGUE
 from countersign_conformance.model import RETRY_AFTER_SECONDS, STEPS
 from tests.docs.markdown import ROOT, read
+
+pytestmark = pytest.mark.later  # it runs a page, whose verdicts have tests of their own
 
 PAGE = read(ROOT / "docs" / "conformance.md")
 CHECKS = [check for check, _ in CATALOGUE]

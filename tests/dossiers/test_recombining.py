@@ -32,6 +32,7 @@ def two(orders: Orders) -> tuple[bytes, bytes]:
     )
 
 
+@pytest.mark.later
 @given(data=st.data())
 @settings(
     max_examples=drawn(300),

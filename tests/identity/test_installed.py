@@ -113,6 +113,7 @@ class Service:
             yield client
 
 
+@pytest.mark.later
 @pytest.mark.long
 def test_a_buyer_is_verified_by_a_provider_of_another_package(tmp_path: Path) -> None:
     """Nothing of the service is changed; once the package is gone, the account has to act."""

@@ -39,6 +39,7 @@ def taken(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.later
 @pytest.mark.timeout(300)  # nine processes, one after the other
 def test_the_demonstration_sells_and_ends_and_can_be_started_again(tmp_path: Path) -> None:
     """The second start has another key, and the data of the first."""
