@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from countersign.checkout.brand import change_brand
+from countersign.checkout.brand import put_brand
 from countersign.checkout.words import WORDS
 from tests.browser import test_looks
 from tests.browser.test_back import go_back
@@ -18,6 +18,7 @@ from tests.browser.test_looks import LOOKS, ORDER, Album
 from tests.browser.test_page import EN, LINES, Order, agree, heading
 from tests.browser.windows import PHONE, Windows, assert_accessible_in_every_look
 from tests.http.backstage import Operator
+from tests.support.acts import done
 
 pytestmark = [
     pytest.mark.browser,
@@ -32,7 +33,7 @@ order = test_looks.order
 def allowed(order: Order, operator: Operator, account: str) -> None:
     """Let the account's buyers adopt."""
     brand = {"name": None, "color": None, "logo": None, "initials": "adopted_allowed"}
-    operator.act(lambda opened: change_brand(opened.access, account, **brand))
+    operator.act(lambda opened: done(put_brand, opened.access, account, **brand))
 
 
 def at_ease(page: Page, milliseconds: int = 2000) -> Page:

@@ -13,11 +13,12 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, Response
 
-from countersign.checkout.brand import change_brand
+from countersign.checkout.brand import put_brand
 from countersign.checkout.words import WORDS
 from tests.browser.test_page import PICTURE, Order, agree, go_on, heading, initial
 from tests.browser.windows import PHONE, Windows, assert_accessible
 from tests.http.backstage import Operator
+from tests.support.acts import done
 from tests.support.service import Server
 
 pytestmark = [
@@ -96,7 +97,7 @@ def order(
         "privacy_url": "https://shop.example/privacy",
         "support_email": "help@shop.example",
     }
-    operator.act(lambda opened: change_brand(opened.access, account, **brand))
+    operator.act(lambda opened: done(put_brand, opened.access, account, **brand))
     return Order(client, server)
 
 

@@ -11,10 +11,11 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from countersign.checkout.brand import change_brand
+from countersign.checkout.brand import put_brand
 from countersign.checkout.words import WORDS
 from tests.browser.windows import Windows, assert_accessible, assert_accessible_in_every_look
 from tests.http.backstage import Operator
+from tests.support.acts import done
 from tests.support.service import Server
 
 pytestmark = [
@@ -174,7 +175,7 @@ def branded(order: Order, operator: Operator, account: str, tmp_path: Path) -> O
     logo = tmp_path / "logo"
     logo.write_bytes(PICTURE)
     brand = {"name": "Acme & Sons", "color": "#ffcc00", "logo": str(logo)}
-    operator.act(lambda opened: change_brand(opened.access, account, **brand))
+    operator.act(lambda opened: done(put_brand, opened.access, account, **brand))
     return order
 
 

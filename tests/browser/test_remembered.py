@@ -14,11 +14,12 @@ import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
 from countersign import bootstrap
-from countersign.access.origins import add_origin
+from countersign.access.origins import register
 from countersign.checkout.words import WORDS
 from tests.browser.windows import Windows, assert_accessible, assert_accessible_in_every_look
 from tests.http.backstage import Operator, another_deployment
 from tests.support import service
+from tests.support.acts import done
 from tests.support.moved_clock import VARIABLE, MovedClock
 from tests.support.providers import playing
 from tests.support.service import Server, running_server
@@ -88,7 +89,7 @@ def shops(server: Server, operator: Operator) -> Iterator[list[Shop]]:
 
 
 async def _allow(opened: bootstrap.Deployment, account_id: str, origin: str) -> None:
-    await add_origin(opened.access, account_id, origin)
+    await done(register, opened.access, account_id, origin)
 
 
 def authenticator(page: Page) -> tuple[CDPSession, str]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import httpx2
 
-from countersign.checkout.brand import change_brand
+from countersign.checkout.brand import put_brand
 from tests.http.backstage import Operator, Vendor, make_client
 from tests.support import postgres
+from tests.support.acts import done
 from tests.support.service import Server
 
 NOTICE = "ab1263"
@@ -119,4 +120,6 @@ class Shop:
     def brand(self, operator: Operator, **parts: str) -> None:
         """Change how buyers see the account, as the command does."""
         changes = {"name": None, "color": None, "logo": None} | parts
-        operator.act(lambda opened: change_brand(opened.access, self.vendor.account_id, **changes))
+        operator.act(
+            lambda opened: done(put_brand, opened.access, self.vendor.account_id, **changes)
+        )

@@ -14,7 +14,7 @@ import httpx2
 from sqlalchemy import Connection, select
 
 from countersign.access.key import Principal
-from countersign.access.origins import add_origin
+from countersign.access.origins import register
 from countersign.buyers import settings as verification_settings
 from countersign.checkout import buyer, following, identity, sessions, store
 from countersign.checkout.model import Collected, Session
@@ -27,6 +27,7 @@ from countersign.notices.notice_file import parse_notice_file
 from countersign_evidence.process import Surface
 from tests.clearances.desk import NO_ONE
 from tests.http.backstage import notice_file
+from tests.support.acts import done
 from tests.support.providers import Playing, playing
 from tests.verification.inside import Insider, Stage
 
@@ -151,6 +152,6 @@ def checks_at(stage: Stage, stack: ExitStack, mode: Mode = Mode.LIVE) -> Checks:
                 one.url,
             )
         )
-    stage.do(add_origin(stage.opened.access, insider.account_id, SHOP))
+    stage.do(done(register, stage.opened.access, insider.account_id, SHOP))
     publish(stage)
     return Checks(stage, insider, found)

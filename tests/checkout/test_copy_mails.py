@@ -28,9 +28,10 @@ from countersign.checkout.send_mails import SendMails
 from countersign.instant import from_ms
 from countersign.mode import Mode
 from countersign.operations.housekeeping import delete_outdated
-from countersign.privacy.closing import close_account
+from countersign.privacy.closing import close
 from countersign_evidence.process import Surface
 from tests.clearances.desk import NO_ONE
+from tests.support.acts import done
 from tests.support.mail_server import MailServer, mail_server
 from tests.verification.conftest import each_engine, stage
 from tests.verification.inside import Stage
@@ -398,7 +399,7 @@ def test_a_copy_that_cannot_be_opened_any_more_is_not_sent(post: Post) -> None:
 
 def test_an_account_that_is_closed_sends_no_more(post: Post) -> None:
     session = post.completed()
-    post.stage.do(close_account(post.stage.opened.privacy, post.who.account_id))
+    post.stage.do(done(close, post.stage.opened.privacy, post.who.account_id))
     assert post.ask(session) is None
     assert post.states() == []
 

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from countersign.access.key import Principal
-from countersign.access.origins import add_origin
+from countersign.access.origins import register
 from countersign.acknowledgments.acknowledge import acknowledge
 from countersign.acknowledgments.find import find_many
 from countersign.acknowledgments.model import Submission
@@ -36,6 +36,7 @@ from tests.http.backstage import notice_file
 from tests.http.calls import acknowledge as send
 from tests.http.calls import message, read_back, refusal, verify
 from tests.sealing.test_erasing import files, hidden_forms
+from tests.support.acts import done
 from tests.support.depth import drawn
 from tests.support.service import Deployment
 
@@ -335,7 +336,7 @@ def test_lists_by_reference_are_those_of_a_plain_list(desk: Desk, lines: Sequenc
     notice_id = f"{NOTICE}-{id(lines)}"
     parties = [desk.account() for _ in range(2)]
     for party in parties:
-        desk.do(add_origin(desk.deployment.access, party.account_id, "https://shop.example"))
+        desk.do(done(register, desk.deployment.access, party.account_id, "https://shop.example"))
     made: list[tuple[Principal, int | None, str, str, str]] = []
     for account, mode, number, names_it in lines:
         who = replace(parties[account], mode=mode)

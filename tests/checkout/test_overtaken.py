@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from countersign import bootstrap
-from countersign.access.origins import add_origin
+from countersign.access.origins import register
 from countersign.access.reach import DEPLOYMENT
 from countersign.checkout import buyer, store
 from countersign.checkout.model import seen_by
@@ -23,6 +23,7 @@ from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.provider import Counter, address, finish
 from tests.checkout.surfer import Form, Page, Surfer, held_back
 from tests.http.backstage import Operator, Vendor
+from tests.support.acts import done
 from tests.support.providers import playing
 from tests.support.service import Server
 from tests.verification.live import live_vendor
@@ -42,7 +43,7 @@ def desk(operator: Operator, server: Server) -> Iterator[Counter]:
     with ExitStack() as stack:
         provider = stack.enter_context(playing("stripe"))
         made = stack.enter_context(live_vendor(operator, server, provider))
-        operator.act(lambda opened: add_origin(opened.access, made.account_id, SHOP))
+        operator.act(lambda opened: done(register, opened.access, made.account_id, SHOP))
         vendor = Vendor(made.account_id, made.test, made.live)
         yield Counter(Shop(vendor, server, stack, "live"), operator, provider)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from countersign.access.origins import add_origin
+from countersign.access.origins import register
 from countersign.access.reach import DEPLOYMENT
 from countersign.bootstrap import Deployment as Opened
 from countersign.checkout.words import WORDS
@@ -23,6 +23,7 @@ from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client, notice_file
 from tests.http.calls import verify
+from tests.support.acts import done
 
 pytestmark = pytest.mark.one_engine
 
@@ -252,7 +253,7 @@ def test_style_and_script_of_a_page_are_named_by_their_digests(surf: Surf) -> No
 def test_a_live_session_says_nothing_of_a_rehearsal(shop: Shop, operator: Operator) -> None:
     name = f"live-{uuid.uuid4().hex[:8]}"
     operator.publish(notice_file(name, "1"))
-    operator.act(lambda opened: add_origin(opened.access, shop.vendor.account_id, SHOP))
+    operator.act(lambda opened: done(register, opened.access, shop.vendor.account_id, SHOP))
     live = Shop(shop.vendor, shop.server, shop.opened, "live")
     with Surfer(shop.server, live.buyer(notice_id=name)) as surfer:
         page = surfer.open()

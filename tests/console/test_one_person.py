@@ -19,6 +19,7 @@ from countersign.mode import Mode
 from countersign.people import roles
 from tests.console.test_pages import who_waits
 from tests.people.crew import Console, Person, in_console
+from tests.support.acts import done
 
 TEST: Final = {"mode": "test"}
 SAME: Final = {"idempotency_key": "1"}
@@ -58,7 +59,7 @@ def test_where_two_decide_one_person_decides_once_whatever_is_in_hand(tmp_path: 
 
     async def work(console: Console) -> None:
         account, access = await console.account("vendor"), console.deployment.access
-        await set_reviewers(access, account, 2)
+        await done(set_reviewers, access, account, 2)
         await who_waits(console, account)
         about = {"account": account, **TEST}
         ada, bob = [await console.person(n, Role.OWNER, account) for n in ("Ada", "Bob")]

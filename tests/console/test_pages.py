@@ -16,6 +16,7 @@ from countersign.http.reply import Reply
 from countersign_console.view import WORDS
 from tests.people.crew import Console, Person, in_console
 from tests.remembered.device import ORIGIN
+from tests.support.acts import done
 
 EN: Final = WORDS["en"]
 HOST: Final = ORIGIN.partition("//")[2]
@@ -106,7 +107,7 @@ def test_two_people_decide_in_the_console(tmp_path: Path) -> None:
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
-        await set_reviewers(console.deployment.access, account, 2)
+        await done(set_reviewers, console.deployment.access, account, 2)
         await who_waits(console, account)
         ada, bob = [
             Browser(

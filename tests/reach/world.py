@@ -22,7 +22,7 @@ from countersign.access.key import (
     compose_person_token,
 )
 from countersign.access.keys import create_key
-from countersign.access.origins import add_origin
+from countersign.access.origins import register
 from countersign.access.reach import AccountReach
 from countersign.access.role import Role
 from countersign.db.tables import people, person_grants, person_sessions
@@ -35,6 +35,7 @@ from countersign.notices import publish as publishing
 from countersign.notices.notice_file import parse_notice_file
 from countersign.server.app import App
 from tests.http.backstage import notice_file
+from tests.support.acts import done
 from tests.support.document import committed_document, resolved
 from tests.support.in_process import call_of, encoded, whole
 from tests.verification.inside import Insider, Stage
@@ -105,7 +106,7 @@ class World:
         scopes = frozenset(Scope) - PEOPLE_SCOPES
         party.key = stage.do(create_key(opened.access, account, party.mode, scopes)).token
         spare = stage.do(create_key(opened.access, account, party.mode))
-        stage.do(add_origin(opened.access, party.account_id, f"{SHOP}:{8000 + number}"))
+        stage.do(done(register, opened.access, party.account_id, f"{SHOP}:{8000 + number}"))
 
         def post(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
             stage.clock.now += timedelta(milliseconds=7)

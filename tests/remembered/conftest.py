@@ -13,13 +13,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.access.origins import add_origin
+from countersign.access.origins import register
 from countersign.mode import Mode
 from countersign.remembered.cookies import remember_cookie
 from tests.checkout.buyer import SHOP
 from tests.checkout.surfer import Form, Page, check_headers
 from tests.http.backstage import Operator, another_deployment, make_client
 from tests.remembered.device import ORIGIN
+from tests.support.acts import done
 from tests.support.engines import ENGINES, engine_server
 from tests.support.moved_clock import VARIABLE, MovedClock
 from tests.support.providers import Playing, playing
@@ -197,7 +198,7 @@ def live_shop(
 
         def make(**rules: object) -> Shop:
             vendor = stack.enter_context(live_vendor(operator, server, provider, **rules))
-            operator.act(lambda opened: add_origin(opened.access, vendor.account_id, SHOP))
+            operator.act(lambda opened: done(register, opened.access, vendor.account_id, SHOP))
             return Shop(vendor, "live")
 
         yield make

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from countersign import bootstrap
-from countersign.access.origins import add_origin
+from countersign.access.origins import register
 from countersign.access.reach import DEPLOYMENT
 from countersign.access.role import Role
 from countersign.privacy.erase import erase_planned, plan_erasure
@@ -16,6 +16,7 @@ from countersign.privacy.requests import ErasureOutcome, request_erasure
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk
 from tests.staff.street import Street, erase_as_the_command, noted
+from tests.support.acts import done
 
 pytestmark = pytest.mark.both_engines
 
@@ -180,7 +181,9 @@ def test_a_restore_takes_an_account_out_of_a_buyer_whom_only_a_session_named(
     """With its block, also if the backup is from before the session."""
     first, other = street.first, street.other
     cbid = other.verified(street.played)
-    street.operator.act(lambda opened: add_origin(opened.access, first.id, "https://shop.example"))
+    street.operator.act(
+        lambda opened: done(register, opened.access, first.id, "https://shop.example")
+    )
     asked = {"return_url": "https://shop.example/", "cbid": cbid, "notice_id": "law"}
 
     def make() -> str:

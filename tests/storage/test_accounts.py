@@ -10,7 +10,7 @@ from countersign.access.account import (
     all_accounts,
     create_account,
     read_account,
-    rename_account,
+    rename,
 )
 from countersign.access.authenticate import keys_by_digest, touch_key
 from countersign.access.key import KeyKind, Scope
@@ -22,6 +22,7 @@ from countersign.instant import from_ns
 from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.conftest import Run
+from tests.support.acts import done
 from tests.unit.support import HandClock
 
 
@@ -61,7 +62,7 @@ def test_of_two_that_take_a_name_at_the_same_moment_one_is_refused(
                     for account in made:
                         await database.write(add_account, account)
                     ids = [account.id for account in made]
-                    acts = [rename_account(*each) for each in zip(both, ids, names, strict=True)]
+                    acts = [done(rename, *each) for each in zip(both, ids, names, strict=True)]
                 ended = await asyncio.gather(*acts, return_exceptions=True)
                 assert sorted(type(one).__name__ for one in ended) == ["Account", "AccountExists"]
 

@@ -6,12 +6,13 @@ from countersign.access.reach import DEPLOYMENT
 from countersign.privacy.holds import place, release
 from countersign.privacy.model import Hold
 from countersign.privacy.room import Privacy
+from tests.support.acts import done
 
 
 async def place_hold(privacy: Privacy, subject: str, reason: str) -> Hold:
-    return await privacy.access.database.write(place, privacy, DEPLOYMENT, subject, reason)
+    return await done(place, privacy, DEPLOYMENT, subject, reason)
 
 
 async def release_hold(privacy: Privacy, hold_id: str) -> None:
     """End it, and carry out nothing that waited for that."""
-    await privacy.access.database.write(release, privacy, hold_id, DEPLOYMENT)
+    await done(release, privacy, hold_id, DEPLOYMENT)

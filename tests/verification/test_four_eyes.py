@@ -24,6 +24,7 @@ from countersign.ids import timed_id
 from countersign.mode import Mode
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
+from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_review import NEW_ZIP, WITH_OPERATOR
@@ -82,7 +83,7 @@ def said(result: VerifyResult) -> str:
 
 def a_case(stage: Stage, vendor: Insider | None = None, number: int = 0) -> Case:
     vendor = vendor or stage.insider(zip_sources=WITH_OPERATOR)
-    stage.do(set_reviewers(stage.opened.access, vendor.account_id, 2))
+    stage.do(done(set_reviewers, stage.opened.access, vendor.account_id, 2))
     stage.clock.now += timedelta(seconds=1)
     return Case(stage, vendor, vendor.verify(vendor.part("verified", number), "10002").cbid)
 
@@ -203,5 +204,5 @@ def test_the_command_of_the_machine_is_not_one_of_two(stage: Stage) -> None:
     with pytest.raises(SecondPersonRequired):
         stage.do(admin.accept_zip(room, case.cbid, NEW_ZIP, document="a bill", reason="case 7"))
     assert (case.noted(), case.waits() is None) == ([], False)
-    stage.do(set_reviewers(stage.opened.access, case.vendor.account_id, 1))
+    stage.do(done(set_reviewers, stage.opened.access, case.vendor.account_id, 1))
     assert case.decide("ada", DISMISS) == "final"

@@ -11,9 +11,10 @@ import pytest
 from countersign.buyers import settings as verification_settings
 from countersign.errors import AccountClosed
 from countersign.mode import Mode
-from countersign.privacy.closing import close_account
+from countersign.privacy.closing import close
 from tests.cli.conftest import Bench
 from tests.http.backstage import another_deployment
+from tests.support.acts import done
 from tests.support.providers import Playing, playing
 from tests.verification.inside import Stage
 
@@ -328,7 +329,7 @@ def test_an_account_that_was_closed_meanwhile_gets_no_credentials(
 ) -> None:
     """What closing destroyed does not come back: the account is looked at where it is written."""
     vendor = stage.insider()
-    stage.do(close_account(stage.opened.privacy, vendor.account_id))
+    stage.do(done(close, stage.opened.privacy, vendor.account_id))
     held = json.dumps(vendor.playing.simulator.credentials).encode()
     room, name, url = stage.opened.buyers, vendor.playing.name, vendor.playing.url
 

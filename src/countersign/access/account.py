@@ -13,7 +13,6 @@ from sqlalchemy import Connection, bindparam, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
-from countersign.access.idempotency import Remember, keeping
 from countersign.access.room import Access
 from countersign.db.engine import is_violation
 from countersign.db.rows import row, rows
@@ -98,100 +97,72 @@ def all_accounts(connection: Connection) -> Sequence[Account]:
     return rows(connection, select(accounts).order_by(accounts.c.id), Account)
 
 
-async def create_account(access: Access, name: str, entry: Remember[Account] = None) -> Account:
-    """A new account."""
+async def create_account(access: Access, name: str) -> Account:
+    """A new account, as `new_account`."""
+    return await access.database.write(new_account, access, name)
+
+
+def new_account(connection: Connection, access: Access, name: str) -> Account:
+    """A new account. Raises InvalidArgument, or AccountExists if the name is taken."""
     wanted = checked_account_name(name)
-    create = keeping(lambda connection: _create(connection, access, wanted), entry)
-    return await access.database.write(create)
-
-
-def _create(connection: Connection, access: Access, name: str) -> Account:
-    _refuse_taken(connection, name)
+    _refuse_taken(connection, wanted)
     time_ns = access.clock.time_ns()
     account = Account(
-        id=timed_id(ACCOUNT, time_ns, access.entropy(8)), name=name, created_at=from_ns(time_ns)
+        id=timed_id(ACCOUNT, time_ns, access.entropy(8)), name=wanted, created_at=from_ns(time_ns)
     )
-    audit = access.audit.entry(AuditAction.ACCOUNT_CREATED, account.id)
-    add_account(connection, account, audit)
+    add_account(connection, account, access.audit.entry(AuditAction.ACCOUNT_CREATED, account.id))
     return account
 
 
-async def rename_account(
-    access: Access, id_or_name: str, name: str, entry: Remember[Account] = None
-) -> Account:
+def rename(connection: Connection, access: Access, account_id: str, name: str) -> Account:
     """Give an account another name; its id, and what is recorded of it, stay.
 
     Raises UnknownAccount, AccountClosed, or AccountExists if the name is taken.
     """
-    wanted = checked_account_name(name)
-
-    def rename(connection: Connection) -> Account:
-        account = lock_account(connection, id_or_name)
-        if account.name == wanted:
-            return account
-        _refuse_taken(connection, wanted, but=account.id)
-        details = {"name": wanted, "before": account.name}
-        return change_account(
-            connection, access, account, AuditAction.ACCOUNT_RENAMED, details, name=wanted
-        )
-
-    return await access.database.write(keeping(rename, entry))
+    wanted, account = checked_account_name(name), lock_account(connection, account_id)
+    if account.name == wanted:
+        return account
+    _refuse_taken(connection, wanted, but=account.id)
+    details = {"name": wanted, "before": account.name}
+    renamed = AuditAction.ACCOUNT_RENAMED
+    return change_account(connection, access, account, renamed, details, name=wanted)
 
 
-async def disable_account(
-    access: Access, id_or_name: str, entry: Remember[Account] = None
-) -> Account:
+def disable(connection: Connection, access: Access, account_id: str) -> Account:
     """Let no key of the account work, within REVOCATION_LAG_SECONDS on running servers.
 
     Checkout sessions that are open, webhooks and evidence go on. Raises UnknownAccount or
     AccountClosed.
     """
-
-    def disable(connection: Connection) -> Account:
-        account = lock_account(connection, id_or_name)
-        if account.disabled_at is not None:
-            return account
-        now = from_ns(access.clock.time_ns())
-        return change_account(
-            connection, access, account, AuditAction.ACCOUNT_DISABLED, disabled_at=now
-        )
-
-    return await access.database.write(keeping(disable, entry))
+    account, now = lock_account(connection, account_id), from_ns(access.clock.time_ns())
+    if account.disabled_at is not None:
+        return account
+    disabled = AuditAction.ACCOUNT_DISABLED
+    return change_account(connection, access, account, disabled, disabled_at=now)
 
 
-async def enable_account(
-    access: Access, id_or_name: str, entry: Remember[Account] = None
-) -> Account:
+def enable(connection: Connection, access: Access, account_id: str) -> Account:
     """Let the keys of a disabled account work again; those that were revoked stay revoked.
 
     Raises UnknownAccount or AccountClosed.
     """
-
-    def enable(connection: Connection) -> Account:
-        account = lock_account(connection, id_or_name)
-        if account.disabled_at is None:
-            return account
-        return change_account(
-            connection, access, account, AuditAction.ACCOUNT_ENABLED, disabled_at=None
-        )
-
-    return await access.database.write(keeping(enable, entry))
+    account = lock_account(connection, account_id)
+    if account.disabled_at is None:
+        return account
+    enabled = AuditAction.ACCOUNT_ENABLED
+    return change_account(connection, access, account, enabled, disabled_at=None)
 
 
-async def set_reviewers(
-    access: Access, id_or_name: str, reviewers: int, entry: Remember[Account] = None
+def set_reviewers(
+    connection: Connection, access: Access, account_id: str, reviewers: int
 ) -> Account:
     """Have one person decide on a buyer who waits, or two (`reviewers` is 1 or 2).
 
     Raises UnknownAccount or AccountClosed.
     """
-
-    def put(connection: Connection) -> Account:
-        account, details = lock_account(connection, id_or_name), {"reviewers": reviewers}
-        action = AuditAction.REVIEWERS_SET
-        return change_account(connection, access, account, action, details, **details)
-
-    return await access.database.write(keeping(put, entry))
+    account, details = lock_account(connection, account_id), {"reviewers": reviewers}
+    put = AuditAction.REVIEWERS_SET
+    return change_account(connection, access, account, put, details, **details)
 
 
 def lock_grants(connection: Connection) -> None:

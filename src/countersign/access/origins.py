@@ -11,7 +11,6 @@ from sqlalchemy import Connection, delete, insert, select
 
 from countersign.access.account import lock_account
 from countersign.access.audit import AuditAction, write_audit
-from countersign.access.idempotency import Remember, keeping
 from countersign.access.room import Access
 from countersign.db.tables import account_origins
 from countersign.errors import InvalidArgument
@@ -72,41 +71,26 @@ def _is_written_as_browsers_do(host: str) -> bool:
     return len(host) <= _HOST_LENGTH_MAX
 
 
-async def add_origin(
-    access: Access, id_or_name: str, text: str, entry: Remember[str] = None
-) -> str:
-    """Register an origin; returns it as browsers write it. Nothing happens if it is registered."""
-    origin = _checked(text)
-
-    def add(connection: Connection) -> str:
-        account_id = lock_account(connection, id_or_name).id
-        if origin not in origins_of(connection, account_id):
-            audit = access.audit.entry(AuditAction.ORIGIN_ADDED, account_id, origin=origin)
-            row = {"account_id": account_id, "origin": origin, "added_at": audit.at}
-            connection.execute(insert(account_origins), row)
-            write_audit(connection, audit)
-        return origin
-
-    return await access.database.write(keeping(add, entry))
-
-
-async def remove_origin(
-    access: Access, id_or_name: str, text: str, entry: Remember[str] = None
-) -> str:
-    """Take an origin away; sessions that exist keep it."""
-    origin = _checked(text)
-
-    def remove(connection: Connection) -> str:
-        account_id = lock_account(connection, id_or_name).id
-        own = account_origins.c.account_id == account_id, account_origins.c.origin == origin
-        gone = delete(account_origins).where(*own)
-        if not connection.execute(gone).rowcount:
-            raise InvalidArgument(f"The origin {origin} is not registered for this account.")
-        audit = access.audit.entry(AuditAction.ORIGIN_REMOVED, account_id, origin=origin)
+def register(connection: Connection, access: Access, account_id: str, text: str) -> str:
+    """Register an origin; returns it as browsers write it. A no-op if it is registered."""
+    origin, account_id = _checked(text), lock_account(connection, account_id).id
+    if origin not in origins_of(connection, account_id):
+        audit = access.audit.entry(AuditAction.ORIGIN_ADDED, account_id, origin=origin)
+        row = {"account_id": account_id, "origin": origin, "added_at": audit.at}
+        connection.execute(insert(account_origins), row)
         write_audit(connection, audit)
-        return origin
+    return origin
 
-    return await access.database.write(keeping(remove, entry))
+
+def unregister(connection: Connection, access: Access, account_id: str, text: str) -> str:
+    """Take an origin away; sessions that exist keep it."""
+    origin, account_id = _checked(text), lock_account(connection, account_id).id
+    own = account_origins.c.account_id == account_id, account_origins.c.origin == origin
+    if not connection.execute(delete(account_origins).where(*own)).rowcount:
+        raise InvalidArgument(f"The origin {origin} is not registered for this account.")
+    audit = access.audit.entry(AuditAction.ORIGIN_REMOVED, account_id, origin=origin)
+    write_audit(connection, audit)
+    return origin
 
 
 def origins_of(connection: Connection, account_id: str) -> Sequence[str]:

@@ -13,9 +13,8 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, select, update
 
-from countersign.access.account import checked_account_name, find_account
-from countersign.access.audit import AuditAction, AuditEntry, write_audit
-from countersign.access.idempotency import Remember, keeping
+from countersign.access.account import checked_account_name
+from countersign.access.audit import AuditAction, write_audit
 from countersign.access.origins import URL_LENGTH_MAX, origin_of
 from countersign.access.room import Access
 from countersign.db.bulk import SelectAmong
@@ -105,10 +104,10 @@ def kind_of_logo(picture: bytes) -> bytes | None:
     return next((kind for form, kind in _KINDS if form.match(picture)), None)
 
 
-async def change_brand(
+def put_brand(
+    connection: Connection,
     access: Access,
-    id_or_name: str,
-    entry: Remember[Brand] = None,
+    account_id: str,
     /,
     *,
     name: str | None,
@@ -121,11 +120,8 @@ async def change_brand(
     `logo` is the path of a file, or what is in one; `ways` are `contact_url`, `privacy_url`,
     `support_email`, `font`, and `initials`.
 
-    Raises:
-        InvalidArgument: a part is not usable.
-        UnknownAccount: there is no such account.
+    Raises InvalidArgument if a part is not usable.
     """
-    account = await find_account(access, id_or_name)
     changes: dict[str, str | bytes | None] = {}
     if name is not None:
         changes["name"] = checked_account_name(name) if name else None
@@ -145,23 +141,13 @@ async def change_brand(
         if text is not None:
             changes[part] = text or None
     if not changes:
-        return await access.database.read(brand_of, account.id)
+        return brand_of(connection, account_id)
     changed = [part for part in changes if part != "logo_digest"]
     said = {"initials": changes["initials"] or TYPED} if "initials" in changes else {}
-    audit = access.audit.entry(AuditAction.BRAND_CHANGED, account.id, changed=changed, **said)
-    change = keeping(lambda connection: _change(connection, account.id, changes, audit), entry)
-    return await access.database.write(change)
-
-
-def _change(
-    connection: Connection,
-    account_id: str,
-    changes: dict[str, str | bytes | None],
-    audit: AuditEntry,
-) -> Brand:
     own = account_brands.c.account_id == account_id
     if not connection.execute(update(account_brands).where(own).values(changes)).rowcount:
         connection.execute(insert(account_brands), {"account_id": account_id, **changes})
+    audit = access.audit.entry(AuditAction.BRAND_CHANGED, account_id, changed=changed, **said)
     write_audit(connection, audit)
     return brand_of(connection, account_id)
 

@@ -10,7 +10,7 @@ import click
 
 from countersign.access.account import find_account
 from countersign.access.room import Access
-from countersign.checkout.brand import brand_of, change_brand, read_logo
+from countersign.checkout.brand import brand_of, put_brand, read_logo
 from countersign.checkout.preview import LOGO, preview_pages
 from countersign.cli.deployment import with_room
 from countersign_evidence.cli.support import command, show
@@ -50,9 +50,11 @@ async def brand_command(
 
     An empty value removes one.
     """
-    brand = await change_brand(
+    owner = await find_account(access, account)
+    brand = await access.database.write(
+        put_brand,
         access,
-        account,
+        owner.id,
         name=name,
         color=color,
         logo=logo,

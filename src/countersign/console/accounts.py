@@ -4,40 +4,39 @@ from __future__ import annotations
 
 from base64 import b64decode
 from binascii import Error as NotBase64Error
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
+from sqlalchemy import Connection
 
 from countersign.access.account import (
     NAME_LENGTH_MAX,
     Account,
     all_accounts,
-    create_account,
-    disable_account,
-    enable_account,
-    find_account,
-    rename_account,
+    disable,
+    enable,
+    new_account,
+    read_account,
+    refuse_closed,
+    rename,
     set_reviewers,
     unknown_account,
 )
 from countersign.access.key import Scope
 from countersign.access.keys import REVOCATION_LAG_SECONDS
-from countersign.access.origins import add_origin, origins_of, remove_origin
-from countersign.access.reach import DeploymentReach
+from countersign.access.origins import origins_of, register, unregister
+from countersign.access.reach import DeploymentReach, Reach
 from countersign.access.room import Access
-from countersign.checkout.brand import FONTS, Brand, brand_of, change_brand
-from countersign.console.reach import of_deployment, staff_route
+from countersign.checkout.brand import FONTS, brand_of, put_brand
+from countersign.console.reach import of_deployment
 from countersign.errors import AccountClosed, AccountExists, InvalidRequest, UnknownAccount
-from countersign.http.act import NoWords
-from countersign.http.body import parse_body
+from countersign.http.act import Acts
 from countersign.http.paging import Listing, Page, cursor, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Command, grouped
+from countersign.http.route import Command, Route
 from countersign.http.schemas import STORABLE, Request, Timestamp, view
-from countersign.privacy.closing import Closing, close_account, plan_closing
+from countersign.privacy.closing import Closing, close, plan_closing
 from countersign.privacy.room import Privacy
 
 ACCOUNT_ID: Final = "acct_01km9wtz3tfs8v8j2c7n5k9m0c"
@@ -168,298 +167,216 @@ def account_view(account: Account) -> AccountView:
     return view(AccountView, account, account_id=account.id)
 
 
-async def create(room: Access, call: Call) -> Reply:
+ACCOUNTS: Final = Acts("Staff: accounts", Access, scope=Scope.ACCOUNTS_MANAGE, console=True)
+CLOSING: Final = Acts("Staff: accounts", Privacy, scope=Scope.ACCOUNTS_MANAGE, console=True)
+_command: Final = partial(Command, owner=of_deployment)
+
+
+@ACCOUNTS.act(
+    "POST /v1/accounts",
+    "Create an account",
+    reach=DeploymentReach,
+    refusals=(AccountExists,),
+    links={"getAccount": {"account_id": "/account_id"}},
+    commands=(
+        _command(
+            name="accounts create",
+            help="Create an account, and print its id.",
+            arguments=("name",),
+            says="Account {name} was created.",
+            shows=("account_id",),
+        ),
+    ),
+)
+def create_account(connection: Connection, access: Access, wanted: NamedAccount) -> AccountView:
     """Create an account."""
-    body = parse_body(call.body, NamedAccount)
-    return await call.kept(account_view, partial(create_account, room, body.name))
+    return account_view(new_account(connection, access, wanted.name))
 
 
-async def list_accounts(room: Access, call: Call) -> Reply:
+@ACCOUNTS.act("GET /v1/accounts", "List the accounts, oldest first")
+def list_accounts(connection: Connection, reach: Reach, query: AccountsQuery) -> Page[AccountView]:
     """The accounts, oldest first."""
-    query: AccountsQuery = call.query
-    found = await room.database.scan(all_accounts)
-    rows = [account_view(a) for a in found if a.id > (query.after or "") and _in_reach(call, a)]
-    return Reply(encode(page_of(rows, query.limit, lambda one: one.account_id)))
+    found = [one for one in all_accounts(connection) if reach.account_id in {None, one.id}]
+    views = [account_view(one) for one in found if one.id > (query.after or "")]
+    return page_of(views, query.limit, lambda one: one.account_id)
 
 
-async def get_account(room: Access, call: Call) -> Reply:
+@ACCOUNTS.act("GET /v1/accounts/{account_id}", "Get one account", refusals=(UnknownAccount,))
+def get_account(connection: Connection, reach: Reach, account_id: str) -> AccountDetails:
     """One account, with its brand and its origins."""
-    account = await _named(room, call)
-    brand = await room.database.read(brand_of, account.id)
-    origins = [*await room.database.read(origins_of, account.id)]
-    brand_view = _brand_view(brand)
-    about = view(AccountDetails, account, account_id=account.id, brand=brand_view, origins=origins)
-    return Reply(encode(about))
+    account = _named(connection, reach, account_id)
+    brand = view(BrandView, brand_of(connection, account.id))
+    origins = [*origins_of(connection, account.id)]
+    return view(AccountDetails, account, account_id=account.id, brand=brand, origins=origins)
 
 
-async def rename(room: Access, call: Call) -> Reply:
+@ACCOUNTS.act(
+    "POST /v1/accounts/{account_id}/rename",
+    "Rename an account",
+    refusals=(UnknownAccount, AccountClosed, AccountExists),
+    commands=(_command(name="accounts rename", arguments=("name",), shows=("name",)),),
+)
+def rename_account(
+    connection: Connection, access: Access, reach: Reach, account_id: str, wanted: NamedAccount
+) -> AccountView:
     """Give an account another name; its id, and what is recorded of it, stay.
 
     The name is a label for operators. Who an account is, for the evidence, is said by `accounts
     describe`.
     """
-    body, account = parse_body(call.body, NamedAccount), await _named(room, call)
-    return await call.kept(account_view, partial(rename_account, room, account.id, body.name))
+    account = _named(connection, reach, account_id)
+    return account_view(rename(connection, access, account.id, wanted.name))
 
 
-async def change(room: Access, call: Call) -> Reply:
+@ACCOUNTS.act(
+    "PATCH /v1/accounts/{account_id}",
+    "Change the settings of an account",
+    fresh=True,
+    refusals=(UnknownAccount, AccountClosed),
+    commands=(_command(name="accounts reviewers", arguments=("reviewers",), shows=("reviewers",)),),
+)
+def change_account(
+    connection: Connection, access: Access, reach: Reach, account_id: str, wanted: AccountChange
+) -> AccountView:
     """Say whether one person decides on a buyer who waits, or two."""
-    body, account = parse_body(call.body, AccountChange), await _named(room, call)
-    return await call.kept(account_view, partial(set_reviewers, room, account.id, body.reviewers))
+    account = _named(connection, reach, account_id)
+    return account_view(set_reviewers(connection, access, account.id, wanted.reviewers))
 
 
-async def disable(room: Access, call: Call) -> Reply:
+@ACCOUNTS.act(
+    "POST /v1/accounts/{account_id}/disable",
+    "Disable an account",
+    fresh=True,
+    refusals=(UnknownAccount, AccountClosed),
+    commands=(
+        _command(
+            name="accounts disable",
+            asks="Disable {account_id}? None of its keys works until it is enabled again.",
+            says="No key of {name} works any more; servers notice within "
+            f"{REVOCATION_LAG_SECONDS} seconds.",
+            shows=("account_id",),
+        ),
+    ),
+)
+def disable_account(
+    connection: Connection, access: Access, reach: Reach, account_id: str
+) -> AccountView:
     """Let no key of an account work until it is enabled again.
 
     Open checkout sessions go on to their end, webhooks are delivered, and evidence stays.
     """
-    parse_body(call.body, NoWords)
-    account = await _named(room, call)
-    return await call.kept(account_view, partial(disable_account, room, account.id))
+    return account_view(disable(connection, access, _named(connection, reach, account_id).id))
 
 
-async def enable(room: Access, call: Call) -> Reply:
+@ACCOUNTS.act(
+    "POST /v1/accounts/{account_id}/enable",
+    "Enable a disabled account",
+    refusals=(UnknownAccount, AccountClosed),
+    commands=(
+        _command(name="accounts enable", says="The keys of {name} work.", shows=("account_id",)),
+    ),
+)
+def enable_account(
+    connection: Connection, access: Access, reach: Reach, account_id: str
+) -> AccountView:
     """Let the keys of a disabled account work again."""
-    parse_body(call.body, NoWords)
-    account = await _named(room, call)
-    return await call.kept(account_view, partial(enable_account, room, account.id))
+    return account_view(enable(connection, access, _named(connection, reach, account_id).id))
 
 
-async def set_brand(room: Access, call: Call) -> Reply:
+@ACCOUNTS.act(
+    "PATCH /v1/accounts/{account_id}/brand",
+    "Change how buyers see an account",
+    refusals=(UnknownAccount,),
+)
+def change_brand(
+    connection: Connection, access: Access, reach: Reach, account_id: str, wanted: BrandChange
+) -> BrandView:
     """Change how buyers see an account on hosted pages. What is left out stays as it is."""
-    body, account = parse_body(call.body, BrandChange), await _named(room, call)
+    account = _named(connection, reach, account_id)
     try:
-        logo = body.logo if not body.logo else b64decode(body.logo, validate=True)
+        logo = wanted.logo if not wanted.logo else b64decode(wanted.logo, validate=True)
     except (NotBase64Error, ValueError):
         raise InvalidRequest("Expected base64 - at `$.logo`.") from None
+    parts = asdict(wanted) | {"logo": logo}
+    return view(BrandView, put_brand(connection, access, account.id, **parts))
 
-    parts = asdict(body) | {"logo": logo}
-    return await call.kept(_brand_view, partial(change_brand, room, account.id, **parts))
 
-
-async def register_origin(room: Access, call: Call) -> Reply:
+@ACCOUNTS.act(
+    "POST /v1/accounts/{account_id}/origins",
+    "Register an origin",
+    refusals=(UnknownAccount, AccountClosed),
+    commands=(_command(name="accounts origins add", arguments=("origin",), shows=("origin",)),),
+)
+def add_origin(
+    connection: Connection, access: Access, reach: Reach, account_id: str, wanted: OriginOfAccount
+) -> AccountOrigin:
     """Register an origin: scheme, host and port, such as https://shop.example."""
-    return await _change_origin(room, call, add_origin)
+    account = _named(connection, reach, account_id)
+    origin = register(connection, access, account.id, wanted.origin)
+    return AccountOrigin(account_id=account.id, origin=origin)
 
 
-async def drop_origin(room: Access, call: Call) -> Reply:
+@ACCOUNTS.act(
+    "POST /v1/accounts/{account_id}/origins/remove",
+    "Remove an origin",
+    refusals=(UnknownAccount,),
+    commands=(
+        _command(
+            name="accounts origins remove",
+            arguments=("origin",),
+            asks="Remove the origin {origin}? New live checkout sessions cannot use it any more.",
+            shows=("origin",),
+        ),
+    ),
+)
+def remove_origin(
+    connection: Connection, access: Access, reach: Reach, account_id: str, wanted: OriginOfAccount
+) -> AccountOrigin:
     """Remove an origin. Sessions that are open keep it."""
-    return await _change_origin(room, call, remove_origin)
+    account = _named(connection, reach, account_id)
+    origin = unregister(connection, access, account.id, wanted.origin)
+    return AccountOrigin(account_id=account.id, origin=origin)
 
 
-async def preview_closing(room: Privacy, call: Call) -> Reply:
+@CLOSING.act(
+    "GET /v1/accounts/{account_id}/close",
+    "See what closing an account would end",
+    refusals=(UnknownAccount, AccountClosed),
+)
+def preview_closing(connection: Connection, reach: Reach, account_id: str) -> ClosedAccount:
     """What closing an account would end, and what would stay."""
-    account = await _named(room.access, call)
-    _, plan = await plan_closing(room, account.id)
-    return Reply(encode(_closed_view(account, plan)))
+    account = refuse_closed(_named(connection, reach, account_id))
+    return _closed_view(account, plan_closing(connection, account.id))
 
 
-async def close(room: Privacy, call: Call) -> Reply:
+@CLOSING.act(
+    "POST /v1/accounts/{account_id}/close",
+    "Close an account for good",
+    fresh=True,
+    refusals=(UnknownAccount, AccountClosed),
+)
+def close_account(
+    connection: Connection, privacy: Privacy, reach: Reach, account_id: str
+) -> ClosedAccount:
     """Close an account for good: keys, endpoints, origins, credentials and open sessions end.
 
     Its records stay for evidence, with their proofs, their holds and their periods.
     """
-    parse_body(call.body, NoWords)
-    account = await _named(room.access, call)
-    _, plan = await plan_closing(room, account.id)
-
-    return await call.kept(
-        lambda closed: _closed_view(closed, plan), partial(close_account, room, account.id)
-    )
+    account = refuse_closed(_named(connection, reach, account_id))
+    plan = plan_closing(connection, account.id)
+    return _closed_view(close(connection, privacy, account.id), plan)
 
 
-async def _change_origin(room: Access, call: Call, change: Callable[..., Awaitable[str]]) -> Reply:
-    body, account = parse_body(call.body, OriginOfAccount), await _named(room, call)
-
-    return await call.kept(
-        lambda origin: AccountOrigin(account_id=account.id, origin=origin),
-        partial(change, room, account.id, body.origin),
-    )
-
-
-async def _named(access: Access, call: Call) -> Account:
-    """The account that the path names, if the caller may see it."""
-    account = await find_account(access, call.parameter)
-    if not _in_reach(call, account):
-        raise unknown_account(call.parameter)
+def _named(connection: Connection, reach: Reach, id_or_name: str) -> Account:
+    """The account that the path names, if it is in reach; both modes share it."""
+    account = read_account(connection, id_or_name)
+    if account is None or reach.account_id not in {None, account.id}:
+        raise unknown_account(id_or_name)
     return account
-
-
-def _in_reach(call: Call, account: Account) -> bool:
-    """Whether the caller may see an account, which is the same in both modes."""
-    return call.principal.reach.covers(account.id, call.principal.mode)
-
-
-def _brand_view(brand: Brand) -> BrandView:
-    return view(BrandView, brand)
 
 
 def _closed_view(account: Account, plan: Closing) -> ClosedAccount:
     return view(ClosedAccount, account, plan, account_id=account.id)
 
 
-_route: Final = partial(staff_route, scope=Scope.ACCOUNTS_MANAGE)
-_command: Final = partial(Command, owner=of_deployment)
-
-ROUTES: Final = (
-    *grouped(
-        "Staff: accounts",
-        Access,
-        _route(
-            address="POST /v1/accounts",
-            handler=create,
-            operation="createAccount",
-            summary="Create an account",
-            reach=DeploymentReach,
-            request=NamedAccount,
-            response=AccountView,
-            refusals=(AccountExists,),
-            links={"getAccount": {"account_id": "/account_id"}},
-            commands=(
-                _command(
-                    name="accounts create",
-                    help="Create an account, and print its id.",
-                    arguments=("name",),
-                    says="Account {name} was created.",
-                    shows=("account_id",),
-                ),
-            ),
-        ),
-        _route(
-            address="GET /v1/accounts",
-            handler=list_accounts,
-            operation="listAccounts",
-            summary="List the accounts, oldest first",
-            query=AccountsQuery,
-            response=Page[AccountView],
-        ),
-        _route(
-            address="GET /v1/accounts/{account_id}",
-            handler=get_account,
-            operation="getAccount",
-            summary="Get one account",
-            response=AccountDetails,
-            refusals=(UnknownAccount,),
-        ),
-        _route(
-            address="POST /v1/accounts/{account_id}/rename",
-            handler=rename,
-            operation="renameAccount",
-            summary="Rename an account",
-            request=NamedAccount,
-            response=AccountView,
-            refusals=(UnknownAccount, AccountClosed, AccountExists),
-            commands=(_command(name="accounts rename", arguments=("name",), shows=("name",)),),
-        ),
-        _route(
-            address="PATCH /v1/accounts/{account_id}",
-            handler=change,
-            operation="changeAccount",
-            summary="Change the settings of an account",
-            fresh=True,
-            request=AccountChange,
-            response=AccountView,
-            refusals=(UnknownAccount, AccountClosed),
-            commands=(
-                _command(name="accounts reviewers", arguments=("reviewers",), shows=("reviewers",)),
-            ),
-        ),
-        _route(
-            address="POST /v1/accounts/{account_id}/disable",
-            handler=disable,
-            operation="disableAccount",
-            summary="Disable an account",
-            fresh=True,
-            request=NoWords,
-            request_examples={"nothing to say": {}},
-            response=AccountView,
-            refusals=(UnknownAccount, AccountClosed),
-            commands=(
-                _command(
-                    name="accounts disable",
-                    asks="Disable {account_id}? None of its keys works until it is enabled again.",
-                    says="No key of {name} works any more; servers notice within "
-                    f"{REVOCATION_LAG_SECONDS} seconds.",
-                    shows=("account_id",),
-                ),
-            ),
-        ),
-        _route(
-            address="POST /v1/accounts/{account_id}/enable",
-            handler=enable,
-            operation="enableAccount",
-            summary="Enable a disabled account",
-            request=NoWords,
-            request_examples={"nothing to say": {}},
-            response=AccountView,
-            refusals=(UnknownAccount, AccountClosed),
-            commands=(
-                _command(
-                    name="accounts enable", says="The keys of {name} work.", shows=("account_id",)
-                ),
-            ),
-        ),
-        _route(
-            address="PATCH /v1/accounts/{account_id}/brand",
-            handler=set_brand,
-            operation="changeBrand",
-            summary="Change how buyers see an account",
-            request=BrandChange,
-            response=BrandView,
-            refusals=(UnknownAccount,),
-        ),
-        _route(
-            address="POST /v1/accounts/{account_id}/origins",
-            handler=register_origin,
-            operation="addOrigin",
-            summary="Register an origin",
-            request=OriginOfAccount,
-            response=AccountOrigin,
-            refusals=(UnknownAccount, AccountClosed),
-            commands=(
-                _command(name="accounts origins add", arguments=("origin",), shows=("origin",)),
-            ),
-        ),
-        _route(
-            address="POST /v1/accounts/{account_id}/origins/remove",
-            handler=drop_origin,
-            operation="removeOrigin",
-            summary="Remove an origin",
-            request=OriginOfAccount,
-            response=AccountOrigin,
-            refusals=(UnknownAccount,),
-            commands=(
-                _command(
-                    name="accounts origins remove",
-                    arguments=("origin",),
-                    asks="Remove the origin {origin}? New live checkout sessions cannot use it any "
-                    "more.",
-                    shows=("origin",),
-                ),
-            ),
-        ),
-    ),
-    *grouped(
-        "Staff: accounts",
-        Privacy,
-        _route(
-            address="GET /v1/accounts/{account_id}/close",
-            handler=preview_closing,
-            operation="previewClosing",
-            summary="See what closing an account would end",
-            response=ClosedAccount,
-            refusals=(UnknownAccount, AccountClosed),
-        ),
-        _route(
-            address="POST /v1/accounts/{account_id}/close",
-            handler=close,
-            operation="closeAccount",
-            summary="Close an account for good",
-            fresh=True,
-            request=NoWords,
-            request_examples={"nothing to say": {}},
-            response=ClosedAccount,
-            refusals=(UnknownAccount, AccountClosed),
-        ),
-    ),
-)
+ROUTES: Final[tuple[Route[Any], ...]] = (*ACCOUNTS.routes, *CLOSING.routes)

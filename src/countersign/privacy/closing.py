@@ -10,12 +10,9 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, func, select, 
 from countersign.access.account import (
     Account,
     change_account,
-    find_account,
     lock_account,
-    refuse_closed,
 )
 from countersign.access.audit import AuditAction
-from countersign.access.idempotency import Remember, keeping
 from countersign.buyers.providers import drop_provider, remove_settings
 from countersign.checkout.expiry import end_all, still_open
 from countersign.db.tables import account_origins, api_keys, disclosures, records, webhook_endpoints
@@ -41,18 +38,7 @@ class Closing:
     """Those of them that still disclose it, until retention or an erasure ends that."""
 
 
-async def plan_closing(privacy: Privacy, id_or_name: str) -> tuple[Account, Closing]:
-    """The account, and what closing it would end.
-
-    Raises UnknownAccount, or AccountClosed if it is closed.
-    """
-    account = refuse_closed(await find_account(privacy.access, id_or_name))
-    return account, await privacy.access.database.scan(_plan, account.id)
-
-
-async def close_account(
-    privacy: Privacy, id_or_name: str, entry: Remember[Account] = None
-) -> Account:
+def close(connection: Connection, privacy: Privacy, account_id: str) -> Account:
     """Close an account in one transaction; nothing opens it again.
 
     Its keys are revoked, webhook endpoints deleted, origins and credentials of identity providers
@@ -61,29 +47,22 @@ async def close_account(
 
     Raises UnknownAccount, or AccountClosed if it is closed.
     """
-
-    def close(connection: Connection) -> Account:
-        account = lock_account(connection, id_or_name)
-        now = from_ns(privacy.access.clock.time_ns())
-        connection.execute(update(api_keys).where(*_works(account.id)).values(revoked_at=now))
-        for endpoint in find_endpoints(connection, webhook_endpoints.c.account_id == account.id):
-            end_endpoint(connection, endpoint.id, now)
-        own = account_origins.c.account_id == account.id
-        connection.execute(delete(account_origins).where(own))
-        end_all(connection, account.id, now)
-        entry = privacy.access.audit.entry
-        remove_settings(
-            connection, account.id, entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
-        )
-        drop_provider(connection, account.id, Mode.TEST)
-        return change_account(
-            connection, privacy.access, account, AuditAction.ACCOUNT_CLOSED, closed_at=now
-        )
-
-    return await privacy.access.database.write(keeping(close, entry))
+    account = lock_account(connection, account_id)
+    now, entry = from_ns(privacy.access.clock.time_ns()), privacy.access.audit.entry
+    connection.execute(update(api_keys).where(*_works(account.id)).values(revoked_at=now))
+    for endpoint in find_endpoints(connection, webhook_endpoints.c.account_id == account.id):
+        end_endpoint(connection, endpoint.id, now)
+    connection.execute(delete(account_origins).where(account_origins.c.account_id == account.id))
+    end_all(connection, account.id, now)
+    removed = entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
+    remove_settings(connection, account.id, removed)
+    drop_provider(connection, account.id, Mode.TEST)
+    closed = AuditAction.ACCOUNT_CLOSED
+    return change_account(connection, privacy.access, account, closed, closed_at=now)
 
 
-def _plan(connection: Connection, account_id: str) -> Closing:
+def plan_closing(connection: Connection, account_id: str) -> Closing:
+    """What closing an account would end, and what would stay."""
     own = records.c.account_id == account_id
     endpoints = find_endpoints(connection, webhook_endpoints.c.account_id == account_id)
 

@@ -7,12 +7,13 @@ from dataclasses import asdict
 
 import click
 
+from countersign.access.account import Account, find_account, refuse_closed
 from countersign.access.reach import DEPLOYMENT
 from countersign.cli.deployment import with_room
 from countersign.config import load_settings
 from countersign.errors import OnHold
 from countersign.instant import rfc3339
-from countersign.privacy.closing import Closing, close_account, plan_closing
+from countersign.privacy.closing import Closing, close, plan_closing
 from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
 from countersign.privacy.held import HeldRecords
 from countersign.privacy.model import Due, ErasureReason, Plan
@@ -100,15 +101,21 @@ def close_account_command(account: str, *, yes: bool, as_json: bool) -> None:
     Its records stay for evidence, with their proofs, their holds and their periods, and operators
     find them as before.
     """
-    found, plan = with_room(Privacy)(plan_closing)(account)
+    found, plan = _closing(account)
     say(f"Of {found.name} ({found.id}) end: " + _counted(plan, _ENDS) + ".")
     say("Stay for evidence: " + _counted(plan, _STAYS) + ".")
     confirm(f"Close {found.name}? This cannot be undone.", yes=yes)
-    closed = with_room(Privacy)(close_account)(found.id)
+    closed = with_room(Privacy)(lambda room: room.access.database.write(close, room, found.id))()
     assert closed.closed_at is not None  # noqa: S101 - it was closed
     say(f"{closed.name} is closed.")
     view = {"account_id": closed.id, "name": closed.name, "closed_at": rfc3339(closed.closed_at)}
     show(view | asdict(plan), closed.id, as_json=as_json)
+
+
+@with_room(Privacy)
+async def _closing(privacy: Privacy, account: str) -> tuple[Account, Closing]:
+    found = refuse_closed(await find_account(privacy.access, account))
+    return found, await privacy.access.database.scan(plan_closing, found.id)
 
 
 def _counted(plan: Closing, names: Sequence[str]) -> str:
