@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -42,14 +42,15 @@ class Person:
     def email(self) -> str:
         return f"{self.first}.{self.last}@{self.mail_domain}".lower()
 
-    def texts(self, *fields: str) -> tuple[str, ...]:
-        """The values of these fields, but for those that are empty."""
-        return tuple(value for field in fields if (value := getattr(self, field)))
+    def texts(self, *names: str) -> tuple[str, ...]:
+        """The values of these members, but for those that are empty."""
+        return tuple(value for name in names if (value := getattr(self, name)))
 
     def words(self) -> dict[str, object]:
         """Every member by its name, for the tables; the last day of the document in ISO 8601."""
         expires = None if self.expires is None else self.expires.isoformat()
-        return asdict(self) | {"email": self.email, "expires": expires}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return own | {"email": self.email, "expires": expires}
 
 
 def day(now: float, *, days: int = 0, years: int = 0) -> date:

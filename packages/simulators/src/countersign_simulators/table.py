@@ -133,13 +133,16 @@ class Table:
 
 
 def filled(value: Any, words: Mapping[str, object]) -> Any:  # noqa: ANN401 - any JSON
-    """The value with the words in the place of their names."""
+    """The value with the words in the place of their names; `$null` and `$absent` are known."""
+    return _filled(value, {**_FIXED, **words})
+
+
+def _filled(value: Any, words: Mapping[str, object]) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, dict):
-        return {name: filled(member, words) for name, member in value.items()}
+        return {name: _filled(member, words) for name, member in value.items()}
     if isinstance(value, list):
-        return [filled(member, words) for member in value]
+        return [_filled(member, words) for member in value]
     if not isinstance(value, str) or "$" not in value:
         return value
-    every = {**_FIXED, **words}
     name = value[1:] if value.startswith("$") else ""
-    return every[name] if name in every else Template(value).substitute(every)
+    return words[name] if name in words else Template(value).substitute(words)
