@@ -21,7 +21,7 @@ from countersign.instant import from_ns
 from countersign_simulators import stripe as simulated
 from countersign_simulators.base import Session
 from countersign_simulators.server import serve
-from countersign_simulators.stripe_sessions import ERROR_CODES, session_id
+from countersign_simulators.stripe_sessions import session_id
 from tests.identity.asking import (
     JUNK,
     FixedClock,
@@ -32,6 +32,7 @@ from tests.identity.asking import (
     single,
     translated,
 )
+from tests.simulators.published import STRIPE_ERROR_CODES
 from tests.support.every import every
 
 SESSION: Final = "vs_1ExampleAbCdEfGhIjKlMnOp"
@@ -190,7 +191,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
     assert list(decision.reasons) == reasons
 
 
-@every("code", ERROR_CODES)
+@every("code", STRIPE_ERROR_CODES)
 def test_every_error_becomes_a_reason_of_ours(code: str) -> None:
     """Of the published codes only `abandoned` says no more than that there is no result."""
     result = read(reply(changed(status="requires_input", last_error={"code": code})))
@@ -199,7 +200,7 @@ def test_every_error_becomes_a_reason_of_ours(code: str) -> None:
     assert read(reply(unknown)).reason is None
 
 
-@every("code", ERROR_CODES)
+@every("code", STRIPE_ERROR_CODES)
 def test_an_error_after_which_no_one_should_try_again_is_a_no(code: str) -> None:
     """Only the codes that the account names are final; the code is passed on."""
     result = read(reply(changed(status="requires_input", last_error={"code": code})))

@@ -16,7 +16,7 @@ from countersign.errors import WebhookRefused
 from countersign.identity.model import WebhookHint
 from countersign.identity.veriff import Veriff, VeriffCredentials
 from countersign_simulators import veriff as simulated
-from countersign_simulators.veriff_sessions import INTEGRATION
+from countersign_simulators.veriff import INTEGRATION
 from tests.identity.asking import JUNK, FixedClock, fingerprint
 from tests.support.every import every
 

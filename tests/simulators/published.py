@@ -5,11 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jsonschema_rs
 
 from countersign.identity.json_reader import Fields, Tree
+
+STRIPE_ERROR_CODES: Final = (
+    "abandoned",
+    "consent_declined",
+    "country_not_supported",
+    "device_not_supported",
+    "document_expired",
+    "document_type_not_supported",
+    "document_unverified_other",
+    "email_unverified_other",
+    "email_verification_declined",
+    "id_number_insufficient_document_data",
+    "id_number_mismatch",
+    "id_number_unverified_other",
+    "phone_unverified_other",
+    "phone_verification_declined",
+    "selfie_document_missing_photo",
+    "selfie_face_mismatch",
+    "selfie_manipulated",
+    "selfie_unverified_other",
+    "under_supported_age",
+)
+"""Of `last_error` in Stripe's API reference, version 2026-10-28.endive."""
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -16,9 +16,10 @@ from countersign.identity.stripe import SESSION_ID, Stripe
 from countersign_simulators import stripe as simulated
 from countersign_simulators.base import Request
 from countersign_simulators.server import serve
-from countersign_simulators.stripe_sessions import ERROR_CODES, session_id
+from countersign_simulators.stripe_sessions import session_id
 from tests.identity.asking import FixedClock
 from tests.simulators import published
+from tests.simulators.published import STRIPE_ERROR_CODES
 
 T = TypeVar("T")
 EXPAND: Final = [
@@ -198,7 +199,7 @@ def test_the_parts_are_listed_as_promised() -> None:
     assert all(SESSION_ID.fullmatch(s.session_id) for s in sessions)
     words = Counter(s.scenario for s in sessions)
     assert [word for word, times in words.items() if times > 1] == ["verified"]
-    assert {f"error_{code}" for code in ERROR_CODES} <= set(words)
+    assert {f"error_{code}" for code in STRIPE_ERROR_CODES} <= set(words)
     verified = [s for s in sessions if s.scenario == "verified"]
     assert len({s.shipping_zip for s in verified}) >= 3
     assert all(len(s.personal) >= 6 for s in verified)

@@ -38,7 +38,6 @@ from countersign.identity.same_person import Holder
 from countersign.identity.starting import HOST, NotStarted, is_page, refusal
 from countersign.identity.transport import (
     DIRECT,
-    RETRY_AFTER_SECONDS,
     Budget,
     Outbound,
     ProviderHttp,
@@ -130,7 +129,7 @@ class Response:
         """The result of a response that says nothing about a session: an error, or unreadable."""
         return replace(
             self.result(outcome, reason_code or f"http_{self.reply.status}"),
-            retry_after=self.reply.retry_after or RETRY_AFTER_SECONDS,
+            retry_after=self.reply.wait,
         )
 
     def error(self, reason_code: str | None = None, *, genuine: bool) -> ProviderResult:
@@ -318,7 +317,7 @@ class IdentityProvider(ABC, Generic[C]):
             session_id=session_id,
             outcome=failure.outcome,
             reason_code=failure.reason,
-            retry_after=failure.retry_after or RETRY_AFTER_SECONDS,
+            retry_after=failure.retry_after,
         )
 
     def _not_open(self) -> NotStarted:
@@ -399,6 +398,11 @@ def holder(parts: read.Object, given_name: str, family_name: str, born: str) -> 
 def address(parts: read.Object, source: FactSource, *same: str, **names: str) -> Address | None:
     """An address, its members named as for `json_reader.texts`; None if there is nothing."""
     return Address(source=source, **read.texts(parts, *same, **names)) if parts else None
+
+
+def document_of(expiry: read.Expiry, **issued: str | None) -> Document:
+    """A document, by its `type`, `issuing_country` and `issuing_region`."""
+    return Document(**issued, expires_on=expiry.on, expiry_unread=expiry.unread)
 
 
 def checks(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from countersign.errors import WebhookRefused
 from countersign.identity import json_reader as read
@@ -23,12 +23,12 @@ from countersign.identity.base import (
     Response,
     address,
     checks,
+    document_of,
     holder,
 )
 from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
     Address,
-    Document,
     FactSource,
     Finding,
     ProviderResult,
@@ -41,9 +41,6 @@ from countersign.identity.starting import ADDRESS, check_form, needed, post
 from countersign.identity.transport import Budget, ProviderRequest
 from countersign.identity.webhook_signature import is_fresh, is_signed
 
-_WORDS: Final = words_of(__file__)
-_LISTS: Final = _WORDS.lists
-API_VERSION: Final = "v3"
 CANONICAL_BYTES_MAX: Final = 64 * 1024
 CANONICAL_MEMBERS_MAX: Final = 2048
 """Above these, only the signature of the bytes counts: a body has to be parsed before
@@ -68,6 +65,8 @@ the proof is approved all the same."""
 class DiditCredentials(Credentials, frozen=True, kw_only=True):
     """The credentials file for Didit, whose responses say whether a session is live."""
 
+    origin: ClassVar[str] = "https://verification.didit.me"
+
     api_key: str
     """Of the application whose sessions count."""
     webhook_secrets: tuple[str, ...] = ()
@@ -75,10 +74,6 @@ class DiditCredentials(Credentials, frozen=True, kw_only=True):
     refused, and undecided sessions are only polled."""
     workflow_id: str | None = None
     """Of a published workflow that asks for a document; to start sessions."""
-
-    @property
-    def origin(self) -> str:
-        return "https://verification.didit.me"
 
     def check(self) -> None:
         if len(self.webhook_secrets) > _SECRETS_MAX:
@@ -98,8 +93,8 @@ class Didit(IdentityProvider[DiditCredentials]):
     credentials_type = DiditCredentials
     session_id = UUID
     probe_session_id = "00000000-0000-4000-8000-000000000000"
-    api_version = API_VERSION
-    words = _WORDS
+    api_version = "v3"
+    words = words_of(__file__)
     pages = ("didit.me",)
 
     async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
@@ -118,8 +113,7 @@ class Didit(IdentityProvider[DiditCredentials]):
         if made.get("session_kind") not in (None, "user"):
             # The workflow verifies businesses.
             raise read.Unreadable("session_kind")
-        if made.get("vendor_data") != wanted.reference:
-            raise read.Unreadable("vendor_data")
+        read.expect(made, "vendor_data", wanted.reference)
         url = read.matching(made, "url", ADDRESS)
         return StartedSession(session_id=read.matching(made, "session_id", UUID), url=url)
 
@@ -162,9 +156,8 @@ class Didit(IdentityProvider[DiditCredentials]):
             subject=read.text(session, "vendor_data"),
         )
         with read.facts_unknown() as unread:
-            entries = [
-                (name, each) for name in _LISTS["features"] for each in read.objects(session, name)
-            ]
+            features = self.words.lists["features"]
+            entries = [(name, each) for name in features for each in read.objects(session, name)]
             statuses = [(name, read.text(each, "status")) for name, each in entries]
             result = replace(
                 result,
@@ -208,22 +201,16 @@ class Didit(IdentityProvider[DiditCredentials]):
             # Two documents that disagree about the person prove nothing of either.
             addresses = [replace(each, source=FactSource.NONE) for each in addresses]
             person = replace(person, date_of_birth=None)
-        kind = read.text(last, "document_type")
+        # `issuing_state` is a country: the state is that of the address on the document.
+        issuer = {"issuing_country": "issuing_state", "issuing_region": "parsed_address.region"}
+        issued = read.texts(last, type="document_type", **issuer)
         expiry = read.expiry(last, "expiration_date")
-        document = Document(
-            type=kind,
-            issuing_country=read.text(last, "issuing_state"),
-            # `issuing_state` is a country: the state is that of the address on the document.
-            issuing_region=read.text(last, "parsed_address.region"),
-            expires_on=expiry.on,
-            expiry_unread=expiry.unread,
-        )
         return self._of_person(
             result,
             person,
             addresses,
             born_by=FactSource.DOCUMENT,
-            document=document if kind else None,
+            document=document_of(expiry, **issued) if issued["type"] else None,
             number=read.text(last, "document_number"),
         )
 
@@ -303,7 +290,7 @@ def _names_alike(proof: read.Object) -> bool:
     if not isinstance(score, int | float) or isinstance(score, bool) or score < _NAME_MATCH_MIN:
         return False
     risks = _risks(proof)
-    return risks is not None and set(risks).isdisjoint(_LISTS["name_mismatches"])
+    return risks is not None and set(risks).isdisjoint(Didit.words.lists["name_mismatches"])
 
 
 def _risks(entry: read.Object) -> list[str] | None:

@@ -29,6 +29,9 @@ _DEPTH_MAX: Final = 32
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _PARTS: Final = ("year", "month", "day")
 _LAST_DAY: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})([T ]\S+)?)?)?", re.ASCII)
+_HALF: Final = re.compile(r"[\ud800-\udfff]")
+"""Half of a surrogate pair: JSON can write it, UTF-8 cannot."""
+T = TypeVar("T")
 _unread: ContextVar[list[str] | None] = ContextVar("unread", default=None)
 
 
@@ -121,11 +124,7 @@ def text(parts: Object, path: str) -> str | None:
 
 def flag(parts: Object, path: str) -> bool | None:
     """A truth value."""
-    found = value(parts, path)
-    if found is None or isinstance(found, bool):
-        return found
-    unreadable(path)
-    return None
+    return _typed(value(parts, path), bool, path)
 
 
 def mapping(parts: Object, path: str) -> Object:
@@ -140,12 +139,7 @@ def objects(parts: Object, path: str) -> list[Object]:
 
 def sequence(parts: Object, path: str) -> Sequence[Any]:
     """An array."""
-    found = value(parts, path)
-    if isinstance(found, list):
-        return found
-    if found is not None:
-        unreadable(path)
-    return ()
+    return _typed(value(parts, path), list, path) or ()
 
 
 def iso_date(parts: Object, path: str) -> date | None:
@@ -211,6 +205,17 @@ def matching(parts: Object, path: str, pattern: re.Pattern[str]) -> str:
     return found
 
 
+def expect(parts: Object, path: str, wanted: str | bool) -> None:  # noqa: FBT001 - a value
+    """Go on only if a member has exactly this value.
+
+    Raises:
+        Unreadable: it has another one, or is absent.
+    """
+    found = value(parts, path)
+    if type(found) is not type(wanted) or found != wanted:
+        raise Unreadable(path)
+
+
 def word(found: object, pattern: re.Pattern[str]) -> str | None:
     """A value of a certain form; anything else could be a sentence with a name in it."""
     return found if isinstance(found, str) and pattern.fullmatch(found) else None
@@ -218,27 +223,16 @@ def word(found: object, pattern: re.Pattern[str]) -> str | None:
 
 def as_text(found: object, label: str) -> str | None:
     """A value that has to be a string."""
-    if found is None or found == "":
+    text = _typed(found, str, label)
+    if text and _HALF.search(text):
+        unreadable(label)
         return None
-    if isinstance(found, str):
-        try:
-            # JSON can write half of a surrogate pair, UTF-8 cannot.
-            found.encode()
-        except UnicodeEncodeError:
-            pass
-        else:
-            return found
-    unreadable(label)
-    return None
+    return text or None
 
 
 def as_mapping(found: object, label: str) -> Object:
     """A value that has to be an object."""
-    if isinstance(found, dict):
-        return found
-    if found is not None:
-        unreadable(label)
-    return {}
+    return _typed(found, dict, label) or {}
 
 
 def as_date(found: object, label: str) -> date | None:
@@ -289,6 +283,14 @@ def _last_day(found: object) -> date | None:
     return date(year, month, monthrange(year, month)[1] if day is None else day)
 
 
+def _typed(found: object, kind: type[T], label: str) -> T | None:
+    """A value of this type; None if it is absent."""
+    if found is None or isinstance(found, kind):
+        return found
+    unreadable(label)
+    return None
+
+
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -319,7 +321,6 @@ def _is_deep(value: object) -> bool:
 # What is known of a provider's words, and of the members of its responses.
 
 _WORD: Final = re.compile(r"[^\s()]+|[()]")
-T = TypeVar("T")
 Tree: TypeAlias = dict[str, "Tree"]
 """By member; an empty tree knows everything below."""
 

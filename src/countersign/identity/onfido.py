@@ -28,7 +28,7 @@ from countersign.identity.base import (
     Response,
     address,
     checks,
-    outcome_of_status,
+    document_of,
 )
 from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
@@ -49,7 +49,6 @@ from countersign.identity.starting import ADDRESS, check_form, needed, post
 from countersign.identity.transport import (
     RETRY_AFTER_SECONDS,
     Budget,
-    ProviderReply,
     ProviderRequest,
     TransportFailure,
 )
@@ -58,7 +57,6 @@ from countersign.reason import Reason
 
 _WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
-API_VERSION: Final = "v3.6"
 TASKS_MAX: Final = 3
 """Document checks that are read, the newest first: a person may have needed another attempt."""
 _TOKEN: Final = re.compile(r"api_(live|sandbox)(?:_([a-z]{2}))?\.[\x21-\x7e]{4,200}")
@@ -161,18 +159,11 @@ class OnfidoCredentials(Credentials, frozen=True, kw_only=True):
 
 
 class _NoReport(Exception):
-    """The document report is unavailable, or (without a reply) unreadable."""
+    """The document report is unavailable."""
 
-    def __init__(self, reply: ProviderReply | None, *unread: str) -> None:
+    def __init__(self, result: ProviderResult) -> None:
         super().__init__()
-        status = 0 if reply is None else reply.status
-        self.outcome = outcome_of_status(status)
-        if self.outcome is Finding.NOT_FOUND:
-            # The run exists.
-            self.outcome = Finding.INVALID_RESPONSE
-        self.reason_code = f"report_http_{status}" if status else "unreadable_report"
-        self.retry_after = (reply.retry_after if reply else None) or RETRY_AFTER_SECONDS
-        self.unread = unread
+        self.result = result
 
 
 class Onfido(IdentityProvider[OnfidoCredentials]):
@@ -182,7 +173,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
     credentials_type = OnfidoCredentials
     session_id = UUID
     probe_session_id = "00000000-c0de-4000-8000-00000000c0de"
-    api_version = API_VERSION
+    api_version = "v3.6"
     request_id_header = "x-request-id"
     words = _WORDS
     pages = ("onfido.app", "onfido.com")
@@ -204,7 +195,9 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
         try:
             report = await self._report(session_id, further, budget, clear=True)
         except (_NoReport, read.Unreadable) as error:
-            missing = error if isinstance(error, _NoReport) else _NoReport(None, str(error))
+            missing = response.refused(Finding.INVALID_RESPONSE, "unreadable_report")
+            if isinstance(error, _NoReport):
+                missing = error.result
             later = missing.outcome is Finding.PROVIDER_UNAVAILABLE
             if later or not self._credentials.output.proves_all:
                 result = replace(
@@ -212,7 +205,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
                     outcome=missing.outcome,
                     reason_code=missing.reason_code,
                     retry_after=missing.retry_after,
-                    unread=missing.unread,
+                    unread=(str(error),) if isinstance(error, read.Unreadable) else (),
                 )
         if result.outcome is Finding.VERIFIED:
             result = self._proved(result, read.parse(response.reply.body), report)
@@ -223,7 +216,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
 
     def _get(self, path: str) -> ProviderRequest:
         headers = {"Accept": "application/json", **self._authorization}
-        return ProviderRequest(path=f"/{API_VERSION}{path}", headers=headers)
+        return ProviderRequest(path=f"/{self.api_version}{path}", headers=headers)
 
     @property
     def _authorization(self) -> dict[str, str]:
@@ -232,7 +225,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
     async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
         async def make(path: str, body: Mapping[str, object]) -> read.Object:
             # Onfido knows no repetition.
-            path = f"/{API_VERSION}{path}"
+            path = f"/{self.api_version}{path}"
             making = post(path, body, self._authorization, repeatable=False)
             return (await self._make(making, budget))[1]
 
@@ -251,10 +244,8 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
                 },
             },
         )
-        if run.get("workflow_id") != workflow_id:
-            raise read.Unreadable("workflow_id")
-        if run.get("customer_user_id") != wanted.reference:
-            raise read.Unreadable("customer_user_id")
+        read.expect(run, "workflow_id", workflow_id)
+        read.expect(run, "customer_user_id", wanted.reference)
         return StartedSession(
             session_id=read.matching(run, "id", UUID),
             url=read.matching(run, "link.url", ADDRESS),
@@ -276,7 +267,9 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
             response = await self._ask(run_id, self._get(path), budget)
             further.append(response.evidence)
             if response.reply.status != 200:
-                raise _NoReport(response.reply)
+                # The run exists, so that a 404 is none of a provider.
+                reason = f"report_http_{response.reply.status}"
+                raise _NoReport(response.error(reason, genuine=False))
             return response.reply.body
 
         tasks, fields = f"/workflow_runs/{run_id}/tasks", _WORDS.further_fields
@@ -475,8 +468,4 @@ def _document(
     if not properties and not any(expiry):
         return None
     names = {"type": "document_type", "issuing_region": "issuing_state"}
-    return Document(
-        **read.texts(properties, "issuing_country", **names),
-        expires_on=expiry.on,
-        expiry_unread=expiry.unread,
-    )
+    return document_of(expiry, **read.texts(properties, "issuing_country", **names))

@@ -12,10 +12,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from countersign.identity import json_reader as read
-from countersign.identity.base import Credentials, IdentityProvider, Response, checks, holder
+from countersign.identity.base import (
+    Credentials,
+    IdentityProvider,
+    Response,
+    checks,
+    document_of,
+    holder,
+)
 from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
     Address,
@@ -33,7 +40,6 @@ from countersign.identity.starting import ADDRESS, NotStarted, check_form, neede
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest
 from countersign.identity.webhook_signature import check_timestamped
 
-API_VERSION: Final = "2025-12-08"
 SESSION_ID: Final = re.compile(r"inq_[A-Za-z0-9]{16,64}", re.ASCII)
 _ENVIRONMENT: Final = "persona-environment-id"
 _ENVIRONMENT_ID: Final = re.compile(r"env_[A-Za-z0-9]{8,64}", re.ASCII)
@@ -68,6 +74,8 @@ QUERY: Final = (
 class PersonaCredentials(Credentials, frozen=True, kw_only=True):
     """The credentials file of an account that uses Persona."""
 
+    origin: ClassVar[str] = "https://api.withpersona.com"
+
     api_key: str
     """A key with the permissions `inquiry.read` and `verification.read`; to start inquiries, also
     `inquiry.write`."""
@@ -82,10 +90,6 @@ class PersonaCredentials(Credentials, frozen=True, kw_only=True):
     person and no workflow approves or declines."""
     inquiry_template_id: str | None = None
     """`itmpl_…`, of a template that asks for a government ID and a selfie; to start inquiries."""
-
-    @property
-    def origin(self) -> str:
-        return "https://api.withpersona.com"
 
     def check(self) -> None:
         if not _SECRET.fullmatch(self.api_key):
@@ -109,7 +113,7 @@ class Persona(IdentityProvider[PersonaCredentials]):
     credentials_type = PersonaCredentials
     session_id = SESSION_ID
     probe_session_id = "inq_0000000000000000000000000000"
-    api_version = API_VERSION
+    api_version = "2025-12-08"
     request_id_header = "request-id"
     words = _WORDS
     pages = ("withpersona.com",)
@@ -125,7 +129,7 @@ class Persona(IdentityProvider[PersonaCredentials]):
             "Authorization": f"Bearer {self._credentials.api_key}",
             "Accept": "application/json",
             "Key-Inflection": "kebab",
-            "Persona-Version": API_VERSION,
+            "Persona-Version": self.api_version,
         }
 
     async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
@@ -424,10 +428,6 @@ def _document(proof: _Verification) -> Document:
     elif proof.kind == AAMVA:
         region, kind = "issuing-authority", "dl"
     expiry = read.expiry(proof.attributes, "expiration-date")
-    return Document(
-        type=kind,
-        issuing_country="US" if proof.kind == AAMVA else proof.value(country),
-        issuing_region=proof.value(region),
-        expires_on=expiry.on,
-        expiry_unread=expiry.unread,
-    )
+    issued_in = "US" if proof.kind == AAMVA else proof.value(country)
+    issued = {"issuing_country": issued_in, "issuing_region": proof.value(region)}
+    return document_of(expiry, type=kind, **issued)

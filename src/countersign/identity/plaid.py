@@ -19,7 +19,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import Any, Final, Literal
+from functools import cached_property
+from typing import Final, Literal
 
 import jwt
 
@@ -30,12 +31,12 @@ from countersign.identity.base import (
     Response,
     address,
     checks,
+    document_of,
     outcome_of_status,
 )
 from countersign.identity.json_reader import by_word, words_of
 from countersign.identity.model import (
     Address,
-    Document,
     FactSource,
     Finding,
     ProviderCheck,
@@ -54,7 +55,6 @@ _WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
 _STEPS: Final = _WORDS.verdicts
 """Of the statuses of a step."""
-API_VERSION: Final = "2020-09-14"
 SESSION_ID: Final = re.compile(r"idv_[A-Za-z0-9]{8,64}", re.ASCII)
 RETRIEVED_MAX: Final = 4096
 """Sessions that are remembered, so that strangers' messages do not delay those about them."""
@@ -110,14 +110,17 @@ class Plaid(IdentityProvider[PlaidCredentials]):
     credentials_type = PlaidCredentials
     session_id = SESSION_ID
     probe_session_id = "idv_CountersignAsksWhetherItMay"
-    api_version = API_VERSION
+    api_version = "2020-09-14"
     words = _WORDS
     pages = ("plaid.com",)
 
-    def __init__(self, credentials: PlaidCredentials, **rest: Any) -> None:  # noqa: ANN401 - see the base
-        super().__init__(credentials, **rest)
-        self._keys = WebhookKeys(self._fetch_key, self._clock)
-        self._retrieved: OrderedDict[str, None] = OrderedDict()
+    @cached_property
+    def _keys(self) -> WebhookKeys:
+        return WebhookKeys(self._fetch_key, self._clock)
+
+    @cached_property
+    def _retrieved(self) -> OrderedDict[str, None]:
+        return OrderedDict()
 
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
         self._expect(session_id)
@@ -133,8 +136,9 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         return self._post("/identity_verification/get", identity_verification_id=session_id)
 
     async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
+        template_id = needed(self.name, "template_id", self._credentials.template_id)
         subject: dict[str, object] = {
-            "template_id": needed(self.name, "template_id", self._credentials.template_id),
+            "template_id": template_id,
             "client_user_id": wanted.reference,
             "is_shareable": True,
         }
@@ -153,10 +157,8 @@ class Plaid(IdentityProvider[PlaidCredentials]):
             # It returned an earlier verification of this subject, which has ended.
             again = self._post("/identity_verification/retry", **subject, strategy="reset")
             _, made = await self._make(replace(again, repeatable=False), budget)
-        if made.get("client_user_id") != wanted.reference:
-            raise read.Unreadable("client_user_id")
-        if read.text(made, "template.id") != subject["template_id"]:
-            raise read.Unreadable("template.id")
+        read.expect(made, "client_user_id", wanted.reference)
+        read.expect(made, "template.id", template_id)
         url = read.text(made, "shareable_url")
         if made.get("status") != "active" or url is None:
             raise self._not_open()
@@ -169,7 +171,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         headers = {
             "PLAID-CLIENT-ID": self._credentials.client_id,
             "PLAID-SECRET": self._credentials.secret,
-            "Plaid-Version": API_VERSION,
+            "Plaid-Version": self.api_version,
         }
         return post(path, body, headers, repeatable=True)
 
@@ -306,9 +308,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
             Holder(**names, date_of_birth=born),
             [_address(shown, FactSource.DOCUMENT), _address(lives_at, FactSource.DATABASE)],
             born_by=source,
-            document=Document(**parts, expires_on=expiry.on, expiry_unread=expiry.unread)
-            if document
-            else None,
+            document=document_of(expiry, **parts) if document else None,
             number=read.text(shown, "id_number"),
         )
 
@@ -321,7 +321,7 @@ def key_of(reply: ProviderReply, kid: str) -> PublicKey:
         Unreadable: there is none.
     """
     if outcome_of_status(reply.status) is Finding.PROVIDER_UNAVAILABLE:
-        raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, "no_key", reply.retry_after)
+        raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, "no_key", reply.wait)
     jwk = read.mapping(read.parse(reply.body), "key")
     expected = {"kid": kid, "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig"}
     expired_at = jwk.get("expired_at")

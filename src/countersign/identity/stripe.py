@@ -10,14 +10,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import urlencode
 
 from countersign.identity import json_reader as read
-from countersign.identity.base import Credentials, IdentityProvider, Response, address, checks
+from countersign.identity.base import (
+    Credentials,
+    IdentityProvider,
+    Response,
+    address,
+    checks,
+    document_of,
+)
 from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
-    Document,
     FactSource,
     Finding,
     ProviderResult,
@@ -31,9 +37,6 @@ from countersign.identity.starting import check_form
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, is_transient
 from countersign.identity.webhook_signature import check_timestamped
 
-_WORDS: Final = words_of(__file__)
-_LISTS: Final = _WORDS.lists
-API_VERSION: Final = "2026-10-28.endive"
 SESSION_ID: Final = re.compile(r"vs_[A-Za-z0-9]{8,200}", re.ASCII)
 _API_KEY: Final = re.compile(r"rk_(?:live|test)_[A-Za-z0-9_]{8,250}", re.ASCII)
 _FLOW_ID: Final = re.compile(r"vf_[A-Za-z0-9_]{8,200}", re.ASCII)
@@ -59,6 +62,8 @@ class StripeCredentials(Credentials, frozen=True, kw_only=True):
     Stripe's responses say whether a session is live.
     """
 
+    origin: ClassVar[str] = "https://api.stripe.com"
+
     api_key: str
     """A restricted key, `rk_live_…` or `rk_test_…`."""
     webhook_secrets: tuple[str, ...] = ()
@@ -70,10 +75,6 @@ class StripeCredentials(Credentials, frozen=True, kw_only=True):
     verification_flow: str | None = None
     """`vf_…`, a flow of the dashboard that sessions are started with. Without it a session asks
     for a driving licence or an identity card, and a selfie."""
-
-    @property
-    def origin(self) -> str:
-        return "https://api.stripe.com"
 
     @property
     def is_test(self) -> bool:
@@ -103,9 +104,9 @@ class Stripe(IdentityProvider[StripeCredentials]):
     credentials_type = StripeCredentials
     session_id = SESSION_ID
     probe_session_id = "vs_000000000000000000000000"
-    api_version = API_VERSION
+    api_version = "2026-10-28.endive"
     request_id_header = "request-id"
-    words = _WORDS
+    words = words_of(__file__)
     pages = ("stripe.com",)
 
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
@@ -119,12 +120,13 @@ class Stripe(IdentityProvider[StripeCredentials]):
         return self.translate(replace(response, evidence=evidence))
 
     def _request(self, session_id: str) -> ProviderRequest:
-        return self._expanding(session_id, *_LISTS["sensitive"])
+        return self._expanding(session_id, *self.words.lists["sensitive"])
 
     def _expanding(self, session_id: str, *sensitive: str) -> ProviderRequest:
+        paths = (*self.words.lists["expanded"], *sensitive)
         return ProviderRequest(
             path=f"{_SESSIONS}/{session_id}",
-            query=tuple([("expand[]", path) for path in (*_LISTS["expanded"], *sensitive)]),
+            query=tuple([("expand[]", path) for path in paths]),
             headers=self._headers,
             is_transient=_is_transient,
         )
@@ -132,7 +134,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
     @property
     def _headers(self) -> dict[str, str]:
         key = self._credentials.api_key
-        return {"Authorization": f"Bearer {key}", "Stripe-Version": API_VERSION}
+        return {"Authorization": f"Bearer {key}", "Stripe-Version": self.api_version}
 
     async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
         key, flow = self._credentials.subject_metadata_key, self._credentials.verification_flow
@@ -159,12 +161,10 @@ class Stripe(IdentityProvider[StripeCredentials]):
             # The address works once: a buyer who comes back needs that of today.
             asking = replace(self._expanding(session_id), query=())
             _, session = await self._make(asking, budget)
-        if session.get("object") != "identity.verification_session":
-            raise read.Unreadable("object")
+        read.expect(session, "object", "identity.verification_session")
         if session.get("id") != session_id or self._subject(session) != wanted.reference:
             raise read.Unreadable("id")
-        if session.get("livemode") is not (not self._credentials.is_test):
-            raise read.Unreadable("livemode")
+        read.expect(session, "livemode", not self._credentials.is_test)
         url = read.text(session, "url")
         if url is None:
             raise self._not_open()
@@ -177,7 +177,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
         kind = event.get("type")
         if event.get("object") != "event" or not isinstance(kind, str):
             raise read.Unreadable("event")
-        if kind not in _LISTS["webhooks"]:
+        if kind not in self.words.lists["webhooks"]:
             return None
         session_id = read.matching(event, "data.object.id", SESSION_ID)
         return WebhookHint(session_id=session_id, event_key=read.matching(event, "id", _EVENT_ID))
@@ -188,10 +188,8 @@ class Stripe(IdentityProvider[StripeCredentials]):
         return response.error(code, genuine=code == "resource_missing")
 
     def _session(self, response: Response, session: read.Object) -> ProviderResult:
-        if session.get("object") != "identity.verification_session":
-            raise read.Unreadable("object")
-        if session.get("id") != response.session_id:
-            raise read.Unreadable("id")
+        read.expect(session, "object", "identity.verification_session")
+        read.expect(session, "id", response.session_id)
         live = read.flag(session, "livemode")
         if live is None:
             raise read.Unreadable("livemode")
@@ -235,14 +233,11 @@ class Stripe(IdentityProvider[StripeCredentials]):
         names = ("line1", "line2", "city", "postal_code", "country")
         written = read.mapping(session, "verified_outputs.address")
         lives_at = address(written, source, *names, region="state")
+        issued = {"type": "document.type", "issuing_country": "document.issuing_country"}
         expiry = read.expiry(report, "document.expiration_date")
-        document = Document(
-            **read.texts(report, type="document.type", issuing_country="document.issuing_country"),
-            # Stripe does not name the issuing state: a licence is issued where its holder lives.
-            issuing_region=lives_at.region if lives_at else None,
-            expires_on=expiry.on,
-            expiry_unread=expiry.unread,
-        )
+        # Stripe does not name the issuing state: a licence is issued where its holder lives.
+        issued_in = lives_at.region if lives_at else None
+        shown = document_of(expiry, **read.texts(report, **issued), issuing_region=issued_in)
         found = Holder(
             given_name=read.text(session, "verified_outputs.first_name"),
             family_name=read.text(session, "verified_outputs.last_name"),
@@ -250,7 +245,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
         )
         words = [
             (name, read.word(read.value(report, f"{name}.status"), _WORD))
-            for name in _LISTS["checks"]
+            for name in self.words.lists["checks"]
         ]
         result = replace(
             result,
@@ -262,7 +257,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
             found,
             [lives_at],
             born_by=proof,
-            document=document if by_document else None,
+            document=shown if by_document else None,
             number=read.text(report, "document.number"),
         )
 

@@ -170,6 +170,11 @@ class ProviderReply:
             wait = self._until(reset) if reset is not None and reset >= _EPOCH_MIN else reset
         return None if wait is None else min(max(wait, 1), _RETRY_AFTER_MAX)
 
+    @property
+    def wait(self) -> int:
+        """The same, also where it does not say."""
+        return self.retry_after or RETRY_AFTER_SECONDS
+
     def _number(self, header: str) -> int | None:
         text = self.headers.get(header, "").strip()
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None
@@ -229,7 +234,7 @@ class TransportFailure(Exception):
     """PROVIDER_UNAVAILABLE, or INVALID_RESPONSE for a response that is too large or compressed."""
     reason: str
     """A fixed word, without anything of the request or the response."""
-    retry_after: int | None = None
+    retry_after: int = RETRY_AFTER_SECONDS
     unsent: bool = field(default=False, kw_only=True)
     """Whether nothing of the request can have reached the provider."""
 

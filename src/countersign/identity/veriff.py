@@ -23,11 +23,11 @@ from countersign.identity.base import (
     IdentityProvider,
     Response,
     address,
+    document_of,
     holder,
 )
 from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
-    Document,
     FactSource,
     Finding,
     ProviderResult,
@@ -39,7 +39,6 @@ from countersign.identity.starting import ADDRESS, post
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest
 from countersign.identity.webhook_signature import hmac_sha256, is_signed
 
-API_VERSION: Final = "v1"
 HOST: Final = "stationapi.veriff.com"
 _SIGNATURE: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 _HOST: Final = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,3}veriff\.com", re.ASCII)
@@ -106,7 +105,7 @@ class Veriff(IdentityProvider[VeriffCredentials]):
     credentials_type = VeriffCredentials
     session_id = UUID
     probe_session_id = "00000000-0000-4000-8000-000000000000"
-    api_version = API_VERSION
+    api_version = "v1"
     words = words_of(__file__)
     pages = ("veriff.com", "veriff.me")
 
@@ -221,13 +220,9 @@ class Veriff(IdentityProvider[VeriffCredentials]):
         # A document without a state was issued by that of the address on it.
         regions = (each.region for each in addresses if each and each.region)
         expiry = read.expiry(verification, "document.validUntil")
-        document = Document(
-            type=kind,
-            issuing_country=read.text(verification, "document.country"),
-            issuing_region=read.text(verification, "document.state") or next(regions, None),
-            expires_on=expiry.on,
-            expiry_unread=expiry.unread,
-        )
+        country = read.text(verification, "document.country")
+        region = read.text(verification, "document.state") or next(regions, None)
+        document = document_of(expiry, type=kind, issuing_country=country, issuing_region=region)
         named = holder(verification, "person.firstName", "person.lastName", "person.dateOfBirth")
         return self._of_person(
             result,

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from countersign.clock import Clock
 from countersign.errors import ProviderUnavailable, WebhookRefused
 from countersign.identity.json_reader import Unreadable, parse, word
-from countersign.identity.transport import RETRY_AFTER_SECONDS, TransportFailure
+from countersign.identity.transport import TransportFailure
 from countersign.identity.webhook_signature import is_fresh
 
 KEYS_MAX: Final = 16
@@ -123,8 +123,7 @@ class WebhookKeys:
         try:
             key = await self._fetch(kid)
         except TransportFailure as failure:
-            wait = failure.retry_after or RETRY_AFTER_SECONDS
-            raise ProviderUnavailable(retry_after=wait) from None
+            raise ProviderUnavailable(retry_after=failure.retry_after) from None
         except Unreadable:
             self._keys.pop(kid, None)
             _keep(self._no_keys, kid, now + NO_KEY_SECONDS)

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import hmac
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import count
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 Clock: TypeAlias = Callable[[], float]
@@ -118,72 +116,6 @@ class Simulator(Protocol):
     def take_messages(self) -> Sequence[Webhook]:
         """The messages about changes since the last call, in order."""
         ...
-
-
-S = TypeVar("S", bound=Session)
-
-
-class SimulatedProvider(ABC, Generic[S]):
-    """The base of the simulators; `S` is a session with what the provider returns for it."""
-
-    def __init__(self, now: Clock) -> None:
-        self._now = now
-        self._started = now()
-        self._numbers = count(1)
-        self._requested: set[str] = set()
-        self._messages: list[Webhook] = []
-        self._made: tuple[int, Sequence[S]] | None = None
-
-    @property
-    def sessions(self) -> Sequence[Session]:
-        """Every session, with dates as of now."""
-        return self._current()
-
-    def _current(self) -> Sequence[S]:
-        """The sessions of this second: to make them takes longer than to answer a request."""
-        second = int(self._now())
-        if self._made is None or self._made[0] != second:
-            self._made = second, self._sessions()
-        return self._made[1]
-
-    @abstractmethod
-    def webhook(self, session_id: str) -> Webhook:
-        """A message that this session has changed, signed now."""
-
-    def take_messages(self) -> Sequence[Webhook]:
-        """The messages about changes since the last call, in order."""
-        taken, self._messages = self._messages, []
-        return taken
-
-    def _announce(self, session_id: str) -> None:
-        """Have a message sent about the session as it is at this moment."""
-        self._messages.append(self.webhook(session_id))
-
-    @abstractmethod
-    def _sessions(self) -> Sequence[S]: ...
-
-    def _created(self, session_id: str) -> S | None:  # noqa: ARG002 - for those that create some
-        """The session that was created over the API, as it is now."""
-        return None
-
-    def _find(self, session_id: object) -> S | None:
-        found = (session for session in self._current() if session.session_id == session_id)
-        fixed = next(found, None)
-        is_created = fixed is None and isinstance(session_id, str)
-        return self._created(str(session_id)) if is_created else fixed
-
-    def _known(self, session_id: str) -> S:
-        """The session; raises LookupError if there is none."""
-        found = self._find(session_id)
-        if found is None:
-            raise LookupError(session_id)
-        return found
-
-    def _is_first_request(self, session_id: str) -> bool:
-        """Whether this is asked for the first time."""
-        first = session_id not in self._requested
-        self._requested.add(session_id)
-        return first
 
 
 def failing(reply: Reply, failure: str | None) -> Reply:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 from countersign_simulators.base import (
@@ -21,24 +21,17 @@ from countersign_simulators.base import (
     Headers,
     Reply,
     Request,
-    SimulatedProvider,
     Webhook,
     failing,
     hmac_hex,
     json_reply,
     merged,
 )
-from countersign_simulators.didit_created import (
-    UNFINISHED,
-    WORKFLOW,
-    described,
-    mistakes,
-    session_of,
-)
-from countersign_simulators.didit_sessions import DiditSession, sessions
-from countersign_simulators.hosted import Created, Hosted, unguessable, with_query
-from countersign_simulators.people import Person
+from countersign_simulators.didit_created import WORKFLOW, mistakes
+from countersign_simulators.hosted import Created, State, unguessable, with_query
+from countersign_simulators.provider import SimulatedProvider
 from countersign_simulators.shapes import json_body
+from countersign_simulators.table import Played, Table
 
 API_KEY: Final = "didit-simulated-application-key-0001"
 SANDBOX_API_KEY: Final = "didit-simulated-sandbox-application-key-0001"
@@ -46,16 +39,20 @@ _ENVIRONMENTS: Final[Mapping[str, str]] = {API_KEY: "live", SANDBOX_API_KEY: "sa
 """Of an application's key."""
 WEBHOOK_SECRET: Final = "didit-simulated-destination-secret-0001"  # noqa: S105 - of a simulator
 _SESSIONS: Final = "/v3/session/"
-_PAGES: Final = "/session/"
 _PATH: Final = re.compile(r"/v3/session/(?P<id>[^/]+)/(?P<what>decision|delete)(?P<slash>/?)")
 _LIMIT: Final = 100
 _LIMITED: Final = (("X-RateLimit-Limit", str(_LIMIT)), ("X-RateLimit-Remaining", "0"))
-_LIMITS: Final[Mapping[str | None, Headers]] = {
-    "limited": (("Retry-After", "120"),),
-    "limited_briefly": (("Retry-After", "1"),),
-    "limited_once": (),
-}
-"""Headers of a request that is one too many: the first one, or all of `limited`."""
+_TABLE: Final = Table("didit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiditSession(Played):
+    """A session, and how its decision differs from a plain approval."""
+
+    decision: Mapping[str, Any]
+    """Members that replace those of a plain approval."""
+    document: Mapping[str, Any]
+    """The same for its `id_verifications[0]`."""
 
 
 class Didit(SimulatedProvider[DiditSession]):
@@ -69,24 +66,19 @@ class Didit(SimulatedProvider[DiditSession]):
     }
     test_credentials: Final[Mapping[str, object]] = {**credentials, "api_key": SANDBOX_API_KEY}
 
+    title = "Didit"
+    pages = "/session/"
+    limits: ClassVar[Mapping[str, Headers]] = {
+        "limited": (("Retry-After", "120"),),
+        "limited_briefly": (("Retry-After", "1"),),
+        "limited_once": (),
+    }
+    always_limited = "limited"
+
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
         self._deleted = {each.session_id for each in self.sessions if each.scenario == "redacted"}
         self._decided = 0
-        self._session_numbers = count(90001)
-        self._hosted = Hosted(
-            "Didit",
-            now,
-            back=self._back,
-            changed=lambda created: self._announce(created.session_id),
-        )
-
-    def answer(self, request: Request) -> Reply:
-        """A new session, the decision of one, its deletion, or a page for a buyer."""
-        page = self._hosted.answer(request)
-        if page is None and request.path.startswith(_PAGES):
-            page = self._hosted.missing()
-        return self._answer(request) if page is None else page
 
     def _answer(self, request: Request) -> Reply:
         path = _PATH.fullmatch(request.path)
@@ -100,7 +92,7 @@ class Didit(SimulatedProvider[DiditSession]):
         if request.path == _SESSIONS and request.method == "POST":
             return self._create(request, environment)
         session = self._find(path["id"]) if path else None
-        is_seen = session is not None and self._environment_of(session) == environment
+        is_seen = session is not None and session.environment == environment
         if path is None or session is None or not is_seen or session.session_id in self._deleted:
             return _detail(404, "Not found.")
         if request.method != ("DELETE" if path["what"] == "delete" else "GET"):
@@ -121,19 +113,18 @@ class Didit(SimulatedProvider[DiditSession]):
         session = self._known(session_id)
         now = int(self._now())
         decision = self._decision(session)
-        message = {
-            "event_id": f"evt-{session.number:04d}-{now}-{next(self._numbers)}",
-            "webhook_type": "status.updated",
-            "timestamp": now,
-            "created_at": self._created_at(session),
-            "session_id": session_id,
-            "session_kind": "user",
-            "status": decision["status"],
-            "environment": decision["environment"],
-            "vendor_data": session.subject_reference,
-            "workflow_id": decision["workflow_id"],
-            "decision": decision,
-        }
+        message = _TABLE.body(
+            "message",
+            event_id=f"evt-{session.number:04d}-{now}-{next(self._numbers)}",
+            timestamp=now,
+            created_at=self._created_at(session),
+            session_id=session_id,
+            status=decision["status"],
+            environment=decision["environment"],
+            vendor_data=session.subject_reference,
+            workflow_id=decision["workflow_id"],
+            decision=decision,
+        )
         body = json.dumps(message).encode()
         simple = f"{now}:{session_id}:{decision['status']}:status.updated"
         return Webhook(
@@ -156,24 +147,31 @@ class Didit(SimulatedProvider[DiditSession]):
         callback, reference = body.get("callback"), body.get("vendor_data")
         created = self._unfinished(reference, environment)
         if created is None:
-            token, numbered = unguessable(12), {"number": next(self._session_numbers)}
+            numbered = {"number": next(self._created_numbers), "environment": environment}
             created = self._hosted.create(
-                str(uuid4()),
-                _PAGES + token,
+                page=f"{self.pages}{unguessable(12)}",
+                session_id=str(uuid4()),
                 return_url=callback,
                 reference=reference,
-                made=body | numbered | {"environment": environment},
+                made=body | numbered,
             )
         else:
             # The same session once more: only its callback and metadata are new.
             made = {**created.made, "metadata": body.get("metadata")}
             created = self._hosted.change(created, return_url=callback, made=made)
-        return json_reply(201, described(created, request.origin))
-
-    def _environment_of(self, session: DiditSession) -> str:
-        """That of the key which created it; the key of the list is live."""
-        created = self._hosted.find(session.session_id)
-        return "live" if created is None else str(created.made["environment"])
+        made = _TABLE.body(
+            "created",
+            session_id=created.session_id,
+            session_number=created.made["number"],
+            session_token=created.page.rpartition("/")[2],
+            url=request.origin + created.page,
+            vendor_data=created.reference,
+            metadata=created.made.get("metadata"),
+            status=self._session_of(created).decision["status"],
+            callback=created.return_url,
+            workflow_id=created.made["workflow_id"],
+        )
+        return json_reply(201, made)
 
     def _unfinished(self, reference: str | None, environment: str) -> Created | None:
         """The session that a buyer has not finished; there is none without a reference."""
@@ -183,7 +181,7 @@ class Didit(SimulatedProvider[DiditSession]):
                 for created in self._hosted.all()
                 if reference is not None
                 and (created.reference, created.made["environment"]) == (reference, environment)
-                and created.state in UNFINISHED
+                and created.state in {State.CREATED, State.BEGUN}
                 and created.session_id not in self._deleted
             ),
             None,
@@ -192,13 +190,15 @@ class Didit(SimulatedProvider[DiditSession]):
     def _back(self, created: Created) -> str | None:
         if created.return_url is None:
             return None
-        status = str(self._decision(session_of(created, self._now()))["status"])
+        status = str(self._decision(self._session_of(created))["status"])
         said = (("verificationSessionId", created.session_id), ("status", status))
         return with_query(created.return_url, *said)
 
-    def _created(self, session_id: str) -> DiditSession | None:
-        created = self._hosted.find(session_id)
-        return None if created is None else session_of(created, self._now())
+    def _session_of(self, created: Created) -> DiditSession:
+        row = _TABLE.row_of(created, self._now())
+        asked = {name: created.made.get(name) or {} for name in ("metadata", "expected_details")}
+        decision = {"workflow_id": created.made["workflow_id"], **asked, **row.pop("decision")}
+        return DiditSession(decision=decision, **row)
 
     def _created_at(self, session: DiditSession) -> int:
         """Unix seconds."""
@@ -209,8 +209,9 @@ class Didit(SimulatedProvider[DiditSession]):
         self._decided += 1
         if session.failure == "server_error":
             return _detail(500, "A server error occurred.")
-        if session.failure in _LIMITS and (first or session.failure == "limited"):
-            return _detail(429, "Request was throttled.", *_LIMITED, *_LIMITS[session.failure])
+        limited = self._limit(session, first=first)
+        if limited is not None:
+            return _detail(429, "Request was throttled.", *_LIMITED, *limited)
         decision = self._decision(session)
         if first and session.scenario == "decided_later":
             decision |= {"status": "In Progress", "id_verifications": None}
@@ -226,61 +227,20 @@ class Didit(SimulatedProvider[DiditSession]):
     def _decision(self, session: DiditSession) -> dict[str, Any]:
         made = datetime.fromtimestamp(self._created_at(session), UTC).isoformat()
         person = session.person
-        documents = [merged(_document(person), session.document)] if person else []
-        passed: dict[str, Any] = {"status": "Approved", "score": 97.0, "warnings": []}
-        approval: dict[str, Any] = {
-            "session_id": session.session_id,
-            "session_kind": "user",
-            "session_number": 43000 + session.number,
-            "status": "Approved",
-            "environment": self._environment_of(session),
-            "workflow_id": WORKFLOW,
-            "features": ["ID_VERIFICATION", "LIVENESS", "FACE_MATCH"],
-            "vendor_data": session.subject_reference,
-            "metadata": {},
-            "expected_details": {},
-            "id_verifications": documents,
-            "liveness_checks": [{**passed, "age_estimation": 24.5}],
-            "face_matches": [passed],
-            "poa_verifications": None,
-            "database_validations": [],
-            "ip_analyses": [],
-            "created_at": made,
-        }
+        approval = _TABLE.body(
+            "approval",
+            session_id=session.session_id,
+            session_number=43000 + session.number,
+            environment=session.environment,
+            workflow_id=WORKFLOW,
+            vendor_data=session.subject_reference,
+            documents=[merged(_TABLE.body("document", person), session.document)] if person else [],
+            created_at=made,
+        )
         return merged(approval, session.decision)
 
     def _sessions(self) -> Sequence[DiditSession]:
-        return sessions(self._now())
-
-
-def _document(person: Person) -> dict[str, Any]:
-    line = f"{person.street}, {person.city}, {person.state} {person.postcode}"
-    return {
-        "status": "Approved",
-        "document_type": "Driver's License",
-        "document_number": person.number,
-        "date_of_birth": person.born,
-        "age": 41,
-        "expiration_date": "2199-01-15",
-        "date_of_issue": "2024-01-15",
-        "issuing_state": "USA",
-        "issuing_state_name": "United States",
-        "first_name": person.first,
-        "last_name": person.last,
-        "full_name": f"{person.first} {person.last}",
-        "address": line,
-        "formatted_address": line,
-        "parsed_address": {
-            "street_1": person.street,
-            "street_2": None,
-            "city": person.city,
-            "region": person.state,
-            "country": person.country,
-            "postal_code": person.postcode,
-            "is_verified": True,
-        },
-        "warnings": [],
-    }
+        return [DiditSession(**row) for row in _TABLE.rows(self._now())]
 
 
 def _refusal(key: str | None) -> Reply:

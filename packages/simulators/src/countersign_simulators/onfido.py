@@ -1,16 +1,18 @@
 """A simulated Onfido: applicants and workflow runs are created, the runs played on their link.
 
 Then runs, their tasks and reports are retrieved, API v3.6. Written from the published description
-(onfido-openapi-spec). The words of the errors are those of the documentation; that a deleted
-applicant's run returns 410 is an assumption.
+(onfido-openapi-spec) and the guide "Document report: suggested client actions". The words of the
+errors are those of the documentation; that a deleted applicant's run returns 410 is an assumption,
+and that a run of which the link is closed, declined or expired is abandoned. Which reasons a run
+has is up to a workflow.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 from countersign_simulators.base import (
@@ -19,7 +21,6 @@ from countersign_simulators.base import (
     Headers,
     Reply,
     Request,
-    SimulatedProvider,
     Webhook,
     failing,
     hmac_hex,
@@ -28,17 +29,12 @@ from countersign_simulators.base import (
     timestamp,
     with_headers,
 )
-from countersign_simulators.hosted import Created, Hosted, State, unguessable
-from countersign_simulators.onfido_created import (
-    ABANDONED,
-    APPLICANT,
-    RUN,
-    WORKFLOW,
-    mistakes,
-    run_of,
-)
-from countersign_simulators.onfido_sessions import Check, Run, runs
+from countersign_simulators.hosted import Created, State, unguessable
+from countersign_simulators.onfido_created import APPLICANT, RUN, WORKFLOW, mistakes
+from countersign_simulators.people import Person
+from countersign_simulators.provider import SimulatedProvider
 from countersign_simulators.shapes import json_body
+from countersign_simulators.table import Played, Table
 
 TOKENS: Final[Mapping[str, str]] = {
     "live": "api_live_us.S1mulatedT0k.en-of-nobody-at-all",
@@ -46,15 +42,39 @@ TOKENS: Final[Mapping[str, str]] = {
 }
 WEBHOOK_TOKEN: Final = "S1mulatedWebh00kTokenOfNobody"  # noqa: S105 - made up, of this simulator
 _APPLICANT: Final = "a9911ca0-0000-4000-8000-000000000001"
-_LIMITS: Final[Mapping[str | None, Headers]] = {
-    "limited_once": (),
-    "limited_long": (("Retry-After", "30"),),
-}
-"""Headers of a first request that is one too many."""
-_NONE: Final[Mapping[str, Sequence[str]]] = {}
-_PAGES: Final = "/l/"
 _PREFIX: Final = "/v3.6/"
 _OTHER_TASKS: Final = ("profile_data", "document_photo", "face_photo", "face_check")
+
+
+_REPEATED: Final = ("applicant_id", "workflow_id", "tags", "link", "sdk_token")
+"""The members of a creation that the run has too."""
+_TABLE: Final = Table("onfido")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A document check, and how its report differs from a clear one."""
+
+    person: Person
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    only_in_report: bool = False
+    """The output of the task has no properties: they are at `/reports/{uuid}`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run(Played):
+    """A workflow run, and how it differs from a plain approval."""
+
+    checks: Sequence[Check]
+    """In the order in which they were made."""
+    changes: Mapping[str, Any]
+    """Members that replace those of a plain approval."""
+
+    def task_id(self, index: int) -> str:
+        return f"document_check_{self.number:03d}{index}"
+
+    def report_id(self, index: int) -> str:
+        return f"0f1d4e90-000{index}-4000-8000-{self.number:012d}"
 
 
 class Onfido(SimulatedProvider[Run]):
@@ -78,18 +98,17 @@ class Onfido(SimulatedProvider[Run]):
         "environment": "sandbox",
     }
 
+    title = "Onfido"
+    pages = "/l/"
+    silent = frozenset({State.CREATED, State.BEGUN, State.PENDING})
+    limits: ClassVar[Mapping[str, Headers]] = {
+        "limited_once": (),
+        "limited_long": (("Retry-After", "30"),),
+    }
+
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
         self._applicants: dict[str, str] = {}
-        self._run_numbers = count(90001)
-        self._hosted = Hosted("Onfido", now, back=_back, changed=self._changed)
-
-    def answer(self, request: Request) -> Reply:
-        """An applicant, a run, its tasks, one of them, a report, or a page for a buyer."""
-        page = self._hosted.answer(request)
-        if page is None and request.path.startswith(_PAGES):
-            page = self._hosted.missing()
-        return self._answer(request) if page is None else page
 
     def _answer(self, request: Request) -> Reply:
         token = request.headers.get("authorization", "").removeprefix("Token token=")
@@ -106,28 +125,21 @@ class Onfido(SimulatedProvider[Run]):
             return self._create_run(request, environment)
         if request.method != "GET":
             return self._not_found()
-        created = (run_of(each, self._now()) for each in self._hosted.all())
-        own = [run for run in (*self._current(), *created) if run.environment == environment]
+        known = (*self._current(), *self._created())
+        own = [run for run in known if run.environment == environment]
         return self._routed(path.split("/"), {run.session_id: run for run in own})
 
     def webhook(self, session_id: str) -> Webhook:
         """A `workflow_run.completed` event."""
         run = self._run(self._known(session_id))
-        return signed(
-            {
-                "payload": {
-                    "resource_type": "workflow_run",
-                    "action": "workflow_run.completed",
-                    "object": {
-                        "id": session_id,
-                        "status": run["status"],
-                        "completed_at_iso8601": timestamp(self._now()),
-                        "href": f"https://api.us.onfido.com/v3.6/workflow_runs/{session_id}",
-                    },
-                    "resource": {"id": session_id, "applicant_id": run["applicant_id"]},
-                }
-            }
+        event = _TABLE.body(
+            "event",
+            session_id=session_id,
+            status=run["status"],
+            completed_at=timestamp(self._now()),
+            applicant_id=run["applicant_id"],
         )
+        return signed(event)
 
     def _create_applicant(self, request: Request, environment: str) -> Reply:
         body = json_body(request)
@@ -136,12 +148,12 @@ class Onfido(SimulatedProvider[Run]):
             return self._invalid(wrong)
         applicant = str(uuid4())
         self._applicants[applicant] = environment
-        made = {
-            "id": applicant,
-            "created_at": timestamp(self._now()),
-            "href": f"{_PREFIX}applicants/{applicant}",
-            "sandbox": environment == "sandbox",
-        }
+        made = _TABLE.body(
+            "applicant",
+            applicant_id=applicant,
+            created_at=timestamp(self._now()),
+            sandbox=environment == "sandbox",
+        )
         given = {name: value for name, value in body.items() if name != "consents"}
         return json_reply(201, made | given, self._headers())
 
@@ -154,28 +166,39 @@ class Onfido(SimulatedProvider[Run]):
             wrong = {"workflow_id": ["is not that of an active workflow"]}
         if wrong:
             return self._invalid(wrong)
-        page = _PAGES + unguessable(24)
+        page = f"{self.pages}{unguessable(24)}"
         made = {
             **body,
             "link": {**body.get("link", {}), "url": request.origin + page},
             "sdk_token": unguessable(60),
-            "number": next(self._run_numbers),
+            "number": next(self._created_numbers),
             "environment": environment,
         }
         created = self._hosted.create(
             str(uuid4()), page, reference=body.get("customer_user_id"), made=made
         )
-        run = self._run(run_of(created, self._now()))
-        return json_reply(201, run, self._headers())
+        return json_reply(201, self._run(self._session_of(created)), self._headers())
 
-    def _created(self, session_id: str) -> Run | None:
-        created = self._hosted.find(session_id)
-        return None if created is None else run_of(created, self._now())
+    def _session_of(self, created: Created) -> Run:
+        made, row = created.made, _TABLE.row_of(created, self._now())
+        changes = {
+            **{name: made[name] for name in _REPEATED if name in made},
+            **row.pop("changes"),
+            "customer_user_id": ... if created.reference is None else created.reference,
+        }
+        person = replace(row["person"], country="USA")
+        return Run(changes=changes, checks=_checks(row.pop("checks"), person), **row)
 
-    def _changed(self, created: Created) -> None:
-        """Only a run that has come to its end is announced."""
-        if created.state is State.ENDED:
-            self._announce(created.session_id)
+    def _sessions(self) -> Sequence[Run]:
+        rows = _TABLE.rows(self._now())
+        return [Run(checks=_checks(row.pop("checks"), row["person"]), **row) for row in rows]
+
+    def _back(self, created: Created) -> str | None:
+        """Where the link leads in the end; Onfido adds nothing to the address."""
+        left = self._session_of(created).changes.get("status") == "abandoned"
+        which = "expired_redirect_url" if left else "completed_redirect_url"
+        address = created.made["link"].get(which)
+        return None if address is None else str(address)
 
     def _routed(self, path: Sequence[str], runs: Mapping[str, Run]) -> Reply:
         match path:
@@ -191,9 +214,10 @@ class Onfido(SimulatedProvider[Run]):
                 return self._not_found()
 
     def _answer_run(self, run: Run) -> Reply:
-        if run.failure in _LIMITS and self._is_first_request(run.session_id):
-            limited = self._error(429, "rate_limit", "Rate limit reached. Please retry later.")
-            return with_headers(limited, *_LIMITS[run.failure])
+        limited = self._limit(run, first=self._is_first_request(run.session_id))
+        if limited is not None:
+            refused = self._error(429, "rate_limit", "Rate limit reached. Please retry later.")
+            return with_headers(refused, *limited)
         if run.failure == "deleted":
             return self._error(410, "gone", "The resource has been deleted.")
         if run.failure == "server_error":
@@ -225,31 +249,22 @@ class Onfido(SimulatedProvider[Run]):
         for run in runs:
             for index, check in enumerate(run.checks):
                 if report_id == run.report_id(index):
-                    head = {
-                        "id": report_id,
-                        "created_at": timestamp(self._between(run)[1]),
-                        "href": f"/v3.6/reports/{report_id}",
-                        "name": "document",
-                        "documents": [],
-                    }
+                    created_at = timestamp(self._between(run)[1])
+                    head = _TABLE.body("report_head", report_id=report_id, created_at=created_at)
                     return self._ok(head | _report(check))
         return self._not_found()
 
     def _run(self, run: Run) -> dict[str, Any]:
-        approved = {
-            "id": run.session_id,
-            "applicant_id": _APPLICANT,
-            "workflow_id": WORKFLOW,
-            "workflow_version_id": 7,
-            "status": "approved",
-            "dashboard_url": f"https://dashboard.onfido.example/results/{run.session_id}",
-            "output": {},
-            "reasons": [],
-            "tags": [],
-            "customer_user_id": run.subject_reference,
-            "created_at": timestamp(run.between[0] if run.between else self._started - 600),
-            "updated_at": timestamp(run.between[1] if run.between else self._started - 300),
-        }
+        begun, changed = run.created_at, run.changed_at
+        approved = _TABLE.body(
+            "run",
+            session_id=run.session_id,
+            applicant_id=_APPLICANT,
+            workflow_id=WORKFLOW,
+            customer_user_id=run.subject_reference,
+            created_at=timestamp(self._started - 600 if begun is None else begun),
+            updated_at=timestamp(self._started - 300 if changed is None else changed),
+        )
         return merged(approved, run.changes)
 
     def _tasks(self, run: Run) -> list[dict[str, Any]]:
@@ -260,19 +275,22 @@ class Onfido(SimulatedProvider[Run]):
             (run.task_id(index), "document_check", index) for index in range(len(run.checks))
         ]
         return [
-            {
-                "id": task_id,
-                "workflow_run_id": _APPLICANT if run.failure == "wrong_task" else run.session_id,
-                "task_def_id": definition,
-                "task_def_version": None,
-                "created_at": timestamp(begun + later),
-                "updated_at": timestamp(changed + later),
-            }
+            _TABLE.body(
+                "task",
+                task_id=task_id,
+                run_id=_APPLICANT if run.failure == "wrong_task" else run.session_id,
+                definition=definition,
+                created_at=timestamp(begun + later),
+                updated_at=timestamp(changed + later),
+            )
             for task_id, definition, later in (*others, *documents)
         ]
 
     def _between(self, run: Run) -> tuple[float, float]:
-        return run.between or (self._started - 500, self._started - 400)
+        """When it was created and last changed, in Unix seconds."""
+        if run.created_at is None or run.changed_at is None:
+            return self._started - 500, self._started - 400
+        return run.created_at, run.changed_at
 
     def _invalid(self, fields: Mapping[str, Sequence[str]]) -> Reply:
         message = "There was a validation error on this request"
@@ -298,16 +316,6 @@ class Onfido(SimulatedProvider[Run]):
     def _headers(self) -> tuple[tuple[str, str], ...]:
         return (JSON_TYPE, ("X-Request-Id", f"0f1d4e9a-0000-4000-8000-{next(self._numbers):012d}"))
 
-    def _sessions(self) -> Sequence[Run]:
-        return runs(self._now())
-
-
-def _back(created: Created) -> str | None:
-    """Where the link leads in the end; Onfido adds nothing to the address."""
-    left = created.outcome in ABANDONED
-    address = created.made["link"].get("expired_redirect_url" if left else "completed_redirect_url")
-    return None if address is None else str(address)
-
 
 def signed(event: Mapping[str, Any]) -> Webhook:
     """Any event, signed with the token of the webhook."""
@@ -316,40 +324,17 @@ def signed(event: Mapping[str, Any]) -> Webhook:
     return Webhook(headers=(JSON_TYPE, signature), body=body)
 
 
+def _checks(rows: Sequence[Mapping[str, Any]], person: Person) -> tuple[Check, ...]:
+    """The document checks of a row; where it names no other, of the session's person."""
+    checks = []
+    for each in rows:
+        named = {"person": _TABLE.person(each["person"], {})} if "person" in each else {}
+        checks.append(Check(**{"person": person, **each, **named}))
+    return tuple(checks)
+
+
 def _report(check: Check) -> dict[str, Any]:
     """A document report, as the output of a task has it, without its identifier."""
-    person = check.person
-    clear = {"result": "clear", "breakdown": {}}
-    report = {
-        "status": "complete",
-        "result": "clear",
-        "sub_result": "clear",
-        "properties": {
-            "date_of_birth": person.born,
-            "date_of_expiry": person.expires.isoformat() if person.expires else "2199-12-31",
-            "document_numbers": [{"type": "document_number", "value": person.number}],
-            "document_type": "driving_licence",
-            "first_name": person.first,
-            "last_name": person.last,
-            "issuing_country": person.country,
-            "issuing_state": person.state,
-            "address": f"{person.street}, {person.city} {person.state} {person.postcode}",
-            "address_lines": {
-                "street_address": person.street,
-                "city": person.city,
-                "state": person.state,
-                "postal_code": person.postcode,
-                "country": person.country,
-                "country_code": person.country,
-            },
-        },
-        "breakdown": {
-            "data_validation": clear,
-            "visual_authenticity": clear,
-            "compromised_document": clear,
-            "data_consistency": clear,
-            "image_integrity": clear,
-            "police_record": clear,
-        },
-    }
-    return merged(report, check.changes)
+    expires = check.person.expires
+    valid_until = "2199-12-31" if expires is None else expires.isoformat()
+    return merged(_TABLE.body("report", check.person, valid_until=valid_until), check.changes)

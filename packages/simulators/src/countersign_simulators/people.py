@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
+
+from countersign_simulators.base import timestamp
 
 _ZONE: Final = ZoneInfo("America/Los_Angeles")
 """Where birthdays begin."""
@@ -39,9 +42,15 @@ class Person:
     def email(self) -> str:
         return f"{self.first}.{self.last}@{self.mail_domain}".lower()
 
-    def texts(self, *fields: str) -> tuple[str, ...]:
-        """The values of these fields, but for those that are empty."""
-        return tuple(value for field in fields if (value := getattr(self, field)))
+    def texts(self, *names: str) -> tuple[str, ...]:
+        """The values of these members, but for those that are empty."""
+        return tuple(value for name in names if (value := getattr(self, name)))
+
+    def words(self) -> dict[str, object]:
+        """Every member by its name, for the tables; the last day of the document in ISO 8601."""
+        expires = None if self.expires is None else self.expires.isoformat()
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return own | {"email": self.email, "expires": expires}
 
 
 def day(now: float, *, days: int = 0, years: int = 0) -> date:
@@ -61,3 +70,17 @@ def birthday(now: float, years: int, *, days_later: int = 0) -> str:
         return of_age.replace(year=of_age.year - years).isoformat()
     except ValueError:
         return date(of_age.year - years, *((3, 1) if days_later > 0 else (2, 28))).isoformat()
+
+
+def days_of(now: float) -> Mapping[str, object]:
+    """The days that depend on today, by the words of the tables; `now` is in Unix seconds."""
+    return {
+        "is_18": birthday(now, 18),
+        "is_18_tomorrow": birthday(now, 18, days_later=1),
+        "is_17": birthday(now, 17),
+        "is_16": birthday(now, 16),
+        "is_16_soon": birthday(now, 16, days_later=100),
+        "yesterday": day(now, days=-1).isoformat(),
+        "a_day_ago": timestamp(now - 86400),
+        "over_a_year_ago": day(now, years=-1) - timedelta(days=1),
+    }

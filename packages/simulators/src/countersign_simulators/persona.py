@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
 from countersign_simulators.base import (
@@ -17,22 +17,21 @@ from countersign_simulators.base import (
     Headers,
     Reply,
     Request,
-    SimulatedProvider,
     Webhook,
     failing,
     hmac_hex,
     json_reply,
 )
-from countersign_simulators.hosted import Created, Hosted, Outcome, unguessable, with_query
-from countersign_simulators.persona_created import (
-    AGAIN,
-    TEMPLATE_ID,
-    Invalid,
-    check_link,
-    create,
+from countersign_simulators.hosted import Created, Outcome, unguessable, with_query
+from countersign_simulators.persona_created import TEMPLATE_ID, Invalid, check_link, create
+from countersign_simulators.persona_sessions import (
+    PersonaSession,
+    all_sessions,
+    session_id,
     session_of,
+    time,
 )
-from countersign_simulators.persona_sessions import PersonaSession, all_sessions, session_id, time
+from countersign_simulators.provider import SimulatedProvider
 
 API_KEY: Final = "persona_production_simulated_key"
 SANDBOX_KEY: Final = "persona_sandbox_simulated_key"
@@ -54,8 +53,6 @@ _EVENT_NAMES: Final = {"pending": "started", "needs_review": "marked-for-review"
 _INFLECTIONS: Final = ("camel", "kebab", "snake")
 _FIELDS: Final = re.compile(r"fields\[([a-z0-9/-]+)\]")
 _LIMIT: Final = 300
-_LIMITS: Final = {"limited_once": None, "limited_briefly": 1, "limited_long": 42}
-"""`RateLimit-Reset` of a first request that is one too many; a server in front may not know it."""
 _ENVIRONMENTS: Final[Mapping[str | None, str | None]] = {
     "test_mode": SANDBOX_ID,
     "no_environment": None,
@@ -84,25 +81,23 @@ class Persona(SimulatedProvider[PersonaSession]):
         "environment_id": SANDBOX_ID,
     }
 
+    title = "Persona"
+    # A buyer who only leaves may come back: for Persona the inquiry is pending.
+    again = frozenset({Outcome.CANCELLED})
+    limits: ClassVar[Mapping[str, Headers]] = {
+        "limited_once": (),
+        "limited_briefly": (("RateLimit-Reset", "1"),),
+        "limited_long": (("RateLimit-Reset", "42"),),
+    }
+
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
         self._first_requested: dict[str, float] = {}
         self._changed: dict[str, dict[str, Any]] = {}
         self._environment = ENVIRONMENT_ID
         self._kept: dict[str, tuple[tuple[str, bytes], Reply]] = {}
-        self._hosted = Hosted(
-            "Persona",
-            now,
-            back=_back,
-            changed=lambda created: self._announce(created.session_id),
-            again=AGAIN,
-        )
 
-    def answer(self, request: Request) -> Reply:
-        """A page for the buyer; an inquiry, a decision about it, its link, or its redaction."""
-        page = self._hosted.answer(request)
-        if page is not None:
-            return page
+    def _answer(self, request: Request) -> Reply:
         refused = self._refused(request)
         if refused is not None:
             return refused
@@ -200,7 +195,7 @@ class Persona(SimulatedProvider[PersonaSession]):
         if session is None or created is None:
             return None
         if last == "expire":
-            expired = session_of(self._hosted.end(created, Outcome.EXPIRED), self._now())
+            expired = self._session_of(self._hosted.end(created, Outcome.EXPIRED))
             return self._reply(200, self._inflected(expired, request))
         if last == "generate-one-time-link":
             check_link(request)
@@ -218,13 +213,32 @@ class Persona(SimulatedProvider[PersonaSession]):
     def _with_meta(
         self, status: int, created: Created, meta: Mapping[str, str | None], request: Request
     ) -> Reply:
-        shown = self._inflected(session_of(created, self._now()), request)
+        shown = self._inflected(self._session_of(created), request)
         inflection = request.headers.get("key-inflection", "kebab")
         return self._reply(status, shown | {"meta": _inflected(dict(meta), inflection)})
 
-    def _created(self, session_id: str) -> PersonaSession | None:
-        created = self._hosted.find(session_id)
-        return None if created is None else session_of(created, self._now())
+    def _session_of(self, created: Created) -> PersonaSession:
+        return session_of(created, self._now())
+
+    def _back(self, created: Created) -> str | None:
+        """The redirect URI with what became of the inquiry, once it is completed or failed.
+
+        From "Redirecting After Inquiry" in Persona's documentation.
+        """
+        session = session_of(created, created.changed_at)
+        attributes = session.data["attributes"]
+        if created.return_url is None or not (
+            attributes["completed-at"] or attributes["failed-at"]
+        ):
+            return None
+        reference = attributes["reference-id"]
+        return with_query(
+            created.return_url,
+            ("inquiry-id", created.session_id),
+            *(() if reference is None else (("reference-id", reference),)),
+            ("status", "failed" if attributes["failed-at"] else "completed"),
+            ("fields", json.dumps(attributes["fields"])),
+        )
 
     def _seen(self, session_id: str) -> PersonaSession | None:
         """The inquiry, if it is in the environment of the key."""
@@ -270,8 +284,9 @@ class Persona(SimulatedProvider[PersonaSession]):
     def _inquiry(self, session: PersonaSession, request: Request) -> Reply:
         self._first_requested.setdefault(session.session_id, self._now())
         first = self._is_first_request(session.session_id)
-        if session.failure in _LIMITS and first:
-            return self._limited(_LIMITS[session.failure])
+        limited = self._limit(session, first=first)
+        if limited is not None:
+            return self._limited(limited)
         if session.failure == "server_error":
             return self._error(500, "Internal server error")
         environment = _ENVIRONMENTS.get(session.failure, self._environment)
@@ -280,7 +295,8 @@ class Persona(SimulatedProvider[PersonaSession]):
         self._hosted.retrieved(session.session_id)
         return failing(self._reply(200, body, headers), session.failure)
 
-    def _limited(self, reset: int | None) -> Reply:
+    def _limited(self, reset: Headers) -> Reply:
+        """One request too many; a server in front may not know when the limit is reset."""
         details = f"You have hit your rate limit of {_LIMIT} requests / min."
         errors = {"errors": [{"title": "Rate limit exceeded", "details": details}]}
         headers = self._headers(environment_id=self._environment, remaining=0, reset=reset)
@@ -298,7 +314,7 @@ class Persona(SimulatedProvider[PersonaSession]):
         *,
         environment_id: str | None,
         remaining: int = _LIMIT - 1,
-        reset: int | None = 42,
+        reset: Headers = (("RateLimit-Reset", "42"),),
     ) -> Headers:
         """Those of every authenticated response, but for what is None."""
         found = (
@@ -308,7 +324,7 @@ class Persona(SimulatedProvider[PersonaSession]):
             ("Persona-Environment-Id", environment_id),
             ("RateLimit-Limit", str(_LIMIT)),
             ("RateLimit-Remaining", str(remaining)),
-            ("RateLimit-Reset", None if reset is None else str(reset)),
+            *reset,
         )
         return tuple((name, value) for name, value in found if value is not None)
 
@@ -319,25 +335,6 @@ class Persona(SimulatedProvider[PersonaSession]):
 def signature_of(payload: bytes, secret: str, timestamp: int) -> str:
     """One set of the `Persona-Signature` of a message."""
     return f"t={timestamp},v1={hmac_hex(secret, f'{timestamp}.'.encode() + payload)}"
-
-
-def _back(created: Created) -> str | None:
-    """The redirect URI with what became of the inquiry, once it is completed or failed.
-
-    From "Redirecting After Inquiry" in Persona's documentation.
-    """
-    session = session_of(created, created.changed_at)
-    attributes = session.data["attributes"]
-    if created.return_url is None or not (attributes["completed-at"] or attributes["failed-at"]):
-        return None
-    reference = attributes["reference-id"]
-    return with_query(
-        created.return_url,
-        ("inquiry-id", created.session_id),
-        *(() if reference is None else (("reference-id", reference),)),
-        ("status", "failed" if attributes["failed-at"] else "completed"),
-        ("fields", json.dumps(attributes["fields"])),
-    )
 
 
 def _unauthenticated(title: str) -> Reply:

@@ -1,47 +1,20 @@
-"""Inquiries that are created over the API of the simulated Persona.
+"""Creations of inquiries and their links over the API of the simulated Persona.
 
 Written from "Create an Inquiry" and "Generate a one-time link for an Inquiry" in Persona's OpenAPI
-description, version 2025-12-08, and "Redirecting After Inquiry" in its documentation.
+description, version 2025-12-08.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from countersign_simulators.base import Request
-from countersign_simulators.hosted import (
-    Created,
-    Hosted,
-    Outcome,
-    State,
-    person_of,
-    unguessable,
-)
-from countersign_simulators.people import Person
-from countersign_simulators.persona_sessions import (
-    PersonaSession,
-    attributes_of,
-    fields_of,
-    government_id_of,
-    relationships_of,
-    time,
-)
+from countersign_simulators.hosted import Created, Hosted, unguessable
 
 TEMPLATE_ID: Final = "itmpl_SimTemplate"
 TEMPLATE_VERSION_ID: Final = "itmplv_SimTemplateVersion"
-AGAIN: Final = frozenset({Outcome.CANCELLED})
-"""A buyer who only leaves may come back: for Persona the inquiry is pending."""
-_ENDS: Final[Mapping[Outcome | None, tuple[str, str | None]]] = {
-    Outcome.PHOTO_BLURRED: ("failed", "failed"),
-    Outcome.CONSENT_DECLINED: ("failed", None),
-    Outcome.FAILED: ("declined", "failed"),
-    Outcome.CANCELLED: ("pending", None),
-    Outcome.EXPIRED: ("expired", None),
-}
-"""The status of the inquiry, and that of the document if one was submitted."""
 _TEMPLATES: Final = ("template-id", "inquiry-template-id", "inquiry-template-version-id")
 _ATTRIBUTES: Final[Mapping[str, type]] = {
     **dict.fromkeys(_TEMPLATES, str),
@@ -122,77 +95,6 @@ def check_link(request: Request) -> None:
     meta = _object(body.get("meta", {}), "meta", {"expires-in-seconds": int})
     if meta.get("expires-in-seconds", 1) < 1:
         raise Invalid("meta.expires-in-seconds must be greater than 0")
-
-
-def session_of(created: Created, now: float) -> PersonaSession:
-    """The inquiry as it is at this Unix time."""
-    own_id = created.session_id
-    status, document = "created", None
-    if created.state is State.BEGUN:
-        status = "pending"
-    elif created.state is State.PENDING:
-        status, document = "completed", "passed"
-    elif created.state is State.ENDED:
-        status, document = _ENDS.get(created.outcome, ("approved", "passed"))
-    person = replace(person_of(created, now), kind="dl")
-    included = [] if document is None else [_document(created, person, now, document)]
-    fields = _fields(created, person, typed=document is not None)
-    attributes = attributes_of(status, "", fields, now) | {
-        "reference-id": created.reference,
-        **{name: created.made[name] for name in ("note", "tags")},
-        **_times(created, status),
-    }
-    return PersonaSession(
-        session_id=own_id,
-        scenario="created",
-        shipping_zip=created.zip,
-        subject_reference=created.reference,
-        personal=person.texts("first", "last", "street", "number", "born") if document else (),
-        data={
-            "type": "inquiry",
-            "id": own_id,
-            "attributes": attributes,
-            "relationships": relationships_of(included),
-        },
-        included=included,
-    )
-
-
-def _document(created: Created, person: Person, now: float, status: str) -> dict[str, Any]:
-    """The document as a resource of its own."""
-    own_id = created.session_id
-    return {
-        "type": "verification/government-id",
-        "id": f"ver_{own_id.removeprefix('inq_')}",
-        "attributes": government_id_of(person, now, status, 0),
-        "relationships": {"inquiry": {"data": {"type": "inquiry", "id": own_id}}},
-    }
-
-
-def _fields(created: Created, person: Person, *, typed: bool) -> dict[str, Any]:
-    """What is in the fields: what the creation says, then what the buyer typed."""
-    shown: dict[str, Any] = fields_of(replace(person, postcode=created.zip))
-    if typed:
-        return shown
-    sent = created.made["fields"]
-    return {name: one | {"value": sent.get(name)} for name, one in shown.items()}
-
-
-def _times(created: Created, status: str) -> dict[str, Any]:
-    """The times of the inquiry, null for what has not happened."""
-    changed = time(created.changed_at)
-    is_complete = status in {"completed", "approved", "declined"}
-    return {
-        "created-at": time(created.created_at),
-        "updated-at": changed,
-        "started-at": None if status == "created" else changed,
-        "completed-at": changed if is_complete else None,
-        "failed-at": changed if status == "failed" else None,
-        "decisioned-at": changed if status in {"approved", "declined"} else None,
-        "expired-at": changed if status == "expired" else None,
-        "previous-step-name": None if status == "created" else "start",
-        "next-step-name": "success" if is_complete else "verification_government_id",
-    }
 
 
 def _json(request: Request) -> object:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -24,33 +24,40 @@ from countersign_simulators.base import (
     Headers,
     Reply,
     Request,
-    SimulatedProvider,
     Webhook,
     failing,
     json_reply,
+    merged,
+    timestamp,
     with_headers,
 )
-from countersign_simulators.hosted import Created, Hosted, State
-from countersign_simulators.plaid_created import (
-    TEMPLATE_ID,
-    Creations,
-    Invalid,
-    session_of,
-    verification_of,
-)
-from countersign_simulators.plaid_sessions import PlaidSession, all_sessions, verification
+from countersign_simulators.hosted import Created, State
+from countersign_simulators.plaid_created import TEMPLATE_ID, Creations, Invalid
+from countersign_simulators.provider import SimulatedProvider
+from countersign_simulators.table import Played, Table
 
 CLIENT_ID: Final = "5f1a7ed0c0ffee0000000001"
 SECRETS: Final[Mapping[str, str]] = {
     "live": "5ec2e7000000000000000000000011",
     "sandbox": "5ec2e7000000000000000000000055",
 }
-_LIMITS: Final[Mapping[str | None, Headers]] = {
-    "limited_once": (),
-    "limited_long": (("Retry-After", "30"),),
-}
-"""Headers of a first request that is one too many."""
 _VERSIONS: Final = frozenset({None, "2020-09-14"})
+
+
+_TABLE: Final = Table("plaid")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaidSession(Played):
+    """An identity verification, and how it differs from a plain success."""
+
+    changes: Mapping[str, Any]
+    """Members that replace those of a plain success."""
+    documents: Sequence[Mapping[str, Any]]
+    """The attempts to show a document: of which person, which one, with which status, and how what
+    was read differs from what the person's document says."""
+    every_step: str | None = None
+    """The status of all steps, where it is another one than that of a success."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +83,20 @@ class Plaid(SimulatedProvider[PlaidSession]):
         "environment": "sandbox",
     }
 
+    title = "Plaid"
+    # A buyer who agrees changes a step, and not the status.
+    silent = frozenset({State.BEGUN})
+    limits: ClassVar[Mapping[str, Headers]] = {
+        "limited_once": (),
+        "limited_long": (("Retry-After", "30"),),
+    }
+
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
         self._expired: dict[str, int] = {}
         self._keys: dict[str, _Key] = {}
         self._key = self._make_key()
-        self._hosted = Hosted(
-            "Plaid",
-            now,
-            back=lambda _: None,
-            changed=self._progressed,
-        )
-        self._creations = Creations(self._hosted, now)
+        self._creations = Creations(self._hosted)
         self._endpoints: Mapping[str, Callable[[Mapping[str, Any], str, Request], Reply]] = {
             "/identity_verification/create": self._create,
             "/identity_verification/retry": self._retry,
@@ -95,12 +104,8 @@ class Plaid(SimulatedProvider[PlaidSession]):
             "/webhook_verification_key/get": self._answer_key,
         }
 
-    def answer(self, request: Request) -> Reply:
-        """A page for the buyer; identity verifications, or the key of a webhook."""
-        page = self._hosted.answer(request)
-        return self._answered(request) if page is None else page
-
-    def _answered(self, request: Request) -> Reply:
+    def _answer(self, request: Request) -> Reply:
+        """Identity verifications, or the key of a webhook."""
         asked = _object(request.body)
         endpoint = self._endpoints.get(request.path) if request.method == "POST" else None
         if endpoint is None:
@@ -126,14 +131,7 @@ class Plaid(SimulatedProvider[PlaidSession]):
         """A `STATUS_UPDATED` message."""
         is_live = self._known(session_id).environment == "live"
         environment = "production" if is_live else "sandbox"
-        return self.signed(
-            {
-                "webhook_type": "IDENTITY_VERIFICATION",
-                "webhook_code": "STATUS_UPDATED",
-                "identity_verification_id": session_id,
-                "environment": environment,
-            }
-        )
+        return self.signed(_TABLE.body("event", session_id=session_id, environment=environment))
 
     def signed(self, event: Mapping[str, Any]) -> Webhook:
         """Any event, signed as of now with the newest key."""
@@ -163,24 +161,46 @@ class Plaid(SimulatedProvider[PlaidSession]):
         return key
 
     def _create(self, asked: Mapping[str, Any], environment: str, request: Request) -> Reply:
-        return self._ok(self._body(self._creations.create(asked, environment, request)))
+        return self._made_reply(self._creations.create(asked, environment, request))
 
     def _retry(self, asked: Mapping[str, Any], environment: str, request: Request) -> Reply:
-        return self._ok(self._body(self._creations.retry(asked, environment, request)))
+        return self._made_reply(self._creations.retry(asked, environment, request))
 
-    def _created(self, session_id: str) -> PlaidSession | None:
-        created = self._hosted.find(session_id)
-        return None if created is None else session_of(created, self._now())
+    def _made_reply(self, created: Created) -> Reply:
+        return self._ok(self._verification(self._session_of(created)))
 
-    def _progressed(self, created: Created) -> None:
-        """A buyer who agrees changes a step, and not the status."""
-        if created.state is not State.BEGUN:
-            self._announce(created.session_id)
+    def _session_of(self, created: Created) -> PlaidSession:
+        changed = timestamp(created.changed_at)
+        row = _TABLE.row_of(created, self._now(), changed=changed)
+        said = {
+            "client_user_id": created.reference,
+            "created_at": timestamp(created.created_at),
+            "shareable_url": created.made["shareable_url"],
+            "previous_attempt_id": created.made["previous_attempt_id"],
+        }
+        return PlaidSession(changes=row.pop("changes") | said, **row)
 
-    def _body(self, session: PlaidSession) -> dict[str, Any]:
-        if self._hosted.find(session.session_id) is None:
-            return verification(session, self._started)
-        return verification_of(session, self._now())
+    def _sessions(self) -> Sequence[PlaidSession]:
+        return [PlaidSession(**row) for row in _TABLE.rows(self._now())]
+
+    def _back(self, created: Created) -> None:
+        """A buyer at a `shareable_url` is not led back."""
+
+    def _verification(self, session: PlaidSession) -> dict[str, Any]:
+        """The response for a session, without its request id."""
+        begun = self._started if session.created_at is None else self._now()
+        plain = _TABLE.body(
+            "success",
+            session.person,
+            session_id=session.session_id,
+            subject=session.subject_reference or "",
+            created_at=timestamp(begun - 600),
+            completed_at=timestamp(begun - 300),
+            documents=list(_documents(session)),
+        )
+        if session.every_step is not None:
+            plain["steps"] = dict.fromkeys(plain["steps"], session.every_step)
+        return merged(plain, session.changes)
 
     def _answer_key(self, asked: Mapping[str, Any], _: str, __: Request) -> Reply:
         kid = asked.get("key_id")
@@ -188,21 +208,15 @@ class Plaid(SimulatedProvider[PlaidSession]):
         if key is None:
             return self._error(400, "INVALID_INPUT", "INVALID_WEBHOOK_VERIFICATION_KEY_ID", "kid")
         numbers = key.private.public_key().public_numbers()
-        return self._ok(
-            {
-                "key": {
-                    "alg": "ES256",
-                    "created_at": key.created_at,
-                    "crv": "P-256",
-                    "expired_at": self._expired.get(key.kid),
-                    "kid": key.kid,
-                    "kty": "EC",
-                    "use": "sig",
-                    "x": _base64url(numbers.x.to_bytes(32, "big")),
-                    "y": _base64url(numbers.y.to_bytes(32, "big")),
-                }
-            }
+        public = _TABLE.body(
+            "key",
+            created_at=key.created_at,
+            expired_at=self._expired.get(key.kid),
+            kid=key.kid,
+            x=_base64url(numbers.x.to_bytes(32, "big")),
+            y=_base64url(numbers.y.to_bytes(32, "big")),
         )
+        return self._ok({"key": public})
 
     def _answer_session(self, asked: Mapping[str, Any], environment: str, _: Request) -> Reply:
         session_id = asked.get("identity_verification_id")
@@ -212,13 +226,14 @@ class Plaid(SimulatedProvider[PlaidSession]):
         if session is None or session.environment != environment:
             unknown = "identity_verification_id could not be found"
             return self._error(400, "INVALID_INPUT", "INVALID_FIELD", unknown)
-        if session.failure in _LIMITS and self._is_first_request(session.session_id):
+        limited = self._limit(session, first=self._is_first_request(session.session_id))
+        if limited is not None:
             message = "rate limit exceeded, try again later"
-            limited = self._error(429, "RATE_LIMIT_EXCEEDED", "RATE_LIMIT", message)
-            return with_headers(limited, *_LIMITS[session.failure])
+            refused = self._error(429, "RATE_LIMIT_EXCEEDED", "RATE_LIMIT", message)
+            return with_headers(refused, *limited)
         if session.failure == "server_error":
             return self._error(500, "API_ERROR", "INTERNAL_SERVER_ERROR", "unexpected")
-        reply = self._ok(self._body(session))
+        reply = self._ok(self._verification(session))
         self._hosted.retrieved(session.session_id)
         return failing(reply, session.failure)
 
@@ -230,25 +245,26 @@ class Plaid(SimulatedProvider[PlaidSession]):
         return json_reply(200, {**body, "request_id": self._request_id()})
 
     def _error(self, status: int, kind: str, code: str, message: str) -> Reply:
-        return json_reply(
-            status,
-            {
-                "error_type": kind,
-                "error_code": code,
-                "error_code_reason": None,
-                "error_message": message,
-                "display_message": None,
-                "documentation_url": "https://plaid.com/docs/errors/",
-                "request_id": self._request_id(),
-                "suggested_action": None,
-            },
-        )
+        said = {"kind": kind, "code": code, "message": message}
+        return json_reply(status, _TABLE.body("error", **said, request_id=self._request_id()))
 
     def _request_id(self) -> str:
         return f"sim{next(self._numbers):012d}"
 
-    def _sessions(self) -> Sequence[PlaidSession]:
-        return all_sessions(self._now())
+
+def _documents(session: PlaidSession) -> Iterator[dict[str, Any]]:
+    for shown in session.documents:
+        person = _TABLE.person(shown["person"], {}) if "person" in shown else session.person
+        status = shown.get("status", "success")
+        document = _TABLE.body(
+            "document",
+            person,
+            session_id=session.session_id,
+            attempt=shown.get("attempt", 1),
+            status=status,
+            match="match" if status != "failed" else "no_match",
+        )
+        yield merged(document, shown.get("changes", {}))
 
 
 def _environment(request: Request, asked: Mapping[str, Any]) -> str:

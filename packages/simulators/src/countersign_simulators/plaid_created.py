@@ -8,26 +8,12 @@ version 2020-09-14. A buyer at a `shareable_url` is not led back. Hosted Link is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from countersign_simulators.base import Request, merged, timestamp
-from countersign_simulators.hosted import (
-    Created,
-    Hosted,
-    Outcome,
-    State,
-    person_of,
-    unguessable,
-)
-from countersign_simulators.plaid_sessions import (
-    PERSONAL,
-    PlaidSession,
-    document_of,
-    success_of,
-    without_results,
-)
+from countersign_simulators.base import Request
+from countersign_simulators.hosted import Created, Hosted, unguessable
 
 TEMPLATE_ID: Final = "idvtmp_SimulatedTemplate"
 _LANGUAGES: Final = ("en-US", "es-ES", "es-US", "fr-CA", "ja-JP", "pt-BR", "pt-PT")
@@ -58,14 +44,6 @@ _USER: Final[Mapping[str, tuple[type, ...]]] = {
     **dict.fromkeys(("phone_number", "client_user_id", "ip_address"), (str, type(None))),
     **dict.fromkeys(("name", "address", "id_number"), (dict,)),
 }
-_ENDS: Final[Mapping[Outcome, str]] = {
-    Outcome.PHOTO_BLURRED: "failed",
-    Outcome.CONSENT_DECLINED: "failed",
-    Outcome.FAILED: "failed",
-    Outcome.CANCELLED: "canceled",
-    Outcome.EXPIRED: "expired",
-}
-_OPEN: Final = frozenset({State.CREATED, State.BEGUN})
 
 
 class Invalid(Exception):
@@ -81,9 +59,8 @@ class Creations:
     """What makes sessions, and finds them."""
 
     hosted: Hosted
-    now: Callable[[], float]
 
-    def create(self, asked: Mapping[str, Any], environment: str, request: Request) -> PlaidSession:
+    def create(self, asked: Mapping[str, Any], environment: str, request: Request) -> Created:
         """A new verification, or the one that there is of an idempotent creation.
 
         Raises:
@@ -100,12 +77,11 @@ class Creations:
         known = self._of_user(client_user_id, environment)
         if known is not None and asked.get("is_idempotent") is not True:
             raise Invalid("an Identity Verification already exists for this client_user_id")
-        made = known or self._make(
+        return known or self._make(
             client_user_id, environment, request, is_shareable=asked["is_shareable"]
         )
-        return session_of(made, self.now())
 
-    def retry(self, asked: Mapping[str, Any], environment: str, request: Request) -> PlaidSession:
+    def retry(self, asked: Mapping[str, Any], environment: str, request: Request) -> Created:
         """Another verification of a user who has one; every strategy begins with nothing.
 
         Raises:
@@ -123,14 +99,13 @@ class Creations:
         before = self._of_user(asked["client_user_id"], environment)
         if before is None:
             raise Invalid("client_user_id has no Identity Verification to retry")
-        made = self._make(
+        return self._make(
             asked["client_user_id"],
             environment,
             request,
             is_shareable=asked.get("is_shareable") is True,
             previous=before.session_id,
         )
-        return session_of(made, self.now())
 
     def _of_user(self, client_user_id: str, environment: str) -> Created | None:
         """The newest verification of a user."""
@@ -161,90 +136,6 @@ class Creations:
             "previous_attempt_id": previous,
         }
         return self.hosted.create(own_id, page, reference=client_user_id, made=made)
-
-
-def session_of(created: Created, now: float) -> PlaidSession:
-    """The verification as it is at this Unix time."""
-    person = person_of(created, now)
-    common = {
-        "client_user_id": created.reference,
-        "created_at": timestamp(created.created_at),
-        "shareable_url": created.made["shareable_url"],
-        "previous_attempt_id": created.made["previous_attempt_id"],
-    }
-    is_shown = created.state in {State.PENDING, State.ENDED} and created.outcome not in {
-        Outcome.CONSENT_DECLINED,
-        Outcome.CANCELLED,
-        Outcome.EXPIRED,
-    }
-    return PlaidSession(
-        session_id=created.session_id,
-        scenario="created",
-        shipping_zip=created.zip,
-        subject_reference=created.reference,
-        personal=person.texts(*PERSONAL) if is_shown else (),
-        person=person,
-        changes=merged(_changes(created, now), common),
-        environment=created.made["environment"],
-    )
-
-
-def verification_of(session: PlaidSession, now: float) -> dict[str, Any]:
-    """The response for a created session, without its request id."""
-    plain = success_of(session.session_id, session.person, session.subject_reference or "", now)
-    return merged(plain, session.changes)
-
-
-def _changes(created: Created, now: float) -> Mapping[str, Any]:
-    """How the verification differs from a plain success."""
-    outcome, own_id = created.outcome, created.session_id
-    person = person_of(created, now)
-    typed = ("phone_number", "date_of_birth", "email_address", "name", "address", "id_number")
-    nothing_typed = {"user": dict.fromkeys(typed)}
-    if created.state in _OPEN:
-        not_begun = without_results("active", "waiting_for_prerequisite") | nothing_typed
-        step = "active" if created.state is State.CREATED else "success"
-        return merged(not_begun, {"steps": {"accept_tos": step}})
-    completed = {"completed_at": timestamp(created.changed_at)}
-    if created.state is State.PENDING:
-        steps = {"steps": {"documentary_verification": "pending_review"}}
-        return steps | {"status": "pending_review", "completed_at": None}
-    if outcome in {Outcome.CANCELLED, Outcome.EXPIRED}:
-        return without_results(_ENDS[outcome], _ENDS[outcome]) | nothing_typed
-    if outcome is Outcome.CONSENT_DECLINED:
-        declined = without_results("failed", "waiting_for_prerequisite") | nothing_typed
-        return merged(declined, {"steps": {"accept_tos": "failed"}} | completed)
-    # The buyer types the ZIP code of the form; a data source has that of the person.
-    typed_zip = {"user": {"address": {"postal_code": created.zip}}}
-    if outcome in {Outcome.PHOTO_BLURRED, Outcome.FAILED}:
-        part = "documentary_verification" if outcome is Outcome.PHOTO_BLURRED else "selfie_check"
-        failed = {"status": "failed", "steps": {part: "failed"}, part: {"status": "failed"}}
-        quality = "low" if outcome is Outcome.PHOTO_BLURRED else "high"
-        shown = "failed" if outcome is Outcome.PHOTO_BLURRED else "success"
-        document = merged(
-            document_of(person, own_id, status=shown), {"analysis": {"image_quality": quality}}
-        )
-        documents = {"documentary_verification": {"documents": [document]}}
-        return merged(merged(failed, documents), completed | typed_zip)
-    document = document_of(person, own_id)
-    if person.expires is not None:
-        expired = {
-            "extracted_data": {"expiration_date": person.expires.isoformat()},
-            "analysis": {"extracted_data": {"expiration_date": "expired"}},
-        }
-        document = merged(document, expired)
-    return (
-        completed
-        | typed_zip
-        | {"documentary_verification": {"documents": [document]}}
-        | ({} if outcome is not Outcome.WRONG_ZIP else {"kyc_check": _NO_ADDRESS})
-    )
-
-
-_NO_ADDRESS: Final = {
-    "status": "failed",
-    "address": {"summary": "no_match", "postal_code": "no_match"},
-}
 
 
 def _check_template(template_id: str) -> None:

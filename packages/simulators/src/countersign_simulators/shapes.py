@@ -74,6 +74,21 @@ def problems(value: object, shape: Shape, path: str = "") -> Iterator[Problem]:
             yield Problem(f"{prefix}{name}", "unknown")
 
 
+def by_field(
+    value: object, shape: Shape, words: Mapping[str, str], *, whole: str
+) -> dict[str, list[str]]:
+    """What is wrong with a body, by the path of the member: the words for each kind of problem.
+
+    `whole` stands for the body itself.
+    """
+    return {each.path or whole: [words[each.kind]] for each in problems(value, shape)}
+
+
+def each(names: str, check: Check) -> dict[str, Check]:
+    """Several members, their names separated by spaces, of one kind."""
+    return dict.fromkeys(names.split(), check)
+
+
 def text(longest: int | None = None, *, pattern: str = r"[\s\S]*") -> Check:
     """A string of at most so many characters, which matches the pattern as a whole."""
     compiled = re.compile(pattern)

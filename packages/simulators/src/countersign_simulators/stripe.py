@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
 from countersign_simulators.base import (
@@ -18,21 +18,21 @@ from countersign_simulators.base import (
     Headers,
     Reply,
     Request,
-    SimulatedProvider,
     Webhook,
     failing,
     hmac_hex,
 )
-from countersign_simulators.hosted import Created, Hosted, Outcome, State
-from countersign_simulators.stripe_created import (
-    AGAIN,
-    VERIFICATION_FLOW,
-    Idempotency,
-    Refused,
-    create,
+from countersign_simulators.hosted import Created, Outcome, State
+from countersign_simulators.provider import SimulatedProvider
+from countersign_simulators.stripe_created import VERIFICATION_FLOW, Idempotency, Refused, create
+from countersign_simulators.stripe_sessions import (
+    OUTPUTS,
+    REPORT,
+    StripeSession,
+    all_sessions,
+    event,
     session_of,
 )
-from countersign_simulators.stripe_sessions import StripeSession, all_sessions
 
 API_VERSION: Final = "2026-10-28.endive"
 
@@ -48,14 +48,6 @@ WEBHOOK_SECRET: Final = "whsec_simulated_signing_secret"  # noqa: S105 - made up
 _LIST_PARAMETERS: Final = frozenset({"limit", "starting_after", "status", "client_reference_id"})
 _RECENT_HOURS: Final = 48.0
 
-# Stripe itself sends no Retry-After; a server in front of it may.
-_LIMITS: Final[Mapping[str | None, Headers]] = {
-    "limited_once": (),
-    "limited_briefly": (("Retry-After", "1"),),
-    "limited_long": (("Retry-After", "30"),),
-    "limited_always": (("Stripe-Should-Retry", "false"),),
-}
-"""Headers of a request that is one too many: the first one, or all of `limited_always`."""
 _SENSITIVE_REFUSED: Final = (
     "To access sensitive verification results, configure a restricted API key with appropriate "
     "permissions. Learn more here: "
@@ -65,8 +57,6 @@ _SESSIONS: Final = "/v1/identity/verification_sessions"
 _REPORTS: Final = "/v1/identity/verification_reports"
 _KIND: Final = "VerificationSession"
 
-_OUTPUTS: Final = "verified_outputs"
-_REPORT: Final = "last_verification_report"
 _SENSITIVE_OUTPUTS: Final = ("dob", "id_number", "sex", "unparsed_place_of_birth", "unparsed_sex")
 _SENSITIVE_DOCUMENT: Final = (
     *("dob", "expiration_date", "number"),
@@ -74,13 +64,13 @@ _SENSITIVE_DOCUMENT: Final = (
 )
 _SENSITIVE: Final = frozenset(
     (
-        *(f"{_OUTPUTS}.{name}" for name in _SENSITIVE_OUTPUTS),
-        *(f"{_REPORT}.document.{name}" for name in _SENSITIVE_DOCUMENT),
-        f"{_REPORT}.id_number.dob",
-        f"{_REPORT}.id_number.id_number",
+        *(f"{OUTPUTS}.{name}" for name in _SENSITIVE_OUTPUTS),
+        *(f"{REPORT}.document.{name}" for name in _SENSITIVE_DOCUMENT),
+        f"{REPORT}.id_number.dob",
+        f"{REPORT}.id_number.id_number",
     )
 )
-_EXPANDABLE: Final = _SENSITIVE | {_OUTPUTS, _REPORT, "last_error", "options", "redaction"}
+_EXPANDABLE: Final = _SENSITIVE | {OUTPUTS, REPORT, "last_error", "options", "redaction"}
 
 
 class Stripe(SimulatedProvider[StripeSession]):
@@ -94,19 +84,31 @@ class Stripe(SimulatedProvider[StripeSession]):
     }
     test_credentials: Final[Mapping[str, object]] = {**credentials, "api_key": TEST_KEY}
 
+    title = "Stripe Identity"
+    # After these the session is `requires_input`: the buyer may submit another time.
+    again = frozenset(
+        {
+            *(Outcome.DOCUMENT_EXPIRED, Outcome.PHOTO_BLURRED, Outcome.CONSENT_DECLINED),
+            *(Outcome.FAILED, Outcome.EXPIRED),
+        }
+    )
+    # Stripe sends nothing when the buyer opens the page: the status is as it was.
+    silent = frozenset({State.BEGUN})
+    # Stripe itself sends no Retry-After; a server in front of it may.
+    limits: ClassVar[Mapping[str, Headers]] = {
+        "limited_once": (),
+        "limited_briefly": (("Retry-After", "1"),),
+        "limited_long": (("Retry-After", "30"),),
+        "limited_always": (("Stripe-Should-Retry", "false"),),
+    }
+    always_limited = "limited_always"
+
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
         self._changed: dict[str, dict[str, Any]] = {}
         self._idempotency = Idempotency()
-        self._hosted = Hosted(
-            "Stripe Identity", now, back=_back, changed=self._progressed, again=AGAIN
-        )
 
-    def answer(self, request: Request) -> Reply:
-        """A page for the buyer; sessions, one of them, its report, or a change of it."""
-        page = self._hosted.answer(request)
-        if page is not None:
-            return page
+    def _answer(self, request: Request) -> Reply:
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not key:
             return self._error(401, "You did not provide an API key.")
@@ -121,19 +123,16 @@ class Stripe(SimulatedProvider[StripeSession]):
         now = self._now()
         body = self._body(self._known(session_id))
         change = "redacted" if body["redaction"] else body["status"]
-        event = {
+        sent = event(
             # The time too: another process may count from 1 for the same receiver.
-            "id": f"evt_1Sim{int(now * 1000):014d}{next(self._numbers):06d}",
-            "object": "event",
-            "api_version": API_VERSION,
-            "created": int(now),
-            "data": {"object": _shown(body, (), sensitive=False)},
-            "livemode": body["livemode"],
-            "pending_webhooks": 1,
-            "request": {"id": None, "idempotency_key": None},
-            "type": f"identity.verification_session.{change}",
-        }
-        payload = json.dumps(event, indent=2).encode()
+            event_id=f"evt_1Sim{int(now * 1000):014d}{next(self._numbers):06d}",
+            api_version=API_VERSION,
+            created=int(now),
+            session=_shown(body, (), sensitive=False),
+            livemode=body["livemode"],
+            kind=f"identity.verification_session.{change}",
+        )
+        payload = json.dumps(sent, indent=2).encode()
         signature = signature_of(payload, WEBHOOK_SECRET, int(now))
         headers = (("Content-Type", "application/json; charset=utf-8"),)
         return Webhook(headers=(*headers, ("Stripe-Signature", signature)), body=payload)
@@ -149,8 +148,7 @@ class Stripe(SimulatedProvider[StripeSession]):
     def _shown(self, request: Request, key: str) -> Reply | None:
         path, _, last = request.path.rpartition("/")
         if request.path == _SESSIONS:
-            created = [session_of(one, self._now()) for one in self._hosted.all()]
-            known = (*created, *self._current())
+            known = (*self._created(), *self._current())
             visible = [session for session in known if _is_visible(session, key)]
             return self._list([self._body(session) for session in visible], request.query)
         if path == _SESSIONS:
@@ -172,19 +170,17 @@ class Stripe(SimulatedProvider[StripeSession]):
             return self._error(
                 400, str(refused), code=refused.code, kind=refused.kind, param=refused.param
             )
-        session = session_of(made, self._now())
+        session = self._session_of(made)
         reply = self._reply(200, _shown(session.body, _expand(made.made["form"]), sensitive=False))
         self._idempotency.keep((mode, sent), request.body, reply)
         return reply
 
-    def _created(self, session_id: str) -> StripeSession | None:
-        created = self._hosted.find(session_id)
-        return None if created is None else session_of(created, self._now())
+    def _session_of(self, created: Created) -> StripeSession:
+        return session_of(created, self._now())
 
-    def _progressed(self, created: Created) -> None:
-        """Stripe sends nothing when the buyer opens the page: the status is as it was."""
-        if created.state is not State.BEGUN:
-            self._announce(created.session_id)
+    def _back(self, created: Created) -> str | None:
+        """The `return_url` exactly as it was given; a link that has expired leads nowhere."""
+        return None if created.outcome is Outcome.EXPIRED else created.return_url
 
     def _visible(self, session_id: str, key: str) -> StripeSession | None:
         session = self._find(session_id)
@@ -209,14 +205,14 @@ class Stripe(SimulatedProvider[StripeSession]):
 
     def _report(self, request: Request, report_id: str, key: str) -> Reply:
         session = self._visible(f"vs_{report_id.removeprefix('vr_')}", key)
-        if session is None or not session.body[_REPORT]:
+        if session is None or not session.body[REPORT]:
             return self._missing("VerificationReport", report_id)
-        expand = tuple(f"{_REPORT}.{path}" for path in _expand(request.query))
+        expand = tuple(f"{REPORT}.{path}" for path in _expand(request.query))
         if not _SENSITIVE.isdisjoint(expand) and key not in _SENSITIVE_KEYS:
             return self._error(403, _SENSITIVE_REFUSED)
         recent = _is_recent(session, key)
-        body = _shown(self._body(session), (_REPORT, *expand), sensitive=recent)
-        return self._reply(200, body[_REPORT])
+        body = _shown(self._body(session), (REPORT, *expand), sensitive=recent)
+        return self._reply(200, body[REPORT])
 
     def _change(self, session_id: str, what: str, key: str) -> Reply:
         session = self._visible(session_id, key)
@@ -245,10 +241,11 @@ class Stripe(SimulatedProvider[StripeSession]):
             message = "This object cannot be accessed right now because another API request..."
             again = (("Stripe-Should-Retry", "true"),)
             return self._error(409, message, code="lock_timeout", headers=again)
-        if failure in _LIMITS and (first or failure == "limited_always"):
-            limited = (("Stripe-Rate-Limited-Reason", "endpoint-rate"), *_LIMITS[failure])
-            return self._error(429, "Too many requests.", code="rate_limit", headers=limited)
-        return None
+        limited = self._limit(session, first=first)
+        if limited is None:
+            return None
+        headers = (("Stripe-Rate-Limited-Reason", "endpoint-rate"), *limited)
+        return self._error(429, "Too many requests.", code="rate_limit", headers=headers)
 
     def _missing(self, kind: str, object_id: str) -> Reply:
         message = f"No such {kind}: '{object_id}'"
@@ -316,11 +313,6 @@ def signature_of(payload: bytes, secret: str, timestamp: int) -> str:
     return f"t={timestamp},v1={made},v0={sha256(payload).hexdigest()}"
 
 
-def _back(created: Created) -> str | None:
-    """The `return_url` exactly as it was given; a link that has expired leads nowhere."""
-    return None if created.outcome is Outcome.EXPIRED else created.return_url
-
-
 def _is_visible(session: StripeSession, key: str) -> bool:
     """Whether it is in the mode of the key."""
     return session.live is (key != TEST_KEY)
@@ -348,24 +340,24 @@ def _shown(body: Mapping[str, Any], expand: Collection[str], *, sensitive: bool)
     """
     wanted = set(expand) if sensitive else set(expand) - _SENSITIVE
     seen = dict(body)
-    outputs = seen.pop(_OUTPUTS, None)
-    if any(path.startswith(_OUTPUTS) for path in expand):
-        seen[_OUTPUTS] = outputs and _without(outputs, _SENSITIVE_OUTPUTS, _OUTPUTS, wanted)
-    report = seen.get(_REPORT)
+    outputs = seen.pop(OUTPUTS, None)
+    if any(path.startswith(OUTPUTS) for path in expand):
+        seen[OUTPUTS] = outputs and _without(outputs, _SENSITIVE_OUTPUTS, OUTPUTS, wanted)
+    report = seen.get(REPORT)
     if isinstance(report, Mapping):
-        seen[_REPORT] = _shown_report(report, expand, wanted)
+        seen[REPORT] = _shown_report(report, expand, wanted)
     return seen
 
 
 def _shown_report(
     report: Mapping[str, Any], expand: Collection[str], wanted: Collection[str]
 ) -> object:
-    if not any(path.startswith(_REPORT) for path in expand):
+    if not any(path.startswith(REPORT) for path in expand):
         return report["id"]
     document = report.get("document")
     if document is None:
         return dict(report)
-    path = f"{_REPORT}.document"
+    path = f"{REPORT}.document"
     return dict(report) | {"document": _without(document, _SENSITIVE_DOCUMENT, path, wanted)}
 
 

@@ -1,4 +1,4 @@
-"""VerificationSessions that are created over the API of the simulated Stripe Identity.
+"""Creations of VerificationSessions over the API of the simulated Stripe Identity.
 
 Written from the parameters of "Create a VerificationSession" in Stripe's API reference, version
 2026-10-28.endive, "Idempotent requests", and "How sessions work".
@@ -7,47 +7,15 @@ Written from the parameters of "Create a VerificationSession" in Stripe's API re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from countersign_simulators.base import Reply, Request, with_headers
-from countersign_simulators.hosted import (
-    Created,
-    Hosted,
-    Outcome,
-    State,
-    person_of,
-    unguessable,
-)
-from countersign_simulators.stripe_sessions import (
-    StripeSession,
-    document_of,
-    outputs_of,
-    report_of,
-    session_body,
-)
+from countersign_simulators.hosted import Created, Hosted, unguessable
 
 VERIFICATION_FLOW: Final = "vf_1SimulatedFlow0000000000"
 """The one flow that the Dashboard of this account has."""
-AGAIN: Final = frozenset(
-    {
-        Outcome.DOCUMENT_EXPIRED,
-        Outcome.PHOTO_BLURRED,
-        Outcome.CONSENT_DECLINED,
-        Outcome.FAILED,
-        Outcome.EXPIRED,
-    }
-)
-"""Those after which the session is `requires_input`: the buyer may submit another time."""
-_ERRORS: Final[Mapping[Outcome, tuple[str, str]]] = {
-    Outcome.DOCUMENT_EXPIRED: ("document_expired", "The document has expired."),
-    Outcome.PHOTO_BLURRED: ("document_unverified_other", "The photo of the document is blurred."),
-    Outcome.CONSENT_DECLINED: ("consent_declined", "The user declined to be verified."),
-    Outcome.FAILED: ("selfie_manipulated", "The selfie was manipulated."),
-    Outcome.EXPIRED: ("abandoned", "The user did not complete the verification."),
-}
 _TYPES: Final = ("document", "id_number")
 _DOCUMENT_OPTION: Final = re.compile(
     r"options\[document\]\[(allowed_types\]\[\d*|require_(?:id_number|live_capture|matching_selfie))\]"
@@ -158,53 +126,6 @@ def create(hosted: Hosted, request: Request, *, live: bool) -> Created:
             },
             "related_customer": values.get("related_customer"),
         },
-    )
-
-
-def session_of(created: Created, now: float) -> StripeSession:
-    """The session as it is at this Unix time, with everything expanded."""
-    made, own_id, outcome = created.made, created.session_id, created.outcome
-    body = session_body(own_id, created.reference or "", int(created.created_at)) | {
-        "client_reference_id": created.reference,
-        "livemode": made["live"],
-        "status": "requires_input",
-        "url": made["origin"] + created.page,
-        "client_secret": f"{own_id}_secret_{made['secret']}",
-        **{name: made[name] for name in ("type", "verification_flow", "metadata", "options")},
-        **{name: made[name] for name in ("provided_details", "related_customer")},
-    }
-    person = None
-    if created.state is State.PENDING:
-        body |= {"status": "processing", "url": None, "client_secret": None}
-    elif outcome is Outcome.CANCELLED:
-        body |= {"status": "canceled", "url": None, "client_secret": None}
-    elif outcome is not None and outcome in _ERRORS:
-        code, reason = _ERRORS[outcome]
-        body["last_error"] = {"code": code, "reason": reason}
-    elif created.state is State.ENDED:
-        person = replace(person_of(created, now), kind="driving_license")
-        report = report_of(
-            own_id,
-            int(created.changed_at),
-            document_of(person, now, "verified"),
-            livemode=made["live"],
-        )
-        body |= {
-            "status": "verified",
-            "url": None,
-            "client_secret": None,
-            "verified_outputs": outputs_of(person),
-            "last_verification_report": report | {"client_reference_id": created.reference},
-        }
-    fields = ("first", "last", "street", "number", "born")
-    return StripeSession(
-        session_id=own_id,
-        scenario="created",
-        shipping_zip=created.zip,
-        subject_reference=created.reference,
-        personal=() if person is None else person.texts(*fields),
-        body=body,
-        live=made["live"],
     )
 
 

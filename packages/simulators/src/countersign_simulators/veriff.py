@@ -3,7 +3,8 @@
 `POST /v1/sessions`, `GET /v1/sessions/{id}/decision`, signed, and both webhooks. Written from
 Veriff's own pages (API reference "/v1/sessions" and "/v1/sessions/{sessionId}/decision", "Decision
 data", "HMAC authentication", "General FAQ", "Decision webhook", "Verification session status
-codes", "Redirection Guide").
+codes", "Verification session decision codes", "Redirection Guide"). That a declined consent leaves
+a session abandoned is an assumption.
 """
 
 from __future__ import annotations
@@ -11,42 +12,58 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import uuid4
+from zlib import crc32
 
 from countersign_simulators.base import (
-    Clock,
     Headers,
     Reply,
     Request,
-    SimulatedProvider,
     Webhook,
     failing,
     hmac_hex,
     merged,
     with_headers,
 )
-from countersign_simulators.hosted import Hosted, unguessable
+from countersign_simulators.hosted import Created, Outcome, unguessable
 from countersign_simulators.people import Person
+from countersign_simulators.provider import SimulatedProvider
 from countersign_simulators.shapes import json_body
-from countersign_simulators.veriff_created import RETRIED, refusal, session_of
-from countersign_simulators.veriff_sessions import INTEGRATION, VeriffSession, sessions
+from countersign_simulators.table import Played, Table
+from countersign_simulators.veriff_created import refusal
 
+INTEGRATION: Final = "5117fab1-0000-4000-8000-00000000000a"
 API_KEY: Final = "5117fab1-a91c-4000-8000-0000000000a1"
 SHARED_SECRET: Final = "5117fab1-5ec2-4000-8000-0000000000b2"  # noqa: S105 - of a simulator
 _SESSIONS: Final = "/v1/sessions"
-_PAGES: Final = "/v/"
 _DECISION: Final = re.compile(r"/v1/sessions/([^/]+)/decision")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_LIMITS: Final[Mapping[str | None, Headers]] = {
-    "limited": (("Retry-After", "120"),),
-    "limited_briefly": (("Retry-After", "1"),),
-    "limited_once": (),
-}
-"""Headers of a request that is one too many: the first one, or all of `limited`."""
 _JSON: Final = ("Content-Type", "application/json; charset=utf-8")
+
+
+_TABLE: Final = Table("veriff")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VeriffSession(Played):
+    """A session, and how its decision differs from a plain approval."""
+
+    decision: Mapping[str, Any] | None
+    """Members that replace those of a plain approval; None: there is no decision."""
+    integration: str | None = None
+    """The integration that the response names; Veriff's reference lists no such header."""
+    old_headers: bool = False
+    """Whether client and signature are in the `vrf-` headers that older pages of Veriff show."""
+    end_user: str | None = None
+    submitted: bool = True
+    """Whether the buyer has sent in something."""
+
+    @property
+    def attempt_id(self) -> str:
+        return f"a77e3970-0000-4000-8000-{self.number:012d}"
 
 
 class Veriff(SimulatedProvider[VeriffSession]):
@@ -62,24 +79,18 @@ class Veriff(SimulatedProvider[VeriffSession]):
     # Veriff's responses do not say which kind of integration they are from.
     test_credentials: Final[Mapping[str, object]] = {**credentials, "environment": "sandbox"}
 
-    def __init__(self, now: Clock) -> None:
-        super().__init__(now)
-        self._hosted = Hosted(
-            "Veriff",
-            now,
-            # Finished or cancelled: the callback as it is, without a word about the result.
-            back=lambda created: created.return_url,
-            changed=lambda created: self._announce(created.session_id),
-            again=RETRIED,
-        )
+    # The address is the callback as it is, finished or cancelled, without a word about the result.
+    title = "Veriff"
+    pages = "/v/"
+    again = frozenset({Outcome.DOCUMENT_EXPIRED, Outcome.PHOTO_BLURRED})
+    limits: ClassVar[Mapping[str, Headers]] = {
+        "limited": (("Retry-After", "120"),),
+        "limited_briefly": (("Retry-After", "1"),),
+        "limited_once": (),
+    }
+    always_limited = "limited"
 
-    def answer(self, request: Request) -> Reply:
-        """A new session, the decision of one, or a page for a buyer."""
-        page = self._hosted.answer(request)
-        if page is None and request.path.startswith(_PAGES):
-            return self._hosted.missing()
-        if page is not None:
-            return page
+    def _answer(self, request: Request) -> Reply:
         if request.path.removesuffix("/") == _SESSIONS and request.method == "POST":
             return self._create(request)
         found = _DECISION.fullmatch(request.path)
@@ -93,16 +104,15 @@ class Veriff(SimulatedProvider[VeriffSession]):
         """The decision webhook; for a session without a decision, the event webhook."""
         session = self._known(session_id)
         if session.decision is None or session.scenario == "redacted":
-            body = _json(
-                {
-                    "id": session_id,
-                    "attemptId": session.attempt_id,
-                    "feature": "selfid",
-                    "code": 7002 if session.submitted else 7001,
-                    "action": "submitted" if session.submitted else "started",
-                    "vendorData": session.subject_reference,
-                }
+            event = _TABLE.body(
+                "event",
+                session_id=session_id,
+                attempt_id=session.attempt_id,
+                code=7002 if session.submitted else 7001,
+                action="submitted" if session.submitted else "started",
+                vendor_data=session.subject_reference,
             )
+            body = _json(event)
         else:
             body = _json({"status": "success", "verification": self._verification(session)})
         return Webhook(
@@ -130,25 +140,25 @@ class Veriff(SimulatedProvider[VeriffSession]):
         wanted, token = body["verification"], unguessable(86)
         created = self._hosted.create(
             str(uuid4()),
-            _PAGES + token,
+            f"{self.pages}{token}",
             return_url=wanted.get("callback"),
             reference=wanted.get("vendorData"),
             made=wanted,
         )
-        made = {
-            "id": created.session_id,
-            "url": request.origin + created.page,
-            "vendorData": created.reference,
-            "host": request.origin,
-            "status": "created",
-            "sessionToken": token,
-        }
+        made = _TABLE.body(
+            "created",
+            session_id=created.session_id,
+            url=request.origin + created.page,
+            vendor_data=created.reference,
+            host=request.origin,
+            token=token,
+        )
         reply = Reply(status=201, body=_json({"status": "success", "verification": made}))
-        return _signed(reply, session_of(created, self._now()))
+        return _signed(reply, self._session_of(created))
 
-    def _created(self, session_id: str) -> VeriffSession | None:
-        created = self._hosted.find(session_id)
-        return None if created is None else session_of(created, self._now())
+    def _session_of(self, created: Created) -> VeriffSession:
+        row = _TABLE.row_of(created, self._now()) | {"number": crc32(created.session_id.encode())}
+        return VeriffSession(end_user=created.made.get("endUserId"), **row)
 
     def _answer_decision(self, headers: Mapping[str, str], session_id: str) -> Reply:
         refused = _refused(headers) or _unsigned(headers, session_id.encode())
@@ -166,9 +176,9 @@ class Veriff(SimulatedProvider[VeriffSession]):
     def _decide(self, session: VeriffSession, *, first: bool) -> Reply:
         if session.failure == "server_error":
             return _error(500, "1500", "Internal server error")
-        if session.failure in _LIMITS and (first or session.failure == "limited"):
-            limited = _error(429, "1429", "Too many requests")
-            return with_headers(limited, *_LIMITS[session.failure])
+        limited = self._limit(session, first=first)
+        if limited is not None:
+            return with_headers(_error(429, "1429", "Too many requests"), *limited)
         undecided = session.decision is None or (first and session.scenario == "decided_later")
         body = {
             "status": "success",
@@ -179,65 +189,28 @@ class Veriff(SimulatedProvider[VeriffSession]):
         return reply if session.failure == "bad_gateway" else _signed(reply, session)
 
     def _verification(self, session: VeriffSession) -> dict[str, Any]:
-        at = self._now() - 90 if session.decided_at is None else session.decided_at
+        at = self._now() - 90 if session.changed_at is None else session.changed_at
         decided = datetime.fromtimestamp(int(at), UTC)
-        written = decided.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        approval: dict[str, Any] = {
-            "id": session.session_id,
-            "attemptId": session.attempt_id,
-            "vendorData": session.subject_reference,
-            "endUserId": session.end_user,
-            "status": "approved",
-            "code": 9001,
-            "reason": None,
-            "reasonCode": None,
-            "decisionTime": written,
-            "acceptanceTime": written,
-            "submissionTime": written,
-            "person": _person(session.person) if session.person else {},
-            "document": _document(session.person) if session.person else {},
-            "additionalVerifiedData": {"estimatedAge": 36},
-            "riskLabels": [],
-            "comments": [],
-        }
+        person = session.person
+        approval = _TABLE.body(
+            "approval",
+            session_id=session.session_id,
+            attempt_id=session.attempt_id,
+            vendor_data=session.subject_reference,
+            end_user=session.end_user,
+            decided=decided.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            person=_TABLE.body("person", person, year=(person.born or "")[:4]) if person else {},
+            document=_document(person) if person else {},
+        )
         return merged(approval, session.decision or {})
 
     def _sessions(self) -> Sequence[VeriffSession]:
-        return sessions(self._now())
-
-
-def _person(person: Person) -> dict[str, Any]:
-    street, city, country = person.street, person.city, person.country
-    return {
-        "firstName": person.first,
-        "lastName": person.last,
-        "dateOfBirth": person.born,
-        "yearOfBirth": (person.born or "")[:4],
-        "gender": None,
-        "idNumber": None,
-        "addresses": [
-            {
-                "fullAddress": f"{street}, {city}, {person.state} {person.postcode} {country}",
-                "parsedAddress": {
-                    "street": street,
-                    "city": city,
-                    "state": person.state,
-                    "postcode": person.postcode,
-                    "country": country,
-                },
-            }
-        ],
-    }
+        return [VeriffSession(**row) for row in _TABLE.rows(self._now())]
 
 
 def _document(person: Person) -> dict[str, Any]:
-    return {
-        "type": "DRIVERS_LICENSE",
-        "number": person.number,
-        "country": "US",
-        "validFrom": None,
-        "validUntil": person.expires.isoformat() if person.expires else "2199-04-20",
-    }
+    valid_until = person.expires.isoformat() if person.expires else "2199-04-20"
+    return _TABLE.body("document", person, valid_until=valid_until)
 
 
 def _refused(headers: Mapping[str, str]) -> Reply | None:

@@ -1,21 +1,17 @@
-"""Sessions that are created at the simulated Veriff: what they are made of, and how they end.
+"""What a creation of a session at the simulated Veriff may have.
 
-Written from Veriff's pages "/v1/sessions", "Some troubleshooting codes (table)", "Verification
-session decision codes (table)", "Verification session status codes (table)" and "Redirection
-Guide", and "Is it possible to set a certain language" in its help centre. That a declined consent
-leaves a session abandoned is an assumption.
+Written from Veriff's pages "/v1/sessions" and "Some troubleshooting codes (table)", and "Is it
+possible to set a certain language" in its help centre.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
-from zlib import crc32
 
-from countersign_simulators.hosted import Created, Outcome, State, person_of
 from countersign_simulators.shapes import (
     Problem,
     Shape,
+    each,
     is_day,
     is_flag,
     is_safe_url,
@@ -26,14 +22,10 @@ from countersign_simulators.shapes import (
     problems,
     text,
 )
-from countersign_simulators.veriff_sessions import APPROVED, VeriffSession, without_data
 
 _PERSON: Final = Shape(
     {
-        "firstName": text(),
-        "lastName": text(),
-        "idNumber": text(),
-        "phoneNumber": text(),
+        **each("firstName lastName idNumber phoneNumber", text()),
         "gender": one_of("M", "MALE", "F", "FEMALE"),
         "dateOfBirth": is_day,
         "email": text(),
@@ -71,8 +63,6 @@ _VERIFICATION: Final = Shape(
 )
 _BODY: Final = Shape({"verification": _VERIFICATION}, frozenset({"verification"}))
 _SEMANTIC: Final = "We require only non-semantic data to be submitted"
-RETRIED: Final = frozenset({Outcome.DOCUMENT_EXPIRED, Outcome.PHOTO_BLURRED})
-"""After these the buyer may repeat the check in the same session."""
 
 
 def refusal(body: object) -> tuple[str, str] | None:
@@ -91,40 +81,3 @@ def _words(wrong: Problem, body: Any) -> tuple[str, str]:  # noqa: ANN401 - any 
             return "1500", f"vendorData field cannot be more than 1000 symbols. {_SEMANTIC}"
         return "1501", f"vendorData must be a string. {_SEMANTIC}"
     return "1104", "Request includes invalid parameters."
-
-
-_ABANDONED: Final = without_data("abandoned", 9104, None)
-_DECISIONS: Final[Mapping[Outcome, Mapping[str, Any]]] = {
-    Outcome.DOCUMENT_EXPIRED: {
-        "status": "resubmission_requested",
-        "code": 9103,
-        "reasonCode": 207,
-        "reason": "Document expired",
-    },
-    Outcome.PHOTO_BLURRED: without_data("resubmission_requested", 9103, 204),
-    Outcome.CONSENT_DECLINED: _ABANDONED,
-    Outcome.CANCELLED: _ABANDONED,
-    Outcome.EXPIRED: without_data("expired", 9104, None),
-    Outcome.FAILED: {"status": "declined", "code": 9102, "reasonCode": 106, "reason": "Fraud"},
-}
-"""How an outcome differs from an approval; those that are not here are one."""
-
-
-def session_of(created: Created, now: float) -> VeriffSession:
-    """A created session as the API returns it; `now` is in Unix seconds."""
-    person = person_of(created, now)
-    ended = created.state is State.ENDED and created.outcome is not None
-    decision = _DECISIONS.get(created.outcome, APPROVED) if ended and created.outcome else None
-    return VeriffSession(
-        session_id=created.session_id,
-        number=crc32(created.session_id.encode()),
-        scenario=created.outcome or created.state.value,
-        shipping_zip=created.zip,
-        subject_reference=created.reference,
-        end_user=created.made.get("endUserId"),
-        personal=person.texts("first", "last", "born", "number", "street"),
-        person=person,
-        decision=decision,
-        decided_at=created.changed_at,
-        submitted=created.state in {State.PENDING, State.ENDED},
-    )
