@@ -85,7 +85,7 @@ def test_bytes_outside_of_ascii_in_a_header_are_seen(
         (NOTICE + b"?version=%ff", (400, "invalid_request")),
         (NOTICE + b"?version", (400, "invalid_request")),
         (b"/" + b"a" * 30_000, (404, "not_found")),
-        (b"/" + b"a" * 40_000, (431, "")),
+        (b"/" + b"a" * 70_000, (431, "")),
     ],
 )
 def test_odd_addresses_are_read_in_one_way(

@@ -25,8 +25,7 @@ from countersign.http.body import BODY_BYTES_MAX
 from countersign.http.reply import Call, Reply
 from countersign.http.route import ON_LOOP_MAX, Route
 from countersign.notices.notice_file import BULLETS_MAX
-from countersign.server.app import route_table
-from countersign.server.server import HEADER_BYTES_MAX
+from countersign.server.app import QUERY_BYTES_MAX, route_table
 from tests.console.visitor import Vendor, places
 from tests.http.backstage import notice_json
 from tests.people.crew import Console, in_console
@@ -41,6 +40,8 @@ ORDERS: Final = 101
 TRIES: Final = 6
 SLACK: Final = 1.25
 """What a busy processor adds to a ratio."""
+HEADER: Final = 8192
+"""Characters of each kind in half of the longest header that the server reads."""
 GROWTH: Final = 3.0
 """Of twice the size, with what a busy processor adds; what is quadratic has four."""
 TRIFLE: Final = 15
@@ -218,12 +219,12 @@ def asked(route: Route[Any], target: str, example: object, part: int) -> Iterato
             yield Asked(shape, target, body)
         return
     yield Asked("look", target)
-    size = part * (HEADER_BYTES_MAX // 2 - 1000)
+    size = part * QUERY_BYTES_MAX // 2 - 100
     more = "&" if "?" in target else "?"
     yield Asked("query", f"{target}{more}{'%61=%62&' * (size // 8)}")
     if route.personal:
         # Marks of two classes, in the order that a composition has to sort.
-        marks = "\u0301" * (size // 4) + "\u0316" * (size // 4)
+        marks = ("\u0301" * HEADER + "\u0316" * HEADER) * part
         yield Asked("reason", target, reason=f"a{marks}".encode())
 
 

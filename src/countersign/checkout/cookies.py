@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import Final
@@ -77,13 +78,13 @@ def cookie_of(room: Checkout, name: str, value: str, seconds: int) -> Header:
 
 def values_of(call: Call, name: str) -> list[str]:
     """The values of the cookies with this name that the browser sends."""
-    pairs = [
-        pair.strip().partition("=")
+    named = re.compile(rf"(?:^|;)\s*{re.escape(name)}=([^;]*)")
+    return [
+        value.strip()
         for header, line in call.raw_headers
         if header == b"cookie"
-        for pair in line.decode("latin-1").split(";")
+        for value in named.findall(line.decode("latin-1"))
     ]
-    return [value for key, _, value in pairs if key == name]
 
 
 def refuse_foreign(room: Checkout, call: Call) -> None:

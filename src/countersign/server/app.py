@@ -58,6 +58,7 @@ from countersign.server.streams import Send, Streams
 
 AsgiScope: TypeAlias = MutableMapping[str, Any]
 
+QUERY_BYTES_MAX: Final = 8192
 _HELD_BYTES_MAX: Final = 64 * BODY_BYTES_MAX
 """Of those without a key, for each route: so much in memory at once."""
 _HELD_EACH_MAX: Final = (4, 8)
@@ -212,6 +213,8 @@ class App:
         """
         if call.needs_host:
             raise InvalidRequest("The header host is missing.")
+        if len(call.query_string) > QUERY_BYTES_MAX:
+            raise InvalidRequest(f"The query has more than {QUERY_BYTES_MAX} bytes.")
         route, parameter = self._router.match(call.method, call.path)
         if route.console and self._console_host and not call.is_within:
             host = call.headers.get(b"host", b"").decode("latin-1").lower()

@@ -47,8 +47,8 @@ _CONNECTIONS_MIN: Final = 16
 _OWN_FILES: Final = 64
 """More than a process opens besides its connections."""
 _HEADER_MILLISECONDS_MAX: Final = 10_000
-HEADER_BYTES_MAX: Final = 32 * 1024
-"""Of a request line and its headers: parsing them takes time of the loop, and needs no key."""
+_HEADER_BYTES_MAX: Final = 32 * 1024
+"""Of a request line and its headers, which need no key; one read more can be taken."""
 _METRICS_SECONDS: Final = 0.25
 """How old what the other workers have counted is at most in the metrics."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
@@ -102,7 +102,7 @@ async def serve(
         backlog=BACKLOG,
         backpressure=_connections_max(),
         http1_settings=HTTP1Settings(
-            header_read_timeout=_HEADER_MILLISECONDS_MAX, max_buffer_size=HEADER_BYTES_MAX
+            header_read_timeout=_HEADER_MILLISECONDS_MAX, max_buffer_size=_HEADER_BYTES_MAX
         ),
         log_enabled=False,
     )
