@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 import countersign_console
 from countersign_console.lists import ListPage
 from countersign_console.menu import OF_ACCOUNT, OF_DEPLOYMENT, Signed
-from countersign_console.pages import PAGES
+from countersign_console.pages import PAGES, refuse_lacking
 from countersign_console.view import WORDS
 from tests.unit.house import modules_of
 
@@ -42,6 +45,15 @@ def test_the_console_is_small() -> None:
 
 def test_every_text_is_in_each_language() -> None:
     assert {frozenset(words) for words in WORDS.values()} == {frozenset(WORDS["en"])}
+
+
+def test_a_page_without_its_words_fails_at_import() -> None:
+    """It names what is missing: in production a menu would be a 500."""
+    holds = PAGES[False, "holds"]
+    assert isinstance(holds, ListPage)
+    pages = {**PAGES, (False, "parcels"): replace(holds, name="parcels")}
+    with pytest.raises(LookupError, match=r"lacks en\.item_parcels, en\.page_parcels, es\."):
+        refuse_lacking(pages, WORDS)
 
 
 def test_a_role_of_staff_counts_in_each_account_too() -> None:

@@ -16,6 +16,7 @@ from countersign_console.orders import Orders
 from countersign_console.reviews import Reviews
 from countersign_console.state import State
 from countersign_console.today import Today
+from countersign_console.view import WORDS
 from countersign_console.visit import Visit
 from countersign_console.webhooks import WEBHOOKS
 
@@ -206,3 +207,22 @@ PAGES: Final[Mapping[tuple[bool, str], Page]] = {
     (True, "state"): State(),
 }
 """(whether of the deployment, name) → page."""
+
+
+def refuse_lacking(
+    pages: Mapping[tuple[bool, str], Page], words: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Raise LookupError where a language lacks a word of the menu, an item, a form or its result."""
+    needed = {f"page_{name}" for _, name in pages}
+    for page in pages.values():
+        if isinstance(page, ListPage):
+            acts = (*page.new, *page.acts)
+            needed |= {f"item_{page.name}"} if page.acts or page.item_path else set()
+            needed |= {f"act_{act.name}" for act in acts}
+            needed |= {f"said_{act.name}" for act in acts if not act.shows}
+    lacking = sorted(f"{locale}.{one}" for locale in words for one in needed - {*words[locale]})
+    if lacking:
+        raise LookupError(f"words.toml lacks {', '.join(lacking)}.")
+
+
+refuse_lacking(PAGES, WORDS)
