@@ -212,7 +212,7 @@ PAGES: Final[Mapping[tuple[bool, str], Page]] = {
 def refuse_lacking(
     pages: Mapping[tuple[bool, str], Page], words: Mapping[str, Mapping[str, str]]
 ) -> None:
-    """Raise LookupError where a language lacks a word of the menu, an item, a form or its result."""
+    """Raise LookupError where a language lacks words of a page, an item, a form or its end."""
     needed = {f"page_{name}" for _, name in pages}
     for page in pages.values():
         if isinstance(page, ListPage):
