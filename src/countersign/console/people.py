@@ -6,9 +6,10 @@ from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
+from sqlalchemy import Connection
 
 from countersign.access.account import NAME_LENGTH_MAX
-from countersign.access.key import Scope
+from countersign.access.key import Principal, Scope
 from countersign.access.reach import AccountReach, DeploymentReach
 from countersign.access.role import Role
 from countersign.console.accounts import AccountId
@@ -22,7 +23,7 @@ from countersign.errors import (
     UnknownPerson,
     UnknownSession,
 )
-from countersign.http.act import NoWords
+from countersign.http.act import Acts, NoWords
 from countersign.http.body import parse_body
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
@@ -221,30 +222,38 @@ async def sign_out(room: People, call: Call) -> Reply:
     return await call.kept(_ended, act)
 
 
-async def list_sessions(room: People, call: Call) -> Reply:
+OWN: Final = Acts("Staff: people", People, scope=Scope.SESSIONS_MANAGE, console=True)
+
+
+@OWN.act("GET /v1/me/sessions", "List your sessions, newest first")
+def list_own_sessions(
+    connection: Connection, people: People, who: Principal, query: SessionsQuery
+) -> Page[SessionView]:
     """The person's own sessions, the newest first."""
-    query: SessionsQuery = call.query
-    who = call.principal
     rows = [
         view(SessionView, one, session_id=one.id, is_this=one.id == who.key_id)
-        for one in await sessions.open_sessions(room, who.person_id)
+        for one in sessions.open_sessions(connection, people, who.person_id)
         if query.after is None or one.id < query.after
     ]
-    return Reply(encode(page_of(rows, query.limit, lambda one: one.session_id)))
+    return page_of(rows, query.limit, lambda one: one.session_id)
 
 
-async def end_session(room: People, call: Call) -> Reply:
+@OWN.act(
+    "POST /v1/me/sessions/{session_id}/end",
+    "End one of your sessions",
+    refusals=(UnknownSession,),
+)
+def end_own_session(
+    connection: Connection, people: People, who: Principal, session_id: str
+) -> EndedView:
     """End one of the person's own sessions."""
-    parse_body(call.body, NoWords)
-    person = call.principal.person_id
-    return await call.kept(_ended, partial(sessions.end_session, room, person, call.parameter))
+    return _ended(sessions.end_session(connection, people, who.person_id, session_id))
 
 
-async def end_sessions(room: People, call: Call) -> Reply:
+@OWN.act("POST /v1/me/sessions/end", "End all of your sessions")
+def end_own_sessions(connection: Connection, people: People, who: Principal) -> EndedView:
     """End all of the person's own sessions, also this one."""
-    parse_body(call.body, NoWords)
-    person = call.principal.person_id
-    return await call.kept(_ended, partial(sessions.end_sessions, room, person))
+    return _ended(sessions.end_sessions(connection, people, who.person_id))
 
 
 def _ended(ended: EndedSessions) -> EndedView:
@@ -312,35 +321,13 @@ def _of(path: str, one: str, many: str, route: Any) -> tuple[Route[People], ...]
 
 _staff: Final = partial(staff_route, scope=Scope.STAFF_MANAGE, reach=DeploymentReach)
 _members: Final = partial(staff_route, scope=Scope.PEOPLE_MANAGE, reach=AccountReach)
-_own: Final = partial(staff_route, scope=Scope.SESSIONS_MANAGE)
-_end: Final = partial(
-    _own, request=NoWords, request_examples={"nothing to say": {}}, response=EndedView
-)
 
-ROUTES: Final = grouped(
-    "Staff: people",
-    People,
-    *_of("/v1/staff", "StaffPerson", "the staff", _staff),
-    *_of("/v1/members", "Member", "an account", _members),
-    _own(
-        address="GET /v1/me/sessions",
-        handler=list_sessions,
-        operation="listOwnSessions",
-        summary="List your sessions, newest first",
-        query=SessionsQuery,
-        response=Page[SessionView],
+ROUTES: Final[tuple[Route[Any], ...]] = (
+    *grouped(
+        "Staff: people",
+        People,
+        *_of("/v1/staff", "StaffPerson", "the staff", _staff),
+        *_of("/v1/members", "Member", "an account", _members),
     ),
-    _end(
-        address="POST /v1/me/sessions/{session_id}/end",
-        handler=end_session,
-        operation="endOwnSession",
-        summary="End one of your sessions",
-        refusals=(UnknownSession,),
-    ),
-    _end(
-        address="POST /v1/me/sessions/end",
-        handler=end_sessions,
-        operation="endOwnSessions",
-        summary="End all of your sessions",
-    ),
+    *OWN.routes,
 )

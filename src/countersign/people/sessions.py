@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from functools import partial
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, delete, select
@@ -30,39 +27,28 @@ class EndedSessions(NamedTuple):
     number: int
 
 
-async def open_sessions(room: People, person_id: str) -> Sequence[PersonSession]:
+def open_sessions(connection: Connection, room: People, person_id: str) -> list[PersonSession]:
     """The sessions of a person that have not ended, the newest first."""
     now = from_ns(room.access.clock.time_ns())
-    return await room.access.database.read(_open, person_id, now)
+    own = select(person_sessions).where(_s.person_id == person_id).order_by(_s.id.desc())
+    return [one for one in rows(connection, own, PersonSession) if now < one.ends_at]
 
 
-async def end_session(
-    room: People, person_id: str, session_id: str, entry: Remember[EndedSessions] = None
+def end_session(
+    connection: Connection, room: People, person_id: str, session_id: str
 ) -> EndedSessions:
     """End one session of a person.
 
     Raises:
         UnknownSession: the person has no such session.
     """
-
-    def act(connection: Connection) -> EndedSessions:
-        one = delete(person_sessions).where(_s.id == session_id, _s.person_id == person_id)
-        if connection.execute(one).rowcount == 0:
-            raise UnknownSession
-        audit = room.access.audit.of(person_id, DEPLOYMENT)
-        noted = audit.entry(AuditAction.PERSON_SIGNED_OUT, person_id, session=session_id)
-        write_audit(connection, noted)
-        return EndedSessions(person_id, 1)
-
-    return await room.access.database.write(keeping(act, entry))
-
-
-async def end_sessions(
-    room: People, person_id: str, entry: Remember[EndedSessions] = None
-) -> EndedSessions:
-    """End all sessions of a person, also the one in which this is asked."""
-    act = partial(_end, room=room, person_id=person_id)
-    return await room.access.database.write(keeping(act, entry))
+    one = delete(person_sessions).where(_s.id == session_id, _s.person_id == person_id)
+    if connection.execute(one).rowcount == 0:
+        raise UnknownSession
+    audit = room.access.audit.of(person_id, DEPLOYMENT)
+    noted = audit.entry(AuditAction.PERSON_SIGNED_OUT, person_id, session=session_id)
+    write_audit(connection, noted)
+    return EndedSessions(person_id, 1)
 
 
 async def sign_out_member(
@@ -84,17 +70,15 @@ async def sign_out_member(
     def act(connection: Connection) -> EndedSessions:
         as_owner(connection, by, reach)
         member = find_member(connection, person_id, reach)
-        return _end(connection, room, member.id, place=reach.account_id or STAFF)
+        return end_sessions(connection, room, member.id, place=reach.account_id or STAFF)
 
     return await room.access.database.write(keeping(act, entry))
 
 
-def _open(connection: Connection, person_id: str, now: datetime) -> list[PersonSession]:
-    own = select(person_sessions).where(_s.person_id == person_id).order_by(_s.id.desc())
-    return [one for one in rows(connection, own, PersonSession) if now < one.ends_at]
-
-
-def _end(connection: Connection, room: People, person_id: str, **details: str) -> EndedSessions:
+def end_sessions(
+    connection: Connection, room: People, person_id: str, **details: str
+) -> EndedSessions:
+    """End all sessions of a person, also the one in which this is asked."""
     all_of = delete(person_sessions).where(_s.person_id == person_id)
     number = connection.execute(all_of).rowcount
     noted = room.access.audit.entry(

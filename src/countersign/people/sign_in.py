@@ -130,11 +130,11 @@ async def freshen(room: People, session: str, state: str, response: str) -> bool
 
 
 async def sign_out(room: People, session: str) -> None:
-    """End a session; what is none is left."""
+    """End the session, if it exists."""
     own = await room.access.database.read(session_at, _bound(room, session), _now(room))
     if own is not None:
         with suppress(UnknownSession):
-            await end_session(room, own.person_id, own.id)
+            await room.access.database.write(end_session, room, own.person_id, own.id)
 
 
 async def signed_in(room: People, session: str) -> SignedInPerson | None:
