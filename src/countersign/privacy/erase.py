@@ -47,6 +47,7 @@ from countersign.privacy.person_sql import (
     Person,
     accounts_of,
     forget_checks,
+    identifiers_of,
     is_played,
     lock_person,
 )
@@ -322,9 +323,11 @@ def _refusal(
     if cbid is None:
         found += held.values()
     else:
-        active = active_holds(connection, reach)
+        names = identifiers_of(connection, cbid)
+        relying = sql.find_accounts_of(connection, names, reach)
+        active = active_holds(connection, reach, [*names, *(one for one, _ in relying)])
         found += [(hold, cbid) for hold, _ in active.get(cbid, ())]
-        for account_id, mode in sql.find_accounts_of(connection, cbid, reach):
+        for account_id, mode in relying:
             hold = hold_on(active, account_id, account_id, mode)
             found += [(hold, account_id)] if hold else []
     if not found:

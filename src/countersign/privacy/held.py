@@ -168,13 +168,10 @@ def _named_by(connection: Connection, record_ids: Iterable[str]) -> ColumnElemen
     buyer, and rests on no live check.
     """
     d = disclosures.c
-    own = select(d.cbid_index, d.mode).where(d.record_id.in_([*record_ids]))
-    pairs = [
-        (bytes(index), mode)
-        for index, mode in connection.execute(own.where(d.cbid_index.is_not(None)).distinct())
-    ]
+    named = (d.record_id.in_([*record_ids]), d.cbid_index.is_not(None))
+    pairs = connection.execute(select(d.cbid_index, d.mode).where(*named).distinct()).all()
     among = found_by(connection, d.cbid_index, *(index for index, _ in pairs))
-    return among & tuple_(d.cbid_index, d.mode).in_(pairs)
+    return among & tuple_(d.cbid_index, d.mode).in_([(*pair,) for pair in pairs])
 
 
 def orders_of(connection: Connection, ids: Iterable[str]) -> dict[str, set[str]]:
@@ -220,19 +217,16 @@ def _check_of_order(
 
     It is of the same account and mode, as in a dossier, so that no hold reaches further by it.
     """
-    r, of_order = records.c, records.alias()
-    same = select(of_order.c.id).where(
-        of_order.c.id.in_([*members]),
-        of_order.c.account_id == r.account_id,
-        of_order.c.mode == r.mode,
-    )
-    check = select(r.id).where(r.type == RecordType.VERIFICATION, same.exists())
-    found = connection.execute(check.where(r.id.in_(named))).scalars().all()
-    if not named:
-        newest = check.join(disclosures, disclosures.c.record_id == r.id).limit(1)
-        newest = newest.where(_named_by(connection, members)).order_by(r.id.desc())
-        found = connection.execute(newest).scalars().all()
-    return set(found)
+    r, own = records.c, records.alias().c
+    same = select(own.id).where(own.id.in_([*members]), own.account_id == r.account_id)
+    check = select(r.id).where(r.type == RecordType.VERIFICATION)
+    check = check.where(same.where(own.mode == r.mode).exists())
+    if named:
+        wanted = check.where(r.id.in_(named))
+    else:
+        wanted = check.join(disclosures, disclosures.c.record_id == r.id).order_by(r.id.desc())
+        wanted = wanted.where(_named_by(connection, members)).limit(1)
+    return set(connection.execute(wanted).scalars())
 
 
 async def _check_of(privacy: Privacy, one: UnreadRecord) -> str | None:
