@@ -279,6 +279,31 @@ def test_each_account_that_loses_something_has_it_in_its_own_audit(
         assert noted(one.test, "erased") == []
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_the_last_account_takes_the_buyer_out_of_every_session(street: Street, held: bool) -> None:
+    """Also out of a test session that names the live buyer, unless a hold of test keeps it."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    asked = {"return_url": "https://shop.example/", "cbid": cbid, "notice_id": "law"}
+    asked |= {"session_id": "cart-7", "order_reference": f"order-{other.id}"}
+    made = other.ask("/v1/checkout_sessions", asked, mode="test")["checkout_session_id"]
+    named = {"notice_id": "law", "order_reference": f"order-{other.id}"}
+    ack_id = acknowledge(other.test, **named).json()["ack_id"]  # type: ignore[arg-type] # no headers
+    hold = {"subject": ack_id, "reason": "case 1"}
+    hold_id = other.ask("/v1/holds", hold, mode="test")["hold_id"] if held else ""
+
+    def left() -> bool:
+        found = other.test.get(f"/v1/checkout_sessions/{made}").json()
+        return bool(found["session_id"])
+
+    first.ask("/v1/erasures", {"subject": cbid})
+    assert first.live.get(f"/v1/buyers/{cbid}/status").status_code == 404
+    assert left() is held
+    if held:
+        assert other.ask(f"/v1/holds/{hold_id}/release", {}, mode="test")["erased"] == [made]
+        assert not left()
+
+
 def test_a_request_takes_what_there_was_from_each_account_once(street: Street) -> None:
     """While one vendor holds the buyer, who comes back to another; that one keeps what is later."""
     first, other = street.first, street.other
