@@ -15,7 +15,7 @@ from countersign.access.key import VENDOR_SCOPES, Scope
 from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.buyers.admin import set_block
 from countersign.buyers.sql import erased_name
-from countersign.db.tables import deployment, metadata
+from countersign.db.tables import deployment, metadata, records
 from countersign.mode import Mode
 from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
 from countersign.privacy.model import ErasureReason
@@ -51,9 +51,9 @@ class Account:
         found: dict[str, Any] = answer.json()
         return found
 
-    def verified(self, played: Playing) -> str:
-        """Verify the one person of these tests."""
-        session = played.part("verified")
+    def verified(self, played: Playing, number: int = 0) -> str:
+        """Verify the one person of these tests; sessions 2 and 3 are of another one."""
+        session = played.part("verified", number)
         own = {"provider_identity_session_id": session.session_id}
         made = self.ask("/v1/buyers/verify", own | {"shipping_zip": session.shipping_zip})
         assert made["status"] == "verified"
@@ -117,6 +117,14 @@ class Street:
         own = AccountReach(account.id, Mode.LIVE)
         refuse = partial(set_block, reach=own, cbid=cbid, reason="returns", blocked=True)
         self.operator.act(lambda opened: refuse(opened.buyers))
+
+    def ids(self, table: str, account_id: str) -> list[str]:
+        """The records of an account that this table still has, oldest first."""
+        column = next(iter(metadata.tables[table].primary_key))
+        own = select(records.c.id).join(column.table, column == records.c.id)
+        own = own.where(records.c.account_id == account_id).order_by(records.c.id)
+        with self.operator.transaction() as connection:
+            return [*connection.execute(own).scalars()]
 
     def rows(self, account_id: str, mode: str) -> dict[str, list[Any]]:
         """All that the database has of an account in a mode, but for what grows by itself."""

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, delete, event, insert
 
 from countersign import bootstrap
 from countersign.access.origins import register
-from countersign.access.reach import DEPLOYMENT
+from countersign.access.reach import DEPLOYMENT, AccountReach
 from countersign.access.role import Role
+from countersign.db.tables import erasure_requests
+from countersign.mode import Mode
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
-from countersign.privacy.requests import ErasureOutcome, request_erasure
+from countersign.privacy.requests import (
+    ErasureOutcome,
+    carry_out_request,
+    request_erasure,
+    requested,
+)
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk
-from tests.staff.street import Street, erase_as_the_command, noted
+from tests.staff.street import Account, Street, erase_as_the_command, noted
 from tests.support.acts import done
 
 pytestmark = pytest.mark.both_engines
@@ -268,6 +280,170 @@ def test_each_account_that_loses_something_has_it_in_its_own_audit(
         }
         assert {e["details"]["by"] for e in entries} <= {by}
         assert noted(one.test, "erased") == []
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_the_last_account_takes_the_buyer_out_of_every_session(street: Street, held: bool) -> None:
+    """Also out of a test session that names the live buyer, unless a hold of test keeps it."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    asked = {"return_url": "https://shop.example/", "cbid": cbid, "notice_id": "law"}
+    asked |= {"session_id": "cart-7", "order_reference": f"order-{other.id}"}
+    made = other.ask("/v1/checkout_sessions", asked, mode="test")["checkout_session_id"]
+    named = {"notice_id": "law", "order_reference": f"order-{other.id}"}
+    ack_id = acknowledge(other.test, **named).json()["ack_id"]  # type: ignore[arg-type] # no headers
+    hold = {"subject": ack_id, "reason": "case 1"}
+    hold_id = other.ask("/v1/holds", hold, mode="test")["hold_id"] if held else ""
+
+    def left() -> bool:
+        found = other.test.get(f"/v1/checkout_sessions/{made}").json()
+        return bool(found["session_id"])
+
+    first.ask("/v1/erasures", {"subject": cbid})
+    assert first.live.get(f"/v1/buyers/{cbid}/status").status_code == 404
+    assert left() is held
+    if held:
+        assert other.ask(f"/v1/holds/{hold_id}/release", {}, mode="test")["erased"] == [made]
+        assert not left()
+
+
+def test_a_request_takes_what_there_was_from_each_account_once(street: Street) -> None:
+    """While one vendor holds the buyer, who comes back to another; that one keeps what is later."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    other.verified(street.played)
+    other.buy(cbid, zip_=street.zip)
+    hold = first.ask("/v1/holds", {"subject": cbid, "reason": "case 1"})["hold_id"]
+    outcome = street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
+    assert outcome is ErasureOutcome.ON_HOLD
+    assert street.ids("verifications", other.id) == []
+    assert waiting(other) == []
+    assert waiting(first) == [cbid]
+    assert other.verified(street.played) == cbid
+    ack_id, _ = other.buy(cbid, zip_=street.zip)
+    before = street.rows(other.id, "live")
+    for _ in range(2):
+        assert street.operator.act(lambda opened: carry_out(opened, cbid)) is ErasureOutcome.ON_HOLD
+    assert street.rows(other.id, "live") == before
+    own = other.ask("/v1/holds", {"subject": ack_id, "reason": "case 2"})["hold_id"]
+    assert other.ask(f"/v1/holds/{own}/release", {})["requested"] == []
+    released = first.ask(f"/v1/holds/{hold}/release", {})
+    assert released["requested"] == [{"cbid": cbid, "outcome": "erased"}]
+    assert street.ids("verifications", first.id) == []
+    assert street.operator.act(lambda opened: carry_out(opened, cbid)) is ErasureOutcome.ERASED
+    assert not street.operator.rows("SELECT 1 FROM erasure_requests WHERE cbid = :c", c=cbid)
+    assert len(street.ids("verification_evidence", other.id)) == 1
+    assert other.live.get(f"/v1/buyers/{cbid}/status").json()["status"] == "verified"
+    for one in (first, other):
+        assert [entry["details"]["by"] for entry in noted(one.live, "erased")] == ["buyer"]
+
+
+def test_a_request_takes_what_there_was_from_an_account_that_has_the_buyer_again(
+    street: Street,
+) -> None:
+    """When its hold ends, the older check loses its evidence; the later one and the buyer stay."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played, 2)
+    other.verified(street.played, 2)
+    hold = first.ask("/v1/holds", {"subject": cbid, "reason": "case 1"})["hold_id"]
+    street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
+    assert first.verified(street.played, 3) == cbid
+    old, new = street.ids("verification_evidence", first.id)
+    street.operator.act(lambda opened: carry_out(opened, cbid))
+    assert street.ids("verification_evidence", first.id) == [old, new]
+    released = first.ask(f"/v1/holds/{hold}/release", {})
+    assert released["requested"] == [{"cbid": cbid, "outcome": "erased"}]
+    assert street.ids("verification_evidence", first.id) == [new]
+    assert waiting(first) == []
+    [entry] = noted(first.live, "erased")
+    assert entry["details"]["by"] == "buyer"
+    before = street.rows(first.id, "live")
+    assert street.operator.act(lambda opened: carry_out(opened, cbid)) is ErasureOutcome.ERASED
+    assert street.rows(first.id, "live") == before
+    assert first.live.get(f"/v1/buyers/{cbid}/status").json()["status"] == "verified"
+    assert not street.operator.rows("SELECT 1 FROM erasure_requests WHERE cbid = :c", c=cbid)
+
+
+def test_a_later_request_takes_what_came_after_the_one_before(street: Street) -> None:
+    """And the last account takes the buyer; none that left before has another entry for that."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    other.buy(cbid, zip_=street.zip)
+    hold = first.ask("/v1/holds", {"subject": cbid, "reason": "case 1"})["hold_id"]
+    for entries in (1, 2):
+        street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
+        assert len(noted(other.live, "erased")) == entries
+        other.verified(street.played)
+    street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
+    assert street.ids("verifications", other.id) == []
+    erasures = len(street.rows(other.id, "live")["records"])
+    first.ask(f"/v1/holds/{hold}/release", {})
+    assert first.live.get(f"/v1/buyers/{cbid}/status").status_code == 404
+    assert len(street.rows(other.id, "live")["records"]) == erasures
+    assert len(noted(other.live, "erased")) == 3
+    assert len(noted(first.live, "erased")) == 1
+
+
+async def carry_out(opened: bootstrap.Deployment, cbid: str) -> ErasureOutcome:
+    """As `countersign retention run` does with each request that waits."""
+    return await carry_out_request(opened.privacy, cbid, DEPLOYMENT)
+
+
+def test_no_statement_is_for_what_others_have(street: Street) -> None:
+    """Neither for each of their holds, nor for each buyer of theirs who has asked."""
+    first, other = street.first, street.other
+    cbid = first.verified(street.played)
+    own = AccountReach(other.id, Mode.LIVE)
+
+    async def listed(opened: bootstrap.Deployment) -> int:
+        access = opened.access
+        with counting() as seen:
+            assert await access.database.scan(requested, access.secret, own) == []
+        return len(seen)
+
+    async def erased(opened: bootstrap.Deployment) -> int:
+        made = await asyncio.to_thread(verify, other.test, shipping_zip="94105")
+        reach = AccountReach(other.id, Mode.TEST)
+        plan = await plan_erasure(opened.privacy, made.json()["cbid"], reach)
+        with counting() as seen:
+            await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)
+        return len(seen)
+
+    before = [street.operator.act(work) for work in (listed, erased)]
+    for number in range(20):
+        first.ask("/v1/holds", {"subject": cbid, "reason": f"case {number}"})
+    now = datetime.now(UTC)
+    asked = [{"cbid": f"cbid_{number:026}", "requested_at": now} for number in range(100, 120)]
+    with street.operator.transaction() as connection:
+        connection.execute(insert(erasure_requests), asked)
+    after = [street.operator.act(work) for work in (listed, erased)]
+    with street.operator.transaction() as connection:
+        gone = [one["cbid"] for one in asked]
+        connection.execute(delete(erasure_requests).where(erasure_requests.c.cbid.in_(gone)))
+    # The first request of all makes the rest of the listing begin.
+    assert after[0] <= before[0] + 10
+    assert after[1] == before[1]
+
+
+@contextmanager
+def counting() -> Iterator[list[str]]:
+    """Give the statements of every engine inside this block."""
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def waiting(account: Account) -> list[str]:
+    """The buyers whose request has still to be carried out at an account."""
+    found = account.live.get("/v1/erasures/requests").json()["data"]
+    return [one["cbid"] for one in found]
 
 
 def test_a_block_goes_with_what_the_account_has_and_with_the_buyer(street: Street) -> None:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from countersign import bootstrap
+from countersign.access.reach import DEPLOYMENT
 from countersign.access.role import Role
+from countersign.errors import OnHold
+from countersign.privacy.erase import erase_planned, plan_erasure
+from countersign.privacy.model import ErasureReason
 from countersign.privacy.requests import ErasureOutcome, request_erasure
+from countersign.privacy.retention import list_due
 from tests.checkout.buyer import Buyer as CheckoutBuyer
 from tests.http.backstage import make_client
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk
 from tests.staff.street import Street, erase_as_the_buyer, erase_as_the_command, noted
+from tests.support.holding import place_hold, release_hold
 
 pytestmark = pytest.mark.both_engines
 
@@ -36,6 +44,54 @@ def test_a_hold_of_one_vendor_neither_binds_another_nor_is_shown_to_it(street: S
     other.ask("/v1/erasures", {"subject": cbid})
     refused = first.ask("/v1/erasures", {"subject": cbid}, 409)
     assert hold in refused["error"]["message"]
+
+
+@pytest.mark.parametrize("way", ["command", "buyer"])
+@pytest.mark.parametrize("on", ["initials", "decision"])
+def test_a_test_hold_keeps_nothing_live(street: Street, way: str, on: str) -> None:
+    """A test order may name a live buyer, whom the deployment or the buyer then erases."""
+    first = street.first
+    cbid = first.verified(street.played)
+    [check] = street.ids("verifications", first.id)
+    order = dict(zip(("initials", "decision"), first.buy(cbid, "test", street.zip), strict=True))
+    held = {"subject": order[on], "reason": "a developer's try"}
+    hold = first.ask("/v1/holds", held, mode="test")["hold_id"]
+    assert street.operator.act(held_when_due)[check] is None
+    if way == "command":
+        kept = street.operator.act(lambda opened: erase_as_the_command(opened, cbid))
+        assert check not in kept
+    else:
+        outcome = street.operator.act(lambda opened: request_erasure(opened.privacy, cbid))
+        assert outcome is ErasureOutcome.ERASED
+    assert check not in street.ids("verification_evidence", first.id)
+    assert first.test.get(f"/v1/acknowledgments/{order['initials']}").json()["erased_at"] is None
+    first.ask(f"/v1/holds/{hold}/release", {}, mode="test")
+
+
+def test_a_live_hold_keeps_nothing_of_test(street: Street) -> None:
+    """The deployment's own keeps what is of either mode."""
+    first = street.first
+    cbid = first.verified(street.played)
+    [check] = street.ids("verifications", first.id)
+    ack_ids = [first.buy(cbid, "test", street.zip)[0] for _ in range(2)]
+    first.ask("/v1/holds", {"subject": check, "reason": "case 1"})
+    first.ask("/v1/holds", {"subject": cbid, "reason": "case 1"})
+
+    async def erase(opened: bootstrap.Deployment, ack_id: str) -> None:
+        plan = await plan_erasure(opened.privacy, ack_id, DEPLOYMENT)
+        await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)
+
+    street.operator.act(lambda opened: erase(opened, ack_ids[0]))
+    own = street.operator.act(lambda opened: place_hold(opened.privacy, cbid, "case 2")).id
+    with pytest.raises(OnHold, match=own):
+        street.operator.act(lambda opened: erase(opened, ack_ids[1]))
+    street.operator.act(lambda opened: release_hold(opened.privacy, own))
+
+
+async def held_when_due(opened: bootstrap.Deployment) -> dict[str, str | None]:
+    """All that will have outlived its retention, as `countersign retention run` lists it."""
+    late = datetime(2999, 1, 1, tzinfo=UTC)
+    return {due.record_id: due.hold async for due in list_due(opened.privacy, DEPLOYMENT, late)}
 
 
 def test_a_release_carries_out_what_waited_in_its_own_reach(desk: Desk, street: Street) -> None:

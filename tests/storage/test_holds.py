@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, update
 
 from countersign.access.account import Account, add_account
 from countersign.access.audit import AuditAction, AuditEntry
@@ -30,6 +30,7 @@ from countersign.buyers import sessions_sql
 from countersign.buyers.model import Buyer
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
+from countersign.db.tables import legal_holds
 from countersign.errors import OnHold
 from countersign.mode import Mode
 from countersign.privacy import holds
@@ -106,7 +107,9 @@ class World:
         return placed.id
 
     def release(self, hold_id: str) -> None:
-        self.run(self.database.write(holds.end_hold, hold_id, items.NOON))
+        own = update(legal_holds).where(legal_holds.c.id == hold_id)
+        ended = own.values(released_at=items.NOON)
+        self.run(self.database.write(lambda connection: connection.execute(ended).rowcount))
 
     def erase(self, cbid: str) -> None:
         """As `privacy.erase` does: with what the buyer's verifications show."""

@@ -23,7 +23,7 @@ ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = Path(countersign.__file__).parent
 # What an operator runs: the service, and the package of evidence that it stands on.
 COUNTED: Final = (SOURCE, *(ROOT / "packages" / "evidence" / "src").glob("countersign_*"))
-CODE_MAX: Final = 45_245
+CODE_MAX: Final = 45_150
 """Lines of statements, signatures, fields and constants of the service and the package of evidence
 together; docstrings, comments, imports and blank lines are free. The aim is 36,500: above it are
 what operators need (the doctor, draining, moving to PostgreSQL, closing an account, traces), limits

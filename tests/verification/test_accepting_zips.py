@@ -74,6 +74,9 @@ def test_a_buyer_who_moved_is_verified_on_an_operators_word(stage: Stage) -> Non
         "document": "a utility bill",
         "verification": basis["id"],
     }
+    owners = "SELECT account_id, mode FROM audit_owners WHERE entry_id = :id"
+    [owner] = stage.rows(owners, id=entry.id)
+    assert (owner["account_id"], owner["mode"]) == (vendor.account_id, "live")
 
 
 def test_only_an_account_that_asks_for_it_relies_on_an_operators_word(stage: Stage) -> None:

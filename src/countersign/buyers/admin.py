@@ -215,6 +215,8 @@ async def accept_zip_of(
         audit,
         subject=buyer.cbid,
         details={**audit.details, "verification": basis.verification_id},
+        # Of the account whose attempt it is, also if it is the operator's word.
+        owners=(AccountReach(basis.account_id, buyer.mode),),
     )
     request = msgspec.convert(content["request"] | {"shipping_zip": zip_}, SessionRequest)
     result, own = result_in(content, zip_), isinstance(reach, AccountReach)

@@ -159,15 +159,7 @@ async def list_requests(room: Privacy, call: Call) -> Reply:
     query: RequestsQuery = call.query
     access, after = room.access, query.after or ""
     asked = await access.database.scan(requested, access.secret, call.principal.reach)
-    found = [
-        ErasureRequested(
-            cbid=one.cbid,
-            account_id=one.account_id,
-            requested_at=one.requested_at.replace(microsecond=0),
-        )
-        for one in sorted(asked)
-        if one.cbid > after
-    ]
+    found = [schemas.view(ErasureRequested, one) for one in sorted(asked) if one.cbid > after]
     return Reply(encode(page_of(found[: query.limit + 1], query.limit, lambda one: one.cbid)))
 
 

@@ -195,8 +195,8 @@ def list_holds(connection: Connection, reach: Reach, query: HoldsQuery) -> Page[
 )
 async def release_hold(privacy: Privacy, reach: Reach, hold_id: str) -> ReleasedHolds:
     """End a hold, and erase what was to be erased and waited for its end. Nothing else goes."""
-    await privacy.access.database.write(release, privacy, hold_id, reach)
-    return await _after(privacy, reach, [hold_id])
+    hold = await privacy.access.database.write(release, privacy, hold_id, reach)
+    return await _after(privacy, reach, [hold])
 
 
 @HOLDS.act(
@@ -246,15 +246,17 @@ async def release_matter(privacy: Privacy, reach: Reach, matter_id: str) -> Rele
     return await _after(privacy, reach, ended)
 
 
-async def _after(privacy: Privacy, reach: Reach, ended: Sequence[str]) -> ReleasedHolds:
+async def _after(privacy: Privacy, reach: Reach, ended: Sequence[Hold]) -> ReleasedHolds:
     """Erase what waited for the end of these holds."""
-    asked = await privacy.access.database.scan(requested, privacy.access.secret, reach)
+    asked = await privacy.access.database.scan(
+        requested, privacy.access.secret, reach, [hold.subject for hold in ended]
+    )
     outcomes = []
     for one in asked:
         outcome = (await carry_out_request(privacy, one.cbid, reach)).value
         outcomes.append(WaitedErasure(cbid=one.cbid, outcome=outcome))  # type: ignore[arg-type] # its values
     erased = await carry_out_waiting(privacy, reach)
-    return ReleasedHolds(hold_ids=[*ended], erased=[*erased], requested=outcomes)
+    return ReleasedHolds(hold_ids=[hold.id for hold in ended], erased=[*erased], requested=outcomes)
 
 
 def _view(hold: Hold) -> HoldView:

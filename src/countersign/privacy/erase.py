@@ -46,7 +46,9 @@ from countersign.privacy.model import Erasable, ErasureReason, Outdated, Plan, R
 from countersign.privacy.person_sql import (
     Person,
     accounts_of,
+    find_person,
     forget_checks,
+    identifiers_of,
     is_played,
     lock_person,
 )
@@ -277,8 +279,8 @@ def carry_out(
         sql.forget_sessions(connection, secret, part.record_ids, reach, held=held)
     sql.note_copies(connection, parts[0].erasure.id)
     if person is not None:
-        _forget_person(connection, secret, person, held, reach)
-        sql.wait_for_holds(connection, [*held], reason, parts[0].erasure.at)
+        kept_here = _forget_person(connection, secret, person, held, reach)
+        sql.wait_for_holds(connection, kept_here, reason, parts[0].erasure.at)
     journal.write(connection, [part.erasure for part in parts])
     for entry in audit:
         write_audit(connection, entry)
@@ -292,10 +294,10 @@ def _forget_person(
     person: Person,
     held: HeldRecords,
     reach: Reach,
-) -> None:
+) -> list[str]:
     """Destroy what is in reach of a buyer, and the buyer itself if no other account relies on it.
 
-    One that the sandbox played is of its account alone.
+    One that the sandbox played is of its account alone. Gives what holds keep.
     """
     relying, within = dict[str, str](), reach
     if isinstance(reach, AccountReach):
@@ -305,13 +307,21 @@ def _forget_person(
             relying = {}
         sql.leave_buyer(connection, relying, reach)
         sql.remember_erased(connection, secret, [*relying], reach)
+    if within != reach:
+        # Sessions elsewhere are no ties where a test key began them, or their account has left. In
+        # doubt they wait: `carry_out_waiting` opens what has to be opened to know.
+        named = find_person(connection, secret, person.cbids[0], within).references
+        theirs = [id_ for id_ in named if id_ not in person.references]
+        others, sealed = find_held(connection, secret, theirs, {}, within) if theirs else ({}, [])
+        held = {**(dict.fromkeys(theirs, ("", "")) if sealed else others), **held}
     going = [cbid for cbid in person.cbids if cbid not in relying]
     sql.remember_erased(connection, secret, going, DEPLOYMENT)
     forget_checks(connection, person, held, reach)
     sql.forget_ties(connection, secret, person.cbids, [*held], within)
     if going:
         sql.forget_buyer(connection, going)
-    sql.forget_sessions(connection, secret, [], reach, person.cbids, held)
+    sql.forget_sessions(connection, secret, [], within, person.cbids, held)
+    return [*held]
 
 
 def _refusal(
@@ -322,9 +332,11 @@ def _refusal(
     if cbid is None:
         found += held.values()
     else:
-        active = active_holds(connection, reach)
+        names = identifiers_of(connection, cbid)
+        relying = sql.find_accounts_of(connection, names, reach)
+        active = active_holds(connection, reach, [*names, *(one for one, _ in relying)])
         found += [(hold, cbid) for hold, _ in active.get(cbid, ())]
-        for account_id, mode in sql.find_accounts_of(connection, cbid, reach):
+        for account_id, mode in relying:
             hold = hold_on(active, account_id, account_id, mode)
             found += [(hold, account_id)] if hold else []
     if not found:

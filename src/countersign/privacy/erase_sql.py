@@ -68,9 +68,10 @@ from countersign.privacy.model import (
 from countersign.privacy.person_sql import (
     cbid_indexes,
     find_person,
+    find_relying,
     find_ties,
     identifiers_of,
-    marks_of_records,
+    marks_of,
 )
 from countersign.vault.data_keys_sql import COPIES_REMAIN
 
@@ -122,21 +123,22 @@ def find_buyer(
     connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
 ) -> ErasableBuyer | None:
     """The buyer with this identifier; None: nothing in reach names it."""
-    if isinstance(reach, AccountReach) and not find_ties(connection, secret, [cbid], reach):
+    names = identifiers_of(connection, cbid)
+    if isinstance(reach, AccountReach) and not find_ties(connection, secret, names, reach):
         return None
     person = find_person(connection, secret, cbid, reach)
     own = select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == person.cbids[0])
     known = connection.execute(own).one_or_none()
     if known is None:
         return None
-    ties = find_ties(connection, secret, person.cbids, reach)
+    relying = find_relying(connection, secret, person.cbids, reach)
     owner = (known.account_id, Mode(known.mode))
     if isinstance(reach, AccountReach):
         owner = (reach.account_id, reach.mode)
     return ErasableBuyer(
         cbids=person.cbids,
         owner=owner,
-        accounts=frozenset({owner, *((tie.account_id, tie.mode) for tie in ties)}),
+        accounts=frozenset({owner, *((tie.account_id, tie.mode) for tie in relying)}),
         verifications=find_verifications(connection, person.cbids, reach),
         sessions=person.references,
     )
@@ -190,9 +192,10 @@ def of_own(table: Table) -> ColumnElement[bool]:
     return select(ack.c.id).where(*same).exists()
 
 
-def find_accounts_of(connection: Connection, cbid: str, reach: Reach) -> list[tuple[str, Mode]]:
-    """The accounts with data that goes with a buyer, under any of its identifiers."""
-    cbids = identifiers_of(connection, cbid)
+def find_accounts_of(
+    connection: Connection, cbids: Sequence[str], reach: Reach
+) -> list[tuple[str, Mode]]:
+    """The accounts with data that goes with a buyer of these identifiers."""
     owned = [
         select(c.table.c.account_id, c.table.c.mode).where(c.in_(cbids), reach.rows(c.table))
         for c in (buyers.c.cbid, *personal_columns("check", name="cbid"))
@@ -399,12 +402,14 @@ def remember_erased(
 
     A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
     value is another one each time. It is random: a time would lead to the records of the erasure.
-    When an account leaves, it also lists its remaining records of the buyer, apart from later ones.
+    When an account leaves, it also lists what it keeps of the buyer, apart from what is later.
     """
     for cbid in cbids:
         value = os.urandom(INDEX_BYTES)
         if isinstance(reach, AccountReach):
-            value += b"".join(marks_of_records(connection, secret, cbid, reach))
+            value += b"".join(
+                marks_of(connection, find_ties(connection, secret, [cbid], reach)).values()
+            )
         _note(connection, erased_name(secret, cbid, reach), value)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, select, tuple_
 
 from countersign.access.reach import Reach
 from countersign.access.secrets import DeploymentSecret
@@ -105,8 +105,8 @@ def find_held(
     if checks_matter:
         for members in orders.values():
             sealed += _sealed(connection, [m for m in members if m not in rests])
-            named = {check for m in members if (check := rests.get(m))}
-            members.update(named or _newest_check(connection, members))
+            named = [check for m in members if (check := rests.get(m))]
+            members.update(_check_of_order(connection, members, named))
     everything = {*record_ids, *(one for members in orders.values() for one in members)}
     on_it = find_holding(connection, secret, active, sorted(everything))
     held = dict(on_it)
@@ -155,17 +155,23 @@ def _is_record(subject: str) -> bool:
 
 
 def _near(connection: Connection, on: Sequence[str]) -> Sequence[str]:
-    """The records that name the same buyer as the checks that a hold is on."""
+    """The records of the same account and mode that name the buyer of a check that is on hold."""
     buyers = _named_by(connection, [id_ for id_ in on if is_id(VERIFICATION, id_)])
     near = select(disclosures.c.record_id).where(buyers)
     return connection.execute(near).scalars().all()
 
 
 def _named_by(connection: Connection, record_ids: Iterable[str]) -> ColumnElement[bool]:
-    """That disclosures are of a buyer whom one of these records names."""
+    """That disclosures are of a buyer whom one of these records names, in the mode of that record.
+
+    The hash differs from account to account, not from mode to mode: a test order may name a live
+    buyer, and rests on no live check.
+    """
     d = disclosures.c
-    indexes = select(d.cbid_index).where(d.record_id.in_([*record_ids]), d.cbid_index.is_not(None))
-    return found_by(connection, d.cbid_index, *set(connection.execute(indexes).scalars()))
+    named = (d.record_id.in_([*record_ids]), d.cbid_index.is_not(None))
+    pairs = connection.execute(select(d.cbid_index, d.mode).where(*named).distinct()).all()
+    among = found_by(connection, d.cbid_index, *(index for index, _ in pairs))
+    return among & tuple_(d.cbid_index, d.mode).in_([(*pair,) for pair in pairs])
 
 
 def orders_of(connection: Connection, ids: Iterable[str]) -> dict[str, set[str]]:
@@ -204,16 +210,23 @@ def _sealed(connection: Connection, ids: Sequence[str]) -> list[UnreadRecord]:
     return [UnreadRecord(*row) for row in rows]
 
 
-def _newest_check(connection: Connection, members: Iterable[str]) -> set[str]:
-    """The newest check of the buyer whom these name, by the same account."""
-    newest = (
-        select(records.c.id)
-        .join(disclosures, disclosures.c.record_id == records.c.id)
-        .where(_named_by(connection, members), records.c.type == RecordType.VERIFICATION)
-        .order_by(records.c.id.desc())
-        .limit(1)
-    )
-    return set(connection.execute(newest).scalars())
+def _check_of_order(
+    connection: Connection, members: Collection[str], named: Sequence[str]
+) -> set[str]:
+    """What an order rests on: the check that it names, or else the newest one of its buyer.
+
+    It is of the same account and mode, as in a dossier, so that no hold reaches further by it.
+    """
+    r, own = records.c, records.alias().c
+    same = select(own.id).where(own.id.in_([*members]), own.account_id == r.account_id)
+    check = select(r.id).where(r.type == RecordType.VERIFICATION)
+    check = check.where(same.where(own.mode == r.mode).exists())
+    if named:
+        wanted = check.where(r.id.in_(named))
+    else:
+        wanted = check.join(disclosures, disclosures.c.record_id == r.id).order_by(r.id.desc())
+        wanted = wanted.where(_named_by(connection, members)).limit(1)
+    return set(connection.execute(wanted).scalars())
 
 
 async def _check_of(privacy: Privacy, one: UnreadRecord) -> str | None:

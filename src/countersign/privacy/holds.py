@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
 from typing import Final, TypeAlias
 
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, insert, select, text, true, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.access.references import named, refer
 from countersign.access.secrets import DeploymentSecret
-from countersign.buyers.sql import erased_name
 from countersign.db.rows import chunks, row, rows
 from countersign.db.tables import (
     accounts,
+    buyer_references,
     buyers,
-    deployment,
     disclosures,
     erasures,
     legal_holds,
@@ -31,7 +29,12 @@ from countersign.ids import BUYER, timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.privacy.model import Hold, Matter
-from countersign.privacy.person_sql import find_ties, identifiers_of, marks_of_records
+from countersign.privacy.person_sql import (
+    find_relying,
+    find_ties,
+    identifiers_by,
+    identifiers_of,
+)
 from countersign.privacy.room import Privacy
 from countersign_evidence.record import CBID_FIELD
 
@@ -117,7 +120,7 @@ def find_matter(
     return found
 
 
-def release(connection: Connection, privacy: Privacy, hold_id: str, reach: Reach) -> None:
+def release(connection: Connection, privacy: Privacy, hold_id: str, reach: Reach) -> Hold:
     """End a hold in reach; an earlier end is kept.
 
     Raises UnknownSubject if there is no such hold.
@@ -125,11 +128,7 @@ def release(connection: Connection, privacy: Privacy, hold_id: str, reach: Reach
     found = find_holds(connection, reach, hold_id=hold_id)
     if not found:
         raise UnknownSubject(f"The hold {hold_id!r} does not exist.")
-    if end_hold(connection, hold_id, from_ns(privacy.access.clock.time_ns())):
-        hold, released = found[0], AuditAction.HOLD_RELEASED
-        # In the audit of those who placed it, also when others release it.
-        audit = privacy.access.audit.entry(released, hold.subject, hold.owner, hold_id=hold_id)
-        write_audit(connection, audit)
+    return end_hold(connection, privacy, found[0])
 
 
 def take_turn(connection: Connection) -> None:
@@ -141,10 +140,19 @@ def take_turn(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _HOLDS_LOCK})
 
 
-def end_hold(connection: Connection, hold_id: str, at: datetime) -> bool:
-    """End a hold; False: it has ended already."""
-    statement = update(legal_holds).where(_h.id == hold_id, _h.released_at.is_(None))
-    return connection.execute(statement.values(released_at=at)).rowcount > 0
+def end_hold(connection: Connection, privacy: Privacy, hold: Hold, **about: str) -> Hold:
+    """End a hold, unless it has ended already.
+
+    It is in the audit of those who placed it, also when others release it.
+    """
+    lasts = update(legal_holds).where(_h.id == hold.id, _h.released_at.is_(None))
+    now, released = from_ns(privacy.access.clock.time_ns()), AuditAction.HOLD_RELEASED
+    if connection.execute(lasts.values(released_at=now)).rowcount > 0:
+        about |= {"hold_id": hold.id}
+        write_audit(
+            connection, privacy.access.audit.entry(released, hold.subject, hold.owner, **about)
+        )
+    return hold
 
 
 def find_holds(
@@ -173,26 +181,30 @@ def find_holds(
     ]
 
 
-def active_holds(connection: Connection, reach: Reach) -> ActiveHolds:
+def active_holds(
+    connection: Connection, reach: Reach, on: Collection[str] | None = None
+) -> ActiveHolds:
     """The holds that bind something in reach, oldest first: of those in it, and the deployment's.
 
-    None on a record out of reach.
+    None on a record out of reach. `on`: only on these buyers, accounts or records.
     """
-    binding = (_h.account_id == "") | reach.rows(legal_holds)
-    rows = connection.execute(
-        select(_h.subject, _h.id, _h.account_id, _h.mode)
+    b, binding = buyer_references.c, (_h.account_id == "") | reach.rows(legal_holds)
+    wanted = (
+        select(_h.id, _h.subject, _h.account_id, _h.mode, b.cbid)
         .outerjoin(records, records.c.id == _h.subject)
+        .outerjoin(buyer_references, b.reference == _h.subject)
         .where(_h.released_at.is_(None), binding, records.c.id.is_(None) | reach.rows(records))
-        .order_by(_h.id)
-    ).all()
-    subjects = named(connection, [[row.subject] for row in rows])
+    )
+    # Two statements, each of which has an index.
+    ways = [true()] if on is None else [_h.subject.in_(on), b.cbid.in_(on)]
+    found = [one for way in ways for one in connection.execute(wanted.where(way).order_by(_h.id))]
+    known = identifiers_by(connection, {one.cbid for one in found if one.cbid})
     active: dict[str, list[tuple[str, Reach]]] = {}
-    for hold, [subject] in zip(rows, subjects, strict=True):
-        owner = reach_of(hold.account_id, hold.mode and Mode(hold.mode))
+    for one in found:
+        owner = reach_of(one.account_id, one.mode and Mode(one.mode))
         # A person may be known by several identifiers.
-        known = identifiers_of(connection, subject) if subject.startswith(f"{BUYER}_") else ()
-        for name in {subject, *known}:
-            active.setdefault(name, []).append((hold.id, owner))
+        for name in known.get(one.cbid, [one.subject]):
+            active.setdefault(name, []).append((one.id, owner))
     return active
 
 
@@ -204,22 +216,15 @@ def relying_elsewhere(
     What an account that left has kept may still name the buyer: its acknowledgments, whose own
     time has not come. What it has made since counts, and so does its hold on the buyer.
     """
-    active = active_holds(connection, DEPLOYMENT)
+    active = active_holds(connection, DEPLOYMENT, cbids)
     found = {
         cbid: owner.account_id
         for cbid in cbids
         for _, owner in active.get(cbid, ())
         if isinstance(owner, AccountReach) and owner != reach
     }
-    for tie in sorted(find_ties(connection, secret, cbids, DEPLOYMENT)):
-        own = AccountReach(tie.account_id, tie.mode)
-        if tie.mode is reach.mode and own != reach:
-            name = erased_name(secret, tie.cbid, own)
-            noted = select(deployment.c.value).where(deployment.c.name == name)
-            left = connection.execute(noted).scalar() if tie.is_record else None
-            kept = marks_of_records(connection, secret, tie.cbid, own)
-            if left is None or not all(one in left for one in kept):
-                found[tie.cbid] = tie.account_id
+    relying = find_relying(connection, secret, cbids, DEPLOYMENT)
+    found |= {tie.cbid: tie.account_id for tie in relying if tie.owner != reach}
     names = identifiers_of(connection, cbids[0])
     # The current identifier is what the others lead to.
     owners = [found[cbid] for cbid in names if cbid in found]

@@ -13,12 +13,8 @@ from countersign.db.tables import legal_holds, matters
 from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.privacy.holds import (
-    end_hold,
-    find_holds,
-    find_matter,
-)
-from countersign.privacy.model import Matter
+from countersign.privacy.holds import end_hold, find_holds, find_matter
+from countersign.privacy.model import Hold, Matter
 from countersign.privacy.room import Privacy
 
 
@@ -41,7 +37,7 @@ def begin_matter(connection: Connection, privacy: Privacy, reach: Reach, name: s
 
 def close_matter(
     connection: Connection, privacy: Privacy, reach: Reach, matter_id: str
-) -> list[str]:
+) -> list[Hold]:
     """Release all holds of a matter; returns which ended. An earlier end is kept.
 
     So one whose close was interrupted can be closed again. Raises UnknownSubject.
@@ -49,16 +45,12 @@ def close_matter(
     matter = find_matter(connection, matter_id, reach, closed=True)
     if matter.closed_at is not None:
         return []
-    now, ended, entry = from_ns(privacy.access.clock.time_ns()), [], privacy.access.audit.entry
-    owner = reach_of(matter.account_id, matter.mode)
-    for hold in find_holds(connection, reach, matter_id=matter_id, active=True):
-        end_hold(connection, hold.id, now)
-        about = {"hold_id": hold.id, "matter_id": matter_id}
-        audit = entry(AuditAction.HOLD_RELEASED, hold.subject, hold.owner, **about)
-        write_audit(connection, audit)
-        ended.append(hold.id)
+    now, audit = from_ns(privacy.access.clock.time_ns()), privacy.access.audit
+    lasting = find_holds(connection, reach, matter_id=matter_id, active=True)
+    ended = [end_hold(connection, privacy, hold, matter_id=matter_id) for hold in lasting]
     connection.execute(update(matters).where(matters.c.id == matter_id).values(closed_at=now))
-    write_audit(connection, entry(AuditAction.MATTER_CLOSED, matter_id, owner))
+    owner = reach_of(matter.account_id, matter.mode)
+    write_audit(connection, audit.entry(AuditAction.MATTER_CLOSED, matter_id, owner))
     return ended
 
 

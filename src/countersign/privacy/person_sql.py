@@ -5,19 +5,32 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Column, ColumnElement, Connection, and_, delete, or_, select, union, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    and_,
+    delete,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
 
 from countersign.access.reach import AccountReach, Reach, mode_of_buyer
 from countersign.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sql import erased_name
 from countersign.db.rows import chunks
 from countersign.db.tables import (
     PERSONAL_INFO,
     accounts,
     buyers,
     checkout_sessions,
+    deployment,
     disclosures,
     pending_sessions,
     personal_columns,
@@ -28,6 +41,9 @@ from countersign.db.tables import (
 from countersign.log.blind_runs import found_by
 from countersign.mode import Mode
 
+_PLAIN: Final = personal_columns("check", "order", name="cbid")
+_IN_SESSION: Final = checkout_sessions.c.cbid_index
+
 
 class Tie(NamedTuple):
     """That an account has something in a mode which names a buyer."""
@@ -35,8 +51,13 @@ class Tie(NamedTuple):
     cbid: str
     account_id: str
     mode: Mode
-    is_record: bool
-    """Whether it is a record, which can outlive the tie."""
+    id: str
+    """The record, session or check that does, by which its time is known."""
+
+    @property
+    def owner(self) -> AccountReach:
+        """Whose tie it is."""
+        return AccountReach(self.account_id, self.mode)
 
 
 class Person(NamedTuple):
@@ -51,10 +72,18 @@ class Person(NamedTuple):
 
 def identifiers_of(connection: Connection, cbid: str) -> list[str]:
     """All identifiers of the person with this one, the current one first."""
-    current = select(buyers.c.same_as).where(buyers.c.cbid == cbid)
-    first = connection.execute(current).scalar() or cbid
-    aliases = select(buyers.c.cbid).where(buyers.c.same_as == first)
-    return [first, *connection.execute(aliases).scalars()]
+    return identifiers_by(connection, [cbid])[cbid]
+
+
+def identifiers_by(connection: Connection, cbids: Collection[str]) -> dict[str, list[str]]:
+    """By each of these identifiers, all those of the person, the current one first."""
+    b, other = buyers.c, buyers.alias()
+    first, found = func.coalesce(b.same_as, b.cbid), dict[str, list[str]]()
+    for chunk in chunks([*cbids]):
+        joined = select(b.cbid, first, other.c.cbid).outerjoin(other, other.c.same_as == first)
+        for cbid, current, alias in connection.execute(joined.where(b.cbid.in_(chunk))):
+            found.setdefault(cbid, [current]).extend([alias] if alias else [])
+    return {cbid: found.get(cbid, [cbid]) for cbid in cbids}
 
 
 def accounts_of(connection: Connection, reach: Reach) -> Sequence[str]:
@@ -87,39 +116,51 @@ def find_ties(
 
     A test key can name a live buyer in its records: that is no tie, or erasing would cross modes.
     """
-    named = (
-        select(c, c.table.c.account_id, c.table.c.mode).where(c.in_(cbids), reach.rows(c.table))
-        for c in personal_columns("check", "order", name="cbid")
-    )
-    ties = {
-        Tie(row.cbid, row.account_id, Mode(row.mode), is_record=False)
-        for row in connection.execute(union(*named))
-    }
-    indexes = cbid_indexes(connection, secret, cbids, reach)
-    for chunk in chunks([*indexes]):
-        for column, among in (
-            (disclosures.c.cbid_index, found_by(connection, disclosures.c.cbid_index, *chunk)),
-            (checkout_sessions.c.cbid_index, checkout_sessions.c.cbid_index.in_(chunk)),
-        ):
-            own = select(column, column.table.c.mode).where(among, reach.rows(column.table))
-            is_record = column.table is disclosures
-            for index, mode in connection.execute(own.distinct()):
-                ties.add(Tie(*indexes[bytes(index)], Mode(mode), is_record=is_record))
+    indexes, hashed = cbid_indexes(connection, secret, cbids, reach), disclosures.c.cbid_index
+    ways = [
+        *((c, c.in_(some)) for c in _PLAIN for some in chunks([*cbids])),
+        *((hashed, found_by(connection, hashed, *some)) for some in chunks([*indexes])),
+        *((_IN_SESSION, _IN_SESSION.in_(some)) for some in chunks([*indexes])),
+    ]
+    ties = set[Tie]()
+    for column, among in ways:
+        t = column.table.c
+        own = select(column, t.account_id, t.mode, next(iter(column.table.primary_key)))
+        for name, of, mode, id_ in connection.execute(own.where(among, reach.rows(column.table))):
+            cbid = name if isinstance(name, str) else indexes[bytes(name)][0]
+            ties.add(Tie(cbid, of, Mode(mode), id_))
     return {tie for tie in ties if tie.mode is mode_of_buyer(tie.cbid)}
 
 
-def marks_of_records(
-    connection: Connection, secret: DeploymentSecret, cbid: str, reach: AccountReach
-) -> list[bytes]:
-    """Digests of the shred keys of an account's records that name a buyer now, not of later ones.
+def find_relying(
+    connection: Connection, secret: DeploymentSecret, cbids: Collection[str], reach: Reach
+) -> list[Tie]:
+    """The ties in reach, but for what an account that left the buyer had and kept.
 
-    They lead to no record that was erased: its key is gone.
+    What it has made since counts.
     """
-    d = disclosures.c
-    named = found_by(connection, d.cbid_index, *cbid_indexes(connection, secret, [cbid], reach))
-    keys = select(shred_keys.c.key).join(disclosures, d.record_id == shred_keys.c.record_id)
-    own = connection.execute(keys.where(named, reach.rows(disclosures))).scalars()
-    return [hashlib.sha256(key).digest() for key in own]
+    ties, d = sorted(find_ties(connection, secret, cbids, reach)), deployment.c
+    marks, left = marks_of(connection, ties), dict[tuple[str, AccountReach], bytes]()
+    for cbid, owner in {(tie.cbid, tie.owner) for tie in ties}:
+        noted = select(d.value).where(d.name == erased_name(secret, cbid, owner))
+        left[cbid, owner] = connection.execute(noted).scalar() or b""
+    return [
+        tie
+        for tie in ties
+        if (mark := marks.get(tie.id)) is None or mark not in left[tie.cbid, tie.owner]
+    ]
+
+
+def marks_of(connection: Connection, ties: Collection[Tie]) -> dict[str, bytes]:
+    """Digests of the shred keys of what names a buyer now, not of what will later.
+
+    They lead to nothing that was erased: its key is gone.
+    """
+    found, k = dict[str, bytes](), shred_keys.c
+    for chunk in chunks([tie.id for tie in ties]):
+        keys = connection.execute(select(k.record_id, k.key).where(k.record_id.in_(chunk)))
+        found |= {id_: hashlib.sha256(key).digest() for id_, key in keys}
+    return found
 
 
 def is_played(connection: Connection, cbid: str, reach: AccountReach) -> bool:

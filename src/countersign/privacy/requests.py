@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, mode_of_buyer
 from countersign.access.secrets import DeploymentSecret
 from countersign.db.tables import (
     buyers,
@@ -22,26 +23,32 @@ from countersign.db.tables import (
     waiting_erasures,
 )
 from countersign.errors import DatabasePermissionDenied, OnHold, UnknownSubject
-from countersign.instant import from_ns
-from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
-from countersign.privacy.erase_sql import find_accounts_of, find_records, forget_sessions
+from countersign.ids import ACCOUNT, is_id, made_at_ms
+from countersign.instant import from_ns, to_ms
+from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
+from countersign.privacy.erase_sql import (
+    find_buyer,
+    find_records,
+    forget_sessions,
+    wait_for_holds,
+)
 from countersign.privacy.held import Rests, find_held, kept_of
-from countersign.privacy.holds import active_holds, take_turn
+from countersign.privacy.holds import relying_elsewhere, take_turn
 from countersign.privacy.model import ErasureReason, Plan
-from countersign.privacy.person_sql import find_ties, identifiers_of
+from countersign.privacy.person_sql import find_relying, find_ties, identifiers_by, identifiers_of
 from countersign.privacy.room import Privacy
 
 
 class ErasureOutcome(StrEnum):
-    """What came of a request."""
+    """What came of a request; of several parts, what comes last here."""
 
     ERASED = "erased"
     KEPT = "kept"
     """Erased but for what orders on hold need; that is erased when the hold has ended."""
-    ON_HOLD = "on_hold"
-    """A legal hold keeps it; it is erased when the hold has ended."""
     REQUESTED = "requested"
     """The server may not erase: `countersign retention run` does, as the owner of the tables."""
+    ON_HOLD = "on_hold"
+    """A legal hold keeps it; it is erased when the hold has ended."""
 
 
 class ErasureRequest(NamedTuple):
@@ -53,6 +60,14 @@ class ErasureRequest(NamedTuple):
     """The account in whose reach this is listed; of the deployment's, the buyer's first."""
 
 
+class _Part(NamedTuple):
+    """What is left to do at an account for a buyer who has asked."""
+
+    owner: Reach
+    older: list[str] | None
+    """Of an account that has something later: its checks and sessions from before. None: all."""
+
+
 async def request_erasure(privacy: Privacy, cbid: str) -> ErasureOutcome:
     """Erase a buyer at the buyer's own request, or keep the request; durable when this returns.
 
@@ -60,52 +75,92 @@ async def request_erasure(privacy: Privacy, cbid: str) -> ErasureOutcome:
     """
     now = from_ns(privacy.access.clock.time_ns())
     await privacy.access.database.write(_request, cbid, now)
-    return await carry_out_request(privacy, cbid, DEPLOYMENT)
+    return await carry_out_request(privacy, cbid, DEPLOYMENT, at_once=True)
 
 
-async def carry_out_request(privacy: Privacy, cbid: str, reach: Reach) -> ErasureOutcome:
-    """Try to erase in this reach a buyer who has asked for it.
+async def carry_out_request(
+    privacy: Privacy, cbid: str, reach: Reach, *, at_once: bool = False
+) -> ErasureOutcome:
+    """Try to erase in this reach what there was of a buyer when the buyer asked for it.
 
     A vendor's hold on the buyer keeps what it has itself and the shared facts of the buyer; what
-    others have goes at once.
+    others have goes at once. Accounts that have something later keep that, and the shared facts
+    with it. `at_once`: whatever there is was there, also by the clock of another server.
     """
+    database, now = privacy.access.database, from_ns(privacy.access.clock.time_ns())
+    parts = await database.scan(_parts, privacy.access.secret, cbid, reach)
+    outcomes = list[ErasureOutcome]()
+    if at_once:
+        parts = [_Part(part.owner, None) for part in parts]
+    if reach == DEPLOYMENT and all(part.older is None for part in parts):
+        outcomes.append(await _take(privacy, cbid, _Part(reach, None)))
+    if outcomes in ([], [ErasureOutcome.ON_HOLD]):
+        outcomes += [await _take(privacy, cbid, part) for part in parts if part.older != []]
+    await destroy_copies(database)
+    outcome = max(outcomes, key=[*ErasureOutcome].index, default=ErasureOutcome.ERASED)
+    if reach == DEPLOYMENT and outcome in {ErasureOutcome.KEPT, ErasureOutcome.ERASED}:
+        await database.write(_settle, cbid, now)
+    return outcome
+
+
+async def _take(privacy: Privacy, cbid: str, part: _Part) -> ErasureOutcome:
     try:
-        plan = await plan_erasure(privacy, cbid, reach)
-        kept = await erase_planned(privacy, plan, ErasureReason.REQUEST, by="buyer")
+        plan = await plan_erasure(privacy, cbid, part.owner)
+        if part.older is None:
+            kept = await erase_planned(privacy, plan, ErasureReason.REQUEST, by="buyer")
+        else:
+            kept = await kept_of_plan(privacy, plan)
+            now = from_ns(privacy.access.clock.time_ns())
+            noting = partial(wait_for_holds, kept=part.older, reason=ErasureReason.REQUEST, at=now)
+            await privacy.access.database.write(noting)
+            await carry_out_waiting(privacy, part.owner, by="buyer")
     except UnknownSubject:
-        if reach == DEPLOYMENT:
-            settled = delete(erasure_requests).where(erasure_requests.c.cbid == cbid)
-            await privacy.access.database.write(lambda c: c.execute(settled).rowcount)
+        return ErasureOutcome.ERASED
     except OnHold:
-        for own in await privacy.access.database.scan(_free, privacy, cbid, reach):
-            with suppress(OnHold, UnknownSubject, DatabasePermissionDenied):
-                plan = await plan_erasure(privacy, cbid, own)
-                await erase_planned(privacy, plan, ErasureReason.REQUEST, by="buyer")
         return ErasureOutcome.ON_HOLD
     except DatabasePermissionDenied:
         return ErasureOutcome.REQUESTED
-    else:
-        await destroy_copies(privacy.access.database)
-        return ErasureOutcome.KEPT if kept else ErasureOutcome.ERASED
-    return ErasureOutcome.ERASED
+    return ErasureOutcome.KEPT if kept else ErasureOutcome.ERASED
 
 
-def _free(connection: Connection, privacy: Privacy, cbid: str, reach: Reach) -> set[AccountReach]:
-    """The accounts that have something of a buyer, unless the deployment itself holds the buyer."""
-    subjects = [cbid, *(one for one, _ in find_accounts_of(connection, cbid, reach))]
-    active, names = active_holds(connection, reach), identifiers_of(connection, cbid)
-    binding = {owner for one in subjects for _, owner in active.get(one, ())}
-    ties = find_ties(connection, privacy.access.secret, names, reach)
-    alone = reach == DEPLOYMENT and DEPLOYMENT not in binding
-    return {AccountReach(tie.account_id, tie.mode) for tie in ties if alone}
+def _parts(
+    connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
+) -> list[_Part]:
+    """The accounts in reach that have something of a buyer who has asked."""
+    names = identifiers_of(connection, cbid)
+    wanted = select(erasure_requests.c.requested_at).where(erasure_requests.c.cbid.in_(names))
+    asked = connection.execute(wanted).scalar()
+    if asked is None:
+        return [_Part(reach, [])]
+    ties, until = find_relying(connection, secret, names, reach), to_ms(asked)
+    if not ties and isinstance(reach, AccountReach):
+        # Whose hold alone has kept the buyer takes the buyer along.
+        others = relying_elsewhere(connection, secret, names, reach)
+        return [] if others else [_Part(reach, None)]
+    later = {tie.owner for tie in ties if made_at_ms(tie.id) > until}
+    parts = [_Part(owner, None) for owner in {tie.owner for tie in ties} - later]
+    for owner in later:
+        buyer = find_buyer(connection, secret, cbid, owner)
+        checks = [c.record_id for c in buyer.verifications if not c.erased_at] if buyer else []
+        had = [*checks, *(buyer.sessions if buyer else ())]
+        parts.append(_Part(owner, [id_ for id_ in had if made_at_ms(id_) <= until]))
+    return parts
 
 
-async def carry_out_waiting(privacy: Privacy, reach: Reach) -> list[str]:
+def _settle(connection: Connection, cbid: str, at: datetime) -> None:
+    """Delete the request of this time or before: it is carried out."""
+    asked, names = erasure_requests.c, identifiers_of(connection, cbid)
+    settled = delete(erasure_requests).where(asked.cbid.in_(names), asked.requested_at <= at)
+    connection.execute(settled)
+
+
+async def carry_out_waiting(privacy: Privacy, reach: Reach, *, by: str = "") -> list[str]:
     """Erase what waited in reach for the end of a hold, but for what one still keeps.
 
     Returns the records and checkout sessions that were erased.
     """
     database, erased = privacy.access.database, list[str]()
+    erase = partial(erase_planned, by=by) if by else erase_planned
     for id_, reason, is_session in await database.read(_waiting, reach):
         if is_session:
             rests = (await kept_of(privacy, [id_], reach)).rests
@@ -116,7 +171,7 @@ async def carry_out_waiting(privacy: Privacy, reach: Reach) -> list[str]:
         left = tuple(record for record in found if record.erased_at is None)
         plan = Plan(subject=id_, reach=reach, buyer=None, records=left, kept_until=None)
         with suppress(OnHold):
-            await erase_planned(privacy, plan, ErasureReason(reason))
+            await erase(privacy, plan, ErasureReason(reason))
             erased.append(id_)
     if erased:
         await destroy_copies(database)
@@ -151,27 +206,39 @@ def _waiting(connection: Connection, reach: Reach) -> Sequence[tuple[str, str, b
 
 
 def requested(
-    connection: Connection, secret: DeploymentSecret, reach: Reach
+    connection: Connection,
+    secret: DeploymentSecret,
+    reach: Reach,
+    kept_by: Collection[str] | None = None,
 ) -> Sequence[ErasureRequest]:
     """The buyers who are still to be erased, in the order of their requests.
 
-    In the reach of an account, those of whom it has something.
+    In the reach of an account, those of whom it has something that is to go. `kept_by`: only those
+    whom holds on these subjects can have kept.
     """
     asked = erasure_requests.c
     waiting = select(asked.cbid, asked.requested_at, buyers.c.account_id)
     waiting = waiting.outerjoin(buyers, buyers.c.cbid == asked.cbid).order_by(asked.requested_at)
+    if kept_by is not None and not any(is_id(ACCOUNT, one) for one in kept_by):
+        names = identifiers_by(connection, kept_by)
+        waiting = waiting.where(asked.cbid.in_({one for known in names.values() for one in known}))
     found = [ErasureRequest(*row) for row in connection.execute(waiting)]
     if not isinstance(reach, AccountReach):
         return found
-    owners = {name: one for one in found for name in identifiers_of(connection, one.cbid)}
+    by_cbid = {one.cbid: one for one in found if mode_of_buyer(one.cbid) is reach.mode}
+    names = identifiers_by(connection, by_cbid)
+    owners = {name: by_cbid[cbid] for cbid, known in names.items() for name in known}
     ties = {tie.cbid for tie in find_ties(connection, secret, owners, reach)}
     own = {owners[cbid].cbid: owners[cbid]._replace(cbid=cbid) for cbid in sorted(ties)}
-    return [one._replace(account_id=reach.account_id) for one in own.values()]
+    return [
+        one._replace(account_id=reach.account_id)
+        for one in own.values()
+        if any(part.older != [] for part in _parts(connection, secret, one.cbid, reach))
+    ]
 
 
 def _request(connection: Connection, cbid: str, now: datetime) -> None:
-    cbids = identifiers_of(connection, cbid)
+    cbids, asked = identifiers_of(connection, cbid), erasure_requests.c.cbid
     connection.execute(delete(remembered).where(remembered.c.cbid.in_(cbids)))
-    same = select(erasure_requests.c.cbid).where(erasure_requests.c.cbid == cbids[0])
-    if connection.execute(same).first() is None:
-        connection.execute(insert(erasure_requests), {"cbid": cbids[0], "requested_at": now})
+    connection.execute(delete(erasure_requests).where(asked.in_(cbids)))
+    connection.execute(insert(erasure_requests), {"cbid": cbids[0], "requested_at": now})

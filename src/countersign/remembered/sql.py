@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from countersign.buyers.sql import buyers_by_cbid
 from countersign.db import rows
-from countersign.db.tables import buyers, remembered, remembered_uses
+from countersign.db.tables import remembered, remembered_uses
 from countersign.mode import Mode
 from countersign.remembered.model import KEPT_MAX, Kind, KnownBy, Use
 
@@ -92,14 +92,6 @@ def uses_of(connection: Connection, cbids: Sequence[str], limit: int) -> list[Us
     u = remembered_uses.c
     columns = select(u.account_id, u.kind, u.verified, u.at).where(u.cbid.in_(cbids))
     return rows.rows(connection, columns.order_by(u.id.desc()).limit(limit), Use)
-
-
-def identifiers_of(connection: Connection, cbid: str) -> list[str]:
-    """All identifiers of the person with this one: two buyers may have turned out to be one."""
-    joined = select(buyers.c.same_as).where(buyers.c.cbid == cbid)
-    first = connection.execute(joined).scalar() or cbid
-    aliases = select(buyers.c.cbid).where(or_(buyers.c.same_as == first, buyers.c.cbid == first))
-    return [*{cbid: None, first: None} | dict.fromkeys(connection.execute(aliases).scalars())]
 
 
 def delete_outdated(

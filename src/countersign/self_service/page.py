@@ -24,6 +24,7 @@ from countersign.http.route import Route, grouped
 from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
 from countersign.passkeys import TIMEOUT_MS, assertion_options
+from countersign.privacy.person_sql import identifiers_of
 from countersign.privacy.requests import request_erasure
 from countersign.remembered import sql
 from countersign.remembered.model import COOKIE_KEPT, KnownBy, NotKnown, Use
@@ -112,7 +113,7 @@ async def _page(visit: BuyerVisit) -> Reply:
 def _all_of(
     connection: Connection, cbid: str, now: datetime
 ) -> tuple[list[KnownBy], list[dict[str, Any]]]:
-    cbids = sql.identifiers_of(connection, cbid)
+    cbids = identifiers_of(connection, cbid)
     uses: Sequence[Use] = sql.uses_of(connection, cbids, _USES_SHOWN)
     names = {id_: brand_of(connection, id_).name for id_ in {use.account_id for use in uses}}
     shown = [{**asdict(use), "vendor": names[use.account_id]} for use in uses]
@@ -163,7 +164,7 @@ async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:
 
 
 def _remove_one(connection: Connection, cbid: str, id_: str) -> None:
-    sql.remove(connection, sql.identifiers_of(connection, cbid), id_)
+    sql.remove(connection, identifiers_of(connection, cbid), id_)
 
 
 async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
