@@ -48,7 +48,7 @@ def requests(desk: Counter) -> int:
         "verification_session=vs_other&status=verified&cbid=cb_other",
         "session=verified&next=//evil.example&url=https://evil.example&lang=es",
         "inquiry-id=inq_other&reference-id={own}&status=completed",
-        "&".join(f"a{number}=b" for number in range(3000)),
+        "&".join(f"a{number}=b" for number in range(900)),
         "%00%ff=%",
     ],
 )
