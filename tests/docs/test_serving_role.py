@@ -166,6 +166,19 @@ def test_an_owner_erases_what_the_role_of_servers_may_not(
     assert "archived WAL" in done.stderr
 
 
+def test_a_hold_ends_also_where_the_role_of_servers_may_not_erase(
+    cluster: postgres.PostgresServer, owner: Deployment
+) -> None:
+    """What waited for its end is erased by `countersign retention run`, as the owner."""
+    owner.run("database", "grants", "--role", APP, "--console", "--apply")
+    key = owner.key(owner.account("vendor"))
+    app = as_app(owner, cluster)
+    with running_server(app) as server, server.client(key) as client:
+        order = calls.order(client, calls.buyer(client))
+    hold = owner.run("holds", "place", order["ack_id"], "--reason", "case 7").stdout.strip()
+    assert app.read("holds", "release", hold) == {"hold_ids": [hold], "erased": [], "requested": []}
+
+
 def test_the_role_of_servers_may_init_where_nothing_is_to_be_made(
     cluster: postgres.PostgresServer, owner: Deployment
 ) -> None:
