@@ -475,9 +475,11 @@ def endpoints_of_all(stage: Stage) -> Iterator[dict[Party, str]]:
         ]
         for p in stage.parties
     }
-    yield made
-    for party, path in made.items():
-        assert party.client.delete(path).status_code in {200, 404}
+    try:
+        yield made
+    finally:
+        for party, path in made.items():
+            assert party.client.delete(path).status_code in {200, 404}
 
 
 def the_endpoints_that_are_listed_are_ones_own(stage: Stage) -> None:

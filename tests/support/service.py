@@ -65,7 +65,7 @@ class Deployment:
         done = command.run(arguments, self.environment, typed=typed, directory=self.data_dir.parent)
         privacy.watch_command(arguments, done.stdout + done.stderr)
         if check and done.returncode != 0:
-            raise AssertionError(f"countersign {' '.join(arguments)}: {done.stderr}")
+            raise AssertionError(f"countersign {' '.join(arguments)}: {done.stderr}{done.stdout}")
         return done
 
     def read(self, *arguments: str) -> Any:  # noqa: ANN401 - any JSON
