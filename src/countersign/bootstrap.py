@@ -160,6 +160,8 @@ async def initialise(
 def remains(settings: Settings) -> Mapping[str, bool]:
     """The parts of a deployment outside its database, in words, and whether each is there.
 
+    The last one is what was published.
+
     HeadUnavailable: what was published last cannot be read, and may be there.
     """
     heads, key = open_heads(settings.log_head_dir), key_file(settings.key_encryption_key)

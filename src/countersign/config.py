@@ -292,7 +292,7 @@ class Settings:
     console_url: str | None = _setting(
         expecting("a URL that staff can reach, such as https://console.example.com", to_url), None
     )
-    """URL of the console on a host of its own. `/console` and the staff operations then respond
+    """URL of the console on a separate host. `/console` and the staff operations then respond
     only to requests for this host. Route the host to the same server; a reverse proxy can
     restrict it to your network. Passkeys of people belong to this host. If omitted: they are at
     `COUNTERSIGN_PUBLIC_URL`. Example: `https://console.example.com`."""

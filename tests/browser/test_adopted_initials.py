@@ -32,7 +32,12 @@ order = test_looks.order
 @pytest.fixture(autouse=True)
 def allowed(order: Order, operator: Operator, account: str) -> None:
     """Let the account's buyers adopt."""
-    brand = {"name": None, "color": None, "logo": None, "initials": "adopted_allowed"}
+    brand: dict[str, Any] = {
+        "name": None,
+        "color": None,
+        "logo": None,
+        "initials": "adopted_allowed",
+    }
     operator.act(lambda opened: done(put_brand, opened.access, account, **brand))
 
 

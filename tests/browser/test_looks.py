@@ -83,16 +83,12 @@ class Album:
 
 
 @pytest.fixture
-def order(
-    client: httpx2.Client, server: Server, operator: Operator, account: str, tmp_path: Path
-) -> Order:
+def order(client: httpx2.Client, server: Server, operator: Operator, account: str) -> Order:
     """Give an order at a vendor with all that a page can show."""
-    logo = tmp_path / "logo"
-    logo.write_bytes(PICTURE)
-    brand = {
+    brand: dict[str, Any] = {
         "name": "Ridgeline Workshop",
         "color": "#2f5d46",
-        "logo": str(logo),
+        "logo": PICTURE,
         "contact_url": "https://shop.example/contact",
         "privacy_url": "https://shop.example/privacy",
         "support_email": "help@shop.example",

@@ -170,11 +170,9 @@ def test_a_buyer_acknowledges_without_javascript(windows: Windows, order: Order)
 
 
 @pytest.fixture
-def branded(order: Order, operator: Operator, account: str, tmp_path: Path) -> Order:
+def branded(order: Order, operator: Operator, account: str) -> Order:
     """Give an order at a vendor with a name, a colour and a logo."""
-    logo = tmp_path / "logo"
-    logo.write_bytes(PICTURE)
-    brand = {"name": "Acme & Sons", "color": "#ffcc00", "logo": str(logo)}
+    brand: dict[str, Any] = {"name": "Acme & Sons", "color": "#ffcc00", "logo": PICTURE}
     operator.act(lambda opened: done(put_brand, opened.access, account, **brand))
     return order
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from countersign.checkout.brand import put_brand
+from countersign.checkout.brand import picture_in, put_brand
 from tests.http.backstage import Operator, Vendor, make_client
 from tests.support import postgres
 from tests.support.acts import done
@@ -119,7 +119,10 @@ class Shop:
 
     def brand(self, operator: Operator, **parts: str) -> None:
         """Change how buyers see the account, as the command does."""
-        changes = {"name": None, "color": None, "logo": None} | parts
+        changes: dict[str, Any] = {"name": None, "color": None, "logo": None}
+        changes |= parts
+        if "logo" in parts:
+            changes["logo"] = picture_in(parts["logo"]) if parts["logo"] else b""
         operator.act(
             lambda opened: done(put_brand, opened.access, self.vendor.account_id, **changes)
         )

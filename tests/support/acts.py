@@ -3,11 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from sqlalchemy import Connection
+
+from countersign.access.room import Access
+
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
-async def done(act: Callable[..., R], room: Any, *args: Any, **named: Any) -> R:  # noqa: ANN401 - of the act
-    result: R = await room.access.database.write(act, room, *args, **named)
-    return result
+class Room(Protocol):
+    """What acts work with."""
+
+    @property
+    def access(self) -> Access:
+        """With the database."""
+
+
+RoomT = TypeVar("RoomT", bound=Room)
+
+
+async def done(
+    act: Callable[Concatenate[Connection, RoomT, P], R],
+    room: RoomT,
+    *args: P.args,
+    **named: P.kwargs,
+) -> R:
+    def run(connection: Connection) -> R:
+        return act(connection, room, *args, **named)
+
+    return await room.access.database.write(run)

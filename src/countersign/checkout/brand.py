@@ -112,13 +112,13 @@ def put_brand(
     *,
     name: str | None,
     color: str | None,
-    logo: str | bytes | None,
+    logo: bytes | None,
     **ways: str | None,
 ) -> Brand:
     """Change how an account is shown; None leaves a part as it is, and "" removes it.
 
-    `logo` is the path of a file, or what is in one; `ways` are `contact_url`, `privacy_url`,
-    `support_email`, `font`, and `initials`.
+    `logo` is a picture (b"" removes it); `ways` are `contact_url`, `privacy_url`, `support_email`,
+    `font`, and `initials`.
 
     Raises InvalidArgument if a part is not usable.
     """
@@ -130,9 +130,7 @@ def put_brand(
         if color and _COLOR.fullmatch(color.lower()) is None:
             raise InvalidArgument(f"{color!r} is not a colour of the form #rrggbb.")
     if logo is not None:
-        picture = (
-            (_picture(logo) if isinstance(logo, str) else checked_picture(logo)) if logo else None
-        )
+        picture = checked_picture(logo) if logo else None
         digest = None if picture is None else sha256(picture).hexdigest()
         changes |= {"logo": picture, "logo_digest": digest}
     for part, text in ways.items():
@@ -165,7 +163,8 @@ def _check_way(part: str, text: str) -> None:
         raise InvalidArgument(f"{text!r} is not {wanted.get(part, 'an http or https address')}.")
 
 
-def _picture(path: str) -> bytes:
+def picture_in(path: str) -> bytes:
+    """The picture in a file, if it can be shown as a logo. Raises InvalidArgument."""
     return checked_picture(read_file(Path(path), LOGO_BYTES_MAX), path)
 
 

@@ -10,7 +10,7 @@ import click
 
 from countersign.access.account import find_account
 from countersign.access.room import Access
-from countersign.checkout.brand import brand_of, put_brand, read_logo
+from countersign.checkout.brand import brand_of, picture_in, put_brand, read_logo
 from countersign.checkout.preview import LOGO, preview_pages
 from countersign.cli.deployment import with_room
 from countersign_evidence.cli.support import command, show
@@ -57,7 +57,8 @@ async def brand_command(
         owner.id,
         name=name,
         color=color,
-        logo=logo,
+        # Read before the transaction: a slow disk must not keep others from writing.
+        logo=picture_in(logo) if logo else None if logo is None else b"",
         contact_url=contact_url,
         privacy_url=privacy_url,
         support_email=support_email,

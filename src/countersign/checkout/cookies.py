@@ -78,7 +78,8 @@ def cookie_of(room: Checkout, name: str, value: str, seconds: int) -> Header:
 
 def values_of(call: Call, name: str) -> list[str]:
     """The values of the cookies with this name that the browser sends."""
-    named = re.compile(rf"(?:^|;)\s*{re.escape(name)}=([^;]*)")
+    # One without a value counts too: of several with this name none is believed.
+    named = re.compile(rf"(?:^|;)\s*{re.escape(name)}(?:=([^;]*)|\s*(?=;|$))")
     return [
         value.strip()
         for header, line in call.raw_headers

@@ -294,7 +294,7 @@ def change_brand(
     """Change how buyers see an account on hosted pages. What is left out stays as it is."""
     account = _named(connection, reach, account_id)
     try:
-        logo = wanted.logo if not wanted.logo else b64decode(wanted.logo, validate=True)
+        logo = None if wanted.logo is None else b64decode(wanted.logo, validate=True)
     except (NotBase64Error, ValueError):
         raise InvalidRequest("Expected base64 - at `$.logo`.") from None
     parts = asdict(wanted) | {"logo": logo}

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
-from typing import Any, Final, Generic, TypeVar, get_type_hints
+from typing import Any, Final, Generic, TypeAlias, TypeVar, get_type_hints
 
 from sqlalchemy import Connection
 
 from countersign.access.idempotency import keep_answers, keeping
 from countersign.access.key import Principal
-from countersign.access.reach import AccountReach, Reach
+from countersign.access.reach import Reach
 from countersign.http.body import parse_body
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Handler, Route
@@ -31,12 +31,11 @@ from countersign.http.schemas import Request
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-_Take = Callable[[Any, Call], Any]
+_Take: TypeAlias = Callable[[Any, Call], Any]
 """Finds what a parameter is given, by the room and the call."""
 _KNOWN: Final[Mapping[Any, _Take]] = {
     Principal: lambda _, call: call.principal,
     Reach: lambda _, call: call.principal.reach,
-    AccountReach: lambda _, call: call.principal.reach,
     str: lambda _, call: call.parameter,
 }
 

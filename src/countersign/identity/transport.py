@@ -172,7 +172,7 @@ class ProviderReply:
 
     @property
     def wait(self) -> int:
-        """The same, also where it does not say."""
+        """Seconds until a retry; the default if the provider names none."""
         return self.retry_after or RETRY_AFTER_SECONDS
 
     def _number(self, header: str) -> int | None:

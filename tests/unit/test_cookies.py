@@ -1,0 +1,26 @@
+"""Which values of a cookie a request sends."""
+
+from __future__ import annotations
+
+import pytest
+
+from countersign.checkout.cookies import values_of
+from tests.support.in_process import call_of
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("n=a", ["a"]),
+        (" n=a ; m=b", ["a"]),
+        ("m=b;n=a=c;n=", ["a=c", ""]),
+        ("n; n=a", ["", "a"]),
+        ("n ;m", [""]),
+        ("nn=a; mn=b; n =c; m=n=d", []),
+        (";" * 9 + "n=a", ["a"]),
+    ],
+)
+def test_every_cookie_of_a_name_is_found_and_no_other(line: str, values: list[str]) -> None:
+    """One without a value too: of several, none is believed."""
+    call = call_of("GET", "/", [(b"host", b"x"), (b"cookie", line.encode())])
+    assert values_of(call, "n") == values
