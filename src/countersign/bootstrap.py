@@ -19,7 +19,7 @@ from countersign.buyers.room import Buyers, open_buyers
 from countersign.buyers.rules import VerificationRules
 from countersign.checkout.asking import Asking
 from countersign.checkout.mails import CopyMails
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.smtp import load_client
 from countersign.checkout.updates import Updates
 from countersign.clearances.keys import ClearanceKeys
@@ -92,7 +92,7 @@ class Deployment:
     acknowledgments: Acknowledgments
     clearances: Clearances
     remembered: Remembered
-    checkout: Checkout
+    checkout: HostedPages
     webhooks: Webhooks
     privacy: Privacy
     self_service: SelfService
@@ -239,7 +239,7 @@ async def open_deployment(
         remembered = Remembered(buyers=buyers, party=relying_party(settings.public_url))
         events = Events(access=access, ids=EventIds(secret.event_id_key()))
         privacy = open_privacy(access, log_room, settings)
-        checkout = Checkout(
+        checkout = HostedPages(
             access=access,
             vault=vault,
             acknowledgments=acknowledgments,

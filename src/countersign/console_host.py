@@ -30,7 +30,7 @@ from countersign.access.key import VENDOR_SCOPES as OF_VENDORS
 from countersign.access.role import OF_DEPLOYMENT, ROLES, Role
 from countersign.bootstrap import Deployment
 from countersign.checkout.colors import CONTRAST, contrast
-from countersign.checkout.visits import address_of, read_door, read_form
+from countersign.checkout.forms import address_of, read_door, read_form
 from countersign.errors import InvalidNoticeFile, NotFound, OriginNotAllowed
 from countersign.events.model import EventType
 from countersign.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming

@@ -18,7 +18,7 @@ from countersign.access.origins import register
 from countersign.buyers import settings as verification_settings
 from countersign.checkout import buyer, following, identity, sessions, store
 from countersign.checkout.model import Collected, Session
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.schemas import CheckoutSessionRequest
 from countersign.db.tables import events
 from countersign.mode import Mode
@@ -47,7 +47,7 @@ class Checks:
     providers: Sequence[Playing]
 
     @property
-    def room(self) -> Checkout:
+    def room(self) -> HostedPages:
         return self.stage.opened.checkout
 
     @property

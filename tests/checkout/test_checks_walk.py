@@ -30,7 +30,7 @@ from hypothesis.stateful import (
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout import buyer, expiry, identity, sessions
 from countersign.checkout.model import ATTEMPTS_MAX, Collected, Session, Status
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.errors import CheckoutSessionClosed
 from countersign.remembered.inform import inform
 from countersign.remembered.model import Kind, KnownBy
@@ -52,7 +52,7 @@ KINDS: Final = [(Collected.IDENTITY,), (Collected.IDENTITY, Collected.ACKNOWLEDG
 which = st.integers(0, SESSIONS_MAX - 1)
 
 
-async def _remembered(room: Checkout, session: Session, cbid: str, binding: Binding) -> Session:
+async def _remembered(room: HostedPages, session: Session, cbid: str, binding: Binding) -> Session:
     at = session.created_at
     known = KnownBy(
         id="rem_1",

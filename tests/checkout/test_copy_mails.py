@@ -22,7 +22,7 @@ from countersign.checkout.mail_address import mail_address
 from countersign.checkout.mail_page import request_mail
 from countersign.checkout.mails import CopyMails, MailAnswer, MailOutcome
 from countersign.checkout.model import KEPT, Session
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.schemas import CheckoutSessionRequest
 from countersign.checkout.send_mails import SendMails
 from countersign.instant import from_ms
@@ -53,7 +53,7 @@ class Post:
     got: MailServer
 
     @property
-    def room(self) -> Checkout:
+    def room(self) -> HostedPages:
         return self.stage.opened.checkout
 
     @property

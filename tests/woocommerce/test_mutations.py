@@ -38,7 +38,7 @@ def _test(function: Callable[[Shop, Browser], None]) -> Catch:
 def _without_webhooks(path: Catch) -> Catch:
     """A webhook about the session makes the plugin decide anew, and that is a gate of its own."""
 
-    def catch(a: Attempt) -> Any:
+    def catch(a: Attempt) -> object:
         with a.shop.without_webhooks():
             return path(a)
 

@@ -16,8 +16,7 @@ from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.db.tables import accounts, buyers
 from countersign.errors import SecondPersonRequired
 from countersign.http.schemas import Timestamp
-from countersign.ids import is_id
-from countersign.people.model import PERSON
+from countersign.ids import PERSON, is_id
 
 TWO: Final = 2
 _TWO_DECIDE: Final = (

@@ -23,8 +23,8 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.reading import ClaimedEvent, Press, Reading
-from countersign.checkout.room import Checkout
 from countersign.checkout.sessions import cleared, order_of, principal_of, with_decision
 from countersign.checkout.words import WORDS
 from countersign.clearances.clear import PreparedOrder
@@ -39,12 +39,12 @@ _OTHERS: Final = "Other initials were sent at the same time."
 _TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new text."
 
 
-async def brand(room: Checkout, session: Session) -> Brand:
+async def brand(room: HostedPages, session: Session) -> Brand:
     """How the account is shown to buyers."""
     return await room.access.database.read_batched(brands_of, session.account_id)
 
 
-async def notice_of(room: Checkout, session: Session) -> NoticeEdition:
+async def notice_of(room: HostedPages, session: Session) -> NoticeEdition:
     """The version in force of the notice that this session collects initials for.
 
     Raises:
@@ -56,7 +56,7 @@ async def notice_of(room: Checkout, session: Session) -> NoticeEdition:
 
 
 async def show(  # noqa: PLR0917 - what is kept of it
-    room: Checkout,
+    room: HostedPages,
     session: Session,
     notice: NoticeEdition,
     surface: Surface,
@@ -95,7 +95,7 @@ def _was_shown_since(
 
 
 async def claim(
-    room: Checkout,
+    room: HostedPages,
     session: Session,
     events: Sequence[tuple[int | None, ClaimedEvent]],
     viewport: Viewport | None,
@@ -107,7 +107,7 @@ async def claim(
 
 
 async def initial(  # noqa: PLR0917 - what arrives with initials
-    room: Checkout,
+    room: HostedPages,
     session: Session,
     digest: str,
     initials: Sequence[str],
@@ -139,7 +139,7 @@ async def initial(  # noqa: PLR0917 - what arrives with initials
 
 
 async def keep(
-    room: Checkout, session: Session, digest: str, texts: Sequence[str], press: Press | None
+    room: HostedPages, session: Session, digest: str, texts: Sequence[str], press: Press | None
 ) -> Session:
     """Take the initials of some lines of the text with this digest, "" for the others.
 
@@ -160,13 +160,15 @@ async def keep(
     return await store.change(room, session, kept)
 
 
-async def correct(room: Checkout, session: Session, digest: str, typed: Sequence[str]) -> Session:
+async def correct(
+    room: HostedPages, session: Session, digest: str, typed: Sequence[str]
+) -> Session:
     """Keep what was typed for the text with this digest, as something is wrong with it."""
     texts = [text[:TYPED_LENGTH_MAX] for text in typed]
     return await store.change(room, session, partial(model.typed, digest=digest, texts=texts))
 
 
-async def review(room: Checkout, session: Session, locale: str) -> Session:
+async def review(room: HostedPages, session: Session, locale: str) -> Session:
     """Note that the review of the session's initials was served, with its sentences in this locale.
 
     Raises:
@@ -193,7 +195,7 @@ def _initials(session: Session) -> tuple[str, Sequence[str] | None] | None:
 
 
 async def accept(
-    room: Checkout, session: Session, origin: Origin, page_origin: str | None = None
+    room: HostedPages, session: Session, origin: Origin, page_origin: str | None = None
 ) -> Session:
     """Acknowledge with the initials that the session has, end it, and decide about the order.
 
@@ -254,7 +256,7 @@ def _write_accepted(
     return session if order is None else with_decision(order, connection, session)
 
 
-async def repeated(room: Checkout, session: Session, initials: Sequence[str]) -> bool:
+async def repeated(room: HostedPages, session: Session, initials: Sequence[str]) -> bool:
     """Whether a completed session was acknowledged with just these initials."""
     if session.status is not Status.COMPLETED or session.ack_id is None:
         return False
@@ -262,7 +264,7 @@ async def repeated(room: Checkout, session: Session, initials: Sequence[str]) ->
     return found.initials_per_line == list(initials)
 
 
-async def decline(room: Checkout, session: Session) -> Session:
+async def decline(room: HostedPages, session: Session) -> Session:
     """End the session without what it was to collect; nothing happens if it was declined."""
     return await store.change(room, session, model.declined)
 

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from countersign.checkout.model import LIFETIME_MAX, Session
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.errors import OriginNotAllowed
 from countersign.http.reply import Call, Header
 from countersign_evidence.disclosure import b64url
@@ -22,27 +22,27 @@ _LOOK_BACK: Final = timedelta(hours=1)
 _OWN: Final = frozenset({b"same-origin", b"none"})
 
 
-def code(room: Checkout, session: Session, use: str) -> str:
+def code(room: HostedPages, session: Session, use: str) -> str:
     """What proves that its sender was given the token of the session, or what follows from it."""
     return b64url(room.access.secret.page_code(use, session.id, session.token_digest))
 
 
-def is_code(room: Checkout, session: Session, use: str, sent: str) -> bool:
+def is_code(room: HostedPages, session: Session, use: str, sent: str) -> bool:
     """Whether this is that code; how long it takes says nothing."""
     return compare_digest(code(room, session, use).encode(), sent.encode())
 
 
-def copy_address(room: Checkout, session: Session) -> str:
+def copy_address(room: HostedPages, session: Session) -> str:
     """Of the buyer's own copy: it opens nothing else of the session, and needs no cookie."""
     return f"{room.public_url}/c/{session.id}/copy/{code(room, session, COPY)}"
 
 
-def return_code(room: Checkout, session_id: str, attempt: int) -> str:
+def return_code(room: HostedPages, session_id: str, attempt: int) -> str:
     """What only the browser brings back that a provider leads back from this check."""
     return b64url(room.access.secret.page_code(f"return {attempt}", session_id, b""))
 
 
-def set_cookie(room: Checkout, session: Session, now: datetime, call: Call) -> Header:
+def set_cookie(room: HostedPages, session: Session, now: datetime, call: Call) -> Header:
     """The header that gives a browser its cookie, for the session and a while to look back at it.
 
     While a provider decides, for days, it has to be given again by the link. The copy has a link of
@@ -55,7 +55,7 @@ def set_cookie(room: Checkout, session: Session, now: datetime, call: Call) -> H
     return cookie_of(room, _name(room, session), value, kept)
 
 
-def browser_of(room: Checkout, session: Session, call: Call) -> str:
+def browser_of(room: HostedPages, session: Session, call: Call) -> str:
     """Which browser this is of those with the link of the session; "" without its cookie."""
     for value in values_of(call, _name(room, session)):
         browser, _, sent = value.partition(".")
@@ -64,12 +64,12 @@ def browser_of(room: Checkout, session: Session, call: Call) -> str:
     return ""
 
 
-def form_code(room: Checkout, session: Session, browser: str) -> str:
+def form_code(room: HostedPages, session: Session, browser: str) -> str:
     """What a form has that was served to this browser."""
     return code(room, session, f"{_FORM} {browser}")
 
 
-def cookie_of(room: Checkout, name: str, value: str, seconds: int) -> Header:
+def cookie_of(room: HostedPages, name: str, value: str, seconds: int) -> Header:
     """The header that sets a cookie for this host alone, out of reach of scripts."""
     secure = "; Secure" if is_secure(room) else ""
     text = f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax{secure}"
@@ -88,7 +88,7 @@ def values_of(call: Call, name: str) -> list[str]:
     ]
 
 
-def refuse_foreign(room: Checkout, call: Call) -> None:
+def refuse_foreign(room: HostedPages, call: Call) -> None:
     """Refuse a form that another site sends.
 
     A browser sends `Origin: null` with a form of ours, since our pages ask for no referrer.
@@ -104,10 +104,10 @@ def refuse_foreign(room: Checkout, call: Call) -> None:
         raise OriginNotAllowed
 
 
-def _name(room: Checkout, session: Session) -> str:
+def _name(room: HostedPages, session: Session) -> str:
     return f"{'__Host-' if is_secure(room) else ''}cs-{session.id}"
 
 
-def is_secure(room: Checkout) -> bool:
+def is_secure(room: HostedPages) -> bool:
     """Whether browsers reach this service by https alone."""
     return room.public_url.startswith("https:")

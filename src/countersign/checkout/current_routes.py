@@ -12,10 +12,11 @@ from typing import Final, TypeVar
 
 from countersign.checkout import buyer, model, schemas, sessions, store
 from countersign.checkout.cookies import copy_address
+from countersign.checkout.forms import browser
 from countersign.checkout.model import Collected, Session, Status
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.screens import words_of
-from countersign.checkout.visits import browser, count, locale_of, owners_of
+from countersign.checkout.visits import count, locale_of, owners_of
 from countersign.errors import (
     CheckoutSessionClosed,
     EmptyInitials,
@@ -59,13 +60,13 @@ _COMPONENT_HEADERS: Final = (
 )
 
 
-async def component(_: Checkout, call: Call) -> Reply:
+async def component(_: HostedPages, call: Call) -> Reply:
     """The file of the component, as web/ makes it."""
     media_type = (b"content-type", b"text/javascript; charset=utf-8")
     return tagged(call, _COMPONENT, _COMPONENT_TAG, media_type, *_COMPONENT_HEADERS)
 
 
-async def preflight(_: Checkout, call: Call) -> Reply:
+async def preflight(_: HostedPages, call: Call) -> Reply:
     """What a browser asks before it sends a token (Fetch, CORS preflight).
 
     Any origin may ask this: only the request itself has the token, and is judged by it.
@@ -74,7 +75,7 @@ async def preflight(_: Checkout, call: Call) -> Reply:
     return Reply(b"", (*_PREFLIGHT, (b"access-control-allow-origin", origin)), 204)
 
 
-async def get_current(room: Checkout, call: Call) -> Reply:
+async def get_current(room: HostedPages, call: Call) -> Reply:
     """The session of this client token, with the notice to show."""
     session = await _session(room, call)
     if session.status_at(await store.clock_of(room, session)) is not Status.OPEN:
@@ -88,7 +89,7 @@ async def get_current(room: Checkout, call: Call) -> Reply:
     return await _reply(room, call, session, notice)
 
 
-async def claim_events(room: Checkout, call: Call) -> Reply:
+async def claim_events(room: HostedPages, call: Call) -> Reply:
     """Keep what the browser says that the buyer did. The record marks it as claimed."""
     session = await _session(room, call)
     body = await _body(call, session, schemas.ClaimsRequest)
@@ -97,7 +98,7 @@ async def claim_events(room: Checkout, call: Call) -> Reply:
     return Reply(encode(schemas.Nothing()))
 
 
-async def acknowledge_current(room: Checkout, call: Call) -> Reply:
+async def acknowledge_current(room: HostedPages, call: Call) -> Reply:
     """Acknowledge with the initials on every line, and complete the session.
 
     Sent again with the same initials, it returns the same.
@@ -118,7 +119,7 @@ async def acknowledge_current(room: Checkout, call: Call) -> Reply:
 
 
 async def _acknowledged(
-    room: Checkout, call: Call, session: Session, body: schemas.CurrentAcknowledgmentRequest
+    room: HostedPages, call: Call, session: Session, body: schemas.CurrentAcknowledgmentRequest
 ) -> Session:
     model.require_open(session, await store.clock_of(room, session), Collected.ACKNOWLEDGMENT)
     notice = await buyer.notice_of(room, session)
@@ -133,14 +134,14 @@ async def _acknowledged(
     return await buyer.accept(room, session, browser(room, call), page_origin)
 
 
-async def decline_current(room: Checkout, call: Call) -> Reply:
+async def decline_current(room: HostedPages, call: Call) -> Reply:
     """End the session because the buyer declines."""
     session = await _session(room, call)
     await _body(call, session, schemas.Cancellation)
     return await _reply(room, call, await buyer.decline(room, session))
 
 
-async def _session(room: Checkout, call: Call) -> Session:
+async def _session(room: HostedPages, call: Call) -> Session:
     """The session of the token, asked for from an origin that may.
 
     Raises:
@@ -175,7 +176,7 @@ async def _body(call: Call, session: Session, schema: type[T]) -> T:
 
 
 async def _reply(
-    room: Checkout,
+    room: HostedPages,
     call: Call,
     session: Session,
     notice: NoticeEdition | None = None,
@@ -228,7 +229,7 @@ _SHOWING: Final = (NoticeNotReviewed, NoticeNotInForce)
 
 ROUTES: Final = grouped(
     "Checkout sessions",
-    Checkout,
+    HostedPages,
     _route(
         address=f"GET {_PATH}",
         handler=get_current,

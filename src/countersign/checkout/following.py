@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select
 
 from countersign.checkout.expiry import changed
 from countersign.checkout.identity import take_over
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.db.tables import checkout_sessions, started_checks
 from countersign.loops import forever
 
@@ -34,12 +34,12 @@ _NEWS: Final = (
 )
 
 
-async def run(room: Checkout) -> None:
+async def run(room: HostedPages) -> None:
     """Look again and again, until cancelled."""
     await forever("checkout_following", partial(sweep, room, set()), PERIOD_SECONDS)
 
 
-async def sweep(room: Checkout, damaged: set[str] | None = None) -> int:
+async def sweep(room: HostedPages, damaged: set[str] | None = None) -> int:
     """Take over all decisions that there are by now; returns how many sessions they changed.
 
     `damaged`: the ids of sessions that cannot be read, which are left alone. New ones are added.

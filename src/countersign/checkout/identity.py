@@ -24,7 +24,7 @@ from countersign.buyers.started import AccountRef
 from countersign.checkout import checks, store
 from countersign.checkout.cookies import return_code
 from countersign.checkout.model import Collected, Session, Status, require_open
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.db.tables import verifications
 from countersign.errors import (
     CheckoutSessionClosed,
@@ -62,7 +62,7 @@ _GIVEN_UP: Final = {"cancelled": Reason.SESSION_CANCELED, "expired": Reason.SESS
 """Outcomes of checks in which the buyer submitted nothing."""
 
 
-async def providers(room: Checkout, session: Session) -> tuple[str, ...]:
+async def providers(room: HostedPages, session: Session) -> tuple[str, ...]:
     """The names of the providers that the buyer may choose from, the account's first one first.
 
     Where none is configured the sandbox plays one. Raises VerificationNotConfigured for a live
@@ -84,7 +84,7 @@ def played(mode: Mode) -> tuple[str, ...]:
 
 
 async def begin(
-    room: Checkout,
+    room: HostedPages,
     session: Session,
     provider: str | None = None,
     *,
@@ -125,7 +125,7 @@ async def begin(
     return await store.change(room, session, partial(checks.open_check, check=check))
 
 
-async def _go_on(room: Checkout, session: Session) -> Session:
+async def _go_on(room: HostedPages, session: Session) -> Session:
     """The check that there is, with an address that opens its page.
 
     Raises:
@@ -144,7 +144,7 @@ async def _go_on(room: Checkout, session: Session) -> Session:
     return await store.change(room, session, partial(checks.renew, check=fresh))
 
 
-async def _start(room: Checkout, session: Session, check: IdentityCheck) -> IdentityCheck:
+async def _start(room: HostedPages, session: Session, check: IdentityCheck) -> IdentityCheck:
     """Start a check that is reserved; repeated, it is the same check.
 
     Raises:
@@ -176,7 +176,7 @@ def played_session(session_id: str) -> str:
     return f"hosted_{session_id}"
 
 
-async def play(room: Checkout, session: Session, outcome: str, browser: str = "") -> Session:
+async def play(room: HostedPages, session: Session, outcome: str, browser: str = "") -> Session:
     """Let the pretended provider of the sandbox find one of OUTCOMES.
 
     It leads the browser back at once.
@@ -203,7 +203,7 @@ async def play(room: Checkout, session: Session, outcome: str, browser: str = ""
     return await store.change(room, session, arrived)
 
 
-async def _play(room: Checkout, session: Session, scripted: str | None) -> Session:
+async def _play(room: HostedPages, session: Session, scripted: str | None) -> Session:
     played = scripted or played_session(session.id)
     zip_ = session.asked.shipping_zip
     result = await simulate(room.buyers, session.account_id, played, zip_)
@@ -236,7 +236,7 @@ def _played(
     )
 
 
-async def follow(room: Checkout, session: Session, attempt: int = 0) -> Session:
+async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Session:
     """Ask the provider about a check now, and take its decision over.
 
     That is the newest, unless `attempt` is the number of an earlier one.
@@ -277,7 +277,7 @@ async def follow(room: Checkout, session: Session, attempt: int = 0) -> Session:
 
 
 async def look(
-    room: Checkout, session: Session, attempt: int = 0, *, is_back: bool = False
+    room: HostedPages, session: Session, attempt: int = 0, *, is_back: bool = False
 ) -> tuple[Session, bool]:
     """The same for a buyer who says to be done, or is led back (`is_back`); and if it worked.
 
@@ -298,13 +298,13 @@ async def look(
         return await store.change(room, session, noted), False
 
 
-async def not_asked(room: Checkout, session: Session, attempt: int) -> Session:
+async def not_asked(room: HostedPages, session: Session, attempt: int) -> Session:
     """The buyer is led back from a check, and the provider was asked too often to ask it now."""
     trouble = Trouble(attempt=attempt, reason=RateLimited.code, is_back=True)
     return await store.change(room, session, partial(checks.note_trouble, trouble=trouble))
 
 
-def returned_from(room: Checkout, session: Session, key: str) -> int:
+def returned_from(room: HostedPages, session: Session, key: str) -> int:
     """The number of the check that has this key in its return address; 0: none."""
     for attempt in range(1, session.asked.attempts + 1):
         if compare_digest(return_code(room, session.id, attempt).encode(), key.encode()):
@@ -312,7 +312,7 @@ def returned_from(room: Checkout, session: Session, key: str) -> int:
     return 0
 
 
-async def came_back(room: Checkout, session: Session, attempt: int, browser: str) -> Session:
+async def came_back(room: HostedPages, session: Session, attempt: int, browser: str) -> Session:
     """A browser arrived at the return address of a check; "" is one without the link."""
     if not attempt:
         return session
@@ -320,7 +320,7 @@ async def came_back(room: Checkout, session: Session, attempt: int, browser: str
     return await store.change(room, session, arrived)
 
 
-async def take_over(room: Checkout, session: Session) -> Session:
+async def take_over(room: HostedPages, session: Session) -> Session:
     """Take over what polls, webhooks and vendors have found of the session's checks."""
     best, seen = await room.access.database.read(started.check_of, session.id)
     says = best is not None and _says_something(best)
@@ -329,7 +329,7 @@ async def take_over(room: Checkout, session: Session) -> Session:
 
 
 async def remembered(
-    room: Checkout, session: Session, informing: Informing, binding: Binding, browser: str = ""
+    room: HostedPages, session: Session, informing: Informing, binding: Binding, browser: str = ""
 ) -> Session:
     """Take over what is known of a remembered buyer, with all that is written of it or nothing.
 
@@ -358,7 +358,7 @@ async def remembered(
     return passed
 
 
-async def require_verified(room: Checkout, session: Session) -> None:
+async def require_verified(room: HostedPages, session: Session) -> None:
     """Judge a buyer who was verified in this session again; if that fails, the step is open again.
 
     Raises:
@@ -377,7 +377,7 @@ async def require_verified(room: Checkout, session: Session) -> None:
     raise CheckoutSessionClosed("The buyer is not verified for this account now.")
 
 
-async def _is_at_identity(room: Checkout, session: Session) -> bool:
+async def _is_at_identity(room: HostedPages, session: Session) -> bool:
     if session.content is None:
         return False
     status = session.status_at(await store.clock_of(room, session))

@@ -26,8 +26,8 @@ from countersign.checkout.model import (
     require_open,
     seen_by,
 )
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.qr_codes import ADDRESS_LENGTH_MAX
-from countersign.checkout.room import Checkout
 from countersign.checkout.screens import PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
 from countersign.checkout.visits import Visit, VisitHandler, count, visit_of
@@ -262,7 +262,7 @@ async def play(visit: Visit) -> Reply:
     return visit.go_on()
 
 
-async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Reply:
+async def come_back(room: HostedPages, call: Call, session_id: str, key: str) -> Reply:
     """Where providers lead to. The query is theirs, and anybody could write it: it is not read.
 
     A browser without the cookie is another device, or a stranger: it is led nowhere. `key` says

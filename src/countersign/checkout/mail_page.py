@@ -9,7 +9,7 @@ from countersign.checkout import mails
 from countersign.checkout.mail_address import ADDRESS_LENGTH_MAX, counted_as, mail_address
 from countersign.checkout.mails import CopyMails, MailAnswer, NewMail
 from countersign.checkout.model import KEPT, Session, Status
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.screens import lead
 from countersign.checkout.send_mails import place_of
 from countersign.checkout.visits import Visit
@@ -71,7 +71,7 @@ def _back(visit: Visit, said: str) -> Reply:
 
 
 async def request_mail(
-    room: Checkout, own: CopyMails, session: Session, address: str, locale: str
+    room: HostedPages, own: CopyMails, session: Session, address: str, locale: str
 ) -> MailAnswer | None:
     """Put a mail to this address into the queue; None: the session has no copy any more."""
     time_ns, entropy = room.access.clock.time_ns(), room.access.entropy

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, exists, func, insert, or_, select, update
 
 from countersign.checkout.model import Status
 from countersign.db.tables import accounts, checkout_sessions, copy_mails
@@ -215,11 +214,6 @@ def forget_indexes(connection: Connection, before: datetime, limit: int) -> int:
     old = select(_c.id).where(_c.address_index.is_not(None), _c.created_at <= before).limit(limit)
     bare = update(copy_mails).where(_c.id.in_(old)).values(address_index=None)
     return connection.execute(bare).rowcount
-
-
-def forget_mails(connection: Connection, session_ids: Sequence[str]) -> None:
-    """Destroy all mails of these sessions, also those that wait."""
-    connection.execute(delete(copy_mails).where(_c.checkout_session_id.in_(session_ids)))
 
 
 def _ended(outcome: MailOutcome) -> dict[str, object]:

@@ -33,6 +33,7 @@ from countersign.checkout.cookies import (
     set_cookie,
 )
 from countersign.checkout.foreseen import check_again, foreseen
+from countersign.checkout.forms import FIELDS_MAX, browser
 from countersign.checkout.initials_page import (
     FORM,
     NOT_TAKEN,
@@ -50,15 +51,13 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.reading import ClaimedEvent, Reading
-from countersign.checkout.room import Checkout
 from countersign.checkout.screens import PRIVATE, lead, words_of
 from countersign.checkout.sessions import principal_of, return_url, session_of_token
 from countersign.checkout.visits import (
-    FIELDS_MAX,
     Visit,
     VisitHandler,
-    browser,
     count,
     visit_of,
     with_form,
@@ -93,7 +92,7 @@ _SHOWN: Final = DossierQuery(disclose=",".join(f for f in ALL_FIELDS if f != CBI
 """In the buyer's certificate. The buyer identifier can be used by anyone who knows it."""
 
 
-async def get_page(room: Checkout, call: Call) -> Reply:
+async def get_page(room: HostedPages, call: Call) -> Reply:
     """A page of a session, for those who have its link, its cookie or the link of its copy."""
     name, _, rest = call.parameter.partition("/")
     if name.startswith(f"{CLIENT_TOKEN}_") and not rest:
@@ -109,7 +108,7 @@ async def get_page(room: Checkout, call: Call) -> Reply:
     return await _handled(_GETS, rest, visit)
 
 
-async def post_form(room: Checkout, call: Call) -> Reply:
+async def post_form(room: HostedPages, call: Call) -> Reply:
     """A form of a page, from the browser that the page was served to."""
     name, _, what = call.parameter.partition("/")
     visit = await visit_of(room, call, name)
@@ -127,7 +126,7 @@ def _form_bytes(visit: Visit, what: str) -> int:
     return min(FORM_BYTES_MAX + lines * _FIELD_BYTES_MAX, BODY_BYTES_MAX)
 
 
-async def get_logo(room: Checkout, call: Call) -> Reply:
+async def get_logo(room: HostedPages, call: Call) -> Reply:
     """The logo with this digest: public, and never another one."""
     picture = await room.access.database.read(read_logo, call.parameter)
     kind = None if picture is None else kind_of_logo(picture)
@@ -159,7 +158,7 @@ async def _handled(handlers: Mapping[str, VisitHandler], what: str, visit: Visit
         )
 
 
-async def _enter(room: Checkout, call: Call, token: str) -> Reply:
+async def _enter(room: HostedPages, call: Call, token: str) -> Reply:
     """Exchange the token for a cookie: it leaves the address, and so histories and screens."""
     try:
         session = await session_of_token(room, token.encode())
@@ -303,7 +302,7 @@ async def _acknowledgment(visit: Visit) -> Acknowledgment | None:
     return found if found.initials_per_line is not None else None
 
 
-async def _copy_by_link(room: Checkout, call: Call, name: str, rest: str) -> Reply:
+async def _copy_by_link(room: HostedPages, call: Call, name: str, rest: str) -> Reply:
     key, _, what = rest.partition("/")
     visit = await visit_of(room, call, name, key)
     return await _handled({"": _copy, **_FILES}, what, visit)
@@ -438,7 +437,7 @@ _POSTS: Final[Mapping[str, VisitHandler]] = {
 _POSTS_WITH_MAIL: Final = {**_POSTS, mail_page.MAIL: mail_page.ask}
 
 
-def _posts(room: Checkout) -> Mapping[str, VisitHandler]:
+def _posts(room: HostedPages) -> Mapping[str, VisitHandler]:
     return _POSTS if room.mails is None else _POSTS_WITH_MAIL
 
 
@@ -446,7 +445,7 @@ _OF_PASSKEYS: Final = frozenset({"remembered", "remember"})
 
 ROUTES: Final = grouped(
     "",
-    Checkout,
+    HostedPages,
     Route(address="GET /c/{path*}", handler=get_page),
     Route(address="POST /c/{path*}", handler=post_form, raw_body_max=BODY_BYTES_MAX),
     Route(address="GET /logos/{path*}", handler=get_logo),

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from countersign.checkout.cookies import cookie_of, is_secure, values_of
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.http.reply import Call, Header
 from countersign.mode import Mode
 
@@ -19,18 +19,18 @@ PASSKEY: Final = "passkey"
 """Says that a passkey was kept in this browser, and of whom it does not say."""
 
 
-def cookie(room: Checkout, call: Call, name: str, mode: Mode) -> str:
+def cookie(room: HostedPages, call: Call, name: str, mode: Mode) -> str:
     """The value that the browser sends; "" if it sends none, or several."""
     found = values_of(call, _name(room, name, mode))
     return found[0] if len(found) == 1 else ""
 
 
-def cookie_header(room: Checkout, name: str, mode: Mode, value: str, kept: timedelta) -> Header:
+def cookie_header(room: HostedPages, name: str, mode: Mode, value: str, kept: timedelta) -> Header:
     """The header that sets a cookie; without a value it removes it."""
     seconds = int(kept.total_seconds()) if value else 0
     return cookie_of(room, _name(room, name, mode), value, seconds)
 
 
-def _name(room: Checkout, name: str, mode: Mode) -> str:
+def _name(room: HostedPages, name: str, mode: Mode) -> str:
     host = "__Host-" if is_secure(room) else ""
     return f"{host}cs-{name}{'-test' if mode is Mode.TEST else ''}"

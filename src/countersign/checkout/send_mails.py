@@ -19,7 +19,7 @@ from countersign.checkout import buyer, mails, store
 from countersign.checkout.cookies import copy_address
 from countersign.checkout.mails import ClaimedMail, CopyMails, MailOutcome
 from countersign.checkout.model import KEPT, Session
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.screens import words_of
 from countersign.checkout.smtp import ATTEMPT_SECONDS, Attempt, MailClient
 from countersign.errors import CountersignError, DamagedValue
@@ -47,7 +47,7 @@ def place_of(account_id: str, mail_id: str) -> Place:
 class SendMails:
     """The mails of one process: runs as long as the server."""
 
-    def __init__(self, room: Checkout, own: CopyMails) -> None:
+    def __init__(self, room: HostedPages, own: CopyMails) -> None:
         self._room = room
         self._mails = own
         self._client = MailClient(own)

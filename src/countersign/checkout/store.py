@@ -25,11 +25,10 @@ from countersign.access.idempotency import (
 )
 from countersign.access.reach import AccountReach, Reach
 from countersign.buyers.identity_check import IdentityCheck
-from countersign.checkout.mails import forget_mails
 from countersign.checkout.model import Content, Session, Status, seen_by
 from countersign.checkout.room import Checkout
 from countersign.db.bulk import BulkInsert, DriverStatement, SelectAmong
-from countersign.db.tables import blanks, checkout_sessions, shred_keys
+from countersign.db.tables import blanks, checkout_sessions, copy_mails, shred_keys
 from countersign.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
@@ -359,7 +358,7 @@ def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
     for id_ in ids:
         bare = blanks(checkout_sessions, "session") | {"revision": _c.revision + 1}
         connection.execute(update(checkout_sessions).where(_c.id == id_).values(bare))
-    forget_mails(connection, ids)  # last: none is accepted any more
+    _forget_mails(connection, ids)  # last: none is accepted any more
 
 
 def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
@@ -368,7 +367,7 @@ def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
     ids = [*connection.execute(old).scalars()]
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
     connection.execute(delete(checkout_sessions).where(_c.id.in_(ids)))
-    forget_mails(connection, ids)
+    _forget_mails(connection, ids)
     return len(ids)
 
 
@@ -416,3 +415,8 @@ def _session(row: _Row, content: Content | None) -> Session:
         consents=consents,
         content=content,
     )
+
+
+def _forget_mails(connection: Connection, ids: Sequence[str]) -> None:
+    """Destroy all mails of these sessions, also those that wait."""
+    connection.execute(delete(copy_mails).where(copy_mails.c.checkout_session_id.in_(ids)))

@@ -7,24 +7,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hmac import compare_digest
 from typing import Any, Final, NamedTuple, TypeAlias
-from urllib.parse import parse_qs, parse_qsl, urlencode
+from urllib.parse import parse_qs, urlencode
 
-from countersign.acknowledgments.origin import Origin, resolve_browser
 from countersign.checkout import buyer, store
 from countersign.checkout.brand import Brand
 from countersign.checkout.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
+from countersign.checkout.forms import FIELDS_MAX, read_form
 from countersign.checkout.model import Collected, Content, Session, seen_by
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.checkout.screens import lead, part, preferred, screen
 from countersign.checkout.words import LOCALES
-from countersign.errors import InvalidRequest, NotFound, OriginNotAllowed, UnsupportedMediaType
-from countersign.http.body import DOOR_BYTES_MAX
+from countersign.errors import InvalidRequest, NotFound, OriginNotAllowed
 from countersign.http.reply import Call, Reply
 from countersign.mode import Mode
-
-FIELDS_MAX: Final = 2000
-_FORM_TYPE: Final = b"application/x-www-form-urlencoded"
-
 
 NOT_ENOUGH: Final = "no"
 _NOT_PASSED: Final[Mapping[str, str]] = {
@@ -59,7 +54,7 @@ class BuyerStep(NamedTuple):
 class Visit:
     """A request of a browser that may see this session."""
 
-    room: Checkout
+    room: HostedPages
     call: Call
     session: Session
     browser: str
@@ -142,7 +137,7 @@ class Visit:
 VisitHandler: TypeAlias = Callable[[Visit], Awaitable[Reply]]
 
 
-async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None = None) -> Visit:
+async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | None = None) -> Visit:
     """The visit of a browser that has the cookie of this session, or the key of its copy.
 
     Raises:
@@ -215,53 +210,3 @@ async def with_form(visit: Visit, most: int) -> Visit:
     if not compare_digest(served.encode(), form.get("csrf", "").encode()):
         raise OriginNotAllowed
     return replace(visit, form=form, locale=_locale(visit.locale, form))
-
-
-def browser(room: Checkout, call: Call) -> Origin:
-    """Where the browser's own request came from."""
-    return resolve_browser(
-        call.raw_headers,
-        peer=call.peer,
-        header=room.client_ip_header,
-        trusted_proxies=room.trusted_proxies,
-    )
-
-
-def address_of(room: Checkout, call: Call) -> str:
-    """The address of a browser that is not signed in, as the configured proxies tell it.
-
-    "" without any: then the connection's may be that of a proxy, and so everybody's.
-    """
-    return (browser(room, call).ip or "") if room.trusted_proxies else ""
-
-
-async def read_door(room: Checkout, call: Call) -> Mapping[str, str]:
-    """The fields of a form by which somebody signs in; it counts for the browser's address."""
-    address = address_of(room, call)
-    return await read_form(call, DOOR_BYTES_MAX, (address,) if address else ())
-
-
-async def read_form(call: Call, most: int, owners: Sequence[str]) -> Mapping[str, str]:
-    """The fields of a form of at most `most` bytes, which count for these owners.
-
-    Raises:
-        UnsupportedMediaType: the body is no form.
-        InvalidRequest: it is not well formed, or has a field twice.
-    """
-    media_type = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if media_type != _FORM_TYPE or call.read_body is None:
-        raise UnsupportedMediaType
-    try:
-        fields = parse_qsl(
-            (await call.read_body(most, owners)).decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=True,
-            errors="strict",
-            max_num_fields=FIELDS_MAX,
-        )
-    except ValueError:
-        raise InvalidRequest("The form is not well formed.") from None
-    form = dict(fields)
-    if len(form) != len(fields) or any("\x00" in value for value in form.values()):
-        raise InvalidRequest("The form is not well formed.")
-    return form

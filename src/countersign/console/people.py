@@ -29,9 +29,9 @@ from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import STORABLE, Request, Timestamp, view
-from countersign.ids import is_id
+from countersign.ids import PERSON, is_id
 from countersign.people import roles, sessions
-from countersign.people.model import PERSON, Invited, Member
+from countersign.people.model import Invited, Member
 from countersign.people.room import People
 from countersign.people.sessions import EndedSessions
 

@@ -12,7 +12,6 @@ from msgspec import Struct
 from countersign.access.key import ApiKey
 from countersign.access.role import Role
 
-PERSON: Final = "per"
 INVITATION_LASTS: Final = timedelta(hours=24)
 """A person is invited on one day, and comes in by the next."""
 WAY_BACK_LASTS: Final = timedelta(minutes=15)

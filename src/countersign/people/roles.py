@@ -32,12 +32,11 @@ from countersign.errors import (
     PeopleRefused,
     UnknownPerson,
 )
-from countersign.ids import is_id, timed_id
+from countersign.ids import PERSON, is_id, timed_id
 from countersign.instant import from_ns
 from countersign.people import sql
 from countersign.people.model import (
     INVITATION_LASTS,
-    PERSON,
     WAY_BACK_LASTS,
     Invited,
     Link,

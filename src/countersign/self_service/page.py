@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 
 from countersign.checkout.brand import brand_of
 from countersign.checkout.cookies import refuse_foreign
+from countersign.checkout.forms import read_door, read_form
 from countersign.checkout.remembered_cookies import PASSKEY, REMEMBERED, cookie_header
 from countersign.checkout.screens import lead, screen, words_of
-from countersign.checkout.visits import read_door, read_form
 from countersign.checkout.words import LOCALES
 from countersign.errors import OriginNotAllowed
 from countersign.http.body import DOOR_BYTES_MAX

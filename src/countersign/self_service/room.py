@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.privacy.room import Privacy
 
 
@@ -12,5 +12,5 @@ from countersign.privacy.room import Privacy
 class SelfService:
     """What a buyer sees and removes without a vendor."""
 
-    checkout: Checkout
+    checkout: HostedPages
     privacy: Privacy

@@ -9,13 +9,13 @@ from hmac import compare_digest
 from typing import Final
 from urllib.parse import parse_qs
 
+from countersign.checkout.forms import FIELDS_MAX
 from countersign.checkout.remembered_cookies import (
     REMEMBERED,
     cookie,
     cookie_header,
 )
 from countersign.checkout.screens import preferred
-from countersign.checkout.visits import FIELDS_MAX
 from countersign.checkout.words import LOCALES
 from countersign.errors import InvalidRequest
 from countersign.http.reply import Call, Header

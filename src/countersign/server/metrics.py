@@ -26,7 +26,7 @@ from prometheus_client.utils import floatToGoString
 
 from countersign import __version__
 from countersign.checkout.mails import MailActivity
-from countersign.checkout.room import Checkout
+from countersign.checkout.page_room import HostedPages
 from countersign.instant import from_ns
 from countersign.operations.room import Operations
 from countersign.webhooks.room import DeliveryActivity
@@ -60,7 +60,7 @@ class Metrics(Collector):
         self,
         operations: Operations,
         webhooks: DeliveryActivity,
-        checkout: Checkout,
+        checkout: HostedPages,
         leases: Mapping[str, int],
     ) -> None:
         self._responses: Counter[tuple[str, int]] = Counter()

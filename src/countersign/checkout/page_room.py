@@ -1,0 +1,29 @@
+"""The room of the hosted pages: checkout sessions, and what only a buyer's browser needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from countersign.checkout.mails import CopyMails
+from countersign.checkout.qr_codes import QrCodes
+from countersign.checkout.room import Checkout
+from countersign.lines import Lines, Looks
+from countersign.remembered.room import Remembered
+
+COPIES_WAITING_MAX: Final = 2
+"""Of one session, in one process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedPages(Checkout):
+    """Checkout sessions, as buyers meet them in a browser."""
+
+    remembered: Remembered
+    mails: CopyMails | None = None
+    """None: copies are not sent by e-mail."""
+    copies: Lines = field(default_factory=lambda: Lines(COPIES_WAITING_MAX))
+    """Those who have the certificate of a session made for its buyer."""
+    qr_codes: QrCodes = field(default_factory=QrCodes)
+    looks: Looks = field(default_factory=Looks)
+    """Those who only look at a session, and leave the time of it."""
