@@ -130,9 +130,8 @@ def _measured(folder: Path, number: int, rounds: int) -> dict[str, Cost]:
 async def _pages(environment: Mapping[str, str], rounds: int) -> dict[str, Cost]:
     async with open_deployment(load_settings(environment)) as deployment:
         (account,) = await deployment.database.scan(all_accounts)
-        person = (
-            await invite(deployment.people, "Ada", Role.COMPLIANCE, DeploymentReach())
-        ).person_id
+        ada = ("Ada", Role.COMPLIANCE, DeploymentReach())
+        person = (await deployment.database.write(invite, deployment.people, *ada)).person_id
         token = compose_person_token(PERSON_SESSION, secrets.token_bytes(PERSON_ENTROPY_BYTES))
         digest = deployment.access.secret.key_digest(token)
         await deployment.database.write(_sign_in, person, digest)

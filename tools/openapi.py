@@ -14,7 +14,6 @@ from typing import Any, Final
 from countersign import __version__
 from countersign.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES
 from countersign.access.reach import DeploymentReach
-from countersign.console.accounts import ACCOUNT_ID
 from countersign.console.holds import HOLD_ID, MATTER_ID
 from countersign.console.keys import KEY_ID
 from countersign.console.people import PERSON_ID, SESSION_ID
@@ -95,7 +94,7 @@ _PATH_PARAMETERS: Final = {
     "cbid": ("The buyer identifier.", examples.CBID),
     "clearance_id": ("Identifier of the clearance.", examples.CLEARANCE_ID),
     "event_id": ("Identifier of the event.", examples.EVENT_ID),
-    "account_id": ("Identifier or name of the account.", ACCOUNT_ID),
+    "account_id": ("Identifier or name of the account.", examples.ACCOUNT_ID),
     "hold_id": ("Identifier of the hold.", HOLD_ID),
     "matter_id": ("Identifier of the matter.", MATTER_ID),
     "key_id": ("Identifier of the API key.", KEY_ID),

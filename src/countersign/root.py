@@ -20,7 +20,6 @@ R = TypeVar("R")
 TABLE: Final = Path(__file__).with_name("commands.json")
 """Of each command its help and its place, of each group its help. `make docs` writes it."""
 PLACES: Final = {
-    "accounts": "access.commands:accounts",
     "accounts brand": "checkout.commands:brand_command",
     "accounts preview": "checkout.commands:preview_command",
     "accounts capture-process": "parties.commands:capture_process_command",
@@ -45,12 +44,11 @@ PLACES: Final = {
     "dossier": "dossiers.commands:dossier",
     "erase": "privacy.commands:erase",
     "init": "server.commands:init",
-    "keys": "access.commands:keys",
     "log": "log.commands:log",
     "log check-alarm": "countersign_evidence.monitor.commands:check_alarm_file",
     "log mirror": "countersign_evidence.monitor.commands:mirror_log",
     "log monitor": "countersign_evidence.monitor.commands:monitor",
-    "members": "people.commands:members",
+    "members remove": "console.people_commands:remove_member",
     "migrate-database": "server.move_command:migrate_database",
     "notices": "notices.commands:notices",
     "operator": "parties.commands:operator",
@@ -59,7 +57,7 @@ PLACES: Final = {
     "retention end": "privacy.ending_commands:end_command",
     "serve": "server.commands:serve",
     "sign-pdf": "dossiers.sign_pdf:sign_pdf",
-    "staff": "people.commands:staff",
+    "staff remove": "console.people_commands:remove_staff",
     "status": "doctor.commands:status",
     "vault": "vault.commands:vault",
     "verify": "countersign_evidence.verify_command:verify",
@@ -68,8 +66,13 @@ PLACES: Final = {
 """In which module each command or group is declared, under which name; operations have theirs at
 their routes. A module is one of the service, or of the evidence by its whole name."""
 GROUPS: Final = {
+    "accounts": "Accounts, one for each vendor.",
+    "accounts origins": "The pages that checkout sessions of live keys may embed or return to.",
     "checkout-sessions": "Links by which one buyer initials a notice for one order.",
     "holds": "Legal holds, which prevent erasure.",
+    "keys": "API keys. A key is shown once and stored as a keyed hash.",
+    "members": "People of an account, who see at /console what is theirs.",
+    "staff": "People who work on the whole deployment, at /console.",
     "test": "The sandbox of an account: its clock, buyers, events and faults. Never live.",
     "test buyer": "The buyers of the sandbox.",
     "test clock": "The test clock, which puts the sandbox ahead of real time.",

@@ -107,7 +107,8 @@ def test_origins_are_registered_once_as_browsers_write_them(embedded: Deployment
     assert origins("add", "shop", SHOP) == SHOP
     assert origins("add", "shop", f"{SHOP}:8443") == f"{SHOP}:8443"
     assert origins("list", "shop").split() == [SHOP, f"{SHOP}:8443"]
-    assert embedded.read("accounts", "origins", "list", "shop") == [SHOP, f"{SHOP}:8443"]
+    listed = embedded.read("accounts", "origins", "list", "shop")
+    assert listed["origins"] == [SHOP, f"{SHOP}:8443"]
     assert origins("remove", "shop", f"{SHOP}/", "--yes") == SHOP
     assert origins("list", "shop") == f"{SHOP}:8443"
     for refused in (

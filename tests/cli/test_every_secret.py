@@ -80,7 +80,7 @@ def test_every_secret_is_changed_without_downtime(either: Bench, tmp_path: Path)
             (old,) = (
                 one["key_id"]
                 for one in either.read("keys", "list", "--account", account)
-                if one["mode"] == "test"
+                if not one["livemode"]
             )
             load.key = either.run("keys", "rotate", old, "--overlap", "1h").stdout.strip()
             load.goes_on("the new key")

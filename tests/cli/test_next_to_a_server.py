@@ -58,10 +58,8 @@ def test_a_revoked_key_stops_working_within_five_seconds(served: tuple[Bench, Se
 
 def test_a_key_stops_working_when_it_expires(served: tuple[Bench, Server]) -> None:
     bench, server = served
-    made = bench.read(
-        *("keys", "create", "--account", bench.account("expiring"), "--mode", "test"),
-        *("--expires-in", "2s"),
-    )
+    made = bench.read("keys", "create", "--account", bench.account("expiring"), "--mode", "test")
+    bench.run("keys", "rotate", made["key_id"], "--overlap", "2s")
     made_at = time.monotonic()
     with server.client(made["key"]) as client:
         while True:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.access.account import find_account
 from countersign.access.keys import create_key
 from countersign.access.reach import Reach
 from countersign.access.role import Role
@@ -16,6 +15,7 @@ from countersign.console import erasures, holds
 from countersign.mode import Mode
 from countersign.privacy.requests import carry_out_waiting
 from tests.people.crew import Console, in_console
+from tests.support.acts import done
 
 pytestmark = pytest.mark.one_engine
 KEY: Final = "a-key-of-one-form"
@@ -37,7 +37,7 @@ def test_an_erasure_is_shown_again_although_its_server_stopped_after_it(
     async def work(console: Console) -> None:
         account = await console.account("vendor")
         access = console.deployment.access
-        made = await create_key(access, await find_account(access, account), Mode.TEST)
+        made = await done(create_key, access, account, Mode.TEST)
         asked = {"provider_identity_session_id": "session-1", "shipping_zip": "94105"}
         headers = {"authorization": f"Bearer {made.token}", "content-type": "application/json"}
         body = json.dumps(asked | {"test_mode": True}).encode()

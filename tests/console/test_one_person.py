@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from countersign.access.account import find_account, set_reviewers
+from countersign.access.account import set_reviewers
 from countersign.access.audit import AuditAction, find_audit
 from countersign.access.key import Scope
 from countersign.access.keys import create_key
@@ -63,13 +63,11 @@ def test_where_two_decide_one_person_decides_once_whatever_is_in_hand(tmp_path: 
         await who_waits(console, account)
         about = {"account": account, **TEST}
         ada, bob = [await console.person(n, Role.OWNER, account) for n in ("Ada", "Bob")]
-        await roles.invite(console.deployment.people, ada.id, Role.OWNER, DEPLOYMENT)
+        await done(roles.invite, console.deployment.people, ada.id, Role.OWNER, DEPLOYMENT)
         again = await console.sign_in(ada.passkey)
         assert again is not None
         scopes = frozenset({Scope.BUYERS_REVIEW})
-        key = (
-            await create_key(access, await find_account(access, account), Mode.TEST, scopes)
-        ).token
+        key = (await done(create_key, access, account, Mode.TEST, scopes)).token
         waits = await console.ask(ada.session, "/v1/buyers/reviews", **about)
         path = f"/v1/buyers/{waits.data['data'][0]['cbid']}/review"
 

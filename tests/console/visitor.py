@@ -9,7 +9,6 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx2
 
-from countersign.access.account import find_account
 from countersign.access.keys import create_key
 from countersign.console_host import ROOT
 from countersign.mode import Mode
@@ -18,6 +17,7 @@ from countersign_console.pages import PAGES
 from tests.checkout.surfer import Form, Page
 from tests.people.crew import Console
 from tests.remembered.device import ORIGIN
+from tests.support.acts import done
 
 COOKIE: Final = "csc-session"
 NOTICE: Final = "/v1/notices/ab1263"
@@ -68,7 +68,7 @@ class Vendor:
     @classmethod
     async def of(cls, console: Console, account_id: str) -> Vendor:
         access = console.deployment.access
-        made = await create_key(access, await find_account(access, account_id), Mode.TEST)
+        made = await done(create_key, access, account_id, Mode.TEST)
         return cls(console, made.token)
 
     async def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON

@@ -38,6 +38,7 @@ from countersign.notices import publish as publishing
 from countersign.notices.notice_file import parse_notice_file
 from countersign.snapshot import STALENESS_SECONDS
 from tests.support import postgres
+from tests.support.acts import done
 from tests.support.service import Deployment, Server
 
 T = TypeVar("T")
@@ -126,12 +127,13 @@ class Operator:
         async def work(opened: bootstrap.Deployment) -> list[Key]:
             account = await find_account(opened.access, account_id)
             made = [
-                await create_key(
+                await done(
+                    create_key,
                     opened.access,
-                    account,
+                    account.id,
                     Mode(mode),
                     frozenset(scopes) if scopes else None,
-                    lifetime,
+                    lifetime=lifetime,
                 )
                 for mode, scopes in wanted
             ]
@@ -141,14 +143,14 @@ class Operator:
 
     def rotate(self, key_id: str, overlap: timedelta) -> Key:
         async def work(opened: bootstrap.Deployment) -> Key:
-            new = await rotate_key(opened.access, key_id, overlap)
+            new = await done(rotate_key, opened.access, key_id, overlap)
             return Key(new.key.id, new.token)
 
         return self._do(work)
 
     def revoke(self, key_id: str) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
-            await revoke_key(opened.access, key_id)
+            await done(revoke_key, opened.access, key_id)
 
         self._do(work)
 
@@ -201,7 +203,8 @@ class Operator:
         async def work(opened: bootstrap.Deployment) -> tuple[str, list[str]]:
             account = await create_account(opened.access, name)
             made = [
-                await create_key(opened.access, account, mode) for mode in (Mode.TEST, Mode.LIVE)
+                await done(create_key, opened.access, account.id, mode)
+                for mode in (Mode.TEST, Mode.LIVE)
             ]
             return account.id, [new.token for new in made]
 

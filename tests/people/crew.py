@@ -21,6 +21,7 @@ from countersign.server.app import App
 from tests.http.backstage import another_deployment
 from tests.remembered.device import ORIGIN, Passkey
 from tests.sealing.inside import ShiftedClock, opened
+from tests.support.acts import done
 from tests.support.in_process import call_of, encoded, whole
 from tests.support.service import Deployment as Deployed
 
@@ -49,8 +50,8 @@ class Console:
 
     async def link(self, name: str, role: Role, account: str | None = None) -> tuple[str, str]:
         """Invite a person; gives the id, and the token of the link."""
-        invited = await roles.invite(
-            self.deployment.people, name, role, reach_of(account or "", Mode.LIVE)
+        invited = await done(
+            roles.invite, self.deployment.people, name, role, reach_of(account or "", Mode.LIVE)
         )
         assert invited.link is not None
         return invited.person_id, token_of(invited.link.url)

@@ -17,6 +17,7 @@ from countersign.people import roles
 from countersign.people.model import LinkKind
 from tests.people.crew import Console, in_console, token_of
 from tests.remembered.device import Passkey
+from tests.support.acts import done
 
 pytestmark = pytest.mark.one_engine
 SESSIONS = "/v1/me/sessions"
@@ -77,7 +78,7 @@ def test_a_link_ends_in_time(tmp_path: Path) -> None:
             console.clock.seconds += seconds
             found.append(await console.host.link_says(link) is not None)
         people = console.deployment.people
-        back = token_of((await roles.way_back(people, "ada", DEPLOYMENT)).url)
+        back = token_of((await done(roles.way_back, people, "ada", DEPLOYMENT)).url)
         for seconds in (890, 20):
             console.clock.seconds += seconds
             found.append(await console.host.link_says(back) is not None)
@@ -92,7 +93,7 @@ def test_a_new_link_replaces_the_one_before(tmp_path: Path) -> None:
     async def work(console: Console) -> list[bool]:
         _, first = await console.link("Ada", Role.OWNER)
         people = console.deployment.people
-        back = await roles.way_back(people, "Ada", DEPLOYMENT)
+        back = await done(roles.way_back, people, "Ada", DEPLOYMENT)
         links = (first, token_of(back.url))
         return [await console.host.link_says(link) is not None for link in links]
 
@@ -134,7 +135,7 @@ def test_the_way_back_ends_what_was_before(tmp_path: Path) -> None:
     async def work(console: Console) -> list[bool]:
         ada = await console.person("Ada", Role.OWNER)
         people = console.deployment.people
-        back = await roles.way_back(people, "Ada", DEPLOYMENT)
+        back = await done(roles.way_back, people, "Ada", DEPLOYMENT)
         before = await is_in(console, ada.session)
         new = Passkey()
         session = await console.come_in(token_of(back.url), new)
@@ -262,7 +263,7 @@ def test_one_who_is_removed_is_out_at_once(tmp_path: Path) -> None:
         await console.person("Ada", Role.OWNER)
         eve = await console.person("Eve", Role.SUPPORT)
         before = (await console.ask(eve.session, "/v1/notices")).ok
-        await roles.remove(console.deployment.people, eve.id, DEPLOYMENT)
+        await done(roles.remove, console.deployment.people, eve.id, DEPLOYMENT)
         after = (await console.ask(eve.session, "/v1/notices")).ok
         return [before, after, await console.sign_in(eve.passkey) is not None]
 
@@ -278,10 +279,10 @@ def test_the_last_owner_stays(tmp_path: Path) -> None:
             place = reach_of(account, Mode.LIVE)
             for name in ("Ada", "Eve"):
                 await console.link(name, Role.OWNER, account)
-            removing = (roles.remove(people, name, place) for name in ("Ada", "Eve"))
-            done = await asyncio.gather(*removing, return_exceptions=True)
-            assert sum(isinstance(one, PeopleRefused) for one in done) == 1
-            left.append(len(await roles.members(people, place)))
+            removing = (done(roles.remove, people, name, place) for name in ("Ada", "Eve"))
+            ended = await asyncio.gather(*removing, return_exceptions=True)
+            assert sum(isinstance(one, PeopleRefused) for one in ended) == 1
+            left.append(len(await done(roles.members, people, place)))
         return left
 
     assert in_console(tmp_path, work) == [1, 1]
@@ -298,7 +299,9 @@ def test_a_name_stands_for_one_person_in_each_place(tmp_path: Path) -> None:
         with pytest.raises(PeopleRefused):
             await console.link("ADA", Role.SUPPORT, first)
         with pytest.raises(UnknownPerson):
-            await roles.remove(console.deployment.people, "Eve", AccountReach(first, Mode.LIVE))
+            await done(
+                roles.remove, console.deployment.people, "Eve", AccountReach(first, Mode.LIVE)
+            )
 
     in_console(tmp_path, work)
 
@@ -311,23 +314,23 @@ def test_no_one_takes_the_place_of_a_person_elsewhere(tmp_path: Path) -> None:
         here, there = (AccountReach(one, Mode.LIVE) for one in (first, second))
         people = console.deployment.people
         ada = await console.person("Ada", Role.SUPPORT, first)
-        invited = await roles.invite(people, ada.id, Role.SUPPORT, there)
+        invited = await done(roles.invite, people, ada.id, Role.SUPPORT, there)
         assert invited.link is None
         assert (await console.ask(ada.session, "/v1/events", account=second, mode="test")).ok
         owner = await console.person("Eve", Role.OWNER)
         for place in (here, there):
             with pytest.raises(LinkOnMachine):
-                await roles.way_back(people, "Ada", place, owner.id)
-        await roles.remove(people, "Ada", here)
+                await done(roles.way_back, people, "Ada", place, owner.id)
+        await done(roles.remove, people, "Ada", here)
         assert await is_in(console, ada.session)
-        back = await roles.way_back(people, "Ada", there, owner.id)
+        back = await done(roles.way_back, people, "Ada", there, owner.id)
         assert back.kind is LinkKind.WAY_BACK
         with pytest.raises(PeopleRefused):
-            await roles.invite(people, ada.id, Role.OWNER, here)
+            await done(roles.invite, people, ada.id, Role.OWNER, here)
         with pytest.raises(LinkOnMachine):
-            await roles.way_back(people, owner.id, DEPLOYMENT, owner.id)
+            await done(roles.way_back, people, owner.id, DEPLOYMENT, owner.id)
         with pytest.raises(Forbidden):
-            await roles.invite(people, "Max", Role.COMPLIANCE, there, by=ada.id)
+            await done(roles.invite, people, "Max", Role.COMPLIANCE, there, by=ada.id)
 
     in_console(tmp_path, work)
 

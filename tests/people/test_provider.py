@@ -19,6 +19,7 @@ from countersign.http.reply import Reply
 from countersign.people import roles
 from tests.people.crew import Console, in_console, token_of
 from tests.remembered.device import ORIGIN, Passkey
+from tests.support.acts import done
 from tests.support.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, openid_provider
 
 T = TypeVar("T")
@@ -142,7 +143,7 @@ def test_a_person_comes_in_and_signs_in_there(tmp_path: Path, provider: OpenIdPr
         signed = await console.host.who(browser.session)
         assert signed is not None
         assert signed.name == "Ada"
-        people = await roles.members(console.deployment.people, DEPLOYMENT)
+        people = await done(roles.members, console.deployment.people, DEPLOYMENT)
         assert [(one.has_provider, one.has_passkey) for one in people] == [(True, False)]
         assert people[0].last_used_at is not None
         found = await console.deployment.database.read(find_audit, signed.id)
@@ -371,7 +372,7 @@ def test_an_account_that_no_one_has_connected_signs_in_no_one(
         eve = Browser(console, provider)
         id_, link = await console.link("Eve", Role.SUPPORT)
         assert (await eve.come_in(link)).status == 303
-        await roles.remove(console.deployment.people, id_, DEPLOYMENT)
+        await done(roles.remove, console.deployment.people, id_, DEPLOYMENT)
         assert await console.host.who(eve.session) is None
         assert_says(await eve.sign_in(), UNKNOWN)
         provider.person = ada
@@ -397,7 +398,7 @@ def test_a_link_connects_one_account_with_one_person(
         assert_says(gone, (403, "The link does not work: it was used, replaced, or has expired."))
         # The way back, with a passkey in place of the account.
         people = console.deployment.people
-        back = token_of((await roles.way_back(people, "Eve", DEPLOYMENT)).url)
+        back = token_of((await done(roles.way_back, people, "Eve", DEPLOYMENT)).url)
         await console.come_in(back, Passkey())
         assert await console.host.who(eve.session) is None
         assert_says(await eve.sign_in(), UNKNOWN)

@@ -15,6 +15,7 @@ from tests.http.backstage import Operator, another_deployment
 from tests.people.crew import Console, in_console
 from tests.people.test_provider import UNKNOWN, Browser, assert_says, listening, provider
 from tests.support import postgres
+from tests.support.acts import done
 from tests.support.openid_provider import OpenIdProvider
 
 __all__ = ["listening", "provider"]
@@ -39,7 +40,9 @@ def test_one_who_is_removed_at_that_moment_is_not_signed_in(
             def meanwhile(*given: object) -> None:
                 if "UPDATE person_subjects" in str(given[2]) and not removed.is_set():
                     removed.set()
-                    operator.act(lambda opened: roles.remove(opened.people, "Eve", DEPLOYMENT))
+                    operator.act(
+                        lambda opened: done(roles.remove, opened.people, "Eve", DEPLOYMENT)
+                    )
 
             event.listen(Engine, "before_cursor_execute", meanwhile)
             try:

@@ -104,8 +104,8 @@ class World:
         stage, opened, has = self.stage, self.stage.opened, party.has
         account = stage.do(find_account(opened.access, party.account_id))
         scopes = frozenset(Scope) - PEOPLE_SCOPES
-        party.key = stage.do(create_key(opened.access, account, party.mode, scopes)).token
-        spare = stage.do(create_key(opened.access, account, party.mode))
+        party.key = stage.do(done(create_key, opened.access, account.id, party.mode, scopes)).token
+        spare = stage.do(done(create_key, opened.access, account.id, party.mode))
         stage.do(done(register, opened.access, party.account_id, f"{SHOP}:{8000 + number}"))
 
         def post(path: str, body: Mapping[str, Any]) -> dict[str, Any]:

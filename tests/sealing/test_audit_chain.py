@@ -27,6 +27,7 @@ from countersign_evidence.offline import verify
 from tests.http.backstage import another_deployment
 from tests.people.crew import Console, in_console
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
+from tests.support.acts import done
 from tests.support.engines import ENGINES
 from tests.support.postgres import PostgresServer
 
@@ -165,7 +166,7 @@ def test_a_reader_of_before_passes_over_a_sealed_head(tmp_path: Path) -> None:
 
     async def work(console: Console) -> bytes:
         account = await find_account(console.deployment.access, await console.account("vendor"))
-        key = (await create_key(console.deployment.access, account, Mode.LIVE)).token
+        key = (await done(create_key, console.deployment.access, account.id, Mode.LIVE)).token
         assert await seal_audit(console.deployment.log) is not None
         _, ack_id = await acknowledge_inside(console.deployment, account.id, "ab1263", Mode.LIVE)
         await console.account("another")

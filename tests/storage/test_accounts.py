@@ -129,7 +129,7 @@ def test_rotation_writes_the_successor_and_lets_the_old_key_expire(
     own_end = None if expires_in is None else now + expires_in * items.SECOND
     old = items.api_key(owner, expires_at=own_end)
     run(database.write(add_key, old, items.some_bytes()))
-    new = run(rotate_key(access, old.id, 10 * items.SECOND))
+    new = run(done(rotate_key, access, old.id, 10 * items.SECOND))
     digest = access.secret.key_digest(new.token)
     assert run(database.read_batched(keys_by_digest, digest)) == new.key
     replaced = run(database.write(lock_key, old.id))
@@ -140,9 +140,9 @@ def test_rotation_writes_the_successor_and_lets_the_old_key_expire(
 def test_rotation_happens_whole_or_not_at_all(database: Database, run: Run) -> None:
     owner, access = items.account(), items.access(database, HandClock(), bytes)
     run(database.write(add_account, owner))
-    old = run(create_key(access, owner, Mode.TEST)).key
+    old = run(done(create_key, access, owner.id, Mode.TEST)).key
     with pytest.raises(InternalError):  # without random bytes the successor is the same key
-        run(rotate_key(access, old.id, 10 * items.SECOND))
+        run(done(rotate_key, access, old.id, 10 * items.SECOND))
     assert run(database.scan(keys_of, DEPLOYMENT)) == [old]
 
 
@@ -153,9 +153,9 @@ def test_an_earlier_revocation_is_kept(database: Database, run: Run) -> None:
     run(database.write(add_account, owner))
     for made in (key, untouched):
         run(database.write(add_key, made, items.some_bytes()))
-    run(revoke_key(access, key.id))
+    run(done(revoke_key, access, key.id))
     clock.advance(1)
-    run(revoke_key(access, key.id))
+    run(done(revoke_key, access, key.id))
     revoked = run(database.write(lock_key, key.id))
     assert revoked.revoked_at == now
     assert run(database.write(lock_key, untouched.id)) == untouched

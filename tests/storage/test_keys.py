@@ -39,6 +39,7 @@ from countersign.instant import from_ns
 from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
+from tests.support.acts import done
 from tests.support.depth import drawn
 from tests.unit.support import HandClock
 
@@ -63,10 +64,12 @@ class World:
     def create(
         self, scopes: frozenset[Scope] | None = None, lifetime: timedelta | None = None
     ) -> NewKey:
-        return self.run(create_key(self.access, self.account, Mode.TEST, scopes, lifetime))
+        return self.run(
+            done(create_key, self.access, self.account.id, Mode.TEST, scopes, lifetime=lifetime)
+        )
 
     def rotate(self, key_id: str, overlap: timedelta = HOUR) -> NewKey:
-        return self.run(rotate_key(self.access, key_id, overlap))
+        return self.run(done(rotate_key, self.access, key_id, overlap))
 
     def appoint(self, *person_ids: str) -> None:
         """Give these people a role in the account."""
@@ -82,7 +85,7 @@ class World:
         self.run(self.database.write(act))
 
     def revoke(self, key_id: str) -> ApiKey:
-        return self.run(revoke_key(self.access, key_id))
+        return self.run(done(revoke_key, self.access, key_id))
 
     def get(self, key_id: str) -> ApiKey:
         return self.run(self.database.write(lock_key, key_id))
@@ -191,7 +194,7 @@ def test_a_key_that_another_server_is_revoking_gets_no_successor(url: URL, world
         with engine.begin() as other:
             change = update(api_keys).where(api_keys.c.id == old.key.id)
             other.execute(change.values(revoked_at=world.now))
-            rotating = asyncio.create_task(rotate_key(world.access, old.key.id, HOUR))
+            rotating = asyncio.create_task(done(rotate_key, world.access, old.key.id, HOUR))
             await asyncio.sleep(0.1)  # by now it waits for the other transaction
         with pytest.raises(KeyNotUsable):
             await rotating
@@ -290,10 +293,10 @@ def test_a_key_keeps_its_maker_through_rotation(world: World) -> None:
     world.appoint("per_ada", "per_bob")
 
     def rotated(key_id: str, by: str | None) -> str | None:
-        return world.run(rotate_key(world.access, key_id, HOUR, by=by)).key.made_by
+        return world.run(done(rotate_key, world.access, key_id, HOUR, by=by)).key.made_by
 
     def made(by: str | None) -> str:
-        key = world.run(create_key(world.access, world.account, Mode.TEST, made_by=by)).key
+        key = world.run(done(create_key, world.access, world.account.id, Mode.TEST, made_by=by)).key
         assert world.get(key.id).made_by == by
         return key.id
 
@@ -304,17 +307,19 @@ def test_a_key_keeps_its_maker_through_rotation(world: World) -> None:
 def test_who_is_gone_makes_no_key(world: World) -> None:
     """A server knows a key or a role for some seconds; a new key would outlast that."""
     world.appoint("per_ada")
-    maker = world.run(create_key(world.access, world.account, Mode.TEST, made_by="per_ada")).key
+    maker = world.run(
+        done(create_key, world.access, world.account.id, Mode.TEST, made_by="per_ada")
+    ).key
     other = world.create().key
     asked = {"made_by": "per_ada", "by_key": maker.id}
-    world.run(create_key(world.access, world.account, Mode.TEST, **asked))  # type: ignore[arg-type] # texts
+    world.run(done(create_key, world.access, world.account.id, Mode.TEST, **asked))  # type: ignore[arg-type] # texts
     world.revoke(maker.id)
     with pytest.raises(InvalidApiKey):
-        world.run(create_key(world.access, world.account, Mode.TEST, **asked))  # type: ignore[arg-type] # texts
+        world.run(done(create_key, world.access, world.account.id, Mode.TEST, **asked))  # type: ignore[arg-type] # texts
     with pytest.raises(InvalidApiKey):
-        world.run(rotate_key(world.access, other.id, HOUR, by_key=maker.id))
+        world.run(done(rotate_key, world.access, other.id, HOUR, by_key=maker.id))
     world.run(world.database.write(lambda connection: connection.execute(delete(person_grants))))
     with pytest.raises(Forbidden):
-        world.run(create_key(world.access, world.account, Mode.TEST, made_by="per_ada"))
+        world.run(done(create_key, world.access, world.account.id, Mode.TEST, made_by="per_ada"))
     with pytest.raises(Forbidden):
-        world.run(rotate_key(world.access, other.id, HOUR, by="per_ada"))
+        world.run(done(rotate_key, world.access, other.id, HOUR, by="per_ada"))

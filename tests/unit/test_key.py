@@ -19,10 +19,8 @@ from countersign.access.key import (
     Scope,
     compose_key,
     key_hint,
-    parse_scopes,
     well_formed,
 )
-from countersign.errors import InvalidArgument
 from countersign.mode import Mode
 from countersign.server.routes import ROUTES
 
@@ -177,20 +175,6 @@ def test_the_scopes_are_those_of_the_design() -> None:
         "events:read",
         "webhooks:manage",
     }
-
-
-@given(st.sets(st.sampled_from(Scope)))
-def test_scopes_are_read_by_their_names(scopes: set[Scope]) -> None:
-    """And only the named ones are given."""
-    assert parse_scopes([scope.value for scope in scopes]) == scopes
-
-
-@given(st.text(max_size=20).filter(lambda text: text not in set(Scope)))
-def test_a_name_that_is_no_scope_is_refused_with_the_names_that_are(name: str) -> None:
-    """A typing error must not make a key that is weaker or stronger than was meant."""
-    with pytest.raises(InvalidArgument) as caught:
-        parse_scopes(["acks:read", name])
-    assert "buyers:verify" in caught.value.message
 
 
 def test_the_record_names_the_kind_of_key_by_a_word() -> None:

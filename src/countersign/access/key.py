@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from binascii import crc32
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from countersign.access.reach import Reach, reach_of
-from countersign.errors import InvalidArgument
 from countersign.mode import Mode
 
 BRAND: Final = "csign"
@@ -31,6 +29,8 @@ PERSON_ENTROPY_BYTES: Final = 32
 HINT_LENGTH: Final = 4
 MACHINE: Final = "machine"
 """What is shown as the maker of a key that no person made."""
+OPERATOR: Final = "operator"
+"""What a command on the machine has in the place of the id of a key."""
 _CHECKSUM_LENGTH: Final = 6
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PERSON_LENGTH: Final = 43
@@ -179,22 +179,6 @@ def key_hint(token: str) -> str:
     return f"{stem}…{token[-HINT_LENGTH:]}"
 
 
-def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
-    """Scopes from their names.
-
-    Raises InvalidArgument if a name is not a scope.
-    """
-    scopes = set()
-    for name in names:
-        try:
-            scopes.add(Scope(name))
-        except ValueError:
-            raise InvalidArgument(
-                f"Unknown scope {name!r}. The scopes are: {', '.join(Scope)}."
-            ) from None
-    return frozenset(scopes)
-
-
 def _checksum(stem: str) -> str:
     return _base62(crc32(stem.encode()), _CHECKSUM_LENGTH)
 
@@ -246,9 +230,14 @@ class Principal:
         return "" if self.person is None else self.person.id
 
     @property
+    def is_operator(self) -> bool:
+        """Whether a command on the machine asks, where one may do everything anyway."""
+        return self.key_id == OPERATOR
+
+    @property
     def by_key(self) -> str | None:
-        """The key that asks; None: a person does."""
-        return self.key_id if self.person is None else None
+        """The key that asks; None: a person or an operator does."""
+        return None if self.person or self.is_operator else self.key_id
 
     @property
     def actor(self) -> str:

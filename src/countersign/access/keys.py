@@ -6,16 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 
 import msgspec
 from sqlalchemy import Connection, insert, or_, select, update
 
-from countersign.access.account import Account, lock_account, lock_grants
+from countersign.access.account import lock_account, lock_grants
 from countersign.access.audit import AuditAction, write_audit
 from countersign.access.authenticate import stored_key
-from countersign.access.idempotency import Remember, keeping
 from countersign.access.key import (
     ENTROPY_BYTES,
     PEOPLE_SCOPES,
@@ -49,46 +47,44 @@ class NewKey:
         return f"NewKey({self.key.hint})"
 
 
-async def create_key(
+def create_key(
+    connection: Connection,
     access: Access,
-    account: Account,
+    account_id: str,
     mode: Mode,
     scopes: frozenset[Scope] | None = None,
-    lifetime: timedelta | None = None,
     *,
+    lifetime: timedelta | None = None,
     made_by: str | None = None,
     by_key: str | None = None,
     reason: str | None = None,
-    entry: Remember[NewKey] = None,
 ) -> NewKey:
     """A new key; it works at once. Without scopes: all that a vendor's server needs.
 
     `made_by` is the person (`per_…`) behind it; None: it is made on the machine. `reason` is why a
     person who sees no personal data makes a key that reads it; `by_key` is the key that asks.
 
-    Raises AccountClosed, InvalidArgument for a scope that only people have, or as `_refuse_gone`.
+    Raises UnknownAccount, AccountClosed, InvalidArgument for a scope that only people have, or as
+    `_refuse_gone`.
     """
     if refused := sorted((scopes or frozenset()) & PEOPLE_SCOPES):
         raise InvalidArgument(
             f"No key may have the scope {refused[0]}: only people do, so that the audit has a name."
         )
-    new = _compose(access, account.id, mode, scopes, lifetime=lifetime, made_by=made_by)
+    new = _compose(access, account_id, mode, scopes, lifetime=lifetime, made_by=made_by)
+    _refuse_gone(connection, account_id, made_by, by_key, new.key.created_at)
     details = {
         "key_id": new.key.id,
         "scopes": None if scopes is None else sorted(scopes),
         "expires_at": None if new.key.expires_at is None else rfc3339(new.key.expires_at),
         **_because(reason),
     }
-
-    def create(connection: Connection) -> NewKey:
-        _refuse_gone(connection, account.id, made_by, by_key, new.key.created_at)
-        _add(connection, access, new, AuditAction.KEY_CREATED, details)
-        return new
-
-    return await access.database.write(keeping(create, entry))
+    _add(connection, access, new, AuditAction.KEY_CREATED, details)
+    return new
 
 
-async def rotate_key(
+def rotate_key(
+    connection: Connection,
     access: Access,
     key_id: str,
     overlap: timedelta,
@@ -96,49 +92,41 @@ async def rotate_key(
     by: str | None = None,
     by_key: str | None = None,
     reason: str | None = None,
-    entry: Remember[NewKey] = None,
 ) -> NewKey:
     """A successor with the same scopes; the old key works until the overlap ends.
 
     The successor has the lifetime that the old key was created with, counted from now, and the same
     maker. A key of the machine becomes that of the person `by`, who is shown the successor.
+
+    Raises UnknownKey, KeyNotUsable, AccountClosed, or as `_refuse_gone`.
     """
-
-    def rotate(connection: Connection) -> NewKey:
-        # Locked: a revocation at the same moment comes before this, or after it.
-        old = lock_key(connection, key_id)
-        scopes = old.scopes if old.kind is KeyKind.RESTRICTED else None
-        new = _compose(
-            *(access, old.account_id, old.mode, scopes),
-            lifetime=old.lifetime,
-            made_by=old.made_by or by,
-            replaces=old.id,
-        )
-        _refuse_gone(connection, old.account_id, by, by_key, new.key.created_at)
-        if not old.works_at(new.key.created_at):
-            raise KeyNotUsable(f"The key {key_id} is revoked or expired; make a new one instead.")
-        until = new.key.created_at + overlap
-        details = {"key_id": old.id, "successor": new.key.id, "works_until": rfc3339(until)}
-        _add(connection, access, new, AuditAction.KEY_ROTATED, details | _because(reason))
-        if old.expires_at is None or old.expires_at > until:
-            change_key(connection, key_id, expires_at=until)
-        return new
-
-    return await access.database.write(keeping(rotate, entry))
+    # Locked: a revocation at the same moment comes before this, or after it.
+    old = lock_key(connection, key_id)
+    scopes = old.scopes if old.kind is KeyKind.RESTRICTED else None
+    new = _compose(
+        *(access, old.account_id, old.mode, scopes),
+        lifetime=old.lifetime,
+        made_by=old.made_by or by,
+        replaces=old.id,
+    )
+    _refuse_gone(connection, old.account_id, by, by_key, new.key.created_at)
+    if not old.works_at(new.key.created_at):
+        raise KeyNotUsable(f"The key {key_id} is revoked or expired; make a new one instead.")
+    until = new.key.created_at + overlap
+    details = {"key_id": old.id, "successor": new.key.id, "works_until": rfc3339(until)}
+    _add(connection, access, new, AuditAction.KEY_ROTATED, details | _because(reason))
+    if old.expires_at is None or old.expires_at > until:
+        change_key(connection, key_id, expires_at=until)
+    return new
 
 
-async def revoke_key(access: Access, key_id: str, entry: Remember[ApiKey] = None) -> ApiKey:
+def revoke_key(connection: Connection, access: Access, key_id: str) -> ApiKey:
     """Make a key stop working, within REVOCATION_LAG_SECONDS on running servers.
 
     An earlier revocation is kept.
 
     Raises UnknownKey if there is no such key.
     """
-    return await access.database.write(keeping(partial(end_key, access, key_id), entry))
-
-
-def end_key(access: Access, key_id: str, connection: Connection) -> ApiKey:
-    """Revoke a key in a transaction; as `revoke_key`."""
     key = lock_key(connection, key_id)
     if key.revoked_at is not None:
         return key

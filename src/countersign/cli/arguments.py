@@ -26,6 +26,7 @@ EXPLAINED: Final = {
     "notice_id": "the id of a notice, such as ab1263",
     "notices file": "a notice file (TOML)",
     "old": "a published version",
+    "person_id": "the name of a person, or the id (per_…)",
     "place subject": "the id of any record of an order, a buyer or an account",
     "restore directory": "the directory of a backup",
     "staff name": "the name of a person, or the id (per_…)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from binascii import Error as NotBase64Error
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
@@ -32,6 +33,7 @@ from countersign.access.room import Access
 from countersign.checkout.brand import FONTS, brand_of, put_brand
 from countersign.console.reach import of_deployment
 from countersign.errors import AccountClosed, AccountExists, InvalidRequest, UnknownAccount
+from countersign.http import examples
 from countersign.http.act import Acts
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.route import Command, Route
@@ -39,8 +41,7 @@ from countersign.http.schemas import STORABLE, Request, Timestamp, view
 from countersign.privacy.closing import Closing, close, plan_closing
 from countersign.privacy.room import Privacy
 
-ACCOUNT_ID: Final = "acct_01km9wtz3tfs8v8j2c7n5k9m0c"
-AccountId = Annotated[str, Meta(description="The account.", examples=[ACCOUNT_ID])]
+AccountId = examples.AccountId
 _Name = Annotated[
     str,
     Meta(
@@ -61,7 +62,7 @@ _Origin = Annotated[
 ]
 _Count = Annotated[int, Meta(examples=[2])]
 _Shown = Annotated[str, Meta(max_length=2048, extra_json_schema=STORABLE)]
-AccountsQuery = Listing[Annotated[str, cursor("that page's last account", ACCOUNT_ID)]]
+AccountsQuery = Listing[Annotated[str, cursor("that page's last account", examples.ACCOUNT_ID)]]
 
 
 class NamedAccount(Request, frozen=True, kw_only=True):
@@ -167,6 +168,12 @@ def account_view(account: Account) -> AccountView:
     return view(AccountView, account, account_id=account.id)
 
 
+def _origins(account: Mapping[str, Any]) -> str:
+    if account["origins"]:
+        return ""
+    return "No origins yet. Register one: countersign accounts origins add ACCOUNT ORIGIN"
+
+
 ACCOUNTS: Final = Acts("Staff: accounts", Access, scope=Scope.ACCOUNTS_MANAGE, console=True)
 CLOSING: Final = Acts("Staff: accounts", Privacy, scope=Scope.ACCOUNTS_MANAGE, console=True)
 _command: Final = partial(Command, owner=of_deployment)
@@ -193,7 +200,18 @@ def create_account(connection: Connection, access: Access, wanted: NamedAccount)
     return account_view(new_account(connection, access, wanted.name))
 
 
-@ACCOUNTS.act("GET /v1/accounts", "List the accounts, oldest first")
+@ACCOUNTS.act(
+    "GET /v1/accounts",
+    "List the accounts, oldest first",
+    commands=(
+        _command(
+            name="accounts list",
+            sends={"limit": 100},
+            shows=("account_id", "created_at", "status", "name"),
+            none="No accounts yet. Create one: countersign accounts create NAME",
+        ),
+    ),
+)
 def list_accounts(connection: Connection, reach: Reach, query: AccountsQuery) -> Page[AccountView]:
     """The accounts, oldest first."""
     found = [one for one in all_accounts(connection) if reach.account_id in {None, one.id}]
@@ -201,7 +219,19 @@ def list_accounts(connection: Connection, reach: Reach, query: AccountsQuery) ->
     return page_of(views, query.limit, lambda one: one.account_id)
 
 
-@ACCOUNTS.act("GET /v1/accounts/{account_id}", "Get one account", refusals=(UnknownAccount,))
+@ACCOUNTS.act(
+    "GET /v1/accounts/{account_id}",
+    "Get one account",
+    refusals=(UnknownAccount,),
+    commands=(
+        _command(
+            name="accounts origins list",
+            help="List the registered origins of an account.",
+            says=_origins,
+            shows=("origins",),
+        ),
+    ),
+)
 def get_account(connection: Connection, reach: Reach, account_id: str) -> AccountDetails:
     """One account, with its brand and its origins."""
     account = _named(connection, reach, account_id)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from sqlalchemy import Connection
 
+from countersign.access import keys
 from countersign.access.account import find_account
 from countersign.access.key import (
     MACHINE,
@@ -18,27 +21,20 @@ from countersign.access.key import (
     ApiKey,
     Scope,
 )
-from countersign.access.keys import (
-    NewKey,
-    create_key,
-    keys_of,
-    revoke_key,
-    rotate_key,
-    unknown_key,
-)
-from countersign.access.reach import AccountReach
+from countersign.access.reach import AccountReach, Reach
 from countersign.access.room import Access
-from countersign.console.accounts import AccountId
-from countersign.console.reach import staff_route
+from countersign.cli.deployment import say_if_local
+from countersign.console.reach import of_deployment
 from countersign.errors import AccountClosed, Forbidden, KeyNotUsable, UnknownKey
-from countersign.http.act import NoWords
-from countersign.http.body import parse_body
+from countersign.http.act import Acts
+from countersign.http.examples import AccountId
 from countersign.http.headers import reason
 from countersign.http.paging import Listing, Page, cursor, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import grouped
+from countersign.http.reply import Call
+from countersign.http.route import Command
 from countersign.http.schemas import Request, Timestamp, view
 from countersign.instant import from_ns
+from countersign_evidence.cli.support import say
 
 KEY_ID: Final = "key_01km9wtz3tfs8v8j2c7n5k9m0d"
 _YEAR_SECONDS: Final = 366 * 86_400
@@ -97,69 +93,164 @@ class KeyView(Struct, frozen=True, kw_only=True):
     ] = UNSET
 
 
-async def create(room: Access, call: Call) -> Reply:
+async def _warn(access: Access, made: Mapping[str, Any]) -> None:
+    """What keeps a new key from working, and of a first live one, its evidence from counting."""
+    owner = await find_account(access, made["account_id"])
+    origin = await access.database.read(keys.live_origin)
+    if made["livemode"] and made["replaces"] is None and origin is not None:
+        say_if_local(origin)
+        for scope in await access.database.read(keys.undescribed, owner.id):
+            what, how = (
+                ("operates this service", "operator describe")
+                if scope == "deployment"
+                else (f"account {owner.name} is", f"accounts describe {scope}")
+            )
+            say(
+                f"warning: no record says who {what}. Acknowledgments bind only what is recorded "
+                f"before them: countersign {how} --legal-name NAME"
+            )
+    if owner.disabled_at is not None:
+        say(
+            f"warning: the account {owner.name} is disabled, so the key works only after "
+            f"`countersign accounts enable {owner.id}`"
+        )
+
+
+KEYS: Final = Acts("Staff: keys", Access, scope=Scope.KEYS_MANAGE, reach=AccountReach, console=True)
+_command: Final = partial(Command, owner=of_deployment)
+
+
+@KEYS.act(
+    "POST /v1/keys",
+    "Create an API key",
+    # It is left in the browser when the session has ended.
+    fresh=True,
+    secret=True,
+    request_examples={"a vendor's server": {}, "one scope": {"scopes": ["clearances:read"]}},
+    response_examples={"created": {"key": "csign_sk_test_…"}},
+    refusals=(AccountClosed,),
+    commands=(
+        Command(
+            name="keys create",
+            help="Create a key, and print it. It is shown only once, and works immediately.",
+            names={"lifetime_seconds": "expires-in"},
+            says="Key {key_id}, shown this once:",
+            shows=("key",),
+            warns=_warn,
+        ),
+    ),
+)
+def create_key(connection: Connection, access: Access, call: Call, wanted: KeyRequest) -> KeyView:
     """Create a key. It is in this response only, and works immediately.
 
     A person whose role does not see personal data, and whose key reads it (`acks:read`,
     `clearances:read`, `evidence:read`), says why in `Countersign-Reason`. How often a key that a
     person made reads personal data is in the audit, for each day.
     """
-    body, who = parse_body(call.body, KeyRequest), call.principal
-    owner = await find_account(room, who.account_id)
-    scopes = None if body.scopes is None else frozenset(body.scopes)
-    why = _reason(call, VENDOR_SCOPES if scopes is None else scopes)
-    seconds = body.lifetime_seconds
-    lifetime = None if seconds is None else timedelta(seconds=seconds)
-
-    made = partial(
-        create_key, room, owner, who.mode, scopes, lifetime, made_by=who.maker, by_key=who.by_key
+    who, scopes = call.principal, None if wanted.scopes is None else frozenset(wanted.scopes)
+    seconds = wanted.lifetime_seconds
+    made = keys.create_key(
+        *(connection, access, who.account_id, who.mode, scopes),
+        lifetime=None if seconds is None else timedelta(seconds=seconds),
+        made_by=who.maker,
+        by_key=who.by_key,
+        reason=_reason(call, scopes or VENDOR_SCOPES),
     )
-    return await call.kept(_made, lambda entry: made(reason=why, entry=entry))
+    return _made(made)
 
 
-async def list_keys(room: Access, call: Call) -> Reply:
+@KEYS.act(
+    "GET /v1/keys",
+    "List the API keys, oldest first",
+    commands=(
+        Command(
+            name="keys list",
+            help="List the keys of an account, or of all accounts, oldest first.",
+            either_mode=True,
+            anywhere=True,
+            sends={"limit": 100},
+            shows=(
+                *("key_id", "hint", "account_id", "works", "expires_at", "revoked_at"),
+                *("last_used_at", "made_by"),
+            ),
+            none="No keys yet. Create one: countersign keys create --account ACCOUNT --mode test",
+        ),
+    ),
+)
+def list_keys(
+    connection: Connection, access: Access, reach: Reach, query: KeysQuery
+) -> Page[KeyView]:
     """The keys of an account and mode, oldest first."""
-    query: KeysQuery = call.query
-    now = from_ns(room.clock.time_ns())
-    found = await room.database.scan(keys_of, call.principal.reach)
-    rows = [_view(key, now) for key in found if key.id > (query.after or "")]
-    return Reply(encode(page_of(rows, query.limit, lambda one: one.key_id)))
+    now = from_ns(access.clock.time_ns())
+    rows = [_view(k, now) for k in keys.keys_of(connection, reach) if k.id > (query.after or "")]
+    return page_of(rows, query.limit, lambda one: one.key_id)
 
 
-async def rotate(room: Access, call: Call) -> Reply:
+@KEYS.act(
+    "POST /v1/keys/{key_id}/rotate",
+    "Give an API key a successor",
+    # Without an overlap it ends the other.
+    fresh=True,
+    secret=True,
+    response_examples={"created": {"key": "csign_sk_test_…"}},
+    refusals=(UnknownKey, KeyNotUsable, AccountClosed),
+    commands=(
+        _command(
+            name="keys rotate",
+            help="Create a successor with the same scopes, and print it.\n\n"
+            "The old key works until the overlap ends.",
+            sends={"overlap_seconds": "24h"},
+            says="The old key {replaces} stops working when the overlap ends.\n"
+            "Key {key_id}, shown this once:",
+            shows=("key",),
+            warns=_warn,
+        ),
+    ),
+)
+def rotate_key(
+    connection: Connection, access: Access, call: Call, key_id: str, wanted: KeyRotation
+) -> KeyView:
     """Create a successor with the same scopes and maker. The old key works until the overlap ends.
 
     `Countersign-Reason` is needed as for a new key. A key of the machine becomes that of the person
     who rotates it, and who is shown the successor.
     """
-    body, key = parse_body(call.body, KeyRotation), await _named(room, call)
-    why = _reason(call, key.scopes)
-    overlap = timedelta(seconds=body.overlap_seconds)
-    made = partial(
-        rotate_key,
-        room,
-        key.id,
-        overlap,
-        by=call.principal.maker,
-        by_key=call.principal.by_key,
-        reason=why,
+    who = call.principal
+    key = _named(connection, who.reach, key_id)
+    made = keys.rotate_key(
+        *(connection, access, key.id, timedelta(seconds=wanted.overlap_seconds)),
+        by=who.maker,
+        by_key=who.by_key,
+        reason=_reason(call, key.scopes),
     )
-    return await call.kept(_made, lambda entry: made(entry=entry))
+    return _made(made)
 
 
-async def revoke(room: Access, call: Call) -> Reply:
+@KEYS.act(
+    "POST /v1/keys/{key_id}/revoke",
+    "Revoke an API key for good",
+    fresh=True,
+    refusals=(UnknownKey,),
+    commands=(
+        _command(
+            name="keys revoke",
+            asks="Revoke the key {key_id}? This cannot be undone.",
+            says="The key is revoked. Running servers refuse it within "
+            f"{keys.REVOCATION_LAG_SECONDS} seconds.",
+            shows=("key_id",),
+        ),
+    ),
+)
+def revoke_key(connection: Connection, access: Access, reach: Reach, key_id: str) -> KeyView:
     """Revoke a key for good. Running servers refuse it within seconds."""
-    parse_body(call.body, NoWords)
-    key, now = await _named(room, call), from_ns(room.clock.time_ns())
-
-    return await call.kept(lambda revoked: _view(revoked, now), partial(revoke_key, room, key.id))
+    revoked = keys.revoke_key(connection, access, _named(connection, reach, key_id).id)
+    return _view(revoked, from_ns(access.clock.time_ns()))
 
 
-async def _named(access: Access, call: Call) -> ApiKey:
-    own = await access.database.scan(keys_of, call.principal.reach)
-    key = next((key for key in own if key.id == call.parameter), None)
-    if key is None:
-        raise unknown_key(call.parameter)
+def _named(connection: Connection, reach: Reach, key_id: str) -> ApiKey:
+    found = (key for key in keys.keys_of(connection, reach) if key.id == key_id)
+    if (key := next(found, None)) is None:
+        raise keys.unknown_key(key_id)
     return key
 
 
@@ -168,13 +259,16 @@ def _reason(call: Call, scopes: frozenset[Scope]) -> str | None:
 
     Of what staff do, no one gives a key more than they may do themselves: a key also acts. The same
     goes for reading personal data with a key that a person made; a person who sees none gives the
-    reason. Over the API no one gives a key what is of people alone, also not by a rotation.
+    reason. Over the API no one gives a key what is of people alone, also not by a rotation. An
+    operator gives what there is.
 
     Raises:
         Forbidden: the caller cannot give a key one of them.
         InvalidRequest: the reason is missing.
     """
     who = call.principal
+    if who.is_operator:
+        return None
     for scope in sorted(scopes & MACHINE_SCOPES):
         raise Forbidden(
             f"Over the API no one gives a key the scope {scope}: people do it themselves. On the "
@@ -190,7 +284,7 @@ def _reason(call: Call, scopes: frozenset[Scope]) -> str | None:
     return None if sees or not scopes & READING_SCOPES else reason(call)
 
 
-def _made(new: NewKey) -> KeyView:
+def _made(new: keys.NewKey) -> KeyView:
     return _view(new.key, new.key.created_at, new.token)
 
 
@@ -200,55 +294,4 @@ def _view(key: ApiKey, now: datetime, token: str | UnsetType = UNSET) -> KeyView
     return view(KeyView, key, key_id=key.id, scopes=scopes, works=works, key=token, made_by=maker)
 
 
-_route: Final = partial(staff_route, scope=Scope.KEYS_MANAGE, reach=AccountReach)
-
-ROUTES: Final = grouped(
-    "Staff: keys",
-    Access,
-    _route(
-        address="POST /v1/keys",
-        handler=create,
-        operation="createKey",
-        summary="Create an API key",
-        # It is left in the browser when the session has ended.
-        fresh=True,
-        request=KeyRequest,
-        request_examples={"a vendor's server": {}, "one scope": {"scopes": ["clearances:read"]}},
-        secret=True,
-        response=KeyView,
-        response_examples={"created": {"key": "csign_sk_test_…"}},
-        refusals=(AccountClosed,),
-    ),
-    _route(
-        address="GET /v1/keys",
-        handler=list_keys,
-        operation="listKeys",
-        summary="List the API keys, oldest first",
-        query=KeysQuery,
-        response=Page[KeyView],
-    ),
-    _route(
-        address="POST /v1/keys/{key_id}/rotate",
-        handler=rotate,
-        operation="rotateKey",
-        summary="Give an API key a successor",
-        # Without an overlap it ends the other.
-        fresh=True,
-        request=KeyRotation,
-        secret=True,
-        response=KeyView,
-        response_examples={"created": {"key": "csign_sk_test_…"}},
-        refusals=(UnknownKey, KeyNotUsable, AccountClosed),
-    ),
-    _route(
-        address="POST /v1/keys/{key_id}/revoke",
-        handler=revoke,
-        operation="revokeKey",
-        summary="Revoke an API key for good",
-        fresh=True,
-        request=NoWords,
-        request_examples={"nothing to say": {}},
-        response=KeyView,
-        refusals=(UnknownKey,),
-    ),
-)
+ROUTES: Final = KEYS.routes

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from msgspec import Meta, Struct
 from sqlalchemy import Connection
 
 from countersign.access.account import NAME_LENGTH_MAX
 from countersign.access.key import Principal, Scope
-from countersign.access.reach import AccountReach, DeploymentReach
+from countersign.access.reach import AccountReach, DeploymentReach, Reach
 from countersign.access.role import Role
-from countersign.console.accounts import AccountId
 from countersign.console.keys import KEY_ID
-from countersign.console.reach import staff_route
+from countersign.console.reach import of_deployment
 from countersign.errors import (
     KeysRemain,
     LinkOnMachine,
@@ -23,20 +22,26 @@ from countersign.errors import (
     UnknownPerson,
     UnknownSession,
 )
-from countersign.http.act import Acts, NoWords
-from countersign.http.body import parse_body
+from countersign.http.act import Acts
+from countersign.http.examples import AccountId
 from countersign.http.paging import Listing, Page, cursor, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Route, grouped
+from countersign.http.route import Command
 from countersign.http.schemas import STORABLE, Request, Timestamp, view
 from countersign.ids import PERSON, is_id
 from countersign.people import roles, sessions
-from countersign.people.model import Invited, Member
+from countersign.people.model import Member
 from countersign.people.room import People
 from countersign.people.sessions import EndedSessions
+from countersign_evidence.cli.support import say
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 PERSON_ID: Final = "per_01km9wtz3tfs8v8j2c7n5k9m0d"
 SESSION_ID: Final = "ps_01km9wtz3tfs8v8j2c7n5k9m0d"
+_SAID_OF_LINK: Final = (
+    "The link works once, until {expires_at}. It ends what the person is signed in with, and asks "
+    "for a new passkey. Give it to this person alone:"
+)
 _LINK: Final = "https://evidence.example.com/console/link#csign_pl_…"
 _PersonId = Annotated[str, Meta(examples=[PERSON_ID])]
 _SessionId = Annotated[str, Meta(examples=[SESSION_ID])]
@@ -152,77 +157,193 @@ class SessionView(Struct, frozen=True, kw_only=True):
     is_this: Annotated[bool, Meta(description="Whether this request was made with it.")]
 
 
-def _named(call: Call) -> str:
-    """The person of the path, by the id alone: no name is in an address."""
-    if not is_id(PERSON, call.parameter):
-        raise UnknownPerson
-    return call.parameter
+def _invited(made: Mapping[str, Any]) -> str:
+    if made["link"] is None:
+        return "{name} has the role {role} now, and signs in as before."
+    return f"{{name}} ({{person_id}}) is invited as {{role}}.\n{_SAID_OF_LINK}"
 
 
-async def invite(room: People, call: Call) -> Reply:
+async def _warn(people: People, made: Mapping[str, Any]) -> None:
+    """What keeps a new link from working."""
+    if made["link"] is not None and not people.is_on:
+        say("warning: the console is off, so the link works only with COUNTERSIGN_CONSOLE=true")
+    if made["link"] is not None and people.party is None and people.provider is None:
+        say(
+            f"warning: browsers make no passkeys at {people.url}: they need https and a name, or "
+            "localhost"
+        )
+
+
+STAFF: Final = Acts(
+    "Staff: people", People, scope=Scope.STAFF_MANAGE, reach=DeploymentReach, console=True
+)
+MEMBERS: Final = Acts(
+    "Staff: people", People, scope=Scope.PEOPLE_MANAGE, reach=AccountReach, console=True
+)
+OWN: Final = Acts("Staff: people", People, scope=Scope.SESSIONS_MANAGE, console=True)
+
+
+_PLACES: Final[tuple[tuple[Acts[People], str, str, str, dict[str, Any]], ...]] = (
+    (
+        *(STAFF, "staff", "StaffPerson", "the staff"),
+        {
+            "owner": of_deployment,
+            "none": "No one yet. Invite the first: countersign staff invite NAME --role owner",
+        },
+    ),
+    (
+        *(MEMBERS, "members", "Member", "an account"),
+        {
+            "live": True,
+            "none": "No one yet. Invite the first: countersign members invite NAME "
+            "--account ACCOUNT --role owner",
+        },
+    ),
+)
+
+
+def _act(
+    address: str,
+    summary: str,
+    operation: str,
+    *commands: dict[str, Any],
+    **declared: Any,  # noqa: ANN401 - of Route
+) -> Callable[[F], F]:
+    """Declare an act on the staff, and the same on the members of an account."""
+
+    def declare(function: F) -> F:
+        for acts, group, one, many, whose in _PLACES:
+            named = [one | {"name": f"{group} {one['name']}"} for one in commands]
+            acts.act(
+                address.format(group),
+                summary.format(many),
+                operation=operation.format(one),
+                commands=tuple(Command(**whose, **one) for one in named),
+                **declared,
+            )(function)
+        return function
+
+    return declare
+
+
+@_act(
+    "POST /v1/{}",
+    "Invite a person to {}",
+    "invite{}",
+    {
+        "name": "invite",
+        "help": "Invite a person, and print the link by which the person comes in, once.\n\n"
+        "NAME can be the id of a person (per_…), who gets this role too and signs in as before.",
+        "arguments": ("name",),
+        "says": _invited,
+        "shows": ("link",),
+        "warns": _warn,
+    },
+    fresh=True,
+    secret=True,
+    refusals=(PeopleRefused, LinkOnMachine, UnknownPerson),
+)
+def invite(
+    connection: Connection, people: People, who: Principal, wanted: Invitation
+) -> InvitedPerson:
     """Give a person a role. The link is in this response only, and works once, for 24 hours.
 
     Only owners appoint. The link of an owner is made on the machine.
     """
-    body, who = parse_body(call.body, Invitation), call.principal
-
-    def said(invited: Invited) -> InvitedPerson:
-        link = invited.link
-        url, until = (None, None) if link is None else (link.url, link.expires_at)
-        return view(InvitedPerson, invited, role=body.role, link=url, expires_at=until)
-
-    return await call.kept(
-        said,
-        lambda entry: roles.invite(
-            room, body.name, body.role, who.reach, by=who.person_id, entry=entry
-        ),
-    )
+    made = roles.invite(connection, people, wanted.name, wanted.role, who.reach, by=who.person_id)
+    url, until = (None, None) if made.link is None else (made.link.url, made.link.expires_at)
+    return view(InvitedPerson, made, role=wanted.role, link=url, expires_at=until)
 
 
-async def list_people(room: People, call: Call) -> Reply:
+@_act(
+    "GET /v1/{}",
+    "List the people of {}, oldest first",
+    "list{}s",
+    {
+        "name": "list",
+        "help": "List the people with their roles.",
+        "sends": {"limit": 100},
+        "shows": ("person_id", "role", "last_used_at", "name"),
+    },
+)
+def list_people(
+    connection: Connection, people: People, reach: Reach, query: PeopleQuery
+) -> Page[PersonView]:
     """The people with a role there, and since when."""
-    query: PeopleQuery = call.query
-    found = await roles.members(room, call.principal.reach)
-    rows = sorted((_view(one) for one in found), key=lambda one: one.person_id)
-    rows = [one for one in rows if one.person_id > (query.after or "")]
-    return Reply(encode(page_of(rows, query.limit, lambda one: one.person_id)))
+    found = [_view(one) for one in roles.members(connection, people, reach)]
+    rows = sorted((one for one in found if one.person_id > (query.after or "")), key=_id_of)
+    return page_of(rows, query.limit, _id_of)
 
 
-async def remove(room: People, call: Call) -> Reply:
+@_act(
+    "POST /v1/{}/{{person_id}}/remove",
+    "Remove a person from {}",
+    "remove{}",
+    fresh=True,
+    request_examples={"who made no keys": {}, "and every key": {"end_keys": "all"}},
+    refusals=(UnknownPerson, PeopleRefused, KeysRemain, UnknownKey),
+)
+def remove(
+    connection: Connection, people: People, who: Principal, person_id: str, wanted: Removal
+) -> PersonView:
     """Take a person's role; one without any role left is signed out at once.
 
     The last owner stays. If the person made keys there that work, `end_keys` says which of them
     end; the response shows in `keys` which do.
     """
-    ends, who = parse_body(call.body, Removal).end_keys, call.principal
-    act = partial(roles.remove, room, _named(call), who.reach, who.person_id, end_keys=ends)
-    return await call.kept(_view, lambda entry: act(entry=entry))
+    named, ends = _named(who, person_id), wanted.end_keys
+    return _view(roles.remove(connection, people, named, who.reach, who.person_id, end_keys=ends))
 
 
-async def link(room: People, call: Call) -> Reply:
+@_act(
+    "POST /v1/{}/{{person_id}}/link",
+    "Make a way back in for a person of {}",
+    "link{}",
+    {
+        "name": "link",
+        "help": "Print a link by which a person comes in again, with a new passkey.",
+        "says": _SAID_OF_LINK,
+        "shows": ("link",),
+        "warns": _warn,
+    },
+    fresh=True,
+    secret=True,
+    refusals=(UnknownPerson, LinkOnMachine),
+)
+def link(connection: Connection, people: People, who: Principal, person_id: str) -> PersonLink:
     """Make a link by which a person who has lost the passkey comes in again, for 15 minutes.
 
     Its use ends the sessions and passkeys of before. That of an owner, or of somebody who has a
     role elsewhere too, is made on the machine.
     """
-    parse_body(call.body, NoWords)
-    who, person_id = call.principal, _named(call)
-
-    return await call.kept(
-        lambda made: view(PersonLink, made, person_id=person_id, link=made.url),
-        partial(roles.way_back, room, person_id, who.reach, who.person_id),
-    )
+    named = _named(who, person_id)
+    made = roles.way_back(connection, people, named, who.reach, who.person_id)
+    return view(PersonLink, made, link=made.url)
 
 
-async def sign_out(room: People, call: Call) -> Reply:
+@_act(
+    "POST /v1/{}/{{person_id}}/sign_out",
+    "End all sessions of a person of {}",
+    "signOut{}",
+    fresh=True,
+    refusals=(UnknownPerson,),
+)
+def sign_out(connection: Connection, people: People, who: Principal, person_id: str) -> EndedView:
     """End all sessions of a person, who can sign in again."""
-    parse_body(call.body, NoWords)
-    who = call.principal
-    act = partial(sessions.sign_out_member, room, _named(call), who.reach, who.person_id)
-    return await call.kept(_ended, act)
+    named = _named(who, person_id)
+    ended = sessions.sign_out_member(connection, people, named, who.reach, who.person_id)
+    return _ended(ended)
 
 
-OWN: Final = Acts("Staff: people", People, scope=Scope.SESSIONS_MANAGE, console=True)
+def _named(who: Principal, person_id: str) -> str:
+    """The person of the path; over the API by the id alone: no name is in an address."""
+    if not (who.is_operator or is_id(PERSON, person_id)):
+        raise UnknownPerson
+    return person_id
+
+
+def _id_of(one: PersonView) -> str:
+    return one.person_id
 
 
 @OWN.act("GET /v1/me/sessions", "List your sessions, newest first")
@@ -265,69 +386,4 @@ def _view(one: Member) -> PersonView:
     return view(PersonView, one, person_id=one.id, keys=keys)
 
 
-def _of(path: str, one: str, many: str, route: Any) -> tuple[Route[People], ...]:  # noqa: ANN401 - of a scope
-    """The operations on the people of one place: the staff, or the members of an account."""
-    act = partial(route, request=NoWords, request_examples={"nothing to say": {}}, fresh=True)
-    named = f"{path}/{{person_id}}"
-    return (
-        route(
-            address=f"POST {path}",
-            handler=invite,
-            operation=f"invite{one}",
-            summary=f"Invite a person to {many}",
-            fresh=True,
-            request=Invitation,
-            secret=True,
-            response=InvitedPerson,
-            refusals=(PeopleRefused, LinkOnMachine, UnknownPerson),
-        ),
-        route(
-            address=f"GET {path}",
-            handler=list_people,
-            operation=f"list{one}s",
-            summary=f"List the people of {many}, oldest first",
-            query=PeopleQuery,
-            response=Page[PersonView],
-        ),
-        act(
-            address=f"POST {named}/remove",
-            handler=remove,
-            operation=f"remove{one}",
-            summary=f"Remove a person from {many}",
-            request=Removal,
-            request_examples={"who made no keys": {}, "and every key": {"end_keys": "all"}},
-            response=PersonView,
-            refusals=(UnknownPerson, PeopleRefused, KeysRemain, UnknownKey),
-        ),
-        act(
-            address=f"POST {named}/link",
-            handler=link,
-            operation=f"link{one}",
-            summary=f"Make a way back in for a person of {many}",
-            secret=True,
-            response=PersonLink,
-            refusals=(UnknownPerson, LinkOnMachine),
-        ),
-        act(
-            address=f"POST {named}/sign_out",
-            handler=sign_out,
-            operation=f"signOut{one}",
-            summary=f"End all sessions of a person of {many}",
-            response=EndedView,
-            refusals=(UnknownPerson,),
-        ),
-    )
-
-
-_staff: Final = partial(staff_route, scope=Scope.STAFF_MANAGE, reach=DeploymentReach)
-_members: Final = partial(staff_route, scope=Scope.PEOPLE_MANAGE, reach=AccountReach)
-
-ROUTES: Final[tuple[Route[Any], ...]] = (
-    *grouped(
-        "Staff: people",
-        People,
-        *_of("/v1/staff", "StaffPerson", "the staff", _staff),
-        *_of("/v1/members", "Member", "an account", _members),
-    ),
-    *OWN.routes,
-)
+ROUTES: Final = (*STAFF.routes, *MEMBERS.routes, *OWN.routes)

@@ -8,7 +8,8 @@
     ) -> HoldView:
 
 The type of a parameter says what it is given: the room, the caller's reach or the `Principal`
-itself, the body or (of a GET) the query, and for a `str` the parameter of the path. One with a
+itself, the whole `Call`, the body or (of a GET) the query, and for a `str` the parameter of the
+path. One with a
 `Connection` runs in one transaction, which keeps the response for an Idempotency-Key; one without
 opens its own, and its response is kept after the last of them.
 """
@@ -34,6 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _Take: TypeAlias = Callable[[Any, Call], Any]
 """Finds what a parameter is given, by the room and the call."""
 _KNOWN: Final[Mapping[Any, _Take]] = {
+    Call: lambda _, call: call,
     Principal: lambda _, call: call.principal,
     Reach: lambda _, call: call.principal.reach,
     str: lambda _, call: call.parameter,
@@ -81,10 +83,10 @@ class Acts(Generic[R]):
                 takes[""] = partial(_body, NoWords)
                 about |= {"request": NoWords, "request_examples": {"nothing to say": {}}}
             first, *rest = function.__name__.split("_")
+            about.setdefault("operation", "".join([first, *map(str.capitalize, rest)]))
             route: Route[R] = Route(
                 address=address,
                 summary=summary,
-                operation="".join([first, *map(str.capitalize, rest)]),
                 handler=_handler(
                     function, takes, is_query=is_query, opens=Connection not in hints.values()
                 ),

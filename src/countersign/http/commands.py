@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from countersign.access.account import find_account
-from countersign.access.key import KeyKind, Principal
+from countersign.access.key import OPERATOR, KeyKind, Principal
 from countersign.access.room import acting
 from countersign.cli.arguments import A_MODE
 from countersign.cli.deployment import with_room
@@ -67,6 +67,8 @@ def command_of(route: Route[Any], declared: Command) -> click.Command:
             # A command line has no JSON document with a path.
             message = _MEMBER.sub(lambda at: _spelt(members, at[1]), error.message)
             raise InvalidRequest(message) from None
+        if declared.warns is not None:
+            await declared.warns(room, found[0])
         _show(declared, found, as_json=as_json)
 
     if declared.asks:
@@ -113,9 +115,12 @@ def _whose(declared: Command) -> Iterator[click.Parameter]:
     if declared.sandbox:
         yield click.Argument(["account"])
     elif declared.owner is None:
-        yield click.Option(["--account"], required=True, help="Id or name of the account.")
-        which = "Only of this mode." if declared.either_mode else "test or live."
-        yield click.Option(["--mode"], required=not declared.either_mode, type=A_MODE, help=which)
+        named = "Id or name of the account."
+        yield click.Option(["--account"], required=not declared.anywhere, help=named)
+        if not declared.live:
+            which = "Only of this mode." if declared.either_mode else "test or live."
+            needed = not declared.either_mode
+            yield click.Option(["--mode"], required=needed, type=A_MODE, help=which)
 
 
 async def _principals(
@@ -125,23 +130,26 @@ async def _principals(
     given: Mapping[str, Any],
 ) -> list[Principal]:
     """The operator in the place of a key: of one mode, or of each where neither is named."""
-    if declared.owner is None:
-        account_id = (await find_account(room.access, given["account"])).id
-        mode = Mode.TEST.value if declared.sandbox else given["mode"]
-        modes = list(Mode) if mode is None else [Mode(mode)]
-    else:
-        account_id, owned = await declared.owner(room, parameter)
-        modes = [owned]
-    return [
-        Principal(
-            key_id="operator",
-            account_id=account_id,
-            mode=mode,
-            scopes=frozenset(),
-            credential=KeyKind.SECRET.credential,
-        )
-        for mode in modes
-    ]
+    if declared.owner is not None:
+        return [operator(*await declared.owner(room, parameter))]
+    mode = Mode.TEST if declared.sandbox else Mode.LIVE if declared.live else given["mode"]
+    if given["account"] is None:
+        if mode is not None:
+            raise click.UsageError("--mode is for one --account.")
+        return [operator("", Mode.LIVE)]
+    account_id = (await find_account(room.access, given["account"])).id
+    return [operator(account_id, Mode(one)) for one in (Mode if mode is None else [mode])]
+
+
+def operator(account_id: str, mode: Mode) -> Principal:
+    """Who asks by a command, for one account and mode; an empty account: for the deployment."""
+    return Principal(
+        key_id=OPERATOR,
+        account_id=account_id,
+        mode=mode,
+        scopes=frozenset(),
+        credential=KeyKind.SECRET.credential,
+    )
 
 
 def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
@@ -160,7 +168,9 @@ def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
         if wanted and name not in declared.arguments and schema.get("type") != "object":
             default = declared.sends.get(name, schema.get("default"))
             flag, many = (schema.get("type") == kind for kind in ("boolean", "array"))
-            described = (schema.get("description"), "May be repeated." if many else None)
+            described = [schema.get("description"), "May be repeated." if many else None]
+            if choices := schema.get("items", {}).get("enum"):
+                described.append(f"One of {', '.join(choices)}.")
             # An option of a value must not be given `is_flag` or `flag_value` at all: click would
             # take its value for optional, and what begins with a dash for other options.
             kind_of: dict[str, Any] = (
@@ -171,6 +181,7 @@ def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
             yield click.Option(
                 [spelt[name], name],
                 **kind_of,
+                metavar=name.removesuffix("s").upper() if choices else None,
                 multiple=many,
                 required=name in body.get("required", ()) and name not in declared.sends,
                 default=default,
@@ -208,7 +219,7 @@ def _type(name: str, schema: Mapping[str, Any]) -> click.ParamType[Any]:
     if schema.get("type") != "integer":
         return click.STRING
     if name.endswith("seconds"):
-        return Duration(or_none=True)
+        return Duration(or_none=not schema.get("minimum"))
     return click.IntRange(schema.get("minimum"), schema.get("maximum"))
 
 
@@ -230,7 +241,7 @@ def _show(declared: Command, found: list[dict[str, Any]], *, as_json: bool) -> N
         lines = ["  ".join(in_words(_at(item, name)) for name in declared.shows) for item in items]
         if items and not as_json:
             say("  ".join(declared.shows))
-        show_all(items, lines, "Nothing was found.", as_json=as_json)
+        show_all(items, lines, declared.none, as_json=as_json)
         for page in found:
             if page["next_cursor"] is not None:
                 one = f" --mode {_mode(page)}" if len(found) > 1 else ""
@@ -239,8 +250,11 @@ def _show(declared: Command, found: list[dict[str, Any]], *, as_json: bool) -> N
     says = declared.says if isinstance(declared.says, str) else declared.says(first)
     if says:
         say(says.format_map(first))
-    plain = "\n".join(in_words(_at(first, name)) for name in declared.shows)
-    show(first, plain or field_lines(first), as_json=as_json)
+    shown = (_at(first, name) for name in declared.shows)
+    lines = [
+        in_words(one) for all_ in shown for one in (all_ if isinstance(all_, list) else [all_])
+    ]
+    show(first, "\n".join(lines) if declared.shows else field_lines(first), as_json=as_json)
 
 
 def _mode(page: Mapping[str, Any]) -> Mode:

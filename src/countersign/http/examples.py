@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from countersign.http.schemas import ORDER_REFERENCE_MAX, STORABLE, Opaque, Reference
 
+ACCOUNT_ID: Final = "acct_01km9wtz3tfs8v8j2c7n5k9m0c"
 CLEARANCE_ID: Final = "clr_01km9x4zq2e6t9m0r5c7v3w8xa"
 ACK_ID: Final = "ack_01km9x4v8gen3rr1p6q1s2t3v4"
 CBID: Final = "cbid_test_5d0kz9mq3v7w1xj2r8t4y6n0pa"
@@ -30,6 +31,7 @@ i6denVROSMkOe4IWj7YfxyBeC9rnHo2nx7SICBuNKDTxIOShd/QAHnahieK+3wvFtUYdqg6IDRajbZ+s
 """
 
 # What is returned.
+AccountId = Annotated[str, Meta(description="The account.", examples=[ACCOUNT_ID])]
 AckId = Annotated[str, Meta(examples=[ACK_ID])]
 BuyerId = Annotated[str, Meta(examples=[CBID])]
 ClearanceId = Annotated[str, Meta(examples=[CLEARANCE_ID])]

@@ -37,8 +37,12 @@ class Command:
     """Finds account and mode by the path's parameter; None: they are asked for."""
     sandbox: bool = False
     """Whether it acts in the sandbox of an account, its first argument."""
+    live: bool = False
+    """Whether it is about what both modes of an account share, and asks for no mode."""
     either_mode: bool = False
     """Whether a list without `--mode` has the items of both modes."""
+    anywhere: bool = False
+    """Whether a list without `--account` has the items of all accounts."""
     arguments: tuple[str, ...] = ()
     """The members that need no name on the command line."""
     takes: tuple[str, ...] | None = None
@@ -46,13 +50,17 @@ class Command:
     names: Mapping[str, str] = field(default_factory=dict)
     """The names of options that are called otherwise than the rule has it."""
     sends: Mapping[str, Any] = field(default_factory=dict)
-    """What the members are unless an option says otherwise."""
+    """What the members are unless an option says otherwise; a length of time as an option has it."""
     asks: str = ""
     """The question before an act that cannot be undone; it may name arguments in braces."""
     says: str | Callable[[Mapping[str, Any]], str] = ""
     """A message on standard error, with members of the response in braces."""
     shows: tuple[str, ...] = ()
     """The members that are printed, of a list as columns; none: all, each with its name."""
+    none: str = "Nothing was found."
+    """What is said of an empty list."""
+    warns: Callable[[Any, Mapping[str, Any]], Awaitable[None]] | None = None
+    """Says what is wrong with what was returned, with a look at the room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,8 +113,9 @@ class LinkRow(Struct, frozen=True, kw_only=True):
 
 
 class Link(NamedTuple):
-    """A new link, shown once."""
+    """A new link of a person, shown once."""
 
+    person_id: str
     url: str
     kind: LinkKind
     expires_at: datetime

@@ -12,14 +12,13 @@ from sqlalchemy import Connection, delete, insert
 
 from countersign.access.account import checked_account_name, lock_grants
 from countersign.access.audit import AuditAction, write_audit
-from countersign.access.idempotency import Remember, keeping
 from countersign.access.key import (
     PERSON_ENTROPY_BYTES,
     PERSON_LINK,
     Scope,
     compose_person_token,
 )
-from countersign.access.keys import end_key, keys_made, unknown_key
+from countersign.access.keys import keys_made, revoke_key, unknown_key
 from countersign.access.reach import Reach
 from countersign.access.role import Role
 from countersign.db.tables import people, person_grants, person_links
@@ -56,20 +55,14 @@ _LASTS: Final[dict[LinkKind, timedelta]] = {
 }
 
 
-async def invite(
-    room: People,
-    name: str,
-    role: Role,
-    reach: Reach,
-    *,
-    by: str | None = None,
-    entry: Remember[Invited] = None,
+def invite(
+    connection: Connection, room: People, name: str, role: Role, reach: Reach, *, by: str = ""
 ) -> Invited:
     """Give a new person a role in an account, or in the deployment, and a link to come in.
 
     With the id of a person in place of a name, that person gets the role, and signs in as before:
     a link would let the one who invites take the person's place elsewhere. `by` is the id of the
-    owner who invites; None: it is done on the machine.
+    owner who invites; "": it is done on the machine.
 
     Raises:
         InvalidRequest: the name cannot be used.
@@ -79,53 +72,44 @@ async def invite(
         PeopleRefused: the name is taken, or the person has a link that was not used yet.
         Forbidden: `by` is no owner there any more.
     """
-    wanted, access = name if is_id(PERSON, name) else checked_name(name), room.access
-
-    def act(connection: Connection) -> Invited:
-        by_staff = as_owner(connection, by, reach)
-        time_ns = access.clock.time_ns()
-        person_id, called, link = wanted, wanted, None
-        there = sql.members_of(connection, reach)
-        if is_id(PERSON, wanted):
-            known = sql.name_of(connection, wanted)
-            if any(one.id == wanted for one in there):
-                raise PeopleRefused(f"{known} has a role there: remove it first.")
-            if known is None or not by_staff:
-                raise UnknownPerson
-            if sql.has_link(connection, wanted, from_ns(time_ns)):
-                # Who made it could use it, and would have this role too.
-                raise PeopleRefused(f"{known} has a link that was not used yet: it is used first.")
-            called = known
-        else:
-            if role is Role.OWNER and by is not None:
-                raise LinkOnMachine(_line("invite", shlex.quote(called), reach, " --role owner"))
-            if any(one.name.casefold() == called.casefold() for one in there):
-                raise PeopleRefused(f"A person named {called!r} has a role there already.")
-            person_id = timed_id(PERSON, time_ns, access.entropy(8))
-            row = {"id": person_id, "name": called, "created_at": from_ns(time_ns)}
-            connection.execute(insert(people), row)
-            link = _new_link(connection, room, person_id, LinkKind.INVITATION)
-        entry = access.audit.entry(
-            AuditAction.PERSON_INVITED,
-            person_id,
-            role=role.value,
-            place=reach.account_id or STAFF,
-        )
-        connection.execute(
-            insert(person_grants),
-            {
-                "id": timed_id("grt", time_ns, access.entropy(8)),
-                "person_id": person_id,
-                "account_id": reach.account_id,
-                "role": role.value,
-                "granted_at": from_ns(time_ns),
-                "granted_by": entry.actor,
-            },
-        )
-        write_audit(connection, entry)
-        return Invited(person_id, called, link)
-
-    return await room.access.database.write(keeping(act, entry))
+    access = room.access
+    wanted = name if is_id(PERSON, name) else checked_name(name)
+    by_staff = as_owner(connection, by, reach)
+    time_ns = access.clock.time_ns()
+    person_id, called, link = wanted, wanted, None
+    there = sql.members_of(connection, reach)
+    if is_id(PERSON, wanted):
+        known = sql.name_of(connection, wanted)
+        if any(one.id == wanted for one in there):
+            raise PeopleRefused(f"{known} has a role there: remove it first.")
+        if known is None or not by_staff:
+            raise UnknownPerson
+        if sql.has_link(connection, wanted, from_ns(time_ns)):
+            # Who made it could use it, and would have this role too.
+            raise PeopleRefused(f"{known} has a link that was not used yet: it is used first.")
+        called = known
+    else:
+        if role is Role.OWNER and by:
+            raise LinkOnMachine(_line("invite", shlex.quote(called), reach, " --role owner"))
+        if any(one.name.casefold() == called.casefold() for one in there):
+            raise PeopleRefused(f"A person named {called!r} has a role there already.")
+        person_id = timed_id(PERSON, time_ns, access.entropy(8))
+        row = {"id": person_id, "name": called, "created_at": from_ns(time_ns)}
+        connection.execute(insert(people), row)
+        link = _new_link(connection, room, person_id, LinkKind.INVITATION)
+    place = reach.account_id or STAFF
+    entry = access.audit.entry(AuditAction.PERSON_INVITED, person_id, role=role.value, place=place)
+    grant = {
+        "id": timed_id("grt", time_ns, access.entropy(8)),
+        "person_id": person_id,
+        "account_id": reach.account_id,
+        "role": role.value,
+        "granted_at": from_ns(time_ns),
+        "granted_by": entry.actor,
+    }
+    connection.execute(insert(person_grants), grant)
+    write_audit(connection, entry)
+    return Invited(person_id, called, link)
 
 
 def checked_name(name: str) -> str:
@@ -136,26 +120,21 @@ def checked_name(name: str) -> str:
         raise InvalidRequest(error.message.replace("An account name", "A name")) from None
 
 
-async def members(room: People, reach: Reach) -> Sequence[Member]:
+def members(connection: Connection, room: People, reach: Reach) -> Sequence[Member]:
     """The people of an account, or the staff of the deployment."""
-    now = from_ns(room.access.clock.time_ns())
-
-    def find(connection: Connection) -> Sequence[Member]:
-        made = keys_made(connection, reach, now)
-        there = sql.members_of(connection, reach)
-        return [replace(one, keys=made.get(one.id, ())) for one in there]
-
-    return await room.access.database.read(find)
+    made = keys_made(connection, reach, from_ns(room.access.clock.time_ns()))
+    there = sql.members_of(connection, reach)
+    return [replace(one, keys=made.get(one.id, ())) for one in there]
 
 
-async def remove(
+def remove(
+    connection: Connection,
     room: People,
     who: str,
     reach: Reach,
-    by: str | None = None,
+    by: str = "",
     *,
     end_keys: Collection[str] | None = None,
-    entry: Remember[Member] = None,
 ) -> Member:
     """Take a person's role; without any role left, the person is signed out and cannot sign in.
 
@@ -169,78 +148,62 @@ async def remove(
         UnknownKey: one to end is none of them.
         Forbidden: `by` is no owner there any more.
     """
-
-    def act(connection: Connection) -> Member:
-        as_owner(connection, by, reach)
-        member = find_member(connection, who, reach)
-        if sql.is_last_owner(connection, member, reach):
-            raise PeopleRefused(f"{member.name} is the last owner: invite another one first.")
-        now, g = from_ns(room.access.clock.time_ns()), person_grants.c
-        made = {key.id: key for key in keys_made(connection, reach, now).get(member.id, ())}
-        if made and end_keys is None:
-            listed = ", ".join(f"{key.id} ({key.mode}, {key.hint})" for key in made.values())
-            raise KeysRemain(
-                f"{member.name} has made keys that work: {listed}. Say which of them end."
-            )
-        for key_id in made if end_keys == ALL_KEYS else end_keys or ():
-            if key_id not in made:
-                raise unknown_key(key_id)
-            made[key_id] = end_key(room.access, key_id, connection)
-        here = g.account_id.is_not_distinct_from(reach.account_id)
-        connection.execute(delete(person_grants).where(g.person_id == member.id, here))
-        if not sql.places_of(connection, member.id):
-            sql.lock_out(connection, member.id)
-        audit = room.access.audit.entry(
-            AuditAction.PERSON_REMOVED, member.id, place=reach.account_id or STAFF
-        )
-        write_audit(connection, audit)
-        return replace(member, keys=[*made.values()])
-
-    return await room.access.database.write(keeping(act, entry))
+    as_owner(connection, by, reach)
+    member = find_member(connection, who, reach)
+    if sql.is_last_owner(connection, member, reach):
+        raise PeopleRefused(f"{member.name} is the last owner: invite another one first.")
+    now, g = from_ns(room.access.clock.time_ns()), person_grants.c
+    made = {key.id: key for key in keys_made(connection, reach, now).get(member.id, ())}
+    if made and end_keys is None:
+        listed = ", ".join(f"{key.id} ({key.mode}, {key.hint})" for key in made.values())
+        raise KeysRemain(f"{member.name} has made keys that work: {listed}. Say which of them end.")
+    for key_id in made if end_keys == ALL_KEYS else end_keys or ():
+        if key_id not in made:
+            raise unknown_key(key_id)
+        made[key_id] = revoke_key(connection, room.access, key_id)
+    here = g.account_id.is_not_distinct_from(reach.account_id)
+    connection.execute(delete(person_grants).where(g.person_id == member.id, here))
+    if not sql.places_of(connection, member.id):
+        sql.lock_out(connection, member.id)
+    audit = room.access.audit.entry(
+        AuditAction.PERSON_REMOVED, member.id, place=reach.account_id or STAFF
+    )
+    write_audit(connection, audit)
+    return replace(member, keys=[*made.values()])
 
 
-async def way_back(
-    room: People,
-    who: str,
-    reach: Reach,
-    by: str | None = None,
-    entry: Remember[Link] = None,
-) -> Link:
+def way_back(connection: Connection, room: People, who: str, reach: Reach, by: str = "") -> Link:
     """A link by which a person comes in again, with a new passkey in place of those of before.
 
     Raises:
         UnknownPerson: no one there has this id or name.
         LinkOnMachine: `by` asks for that of an owner, or of one who has a role elsewhere too: the
-            one who makes a link could use it. On the machine (None) one may do everything anyway.
+            one who makes a link could use it. On the machine ("") one may do everything anyway.
         Forbidden: `by` is no owner there any more.
     """
-
-    def act(connection: Connection) -> Link:
-        as_owner(connection, by, reach)
-        member = find_member(connection, who, reach)
-        places = sql.places_of(connection, member.id)
-        if by is not None and (len(places) > 1 or member.role is Role.OWNER):
-            raise LinkOnMachine(_line("link", member.id, reach))
-        audit = room.access.audit.entry(
-            AuditAction.PERSON_LINK_MADE, member.id, place=reach.account_id or STAFF
-        )
-        write_audit(connection, audit)
-        return _new_link(connection, room, member.id, LinkKind.WAY_BACK)
-
-    return await room.access.database.write(keeping(act, entry))
+    as_owner(connection, by, reach)
+    member = find_member(connection, who, reach)
+    places = sql.places_of(connection, member.id)
+    if by and (len(places) > 1 or member.role is Role.OWNER):
+        raise LinkOnMachine(_line("link", member.id, reach))
+    audit = room.access.audit.entry(
+        AuditAction.PERSON_LINK_MADE, member.id, place=reach.account_id or STAFF
+    )
+    write_audit(connection, audit)
+    return _new_link(connection, room, member.id, LinkKind.WAY_BACK)
 
 
-def as_owner(connection: Connection, by: str | None, reach: Reach) -> bool:
+def as_owner(connection: Connection, by: str, reach: Reach) -> bool:
     """Let no role there change until this transaction ends, and see that `by` owns the place.
 
     The session was judged before: since then another owner may have removed this one. Gives whether
-    `by` is of the staff; None is, on the machine.
+    `by` is of the staff; "" is, on the machine.
 
     Raises:
         Forbidden: `by` is no owner there any more.
     """
     lock_grants(connection)
-    if by is None:
+    if not by:
         return True
     held = {place.account_id: place.role for place in sql.places_of(connection, by)}
     if Role.OWNER not in {held.get(None), held.get(reach.account_id)}:
@@ -281,4 +244,4 @@ def _new_link(connection: Connection, room: People, person_id: str, kind: LinkKi
     }
     connection.execute(insert(person_links), row)
     # Behind the #, so that no server and no log on the way sees it.
-    return Link(f"{room.url}{LINK_PATH}#{token}", kind, now + _LASTS[kind])
+    return Link(person_id, f"{room.url}{LINK_PATH}#{token}", kind, now + _LASTS[kind])

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, delete, select
 
 from countersign.access.audit import AuditAction, write_audit
-from countersign.access.idempotency import Remember, keeping
 from countersign.access.reach import DEPLOYMENT, Reach
 from countersign.access.sessions import PersonSession
 from countersign.db.rows import rows
@@ -51,12 +50,8 @@ def end_session(
     return EndedSessions(person_id, 1)
 
 
-async def sign_out_member(
-    room: People,
-    person_id: str,
-    reach: Reach,
-    by: str,
-    entry: Remember[EndedSessions] = None,
+def sign_out_member(
+    connection: Connection, room: People, person_id: str, reach: Reach, by: str
 ) -> EndedSessions:
     """End all sessions of one who has a role in an account or in the deployment.
 
@@ -66,13 +61,9 @@ async def sign_out_member(
         UnknownPerson: no one there has this id.
         Forbidden: `by` is no owner there any more.
     """
-
-    def act(connection: Connection) -> EndedSessions:
-        as_owner(connection, by, reach)
-        member = find_member(connection, person_id, reach)
-        return end_sessions(connection, room, member.id, place=reach.account_id or STAFF)
-
-    return await room.access.database.write(keeping(act, entry))
+    as_owner(connection, by, reach)
+    member = find_member(connection, person_id, reach)
+    return end_sessions(connection, room, member.id, place=reach.account_id or STAFF)
 
 
 def end_sessions(

@@ -250,7 +250,8 @@ async def _greet(deployment: Deployment) -> None:
         say(f"The demo account already has a test key ({known[-1].hint}), which was shown once.")
         say(f"For another one:  {program} keys create --account {_DEMO_ACCOUNT} --mode test")
     else:
-        token = (await create_key(deployment.access, account, Mode.TEST)).token
+        access = deployment.access
+        token = (await access.database.write(create_key, access, account.id, Mode.TEST)).token
         say("A test key, shown only once. Paste this in another terminal, for lines of the guides:")
         say(f"\n  BASE={base}\n  KEY={token}\n")
         header = shlex.quote(f"Authorization: Bearer {token}")
