@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.access.key import VENDOR_SCOPES, Scope, well_formed
+from countersign.access.key import PEOPLE_SCOPES, VENDOR_SCOPES, Scope, well_formed
 from tests.cli.conftest import Bench
 
 
@@ -109,6 +109,27 @@ def test_an_account_is_named_by_its_id_or_its_name(vendor: Bench) -> None:
     (of_other,) = vendor.read("keys", "list", "--account", other)
     assert (of_vendor["key_id"], of_other["key_id"]) == (first["key_id"], second["key_id"])
     assert of_other["account_id"] == other
+
+
+def test_the_keys_of_an_account_are_those_of_both_modes(vendor: Bench) -> None:
+    """Or of one; without an account there is no mode to choose."""
+    made = [vendor.key("vendor", mode) for mode in ("test", "live")]
+    vendor.key(vendor.account("other"))
+    listed = vendor.read("keys", "list", "--account", "vendor")
+    assert [one["hint"][-4:] for one in listed] == [key[-4:] for key in made]
+    (live,) = vendor.read("keys", "list", "--account", "vendor", "--mode", "live")
+    assert live["livemode"]
+    done = vendor.run("keys", "list", "--mode", "live", check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--account" in done.stderr
+
+
+@pytest.mark.parametrize("scope", sorted(PEOPLE_SCOPES))
+def test_no_key_has_what_is_of_people_alone(vendor: Bench, scope: Scope) -> None:
+    of_test = ("--account", "vendor", "--mode", "test")
+    said = vendor.refused("keys", "create", *of_test, "--scope", scope.value)
+    assert "only people do" in said
+    assert vendor.read("keys", "list") == []
 
 
 def test_an_unknown_account_is_refused(vendor: Bench) -> None:

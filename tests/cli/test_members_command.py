@@ -55,6 +55,27 @@ def test_without_the_option_it_asks(
     assert "Dev" not in bench.run("members", "list", "--account", "vendor").stdout
 
 
+def test_a_person_is_named_by_id_or_name_and_a_link_replaces_the_one_of_before(
+    initialised: Bench,
+) -> None:
+    """The link alone is on standard output; with JSON it is what the operation returns."""
+    of = ("--account", initialised.account("vendor"))
+    invited = initialised.read("members", "invite", "Bo", *of, "--role", "owner")
+    assert set(invited) == {"person_id", "name", "role", "link", "expires_at"}
+    for who in ("bo", invited["person_id"]):
+        done = initialised.run("members", "link", who, *of)
+        assert "/console/link#csign_pl_" in done.stdout
+        assert len(done.stdout.splitlines()) == 1
+        assert "works once" in done.stderr
+    made = initialised.read("members", "link", "Bo", *of)
+    assert set(made) == {"person_id", "link", "expires_at"}
+    assert made["person_id"] == invited["person_id"]
+    assert "person_not_found" in initialised.refused("staff", "link", "Bo")
+    second = initialised.read("staff", "invite", "Eve", "--role", "owner")["person_id"]
+    initialised.run("staff", "link", second)
+    assert "has a link" in initialised.refused("members", "invite", second, *of, "--role", "owner")
+
+
 def test_a_key_that_the_machine_made_says_so(initialised: Bench) -> None:
     """In the list as text and as JSON."""
     initialised.key(initialised.account("vendor"))

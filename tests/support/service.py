@@ -83,7 +83,7 @@ class Deployment:
 
     def widest_key(self, account: str, mode: str = "test") -> str:
         """Make a key with every scope that an operation needs."""
-        scopes = sorted(frozenset(Scope) - PEOPLE_SCOPES)
+        scopes = sorted(scope.value for scope in frozenset(Scope) - PEOPLE_SCOPES)
         return self.key(account, mode, *(word for one in scopes for word in ("--scope", one)))
 
 
