@@ -10,6 +10,7 @@ A_MODE: Final = click.Choice([mode.value for mode in Mode])
 """The type of an option that is a mode."""
 EXPLAINED: Final = {
     "account": "the id or name of an account",
+    "account_id": "the id or name of an account",
     "accounts create name": "the name of the new account; no other account may have the same name, "
     "even with other letter case",
     "backup directory": "where to write the backup to",

@@ -50,7 +50,7 @@ class Command:
     names: Mapping[str, str] = field(default_factory=dict)
     """The names of options that are called otherwise than the rule has it."""
     sends: Mapping[str, Any] = field(default_factory=dict)
-    """What the members are unless an option says otherwise; a length of time as an option has it."""
+    """What the members are unless an option says otherwise; a length of time as it is typed."""
     asks: str = ""
     """The question before an act that cannot be undone; it may name arguments in braces."""
     says: str | Callable[[Mapping[str, Any]], str] = ""
