@@ -174,6 +174,9 @@ def test_an_option_needs_its_value_and_takes_one_that_begins_with_a_dash() -> No
     done = call(room, "doors greet", "front", "--wait", "1m", "--words")
     assert (done.exit_code, room.calls) == (2, [])
     assert "'--words' requires an argument" in done.stderr
+    done = call(room, "doors greet", "front", "--wait", "1m")
+    assert (done.exit_code, room.calls) == (2, [])
+    assert "Missing option '--words'" in done.stderr
     assert call(room, "doors greet", "front", "--words=--yes").exit_code == 0
     assert json.loads(room.calls[0].body) == {"words_id": "--yes"}
 

@@ -178,14 +178,15 @@ def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
                 if flag
                 else {"type": _type(name, schema.get("items", schema))}
             )
+            if name in body.get("required", ()) and name not in declared.sends:
+                kind_of["required"] = True  # to click, a default of None is a value
+            else:
+                kind_of |= {"default": default, "show_default": default is not None}
             yield click.Option(
                 [spelt[name], name],
                 **kind_of,
                 metavar=name.removesuffix("s").upper() if choices else None,
                 multiple=many,
-                required=name in body.get("required", ()) and name not in declared.sends,
-                default=default,
-                show_default=default is not None,
                 help=_MARKED.sub(
                     lambda at: f"`{spelt.get(at[1], at[1])}`", " ".join(filter(None, described))
                 ),
