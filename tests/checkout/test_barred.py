@@ -13,6 +13,7 @@ from tests.checkout.buyer import Shop
 from tests.checkout.provider import Counter, arrive, begin, counter, finish
 from tests.checkout.surfer import Page, Surfer
 from tests.http.backstage import Operator
+from tests.support.acts import done
 
 pytestmark = pytest.mark.one_engine
 
@@ -60,7 +61,7 @@ def test_a_revoked_buyer_is_led_to_the_vendor_and_not_to_another_check(
     words = WORDS[locale]
     first = desk.buyer()
     check(first, "verified", who="another")
-    operator.act(lambda opened: revoke(opened.buyers, cbid_of(desk, first), "stolen licence"))
+    operator.act(lambda opened: done(revoke, opened.buyers, cbid_of(desk, first), "stolen licence"))
     surfer = desk.buyer(locale=locale)
     leaving = surfer.send(surfer.open().form)
     [url] = [link for link in leaving.links.values() if link.startswith(desk.provider.url)]

@@ -52,6 +52,7 @@ from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from tests.http.backstage import another_deployment
 from tests.support import postgres
+from tests.support.acts import done
 
 T = TypeVar("T")
 
@@ -211,10 +212,10 @@ class Desk:
         )
 
     def revoke(self, cbid: str) -> None:
-        self.do(admin.revoke(self.deployment.buyers, cbid, "a test"))
+        self.do(done(admin.revoke, self.deployment.buyers, cbid, "a test"))
 
     def reinstate(self, cbid: str) -> None:
-        self.do(admin.reinstate(self.deployment.buyers, cbid, "a test"))
+        self.do(done(admin.reinstate, self.deployment.buyers, cbid, "a test"))
 
     def erase(self, subject: str, *, with_acknowledgments: bool = False) -> tuple[str, ...]:
         privacy = self.deployment.privacy

@@ -32,6 +32,7 @@ from tests.privacy.left import Value, everything, guessed_zips, keyed, namespace
 from tests.remembered.conftest import Person, Shop, form_of, link, remembered
 from tests.storage import items
 from tests.support import postgres
+from tests.support.acts import done
 from tests.support.holding import place_hold, release_hold
 
 pytestmark = pytest.mark.long
@@ -114,9 +115,10 @@ def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: in
     # What the buyer's own browser has compared counts apart from what the vendor has.
     asked = shops[0].session(shipping_zip=WRONG_ZIP)
     person.post(form_of(person.open(link(asked)), "cookie"))
-    for act in (admin.revoke, admin.reinstate):
-        operator.act(lambda opened, act=act: act(opened.buyers, cbid, f"a letter about {cbid}"))  # type: ignore[misc]
-    operator.act(lambda o: admin.evidence(o.buyers, DEPLOYMENT, cbid, f"a letter about {cbid}"))
+    letter = f"a letter about {cbid}"
+    operator.act(lambda opened: done(admin.revoke, opened.buyers, cbid, letter))
+    operator.act(lambda opened: done(admin.reinstate, opened.buyers, cbid, letter))
+    operator.act(lambda opened: admin.evidence(opened.buyers, DEPLOYMENT, cbid, letter))
     rows = operator.rows("SELECT id FROM verifications WHERE cbid = :cbid", cbid=cbid)
     checks = tuple(row["id"] for row in rows)
     zips = {WRONG_ZIP, *(one.shipping_zip for one in shops[0].vendor.playing.simulator.sessions)}

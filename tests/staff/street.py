@@ -23,6 +23,7 @@ from countersign.privacy.requests import ErasureOutcome, request_erasure
 from countersign_evidence.record import CBID_FIELD
 from tests.http.backstage import Operator
 from tests.http.calls import acknowledge
+from tests.support.acts import done
 from tests.support.providers import Playing
 from tests.support.service import Server
 
@@ -116,7 +117,7 @@ class Street:
         """Let an account refuse the orders of a buyer."""
         own = AccountReach(account.id, Mode.LIVE)
         refuse = partial(set_block, reach=own, cbid=cbid, reason="returns", blocked=True)
-        self.operator.act(lambda opened: refuse(opened.buyers))
+        self.operator.act(lambda opened: done(refuse, opened.buyers))
 
     def ids(self, table: str, account_id: str) -> list[str]:
         """The records of an account that this table still has, oldest first."""

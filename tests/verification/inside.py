@@ -30,6 +30,7 @@ from countersign.errors import ProviderUnavailable
 from countersign.instant import to_ms
 from countersign.mode import Mode
 from countersign_simulators.base import Session
+from tests.support.acts import done
 from tests.support.providers import Playing, playing
 from tests.support.service import PREFIX, Deployment
 
@@ -206,7 +207,7 @@ class Stage:
 
     def revoke(self, cbid: str) -> None:
         """Revoke a buyer, as `buyers revoke` does."""
-        self.do(admin.revoke(self.opened.buyers, cbid, "a test"))
+        self.do(done(admin.revoke, self.opened.buyers, cbid, "a test"))
 
     def rows(self, query: str, **values: object) -> Sequence[Mapping[Any, Any]]:
         """Look into the database."""

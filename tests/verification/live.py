@@ -17,6 +17,7 @@ from countersign.buyers.model import Buyer
 from countersign.buyers.rules import VerificationRules
 from countersign_simulators.base import Session
 from tests.http.backstage import Operator
+from tests.support.acts import done
 from tests.support.providers import Playing
 from tests.support.service import Server
 
@@ -127,12 +128,12 @@ def configure(
 
 def revoke(operator: Operator, cbid: str) -> Buyer:
     """Revoke a buyer, as `buyers revoke` does."""
-    return operator.act(lambda opened: admin.revoke(opened.buyers, cbid, "a test"))
+    return operator.act(lambda opened: done(admin.revoke, opened.buyers, cbid, "a test"))
 
 
 def reinstate(operator: Operator, cbid: str) -> Buyer:
     """Undo it, as `buyers reinstate` does."""
-    return operator.act(lambda opened: admin.reinstate(opened.buyers, cbid, "a test"))
+    return operator.act(lambda opened: done(admin.reinstate, opened.buyers, cbid, "a test"))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from countersign.identity.model import FactSource
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from countersign.reason import Reason
+from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_settling import undecided
@@ -114,7 +115,7 @@ def test_a_buyer_whom_no_provider_approved_stays_as_it_is(stage: Stage) -> None:
     assert "No provider has approved" in refused(stage, waiting)
     cbid = moved_house(vendor)
     assert "five digits" in refused(stage, cbid, "1000")
-    stage.do(admin.revoke(stage.opened.buyers, cbid, "case 8"))
+    stage.do(done(admin.revoke, stage.opened.buyers, cbid, "case 8"))
     assert "revoked" in refused(stage, cbid)
     with pytest.raises(UnknownSubject):
         accept(stage, "cbid_" + "0" * 26)

@@ -210,5 +210,5 @@ def test_the_command_lists_and_erases_what_is_due(desk: Desk) -> None:
     assert plain.stderr == "1 are due, 1 of them on hold.\n"
     assert bench.read("buyers", "show", verified)["status"] == "verified"
     assert bench.read("buyers", "show", held_buyer)["status"] == "failed"
-    [shown] = bench.read("buyers", "evidence", verified, "--reason", "case 7")
+    [shown] = bench.read("buyers", "evidence", verified, "--reason", "case 7")["checks"]
     assert shown["content"] is not None

@@ -14,6 +14,7 @@ from countersign.buyers.model import BuyerStatus
 from countersign.errors import ProviderSessionNotBound
 from countersign.reason import Reason
 from countersign_simulators.base import Reply, Request, Session
+from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_standing import same_person, verified
@@ -136,7 +137,7 @@ def test_a_revocation_holds_for_the_person_that_a_session_turns_out_to_be_about(
     with undecided(vendor, again):
         waiting = vendor.verify(again)
     assert waiting.view.status is S.PENDING
-    stage.do(admin.revoke(stage.opened.buyers, waiting.cbid, "case 7"))
+    stage.do(done(admin.revoke, stage.opened.buyers, waiting.cbid, "case 7"))
     known = verified(vendor, once)
     # A failed attempt shows no one to be anybody.
     assert vendor.verify(again, "99950").view.status is S.REVOKED

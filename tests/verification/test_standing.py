@@ -32,6 +32,7 @@ from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign_simulators.base import Reply, Request, Session
 from tests.clearances.desk import order
+from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 
@@ -258,7 +259,7 @@ def test_a_zip_is_no_oracle_for_where_somebody_lives(stage: Stage) -> None:
 
 
 def revoke(stage: Stage, cbid: str) -> None:
-    stage.do(admin.revoke(stage.opened.buyers, cbid, "case 7"))
+    stage.do(done(admin.revoke, stage.opened.buyers, cbid, "case 7"))
 
 
 @each_engine
@@ -275,7 +276,7 @@ def test_a_revoked_document_stays_revoked_under_a_new_session(stage: Stage) -> N
         for session in (once, again):
             outcome = asking.verify(session)
             assert (outcome.cbid, outcome.view.status) == (cbid, S.REVOKED)
-    stage.do(admin.reinstate(stage.opened.buyers, cbid, "a mistake"))
+    stage.do(done(admin.reinstate, stage.opened.buyers, cbid, "a mistake"))
     assert vendor.standing(cbid) == before
     assert verified(other, again) == cbid
 
@@ -309,15 +310,15 @@ def test_revoking_and_reinstating_are_written_down_with_their_reason(stage: Stag
     cbid = verified(vendor, vendor.part("verified"))
     room = stage.opened.buyers
     with pytest.raises(InvalidArgument):
-        stage.do(admin.reinstate(room, cbid, "case 7"))
+        stage.do(done(admin.reinstate, room, cbid, "case 7"))
     for reason in ("", " \t"):
         with pytest.raises(InvalidArgument):
-            stage.do(admin.revoke(room, cbid, reason))
+            stage.do(done(admin.revoke, room, cbid, reason))
     with pytest.raises(UnknownSubject):
-        stage.do(admin.revoke(room, f"{BUYER}_{'0' * 26}", "case 7"))
-    stage.do(admin.revoke(room, cbid, "case 7"))
+        stage.do(done(admin.revoke, room, f"{BUYER}_{'0' * 26}", "case 7"))
+    stage.do(done(admin.revoke, room, cbid, "case 7"))
     stage.clock.now += DAY
-    stage.do(admin.reinstate(room, cbid, "case 7 closed"))
+    stage.do(done(admin.reinstate, room, cbid, "case 7 closed"))
     entries = stage.do(admin.audit_log(room, cbid))
     assert [(e.action, e.details["reason"]) for e in entries] == [
         ("buyer_revoked", "case 7"),
@@ -333,7 +334,7 @@ def test_somebody_who_was_never_verified_has_to_verify_after_being_reinstated(
     failed = vendor.verify(vendor.part("underage"))
     revoke(stage, failed.cbid)
     assert vendor.verify(vendor.part("underage")).view.status is S.REVOKED
-    buyer = stage.do(admin.reinstate(stage.opened.buyers, failed.cbid, "a mistake"))
+    buyer = stage.do(done(admin.reinstate, stage.opened.buyers, failed.cbid, "a mistake"))
     assert buyer.status is S.REQUIRES_INPUT
     assert vendor.verify(vendor.part("underage")).view.status is S.FAILED
 
@@ -421,7 +422,7 @@ def test_an_account_sees_the_time_of_day_of_its_own_verifications_alone(stage: S
     assert stage.rows("SELECT type FROM events") == before
     assert other.standing(cbid) == vendor.standing(cbid) == own
     assert never.standing(cbid) == to_the_day(own)
-    stage.do(admin.revoke(stage.opened.buyers, cbid, "stolen"))
+    stage.do(done(admin.revoke, stage.opened.buyers, cbid, "stolen"))
     revoked = msgspec.structs.replace(own, status=S.REVOKED)
     assert vendor.standing(cbid) == revoked
     assert never.standing(cbid) == to_the_day(revoked)

@@ -276,10 +276,8 @@ def test_the_walk_would_find_a_person(vendor: LiveVendor) -> None:
     cbid = vendor.verified(vendor.part("verified"))
 
     async def shown(opened: bootstrap.Deployment) -> list[Any]:
-        return [
-            content
-            for _, content in await admin.evidence(opened.buyers, DEPLOYMENT, cbid, "a test")
-        ]
+        found = await admin.evidence(opened.buyers, DEPLOYMENT, cbid, "a test")
+        return [one.content for one in found.checks]
 
     [content] = vendor.operator.act(shown)
     assert personal(json.dumps(content["read"]))

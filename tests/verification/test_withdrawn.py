@@ -16,6 +16,7 @@ from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign_simulators.base import Session
 from countersign_simulators.registry import SIMULATORS
+from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_reasons import events_of
@@ -199,7 +200,7 @@ def test_reinstating_a_buyer_does_not_bring_a_withdrawn_verification_back(stage:
         vendor.hint(session)
         stage.wait(SOON)
     assert vendor.standing(cbid).status is S.REVOKED
-    stage.do(admin.reinstate(stage.opened.buyers, cbid, "a test"))
+    stage.do(done(admin.reinstate, stage.opened.buyers, cbid, "a test"))
     assert vendor.standing(cbid).status is S.REQUIRES_INPUT
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select
 
 from countersign.access.audit import AuditAction, AuditEntry, find_audit, write_audit
-from countersign.access.idempotency import Remember, keeping
+from countersign.access.idempotency import Remember
 from countersign.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of
 from countersign.buyers.evaluate_session import First, override
 from countersign.buyers.four_eyes import refuse_alone
@@ -27,7 +27,7 @@ from countersign.buyers.model import (
 )
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import is_zip
-from countersign.buyers.schemas import VerifyResult
+from countersign.buyers.schemas import BuyerEvidence, CheckEvidence, VerifyResult
 from countersign.buyers.session_evidence import (
     SessionRequest,
     evidence_place,
@@ -45,6 +45,7 @@ from countersign.db.tables import (
     verifications,
 )
 from countersign.errors import CountersignError, InvalidArgument, UnknownSubject
+from countersign.http.schemas import view
 from countersign.identity.model import FactSource, Finding
 from countersign.reason import Reason
 
@@ -79,37 +80,25 @@ async def show(room: Buyers, cbid: str) -> tuple[Buyer, BuyerStatus]:
     return buyer, status_at(buyer, now)
 
 
-async def revoke(room: Buyers, cbid: str, reason: str, *, entry: Remember[Buyer] = None) -> Buyer:
+def revoke(connection: Connection, room: Buyers, cbid: str, reason: str) -> Buyer:
     """Revoke a buyer and its documents, until it is reinstated.
 
     Raises UnknownSubject if there is no such buyer, and InvalidArgument if no reason is given.
     """
-    audit = room.access.audit.entry(AuditAction.BUYER_REVOKED, cbid, reason=checked(reason))
-    change = keeping(lambda connection: _change(connection, cbid, audit), entry)
-    return await room.access.database.write(change)
+    return _change(connection, room, cbid, AuditAction.BUYER_REVOKED, reason)
 
 
-async def reinstate(
-    room: Buyers, cbid: str, reason: str, *, entry: Remember[Buyer] = None
-) -> Buyer:
+def reinstate(connection: Connection, room: Buyers, cbid: str, reason: str) -> Buyer:
     """Undo a revocation.
 
     Raises UnknownSubject if there is no such buyer, and InvalidArgument if it is not revoked,
     or no reason is given.
     """
-    audit = room.access.audit.entry(AuditAction.BUYER_REINSTATED, cbid, reason=checked(reason))
-    change = keeping(lambda connection: _change(connection, cbid, audit), entry)
-    return await room.access.database.write(change)
+    return _change(connection, room, cbid, AuditAction.BUYER_REINSTATED, reason)
 
 
-async def set_block(
-    room: Buyers,
-    reach: Reach,
-    cbid: str,
-    reason: str,
-    *,
-    blocked: bool,
-    entry: Remember[Buyer] = None,
+def set_block(
+    connection: Connection, room: Buyers, reach: Reach, cbid: str, reason: str, *, blocked: bool
 ) -> Buyer:
     """Refuse the buyer's orders at one account, or clear them again.
 
@@ -122,36 +111,32 @@ async def set_block(
     action = AuditAction.BUYER_BLOCKED if blocked else AuditAction.BUYER_UNBLOCKED
     audit = room.access.audit.entry(action, cbid, reason=checked(reason))
     account_id, mode = owner_of(reach)
-
-    def act(connection: Connection) -> Buyer | UnknownSubject:
-        buyer = _find_buyer(connection, cbid)
-        # None is of the deployment, which has no blocks.
-        if buyer is None or buyer.mode is not mode:
-            return _unknown(cbid)
-        own = buyer_blocks.c.cbid == buyer.cbid
-        connection.execute(delete(buyer_blocks).where(reach.rows(buyer_blocks), own))
-        if blocked:
-            row = {"account_id": account_id, "mode": mode, "cbid": buyer.cbid, "at": audit.at}
-            connection.execute(insert(buyer_blocks), row)
-        write_audit(connection, replace(audit, subject=buyer.cbid))
-        return buyer
-
-    return await room.access.database.write(keeping(act, entry))
+    buyer = _find_buyer(connection, cbid)
+    # None is of the deployment, which has no blocks.
+    if buyer is None or buyer.mode is not mode:
+        raise _unknown(cbid)
+    own = buyer_blocks.c.cbid == buyer.cbid
+    connection.execute(delete(buyer_blocks).where(reach.rows(buyer_blocks), own))
+    if blocked:
+        row = {"account_id": account_id, "mode": mode, "cbid": buyer.cbid, "at": audit.at}
+        connection.execute(insert(buyer_blocks), row)
+    write_audit(connection, replace(audit, subject=buyer.cbid))
+    return buyer
 
 
 def _change(
-    connection: Connection, cbid: str, audit: AuditEntry
-) -> Buyer | UnknownSubject | InvalidArgument:
-    """Revoke or reinstate a buyer, as the entry says."""
+    connection: Connection, room: Buyers, cbid: str, action: AuditAction, reason: str
+) -> Buyer:
+    audit = room.access.audit.entry(action, cbid, reason=checked(reason))
     before = _find_buyer(connection, cbid, to_change=True)
     if before is None:
-        return _unknown(cbid)
-    if audit.action is AuditAction.BUYER_REVOKED:
+        raise _unknown(cbid)
+    if action is AuditAction.BUYER_REVOKED:
         after = after_revocation(before)
     elif before.status is BuyerStatus.REVOKED:
         after = reinstated(before)
     else:
-        return InvalidArgument(f"The buyer {before.cbid} is not revoked.")
+        raise InvalidArgument(f"The buyer {before.cbid} is not revoked.")
     write_change(connection, before, after, audit.at)
     write_audit(connection, replace(audit, subject=before.cbid))
     return after
@@ -235,9 +220,7 @@ async def accept_zip_of(
     )
 
 
-async def evidence(
-    room: Buyers, reach: Reach, cbid: str, reason: str
-) -> Sequence[tuple[StoredEvidence, dict[str, Any] | None]]:
+async def evidence(room: Buyers, reach: Reach, cbid: str, reason: str) -> BuyerEvidence:
     """A buyer's verifications in reach, oldest first, with all that is known of the person.
 
     The content is None where it was erased. The audit entry is written first.
@@ -248,6 +231,7 @@ async def evidence(
         InvalidArgument: no reason is given.
         WrongKeyEncryptionKey: it does not open.
     """
+    named = cbid
     if reach is DEPLOYMENT:
         cbid = (await show(room, cbid))[0].cbid
     elif not await room.access.database.read(_has_check, reach, cbid):
@@ -257,7 +241,8 @@ async def evidence(
     found = await room.access.database.scan(_evidence, reach, cbid)
     if not found and reach is DEPLOYMENT and await _was_erased(room, cbid):
         raise UnknownSubject(f"The buyer {cbid} was erased; only the revocation remains.")
-    return [(stored, await _opened(room, stored)) for stored in found]
+    checks = [view(CheckEvidence, one, content=_shown(await _opened(room, one))) for one in found]
+    return BuyerEvidence(cbid=named, checks=checks)
 
 
 def _has_check(connection: Connection, reach: Reach, cbid: str) -> bool:
@@ -271,7 +256,7 @@ def _checks_of(cbid: str) -> ColumnElement[bool]:
     return or_(verifications.c.cbid == cbid, verifications.c.cbid == joined)
 
 
-def readable(content: dict[str, Any] | None) -> dict[str, Any] | None:
+def _shown(content: dict[str, Any] | None) -> dict[str, Any] | None:
     """The content of evidence, with the provider's responses as text, too."""
     return content and content | {"answer": _readable(content["answer"])}
 

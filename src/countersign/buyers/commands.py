@@ -15,7 +15,6 @@ from countersign.access.audit import AuditEntry
 from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin
 from countersign.buyers import settings as acts
-from countersign.buyers.admin import StoredEvidence
 from countersign.buyers.review_commands import decide, queue, show_buyer
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import (
@@ -65,30 +64,6 @@ def show_(cbid: str, *, as_json: bool) -> None:
     show_buyer(buyer, status, as_json=as_json)
 
 
-@buyers.command("revoke")
-@click.argument("cbid")
-@click.option("--reason", required=True, help="Why, such as the number of a case.")
-@asking("Revoke {cbid} at every vendor?")
-@command
-def revoke(cbid: str, *, reason: str, as_json: bool) -> None:
-    """Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated."""
-    buyer = _in_room(admin.revoke)(cbid, reason)
-    say(f"{buyer.cbid} is revoked until `countersign buyers reinstate {buyer.cbid}`.")
-    show_buyer(buyer, buyer.status, as_json=as_json)
-
-
-@buyers.command("reinstate")
-@click.argument("cbid")
-@click.option("--reason", required=True, help="Why.")
-@command
-def reinstate(cbid: str, *, reason: str, as_json: bool) -> None:
-    """Undo a revocation. The buyer gets the earlier status back, or has to verify again."""
-    _in_room(admin.reinstate)(cbid, reason)
-    buyer, status = _in_room(admin.show)(cbid)
-    say(f"{buyer.cbid} is reinstated. The status is {status.value}.")
-    show_buyer(buyer, status, as_json=as_json)
-
-
 @buyers.command("accept-zip")
 @click.argument("cbid")
 @click.argument("zip_", metavar="ZIP")
@@ -121,9 +96,9 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     `content` is null, the evidence was erased.
     """
     found = _in_room(admin.evidence)(DEPLOYMENT, cbid, reason)
-    view = [_opened(*one) for one in found]
-    erased = sum(content is None for _, content in found)
-    number = f"{len(found)} verification{'' if len(found) == 1 else 's'}"
+    view = msgspec.to_builtins(found)
+    erased = sum(one.content is None for one in found.checks)
+    number = f"{len(found.checks)} verification{'' if len(found.checks) == 1 else 's'}"
     say(f"{number}, the evidence of {erased} erased." if erased else f"{number}.")
     say(f"This was recorded in the audit log: countersign audit {cbid}")
     show(view, json_text(view, indent=2), as_json=as_json)
@@ -153,18 +128,6 @@ def audit(subject: str | None, *, as_csv: bool, as_json: bool) -> None:
 buyers.add_command(audit)
 buyers.add_command(queue)
 buyers.add_command(decide)
-
-
-def _opened(one: StoredEvidence, content: dict[str, Any] | None) -> dict[str, Any]:
-    return {
-        "verification_id": one.verification_id,
-        "account_id": one.account_id,
-        "provider": one.provider,
-        "status": one.status.value,
-        "at": rfc3339(one.at),
-        "erased_at": one.erased_at and rfc3339(one.erased_at),
-        "content": admin.readable(content),
-    }
 
 
 @click.group()

@@ -1,6 +1,6 @@
 """Bodies of buyers, with examples."""
 
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -106,6 +106,31 @@ class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
             "later."
         ),
     ] = UNSET
+
+
+class CheckEvidence(Struct, frozen=True, kw_only=True):
+    """The evidence of one identity check."""
+
+    verification_id: Annotated[str, Meta(examples=["ver_01km9x4v8gen3rr1p6q1s2t3v4"])]
+    account_id: Annotated[str, Meta(examples=["acct_01km9wtz3tfs8v8j2c7n5k9m0c"])]
+    provider: Annotated[str, Meta(examples=["stripe"])]
+    status: Annotated[BuyerStatus, Meta(examples=[BuyerStatus.FAILED])]
+    at: Timestamp
+    erased_at: Timestamp | None
+    content: Annotated[
+        dict[str, Any] | None,
+        Meta(
+            description="All that is known of the person; `answer.text` is the provider's "
+            "response. null: it was erased.",
+        ),
+    ]
+
+
+class BuyerEvidence(Struct, frozen=True, kw_only=True):
+    """The identity checks of a buyer, oldest first, with names, dates of birth and addresses."""
+
+    cbid: BuyerId
+    checks: list[CheckEvidence]
 
 
 class VerifyResult(NamedTuple):
