@@ -21,13 +21,12 @@ from countersign.buyers.review import AcceptedZip
 from countersign.buyers.schemas import VerifyResult
 from countersign.errors import CountersignError, NotFound, SecondPersonRequired
 from countersign.ids import timed_id
-from countersign.mode import Mode
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
-from tests.verification.test_review import NEW_ZIP, WITH_OPERATOR
+from tests.verification.test_review import NEW_ZIP, OPERATOR, WITH_OPERATOR, queued
 
 PEOPLE: Final = {
     name: timed_id("per", 0, bytes([number] * 8))
@@ -70,8 +69,8 @@ class Case(NamedTuple):
             return refused.code
 
     def waits(self) -> review.Waiting | None:
-        found = review.queue(self.stage.opened.buyers, self.vendor.principal.reach, Mode.LIVE)
-        return next((one for one in self.stage.do(found) if one.cbid == self.cbid), None)
+        found = queued(self.stage, self.vendor.principal.reach)
+        return next((one for one in found if one.cbid == self.cbid), None)
 
     def noted(self) -> list[AuditEntry]:
         return [*self.stage.do(admin.audit_log(self.stage.opened.buyers, self.cbid))]
@@ -200,7 +199,7 @@ def test_the_command_of_the_machine_is_not_one_of_two(stage: Stage) -> None:
     case = a_case(stage)
     room = stage.opened.buyers
     with pytest.raises(SecondPersonRequired):
-        stage.do(review.dismiss(room, None, case.cbid, "case 7"))
+        stage.do(review.dismiss(room, OPERATOR, case.cbid, "case 7"))
     with pytest.raises(SecondPersonRequired):
         stage.do(admin.accept_zip(room, case.cbid, NEW_ZIP, document="a bill", reason="case 7"))
     assert (case.noted(), case.waits() is None) == ([], False)

@@ -23,6 +23,7 @@ from tests.support.engines import ENGINES, engine_server
 from tests.support.privacy import personal
 from tests.verification.desk import Desk, desk_at
 from tests.verification.inside import Insider
+from tests.verification.test_review import NEW_ZIP, WITH_OPERATOR, proves
 from tests.verification.test_settling import playing_another
 
 REASON: Final = ("--reason", "case 7")
@@ -346,6 +347,43 @@ def test_what_does_not_exist_is_refused_and_not_written_down(
             said = desk.bench.refused("buyers", words[0], cbid, *words[1:], *json_)
             assert "does not exist" in said or "was not found" in said, words
     assert desk.acts() == []
+
+
+@each_desk
+def test_the_review_queue_is_listed_and_decided_on(desk: Desk) -> None:
+    """Of all accounts or of one; what is decided counts for all, and names who typed it."""
+    vendor = desk.stage.insider(zip_sources=WITH_OPERATOR)
+    other = desk.stage.insider(vendor.playing, zip_sources=WITH_OPERATOR)
+    young = vendor.verify(vendor.part("underage")).cbid
+    desk.stage.clock.now += timedelta(seconds=1)
+    moved = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
+
+    def queue(*words: str) -> list[str]:
+        return [one["cbid"] for one in desk.bench.read("buyers", "queue", *words)]
+
+    assert queue() == queue("--account", vendor.account_id) == [young, moved]
+    assert queue("--account", other.account_id) == queue("--mode", "test") == []
+    assert queue("--status", "pending") == []
+    first = desk.bench.run("buyers", "queue", "--limit", "1")
+    assert ("age_below_minimum" in first.stdout, moved in first.stdout) == (True, False)
+    assert "There are more" in first.stderr
+    desk.bench.run("buyers", "decide", young, "dismiss", *REASON, "--yes")
+    assert queue() == [moved]
+    said = desk.bench.refused("buyers", "decide", moved, "accept_zip", *REASON, "--yes")
+    assert "--zip" in said
+    bill = ("--zip", NEW_ZIP, "--document", "a utility bill")
+    said = desk.bench.refused("buyers", "decide", moved, "dismiss", *bill, *REASON, "--yes")
+    assert "Only accept_zip takes a ZIP code" in said
+    decided = desk.bench.read("buyers", "decide", moved, "accept_zip", *bill, *REASON, "--yes")
+    assert (decided["cbid"], decided["status"]) == (moved, "verified")
+    assert (queue(), proves(vendor, moved), proves(other, moved)) == ([], True, True)
+    assert "not in the review queue" in desk.bench.refused(
+        "buyers", "decide", young, "dismiss", *REASON, "--yes"
+    )
+    acts = [("buyer_review_dismissed", "case 7"), ("buyer_zip_accepted", "case 7")]
+    assert desk.acts() == acts
+    noted = [one for cbid in (young, moved) for one in desk.bench.read("buyers", "audit", cbid)]
+    assert {one["actor"] for one in noted} == {getpass.getuser()}
 
 
 def test_all_that_operators_did_is_listed_oldest_first(desk: Desk) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from countersign.access.key import Principal
-from countersign.access.reach import DEPLOYMENT
+from countersign.access.reach import DEPLOYMENT, Reach
 from countersign.buyers import admin, review, started
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.review import AcceptedZip
@@ -26,20 +27,29 @@ S = BuyerStatus
 NEW_ZIP = "10001"
 WITH_OPERATOR = (*PROOFS, FactSource.OPERATOR)
 BILL = AcceptedZip(NEW_ZIP, "a utility bill", "case 7")
+OPERATOR = Principal(
+    key_id="operator", account_id="", mode=Mode.LIVE, scopes=frozenset(), credential=""
+)
+"""Who types a command: of no account."""
 
 
 def waiting(stage: Stage, of: Insider | None = None, *statuses: BuyerStatus) -> list[str]:
     """The buyers in the queue of an account, or in that of the deployment's operator."""
-    found = review.queue(
-        stage.opened.buyers,
-        DEPLOYMENT if of is None else of.principal.reach,
-        Mode.LIVE,
-        statuses=statuses or review.REVIEWED,
-    )
-    return [one.cbid for one in stage.do(found)]
+    reach = DEPLOYMENT if of is None else of.principal.reach
+    return [one.cbid for one in queued(stage, reach, statuses=statuses or review.REVIEWED)]
 
 
-def dismiss(stage: Stage, who: Principal | None, cbid: str) -> None:
+def queued(
+    stage: Stage,
+    reach: Reach = DEPLOYMENT,
+    **wanted: Any,  # noqa: ANN401 - as `queue` takes it
+) -> list[review.Waiting]:
+    """The live buyers in the queue."""
+    scan = stage.opened.access.database.scan
+    return stage.do(scan(review.queue, reach, Mode.LIVE, **wanted))
+
+
+def dismiss(stage: Stage, who: Principal, cbid: str) -> None:
     stage.do(review.dismiss(stage.opened.buyers, who, cbid, "case 7"))
 
 
@@ -54,7 +64,7 @@ def test_whom_the_last_attempt_did_not_verify_waits_oldest_first(stage: Stage) -
     assert waiting(stage, vendor) == waiting(stage) == [young, pending]
     assert waiting(stage, vendor, S.FAILED) == [young]
     assert waiting(stage, vendor, S.PENDING, S.REQUIRES_INPUT) == [pending]
-    [one, _] = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE))
+    [one, _] = queued(stage)
     assert (one.provider, one.status, one.reasons) == ("stripe", S.FAILED, ("age_below_minimum",))
     assert (one.account_id, one.reference) == (vendor.account_id, None)
     assert verified not in waiting(stage)
@@ -67,10 +77,10 @@ def test_a_page_of_the_queue_continues_after_the_one_before(stage: Stage) -> Non
     for plays in ("underage", "requires_input", "no_date_of_birth"):
         vendor.verify(vendor.part(plays))
         stage.clock.now += timedelta(seconds=1)
-    everyone = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE))
-    first = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE, limit=2))
-    rest = review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE, after=first[-1].verification_id)
-    assert [*first, *stage.do(rest)] == everyone
+    everyone = queued(stage)
+    first = queued(stage, limit=2)
+    rest = queued(stage, after=first[-1].verification_id)
+    assert [*first, *rest] == everyone
     assert len(everyone) == 3
 
 
@@ -105,7 +115,7 @@ def test_who_is_dismissed_leaves_the_queue_until_the_next_attempt(stage: Stage) 
     """The status stays, and the audit log says who dismissed what, and why."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
-    [one] = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE))
+    [one] = queued(stage)
     dismiss(stage, vendor.principal, cbid)
     assert waiting(stage) == waiting(stage, vendor) == []
     assert vendor.standing(cbid).status is S.FAILED
@@ -117,7 +127,7 @@ def test_who_is_dismissed_leaves_the_queue_until_the_next_attempt(stage: Stage) 
     stage.clock.now += timedelta(minutes=1)
     vendor.verify(vendor.part("verified"), "60601")
     assert waiting(stage) == [cbid]
-    dismiss(stage, None, cbid)
+    dismiss(stage, OPERATOR, cbid)
     assert waiting(stage) == []
 
 
@@ -186,7 +196,7 @@ def test_who_is_erased_is_in_no_queue(stage: Stage) -> None:
     stage.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
     assert waiting(stage) == []
     with pytest.raises(NotFound):
-        dismiss(stage, None, cbid)
+        dismiss(stage, OPERATOR, cbid)
 
 
 def proves(vendor: Insider, cbid: str) -> bool:

@@ -9,8 +9,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.buyers import expiry, review
+from countersign.buyers import expiry
 from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
@@ -23,7 +22,6 @@ from countersign.errors import (
     VerificationNotConfigured,
 )
 from countersign.ids import BUYER, VERIFICATION, is_id
-from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign_simulators.base import Reply, Request
 from tests.support.providers import playing
@@ -37,6 +35,7 @@ from tests.verification.starting import (
     starter_of,
     walk,
 )
+from tests.verification.test_review import queued
 
 pytestmark = pytest.mark.long
 
@@ -126,7 +125,7 @@ def test_the_review_queue_names_the_session_in_which_a_buyer_failed(stage: Stage
     made = vendor.start(reference)
     walk(made, "underage")
     vendor.ask(made)
-    [waiting] = stage.do(review.queue(stage.opened.buyers, DEPLOYMENT, Mode.LIVE))
+    [waiting] = queued(stage)
     assert waiting.reference == reference
 
 

@@ -10,9 +10,7 @@ import pytest
 
 from countersign.buyers import admin
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.review import queue
 from countersign.errors import InvalidArgument
-from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign_simulators.base import Session
 from countersign_simulators.registry import SIMULATORS
@@ -20,6 +18,7 @@ from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_reasons import events_of
+from tests.verification.test_review import queued
 from tests.verification.test_settling import followed, playing_another
 from tests.verification.test_standing import cleared, same_person, verified
 
@@ -72,7 +71,7 @@ def test_a_hint_about_a_session_that_verified_somebody_is_asked_once(
         {"buyer.verified": []},
         {"buyer.requires_input": ["verification_withdrawn"]},
     ]
-    (waiting,) = stage.do(queue(stage.opened.buyers, vendor.principal.reach, Mode.LIVE))
+    (waiting,) = queued(stage, vendor.principal.reach)
     assert (waiting.cbid, waiting.reasons) == (cbid, WITHDRAWN)
     records = stage.rows("SELECT id FROM records WHERE type = 'verification' ORDER BY id")
     assert [row["id"] for row in records][-1] == waiting.verification_id

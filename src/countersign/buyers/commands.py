@@ -15,7 +15,7 @@ from countersign.access.audit import AuditEntry
 from countersign.access.reach import DEPLOYMENT
 from countersign.buyers import admin
 from countersign.buyers import settings as acts
-from countersign.buyers.review_commands import decide, queue, show_buyer
+from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import (
     ACCEPTABLE,
@@ -61,7 +61,7 @@ def buyers() -> None:
 def show_(cbid: str, *, as_json: bool) -> None:
     """Show a buyer, without personal data."""
     buyer, status = _in_room(admin.show)(cbid)
-    show_buyer(buyer, status, as_json=as_json)
+    _show_buyer(buyer, status, as_json=as_json)
 
 
 @buyers.command("accept-zip")
@@ -81,7 +81,7 @@ def accept_zip(cbid: str, zip_: str, *, document: str, reason: str, as_json: boo
     """
     buyer = _in_room(admin.accept_zip)(cbid, zip_, document=document, reason=reason)
     say(f"This was recorded in the audit log: countersign buyers audit {buyer.cbid}")
-    show_buyer(buyer, buyer.status, as_json=as_json)
+    _show_buyer(buyer, buyer.status, as_json=as_json)
 
 
 @buyers.command("evidence")
@@ -126,8 +126,21 @@ def audit(subject: str | None, *, as_csv: bool, as_json: bool) -> None:
 
 
 buyers.add_command(audit)
-buyers.add_command(queue)
-buyers.add_command(decide)
+
+
+def _show_buyer(buyer: Buyer, status: BuyerStatus, *, as_json: bool) -> None:
+    """Show a buyer, without personal data."""
+    view: dict[str, Any] = {
+        "cbid": buyer.cbid,
+        "livemode": buyer.mode == "live",
+        "status": status.value,
+        "reasons": [reason.value for reason in buyer.reasons],
+        "account_id": buyer.account_id,
+        "verified_at": buyer.verified_at and rfc3339(buyer.verified_at),
+        "expires_at": buyer.expires_at and rfc3339(buyer.expires_at),
+        "proved": [msgspec.to_builtins(proof.facts) for proof in buyer.proofs],
+    }
+    show(view, field_lines(view), as_json=as_json)
 
 
 @click.group()

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.key import Principal
-from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.access.reach import AccountReach, Reach
 from countersign.buyers.admin import accept_zip_of
 from countersign.buyers.evaluate_session import First
 from countersign.buyers.four_eyes import KeptProposal, needs_two, proposal_of, propose, refuse_alone
@@ -77,8 +77,8 @@ class AcceptedZip(NamedTuple):
     reason: str
 
 
-async def queue(
-    room: Buyers,
+def queue(
+    connection: Connection,
     reach: Reach,
     mode: Mode,
     *,
@@ -94,8 +94,8 @@ async def queue(
     """
     own = verifications.c.id
     only = () if verification_id is None else (own == verification_id,)
-    found = _query(reach, mode, statuses, own > after, *only)
-    return await room.access.database.scan(_queue, found.limit(limit))
+    found = _query(reach, mode, statuses, own > after, *only).order_by(own).limit(limit)
+    return [_from_row(row) for row in connection.execute(found)]
 
 
 async def accept(
@@ -134,15 +134,14 @@ async def accept(
 
 async def dismiss(
     room: Buyers,
-    principal: Principal | None,
+    principal: Principal,
     cbid: str,
     reason: str,
     entry: Remember[bytes] = None,
 ) -> VerifyResult:
     """Take a buyer out of the queue until the next attempt; the status stays as it is.
 
-    `principal` is None for the deployment's operator, who decides on the live buyers of every
-    account.
+    Who is of no account decides on the buyers of every account.
 
     Raises:
         NotFound: the buyer is not in this queue.
@@ -156,7 +155,7 @@ async def dismiss(
 
 
 def _first_of_two(
-    principal: Principal | None,
+    principal: Principal,
     waiting: Waiting,
     zip_index: str,
     audit: AuditEntry,
@@ -174,7 +173,7 @@ def _first_of_two(
         now = _waiting(connection, principal, waiting.cbid)
         if isinstance(now, NotFound) or now[0].verification_id != waiting.verification_id:
             return NotFound(_NOT_WAITING)
-        if principal is None or principal.person is None:
+        if principal.person is None:
             return refuse_alone(connection, waiting.account_id)
         if not needs_two(connection, waiting.account_id):
             return None
@@ -233,27 +232,22 @@ def _play(
 
 def _signed(
     room: Buyers,
-    principal: Principal | None,
+    principal: Principal,
     action: AuditAction,
     waiting: Waiting,
     details: dict[str, str],
 ) -> AuditEntry:
-    """The entry, by the key that asked; the operator's own is by the user at the command line.
-
-    Either is in the audit of the account whose attempt it is.
-    """
-    audit = room.access.audit
-    actor = audit.actor if principal is None else principal.actor
-    reach = AccountReach(waiting.account_id, waiting.mode)
-    return audit.of(actor, reach).entry(action, waiting.cbid, **details)
+    """The entry, in the audit of the account whose attempt it is."""
+    own = room.access.audit.of(principal.actor, AccountReach(waiting.account_id, waiting.mode))
+    return own.entry(action, waiting.cbid, **details)
 
 
 def _waiting(
-    connection: Connection, principal: Principal | None, cbid: str
+    connection: Connection, principal: Principal, cbid: str
 ) -> tuple[Waiting, bool] | NotFound:
     """The buyer in this queue, and whether it is one of the played sandbox."""
-    whose = (DEPLOYMENT, Mode.LIVE) if principal is None else (principal.reach, principal.mode)
-    row = connection.execute(_query(*whose, REVIEWED, buyers.c.cbid == cbid)).first()
+    own = _query(principal.reach, principal.mode, REVIEWED, buyers.c.cbid == cbid)
+    row = connection.execute(own).first()
     if row is None:
         return NotFound(_NOT_WAITING)
     return _from_row(row), row.attempted_by is None
@@ -263,10 +257,6 @@ def count_waiting(connection: Connection, reach: Reach, mode: Mode, most: int) -
     """How many buyers wait in the queue in this reach; at most so many are counted."""
     found = _query(reach, mode, REVIEWED).limit(most).subquery()
     return connection.execute(select(func.count()).select_from(found)).scalar_one()
-
-
-def _queue(connection: Connection, found: Select[Any]) -> list[Waiting]:
-    return [_from_row(row) for row in connection.execute(found.order_by(verifications.c.id))]
 
 
 def _query(

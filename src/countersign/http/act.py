@@ -11,7 +11,7 @@ The type of a parameter says what it is given: the room, the caller's reach or t
 itself, the whole `Call`, the body or (of a GET) the query, and for a `str` the parameter of the
 path. One with a
 `Connection` runs in one transaction, which keeps the response for an Idempotency-Key; one without
-opens its own, and its response is kept after the last of them.
+opens its own, and its response is kept after the last of them, or by itself with `Keep | None`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, get_type_hints
 
 from sqlalchemy import Connection
 
-from countersign.access.idempotency import keep_answers, keeping
+from countersign.access.idempotency import Keep, keep_answers, keeping
 from countersign.access.key import Principal
 from countersign.access.reach import Reach
 from countersign.http.body import parse_body
@@ -34,8 +34,15 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 _Take: TypeAlias = Callable[[Any, Call], Any]
 """Finds what a parameter is given, by the room and the call."""
+
+
+def _keep(_: Any, call: Call) -> Keep | None:  # noqa: ANN401 - unused
+    return call.entry
+
+
 _KNOWN: Final[Mapping[Any, _Take]] = {
     Call: lambda _, call: call,
+    Keep | None: _keep,
     Principal: lambda _, call: call.principal,
     Reach: lambda _, call: call.principal.reach,
     str: lambda _, call: call.parameter,
@@ -127,7 +134,7 @@ def _handler(
             done = await database.write(keeping(act, call.remembering(encode)))
             return Reply(encode(done))
         body = encode(await act())
-        if call.entry is not None:
+        if call.entry is not None and _keep not in takes.values():
             await database.write(keep_answers, [call.entry(body)])
         return Reply(body)
 

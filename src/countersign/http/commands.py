@@ -119,8 +119,10 @@ def _whose(declared: Command) -> Iterator[click.Parameter]:
         yield click.Option(["--account"], required=not declared.anywhere, help=named)
         if not declared.live:
             which = "Only of this mode." if declared.either_mode else "test or live."
-            needed = not declared.either_mode
-            yield click.Option(["--mode"], required=needed, type=A_MODE, help=which)
+            mode: dict[str, Any] = {"required": not declared.either_mode, "help": which}
+            if declared.anywhere and not declared.either_mode:
+                mode |= {"required": False, "default": Mode.LIVE.value, "show_default": True}
+            yield click.Option(["--mode"], type=A_MODE, **mode)
 
 
 async def _principals(
@@ -134,9 +136,9 @@ async def _principals(
         return [operator(*await declared.owner(room, parameter))]
     mode = Mode.TEST if declared.sandbox else Mode.LIVE if declared.live else given["mode"]
     if given["account"] is None:
-        if mode is not None:
+        if mode is not None and declared.either_mode:
             raise click.UsageError("--mode is for one --account.")
-        return [operator("", Mode.LIVE)]
+        return [operator("", Mode(mode or Mode.LIVE))]
     account_id = (await find_account(room.access, given["account"])).id
     return [operator(account_id, Mode(one)) for one in (Mode if mode is None else [mode])]
 
@@ -268,4 +270,4 @@ def _at(value: Any, path: str) -> Any:  # noqa: ANN401 - any JSON
     name, _, rest = path.partition(".")
     if isinstance(value, list):
         return [_at(item, path) for item in value]
-    return _at(value[name], rest) if rest else value[name]
+    return _at(value[name], rest) if rest else value.get(name)

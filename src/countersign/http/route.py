@@ -42,7 +42,8 @@ class Command:
     either_mode: bool = False
     """Whether a list without `--mode` has the items of both modes."""
     anywhere: bool = False
-    """Whether a list without `--account` has the items of all accounts."""
+    """Whether a list without `--account` has the items of all accounts: in live mode, or of both with
+    `either_mode`."""
     arguments: tuple[str, ...] = ()
     """The members that need no name on the command line."""
     takes: tuple[str, ...] | None = None

@@ -6,7 +6,6 @@ from typing import Any, Final
 from countersign import console_host as console
 from countersign.acknowledgments import evidence_routes as evidence
 from countersign.acknowledgments import routes as acknowledgments
-from countersign.buyers import review_routes as reviews
 from countersign.buyers import routes as buyers
 from countersign.checkout import current_routes as current_checkout
 from countersign.checkout import page
@@ -22,6 +21,7 @@ from countersign.console import keys as staff_keys
 from countersign.console import notices as staff_notices
 from countersign.console import orders as staff_orders
 from countersign.console import people as staff_people
+from countersign.console import reviews
 from countersign.console import today as staff_today
 from countersign.dossiers import routes as dossiers
 from countersign.events import routes as events

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from sqlalchemy import Connection
 
-from countersign.access.key import Scope
+from countersign.access.idempotency import Keep
+from countersign.access.key import Principal, Scope
 from countersign.access.reach import AccountReach
 from countersign.buyers import review
 from countersign.buyers.four_eyes import ReviewProposal
@@ -14,17 +17,18 @@ from countersign.buyers.model import BuyerStatus
 from countersign.buyers.review import REVIEWED, AcceptedZip, ReviewDecision, Waiting
 from countersign.buyers.room import Buyers
 from countersign.buyers.schemas import UNDERAGE, ReviewedBuyer
+from countersign.console.reach import of_deployment
 from countersign.errors import InvalidRequest, NotFound, ReviewRefused, SecondPersonRequired
-from countersign.http.body import parse_body
+from countersign.http.act import Acts
 from countersign.http.examples import CHECKOUT_SESSION_ID, BuyerId
 from countersign.http.paging import Listing, Page, cursor, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Route, grouped
+from countersign.http.route import Command
 from countersign.http.schemas import Reference, Request, Timestamp, ZipCode, view
 from countersign.reason import Reason
 
 _VERIFICATION_ID: Final = "ver_01km9x4v8gen3rr1p6q1s2t3v4"
 _PROPOSED: Final = {**UNDERAGE, "proposed": True}
+_decode: Final = msgspec.json.Decoder(ReviewedBuyer).decode
 
 
 class ReviewsQuery(
@@ -109,27 +113,77 @@ class BuyerReviewRequest(Request, frozen=True, kw_only=True):
     ] = None
 
 
-async def list_reviews(room: Buyers, call: Call) -> Reply:
+REVIEWS: Final = Acts("Buyers", Buyers, scope=Scope.BUYERS_REVIEW)
+
+
+@REVIEWS.act(
+    "GET /v1/buyers/reviews",
+    "List the buyers that wait for a review",
+    commands=(
+        Command(
+            name="buyers queue",
+            help="List the buyers whose last attempt did not verify them, the oldest attempt "
+            "first.",
+            anywhere=True,
+            shows=(
+                *("attempted_at", "cbid", "account_id", "provider"),
+                *("status", "reference", "reasons"),
+            ),
+        ),
+    ),
+)
+def list_buyer_reviews(
+    connection: Connection, who: Principal, query: ReviewsQuery
+) -> Page[BuyerReview]:
     """Buyers whose last attempt did not verify them, oldest attempt first.
 
     Only attempts of this account, and not those that were dismissed. Staff who name no account see
     those of all accounts, and name it to decide.
     """
-    query: ReviewsQuery = call.query
-    found = await review.queue(
-        room,
-        call.principal.reach,
-        call.principal.mode,
+    found = review.queue(
+        connection,
+        who.reach,
+        who.mode,
         statuses=REVIEWED if query.status is None else (BuyerStatus(query.status),),
         verification_id=query.verification_id,
         after=query.after or "",
         limit=query.limit + 1,
     )
-    rows = [_view(waiting) for waiting in found]
-    return Reply(encode(page_of(rows, query.limit, lambda row: row.verification_id)))
+    return page_of([_view(one) for one in found], query.limit, lambda one: one.verification_id)
 
 
-async def review_buyer(room: Buyers, call: Call) -> Reply:
+@REVIEWS.act(
+    "POST /v1/buyers/{cbid}/review",
+    "Decide on a buyer in the review queue",
+    reach=AccountReach,
+    fresh=True,
+    refusals=(NotFound, ReviewRefused, SecondPersonRequired),
+    request_examples={
+        "accept another ZIP code": {
+            "decision": "accept_zip",
+            "zip": "94110",
+            "document": "a utility bill",
+            "reason": "case 4712",
+        },
+        "dismiss": {"decision": "dismiss", "reason": "The buyer cancelled."},
+    },
+    response_examples={"accepted": {}, "dismissed": UNDERAGE, "proposed": _PROPOSED},
+    commands=(
+        Command(
+            name="buyers decide",
+            help="Decide on a live buyer in the queue, for every account.\n\n"
+            "`accept_zip` accepts another ZIP code, as `buyers accept-zip` does. `dismiss` takes "
+            "the buyer out of the queue until the next attempt; the status stays as it is.",
+            owner=of_deployment,
+            arguments=("decision",),
+            asks="Decide on {cbid}: {decision}?",
+            says="This was recorded in the audit log: countersign buyers audit {cbid}",
+        ),
+    ),
+)
+async def review_buyer(
+    room: Buyers, who: Principal, cbid: str, wanted: BuyerReviewRequest, keep: Keep | None
+) -> ReviewedBuyer:
     """Decide on a buyer in the review queue. The audit log names the person or key that decided.
 
     `accept_zip` accepts another ZIP code on sight of a document, if a provider approved the person
@@ -140,16 +194,15 @@ async def review_buyer(room: Buyers, call: Call) -> Reply:
     response has `proposed`, and nothing changes. Another person who decides the same makes it
     final; who decides otherwise makes another proposal. A key decides nothing there.
     """
-    body = parse_body(call.body, BuyerReviewRequest)
-    reason = _text(body.reason, "reason")
-    if body.decision is ReviewDecision.DISMISS:
-        if body.zip is not None or body.document is not None:
-            raise InvalidRequest("Only accept_zip takes a ZIP code and a document - at `$.zip`.")
-        result = await review.dismiss(room, call.principal, call.parameter, reason, call.entry)
-        return Reply(result.body)
-    accepted = AcceptedZip(_text(body.zip, "zip"), _text(body.document, "document"), reason)
-    result = await review.accept(room, call.principal, call.parameter, accepted, call.entry)
-    return Reply(result.body)
+    reason = _text(wanted.reason, "reason")
+    if wanted.decision is ReviewDecision.ACCEPT_ZIP:
+        accepted = AcceptedZip(_text(wanted.zip, "zip"), _text(wanted.document, "document"), reason)
+        result = await review.accept(room, who, cbid, accepted, keep)
+    elif wanted.zip is not None or wanted.document is not None:
+        raise InvalidRequest("Only accept_zip takes a ZIP code and a document - at `$.zip`.")
+    else:
+        result = await review.dismiss(room, who, cbid, reason, keep)
+    return _decode(result.body)
 
 
 def _text(value: str | None, name: str) -> str:
@@ -163,38 +216,4 @@ def _view(waiting: Waiting) -> BuyerReview:
     return view(BuyerReview, waiting, reasons=waiting.reasons or UNSET, proposal=proposal)
 
 
-ROUTES: Final = grouped(
-    "Buyers",
-    Buyers,
-    Route(
-        address="GET /v1/buyers/reviews",
-        handler=list_reviews,
-        operation="listBuyerReviews",
-        summary="List the buyers that wait for a review",
-        scope=Scope.BUYERS_REVIEW,
-        query=ReviewsQuery,
-        response=Page[BuyerReview],
-    ),
-    Route(
-        address="POST /v1/buyers/{cbid}/review",
-        handler=review_buyer,
-        operation="reviewBuyer",
-        summary="Decide on a buyer in the review queue",
-        scope=Scope.BUYERS_REVIEW,
-        reach=AccountReach,
-        fresh=True,
-        request=BuyerReviewRequest,
-        response=ReviewedBuyer,
-        refusals=(NotFound, ReviewRefused, SecondPersonRequired),
-        request_examples={
-            "accept another ZIP code": {
-                "decision": "accept_zip",
-                "zip": "94110",
-                "document": "a utility bill",
-                "reason": "case 4712",
-            },
-            "dismiss": {"decision": "dismiss", "reason": "The buyer cancelled."},
-        },
-        response_examples={"accepted": {}, "dismissed": UNDERAGE, "proposed": _PROPOSED},
-    ),
-)
+ROUTES: Final = REVIEWS.routes
