@@ -148,7 +148,7 @@ def test_a_hold_keeps_from_erasing_until_it_is_released(own: Deployment, what: s
     done = own.run("erase", ack_id, "--yes", check=False)
     assert (done.returncode, "on_hold" in done.stderr) == (1, True)
     own.run("holds", "release", hold)
-    assert own.read("erase", ack_id, "--yes")["erased"]
+    assert own.read("erase", ack_id, "--yes")["records"] == [ack_id]
 
 
 def test_a_dry_run_says_what_the_erasure_then_does(own: Deployment) -> None:
@@ -168,7 +168,7 @@ def test_a_dry_run_says_what_the_erasure_then_does(own: Deployment) -> None:
     planned, done = own.read(*options, "--dry-run"), own.read(*options, "--yes")
     assert planned["records"] == done["records"]
     assert planned["kept"] == done["kept"]
-    assert ack_id in {kept["id"] for kept in done["kept"]}
+    assert ack_id in {kept["record_id"] for kept in done["kept"]}
 
 
 def test_nothing_is_due_before_its_retention_ends(own: Deployment) -> None:

@@ -45,7 +45,7 @@ def test_what_is_due_is_erased_and_nothing_else(own: Deployment, tmp_path: Path)
         young = acknowledge(client)
         proof = get(client, old, "proof")
         answer = own.read("retention", "run", "--dry-run")
-        assert [due["id"] for due in answer["due"]] == [old]
+        assert [due["record_id"] for due in answer["due"]] == [old]
         assert answer["erased"] == []
         assert client.get(f"/v1/acknowledgments/{old}").json()["session_id"] == "s"
         assert own.read("retention", "run", "--yes")["erased"] == [old]
@@ -70,7 +70,7 @@ def test_a_hold_keeps_what_is_due(own: Deployment, tmp_path: Path, what: str) ->
     subject = {"acknowledgment": held, "account": account, "buyer": cbid}[what]
     hold = own.run("holds", "place", subject, "--reason", "case 7").stdout.strip()
     answer = own.read("retention", "run", "--yes")
-    assert {due["id"]: due["hold_id"] for due in answer["due"]} == {held: hold, free: None}
+    assert {due["record_id"]: due["hold_id"] for due in answer["due"]} == {held: hold, free: None}
     assert answer["erased"] == [free]
     own.run("holds", "release", hold)
     assert own.read("retention", "run", "--yes")["erased"] == [held]
@@ -109,7 +109,7 @@ def test_a_hold_on_one_account_keeps_its_order_and_nothing_of_another(own: Deplo
         mine, theirs = acknowledge(client, cbid=cbid), acknowledge(stranger, cbid=cbid)
         hold = own.run("holds", "place", other, "--reason", "case 7").stdout.strip()
         done = own.read("erase", cbid, "--with-acknowledgments", "--yes")
-        assert done["kept"] == [{"id": theirs, "hold_id": hold}]
+        assert done["kept"] == [{"record_id": theirs, "hold_id": hold, "subject": other}]
         assert mine in done["records"]
         assert client.get(f"/v1/buyers/{cbid}/status").status_code == 404
         assert client.get(f"/v1/acknowledgments/{mine}").json()["cbid"] is None

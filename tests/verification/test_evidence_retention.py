@@ -197,12 +197,13 @@ def test_the_command_lists_and_erases_what_is_due(desk: Desk) -> None:
     hold = bench.read("holds", "place", held_buyer, "--reason", "case 7")["hold_id"]
     ended = rfc3339(began + FAILED)
     expected: list[dict[str, Any]] = [
-        {"id": failed, "retention_ended_at": ended, "hold_id": None},
-        {"id": held, "retention_ended_at": ended, "hold_id": hold},
+        {"record_id": failed, "retention_ends_at": ended, "hold_id": None},
+        {"record_id": held, "retention_ends_at": ended, "hold_id": hold},
     ]
     for options, erased in (("--dry-run",), []), (("--yes",), [failed]):
         answer = bench.read("retention", "run", *options)
-        assert sorted(answer["due"], key=lambda one: str(one["hold_id"])) == expected
+        due = sorted(answer["due"], key=lambda one: str(one["hold_id"]))
+        assert due == [{**one, "account_id": vendor.account_id} for one in expected]
         assert answer["erased"] == erased
     assert evidence_left(stage) == {held, verification_of(stage, verified)}
     plain = bench.run("retention", "run", "--yes")

@@ -26,7 +26,7 @@ from countersign.privacy.model import ErasureReason
 from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
-from tests.verification.test_review import NEW_ZIP, OPERATOR, WITH_OPERATOR, queued
+from tests.verification.test_review import NEW_ZIP, OPERATOR, WITH_OPERATOR, queued, room_of
 
 PEOPLE: Final = {
     name: timed_id("per", 0, bytes([number] * 8))
@@ -54,7 +54,8 @@ class Case(NamedTuple):
         return replace(self.vendor.principal, key_id=f"key_{name}", person=person)
 
     async def deciding(self, name: str, decision: str) -> VerifyResult:
-        room, who = self.stage.opened.buyers, self.who(name)
+        who = self.who(name)
+        room = room_of(self.stage, who)
         if decision == DISMISS:
             return await review.dismiss(room, who, self.cbid, f"case of {name}")
         bill = AcceptedZip(decision, "a utility bill", f"case of {name}")

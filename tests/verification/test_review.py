@@ -10,10 +10,13 @@ import pytest
 
 from countersign.access.key import Principal
 from countersign.access.reach import DEPLOYMENT, Reach
+from countersign.access.room import acting
 from countersign.buyers import admin, review, started
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.review import AcceptedZip
+from countersign.buyers.room import Buyers
 from countersign.buyers.rules import PROOFS
+from countersign.buyers.schemas import VerifyResult
 from countersign.errors import NotFound, ReviewRefused
 from countersign.identity.model import FactSource
 from countersign.mode import Mode
@@ -49,8 +52,18 @@ def queued(
     return stage.do(scan(review.queue, reach, Mode.LIVE, **wanted))
 
 
+def room_of(stage: Stage, who: Principal) -> Buyers:
+    """The room as the gate gives it: what is done notes who asks."""
+    room = stage.opened.buyers
+    return acting(room, room.access.audit.of(who.actor, who.reach))
+
+
 def dismiss(stage: Stage, who: Principal, cbid: str) -> None:
-    stage.do(review.dismiss(stage.opened.buyers, who, cbid, "case 7"))
+    stage.do(review.dismiss(room_of(stage, who), who, cbid, "case 7"))
+
+
+def accept(stage: Stage, who: Principal, cbid: str) -> VerifyResult:
+    return stage.do(review.accept(room_of(stage, who), who, cbid, BILL))
 
 
 @each_engine
@@ -90,12 +103,11 @@ def test_an_account_sees_and_decides_on_its_own_attempts_alone(stage: Stage) -> 
     vendor, other = stage.insider(zip_sources=WITH_OPERATOR), stage.insider()
     cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
     assert (waiting(stage, vendor), waiting(stage, other)) == ([cbid], [])
-    room = stage.opened.buyers
     for who in (other.principal, replace_mode(vendor.principal)):
         with pytest.raises(NotFound):
             dismiss(stage, who, cbid)
         with pytest.raises(NotFound):
-            stage.do(review.accept(room, who, cbid, BILL))
+            accept(stage, who, cbid)
     assert waiting(stage) == [cbid]
 
 
@@ -136,7 +148,7 @@ def test_an_accepted_zip_code_verifies_with_the_evidence_of_the_operator(stage: 
     """As `buyers accept-zip` does; the audit log names the key."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
-    result = stage.do(review.accept(stage.opened.buyers, vendor.principal, cbid, BILL))
+    result = accept(stage, vendor.principal, cbid)
     assert (result.cbid, result.view.status) == (cbid, S.VERIFIED)
     assert vendor.standing(cbid).status is S.VERIFIED
     assert waiting(stage) == []
@@ -159,7 +171,7 @@ def test_no_decision_makes_another_rule_give_way(stage: Stage, plays: str) -> No
     cbid = vendor.verify(vendor.part(plays)).cbid
     before = stage.rows("SELECT * FROM audit_log"), stage.rows("SELECT * FROM verifications")
     with pytest.raises(ReviewRefused):
-        stage.do(review.accept(stage.opened.buyers, vendor.principal, cbid, BILL))
+        accept(stage, vendor.principal, cbid)
     after = stage.rows("SELECT * FROM audit_log"), stage.rows("SELECT * FROM verifications")
     assert after == before
     assert waiting(stage) == [cbid]
@@ -170,7 +182,7 @@ def test_a_rule_of_the_account_decides_whether_an_operators_word_counts(stage: S
     vendor = stage.insider()
     cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
     with pytest.raises(ReviewRefused, match="sources of a ZIP code"):
-        stage.do(review.accept(stage.opened.buyers, vendor.principal, cbid, BILL))
+        accept(stage, vendor.principal, cbid)
 
 
 def test_what_a_provider_said_to_another_account_is_no_ground_to_accept(stage: Stage) -> None:
@@ -179,11 +191,10 @@ def test_what_a_provider_said_to_another_account_is_no_ground_to_accept(stage: S
     second = stage.insider(first.playing, zip_sources=WITH_OPERATOR)
     cbid = first.verify(first.part("verified"), NEW_ZIP).cbid
     with pytest.raises(NotFound):
-        stage.do(review.accept(stage.opened.buyers, second.principal, cbid, BILL))
+        accept(stage, second.principal, cbid)
     second.verify(second.part("verified"), NEW_ZIP)
     assert (waiting(stage, first), waiting(stage, second)) == ([], [cbid])
-    accepted = review.accept(stage.opened.buyers, second.principal, cbid, BILL)
-    assert stage.do(accepted).view.status is S.VERIFIED
+    assert accept(stage, second.principal, cbid).view.status is S.VERIFIED
 
 
 @each_engine
@@ -213,7 +224,7 @@ def test_a_zip_code_that_a_reviewer_accepts_counts_for_that_account_alone(stage:
     first = stage.insider(zip_sources=WITH_OPERATOR)
     second = stage.insider(first.playing, zip_sources=WITH_OPERATOR)
     cbid = first.verify(first.part("verified"), NEW_ZIP).cbid
-    stage.do(review.accept(stage.opened.buyers, first.principal, cbid, BILL))
+    accept(stage, first.principal, cbid)
     assert (proves(first, cbid), proves(second, cbid)) == (True, False)
     bill = {"document": BILL.document, "reason": BILL.reason}
     stage.do(admin.accept_zip(stage.opened.buyers, cbid, NEW_ZIP, **bill))

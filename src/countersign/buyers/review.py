@@ -68,6 +68,11 @@ class Waiting(Struct, frozen=True, kw_only=True):
     proposal: KeptProposal | None
     """What the first of two people has decided; None: nothing, or one person decides."""
 
+    @property
+    def owner(self) -> AccountReach:
+        """Whose attempt it is, and so in whose audit what is decided is noted."""
+        return AccountReach(self.account_id, self.mode)
+
 
 class AcceptedZip(NamedTuple):
     """The ZIP code that is accepted, the document that an operator has seen, and why."""
@@ -115,8 +120,9 @@ async def accept(
         SecondPersonRequired: two people decide, and this one has proposed it, or a key asks.
     """
     waiting, played = await room.access.database.scan(_waiting, principal, cbid)
-    details = {"reason": accepted.reason, "document": accepted.document}
-    audit = _signed(room, principal, AuditAction.BUYER_ZIP_ACCEPTED, waiting, details)
+    said = {"reason": accepted.reason, "document": accepted.document}
+    noted = AuditAction.BUYER_ZIP_ACCEPTED
+    audit = room.access.audit.entry(noted, waiting.cbid, waiting.owner, **said)
     index = room.access.secret.blind_index(waiting.account_id, "review", zip5(accepted.zip))
     first = _first_of_two(principal, waiting, index.hex(), audit, entry)
     if played:
@@ -148,8 +154,9 @@ async def dismiss(
         SecondPersonRequired: two people decide, and this one has proposed it, or is no one of them.
     """
     waiting, _ = await room.access.database.scan(_waiting, principal, cbid)
-    details = {"reason": reason, "verification": waiting.verification_id}
-    audit = _signed(room, principal, AuditAction.BUYER_REVIEW_DISMISSED, waiting, details)
+    said = {"reason": reason, "verification": waiting.verification_id}
+    noted = AuditAction.BUYER_REVIEW_DISMISSED
+    audit = room.access.audit.entry(noted, waiting.cbid, waiting.owner, **said)
     first = _first_of_two(principal, waiting, "", audit, entry)
     return await room.access.database.write(_dismiss, waiting, first, audit, entry)
 
@@ -228,18 +235,6 @@ def _play(
     answer = verify_result(act.cbid, simulated_status_view(after, act.now))
     keep_answer(connection, entry, answer.body)
     return answer
-
-
-def _signed(
-    room: Buyers,
-    principal: Principal,
-    action: AuditAction,
-    waiting: Waiting,
-    details: dict[str, str],
-) -> AuditEntry:
-    """The entry, in the audit of the account whose attempt it is."""
-    own = room.access.audit.of(principal.actor, AccountReach(waiting.account_id, waiting.mode))
-    return own.entry(action, waiting.cbid, **details)
 
 
 def _waiting(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 from sqlalchemy import Connection
@@ -16,13 +16,12 @@ from countersign.buyers import admin
 from countersign.buyers.model import Buyer, BuyerStatus, status_at
 from countersign.buyers.room import Buyers
 from countersign.buyers.schemas import BuyerEvidence
-from countersign.console.reach import staff_route
 from countersign.errors import NotFound, UnknownSubject
 from countersign.http.act import Acts
 from countersign.http.examples import BuyerId
 from countersign.http.headers import reason
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Command, Route, grouped
+from countersign.http.reply import Call
+from countersign.http.route import Command
 from countersign.http.schemas import Reference, Request, view
 from countersign.ids import BUYER, SANDBOX_BUYER, is_id
 from countersign.instant import from_ns
@@ -56,21 +55,26 @@ class BuyerBlock(Struct, frozen=True, kw_only=True):
     blocked: bool
 
 
-async def get_evidence(room: Buyers, call: Call) -> Reply:
-    """What is known of the person from a buyer's identity checks.
-
-    The header `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
-    """
-    who = call.principal
-    with _not_found(who.mode, call.parameter):
-        return Reply(encode(await admin.evidence(room, who.reach, call.parameter, reason(call))))
-
-
 async def _deployment_of(_: Buyers, cbid: str) -> tuple[str, Mode]:
     return "", mode_of_buyer(cbid)
 
 
 BUYERS: Final = Acts("Staff: buyers", Buyers, scope=Scope.BUYERS_REVIEW, console=True, fresh=True)
+
+
+@BUYERS.act(
+    "GET /v1/buyers/{cbid}/evidence",
+    "See the evidence of a buyer's identity checks",
+    fresh=False,
+    personal=True,
+)
+async def get_buyer_evidence(room: Buyers, call: Call, cbid: str) -> BuyerEvidence:
+    """What is known of the person from a buyer's identity checks.
+
+    The header `Countersign-Reason` is needed, also of a key. For one account: only its own checks.
+    """
+    with _not_found(call.principal.mode, cbid):
+        return await admin.evidence(room, call.principal.reach, cbid, reason(call))
 
 
 @BUYERS.act(
@@ -180,19 +184,4 @@ def _not_found(mode: Mode, cbid: str) -> Iterator[None]:
         raise missing from None
 
 
-ROUTES: Final[tuple[Route[Any], ...]] = (
-    *grouped(
-        "Staff: buyers",
-        Buyers,
-        staff_route(
-            address="GET /v1/buyers/{cbid}/evidence",
-            handler=get_evidence,
-            operation="getBuyerEvidence",
-            summary="See the evidence of a buyer's identity checks",
-            scope=Scope.BUYERS_REVIEW,
-            personal=True,
-            response=BuyerEvidence,
-        ),
-    ),
-    *BUYERS.routes,
-)
+ROUTES: Final = BUYERS.routes

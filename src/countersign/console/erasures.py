@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 from sqlalchemy import Connection, select
 
-from countersign.access.idempotency import replace_answer
+from countersign.access.idempotency import Keep, replace_answer
 from countersign.access.key import Scope
-from countersign.console.reach import staff_route
+from countersign.access.reach import Reach
 from countersign.db.tables import erasure_requests
 from countersign.errors import OnHold, UnknownSubject
-from countersign.http import schemas
-from countersign.http.body import in_utc, parse_body
+from countersign.http.act import Acts
+from countersign.http.body import in_utc
 from countersign.http.examples import ACK_ID, CBID, BuyerId
 from countersign.http.paging import Listing, Page, cursor, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import grouped
-from countersign.http.schemas import STORABLE, Reference, Request, Timestamp
+from countersign.http.reply import encode
+from countersign.http.schemas import STORABLE, Reference, Request, Timestamp, view
 from countersign.instant import from_ns, to_the_second
 from countersign.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
 from countersign.privacy.held import HeldRecords
-from countersign.privacy.model import ErasureReason, Plan
+from countersign.privacy.model import Due, ErasureReason, Plan
 from countersign.privacy.requests import requested
 from countersign.privacy.retention import list_due
 from countersign.privacy.room import Privacy
@@ -154,92 +151,111 @@ class DueQuery(
     ] = None
 
 
-async def list_requests(room: Privacy, call: Call) -> Reply:
+ERASURES: Final = Acts("Staff: erasures", Privacy, scope=Scope.ERASURE_WRITE, console=True)
+
+
+@ERASURES.act("GET /v1/erasures/requests", "List the buyers who asked to be erased")
+def list_erasure_requests(
+    connection: Connection, privacy: Privacy, reach: Reach, query: RequestsQuery
+) -> Page[ErasureRequested]:
     """The buyers who asked at /buyer to be erased and still wait, in the order of their ids."""
-    query: RequestsQuery = call.query
-    access, after = room.access, query.after or ""
-    asked = await access.database.scan(requested, access.secret, call.principal.reach)
-    found = [schemas.view(ErasureRequested, one) for one in sorted(asked) if one.cbid > after]
-    return Reply(encode(page_of(found[: query.limit + 1], query.limit, lambda one: one.cbid)))
+    asked, after = requested(connection, privacy.access.secret, reach), query.after or ""
+    found = [view(ErasureRequested, one) for one in sorted(asked) if one.cbid > after]
+    return page_of(found, query.limit, lambda one: one.cbid)
 
 
-async def preview(room: Privacy, call: Call) -> Reply:
+@ERASURES.act(
+    "POST /v1/erasures/preview",
+    "See what an erasure would erase, and what is held",
+    scope=Scope.RETENTION_READ,
+    refusals=(UnknownSubject,),
+)
+async def preview_erasure(
+    privacy: Privacy, reach: Reach, wanted: ErasurePreviewRequest
+) -> ErasurePreview:
     """What would be erased, what legal holds keep, and why. Nothing is changed."""
-    body = parse_body(call.body, ErasurePreviewRequest)
-    plan = await _plan(room, call, body)
-    kept: list[KeptRecord] = []
-    prevented = None
+    plan, held, prevented = await _plan(privacy, reach, wanted), dict[str, tuple[str, str]](), None
     try:
-        kept = _kept(await kept_of_plan(room, plan))
+        held |= await kept_of_plan(privacy, plan)
     except OnHold as error:
         prevented = error.message
-    held = {one.record_id for one in kept}
-    asked = await room.access.database.read(_requested_at, body.subject)
-    going = [r.record_id for r in plan.records if r.record_id not in held and not prevented]
-    view = ErasurePreview(
-        subject=body.subject,
+    asked = await privacy.access.database.read(_requested_at, wanted.subject)
+    return ErasurePreview(
+        subject=wanted.subject,
         buyer=plan.buyer is not None,
-        records=going,
-        kept=kept,
+        records=[] if prevented else _going(plan, held),
+        kept=_kept(held),
         prevented_by=prevented,
         retention_ends_at=to_the_second(plan.kept_until),
         requested_at=to_the_second(asked),
     )
-    return Reply(encode(view))
 
 
-async def erase(room: Privacy, call: Call) -> Reply:
+@ERASURES.act(
+    "POST /v1/erasures",
+    "Erase personal data permanently",
+    fresh=True,
+    refusals=(UnknownSubject, OnHold),
+)
+async def erase(
+    privacy: Privacy, reach: Reach, wanted: ErasureOrder, keep: Keep | None = None
+) -> ErasureDone:
     """Permanently erase the personal data of an acknowledgment, a verification or a buyer.
 
     The record, its log entry and every proof stay valid. The erasure itself is recorded. What a
     legal hold keeps of a buyer is erased when the hold is released.
     """
-    body = parse_body(call.body, ErasureOrder)
-    plan, now = await _plan(room, call, body), from_ns(room.access.clock.time_ns())
+    plan, now = await _plan(privacy, reach, wanted), from_ns(privacy.access.clock.time_ns())
 
-    def view(kept: HeldRecords, *, copies_remain: bool) -> bytes:
-        done = ErasureDone(
-            subject=body.subject,
+    def done(held: HeldRecords, *, copies_remain: bool = True) -> ErasureDone:
+        return ErasureDone(
+            subject=wanted.subject,
             buyer=plan.buyer is not None,
             erased_at=now.replace(microsecond=0),
-            records=[r.record_id for r in plan.records if r.record_id not in kept],
-            kept=_kept(kept),
+            records=_going(plan, held),
+            kept=_kept(held),
             copies_remain=copies_remain,
         )
-        return encode(done)
 
-    remember = call.remembering(partial(view, copies_remain=True))
-    kept = await erase_planned(room, plan, body.reason, remember=remember)
-    destroyed = await destroy_copies(room.access.database)
-    answer = view(kept, copies_remain=not destroyed)
-    if call.entry is not None:
-        await room.access.database.write(replace_answer, call.entry(answer))
-    return Reply(answer)
+    remember = None if keep is None else lambda held: keep(encode(done(held)))
+    held = await erase_planned(privacy, plan, wanted.reason, remember=remember)
+    destroyed = await destroy_copies(privacy.access.database)
+    answer = done(held, copies_remain=not destroyed)
+    if keep is not None:
+        await privacy.access.database.write(replace_answer, keep(encode(answer)))
+    return answer
 
 
-async def list_retention(room: Privacy, call: Call) -> Reply:
+@ERASURES.act("GET /v1/retention", "List what falls due", scope=Scope.RETENTION_READ)
+async def list_retention(privacy: Privacy, reach: Reach, query: DueQuery) -> Page[DueRecord]:
     """What has outlived its retention, or will have: acknowledgments, then verifications.
 
     Of each, the oldest come first. `countersign retention run` erases what is due and not on hold.
     """
-    query: DueQuery = call.query
     until = None if query.until is None else in_utc(query.until, "$.until")
     rows: list[DueRecord] = []
-    async for due in list_due(room, call.principal.reach, until, query.after or ""):
-        ends = due.retention_ended_at
-        rows.append(schemas.view(DueRecord, due, retention_ends_at=ends, hold_id=due.hold))
+    async for due in list_due(privacy, reach, until, query.after or ""):
+        rows.append(due_view(due))
         if len(rows) > query.limit:
             break
-    return Reply(encode(page_of(rows, query.limit, lambda one: one.record_id)))
+    return page_of(rows, query.limit, lambda one: one.record_id)
 
 
-async def _plan(room: Privacy, call: Call, body: ErasurePreviewRequest) -> Plan:
+def due_view(due: Due) -> DueRecord:
+    return view(DueRecord, due, retention_ends_at=due.retention_ended_at, hold_id=due.hold)
+
+
+async def _plan(privacy: Privacy, reach: Reach, wanted: ErasurePreviewRequest) -> Plan:
     """What is meant, if it is within the caller's reach."""
-    naming, reach = body.with_acknowledgments, call.principal.reach
-    return await plan_erasure(room, body.subject, reach, with_acknowledgments=naming)
+    naming = wanted.with_acknowledgments
+    return await plan_erasure(privacy, wanted.subject, reach, with_acknowledgments=naming)
 
 
-def _kept(held: Mapping[str, tuple[str, str]]) -> list[KeptRecord]:
+def _going(plan: Plan, held: HeldRecords) -> list[str]:
+    return [record.record_id for record in plan.records if record.record_id not in held]
+
+
+def _kept(held: HeldRecords) -> list[KeptRecord]:
     return [
         KeptRecord(record_id=id_, hold_id=hold, subject=subject)
         for id_, (hold, subject) in sorted(held.items())
@@ -251,46 +267,4 @@ def _requested_at(connection: Connection, cbid: str) -> datetime | None:
     return connection.execute(own).scalar()
 
 
-_route: Final = partial(staff_route, scope=Scope.ERASURE_WRITE)
-
-ROUTES: Final = grouped(
-    "Staff: erasures",
-    Privacy,
-    _route(
-        address="GET /v1/erasures/requests",
-        handler=list_requests,
-        operation="listErasureRequests",
-        summary="List the buyers who asked to be erased",
-        query=RequestsQuery,
-        response=Page[ErasureRequested],
-    ),
-    _route(
-        address="POST /v1/erasures/preview",
-        handler=preview,
-        operation="previewErasure",
-        summary="See what an erasure would erase, and what is held",
-        scope=Scope.RETENTION_READ,
-        request=ErasurePreviewRequest,
-        response=ErasurePreview,
-        refusals=(UnknownSubject,),
-    ),
-    _route(
-        address="POST /v1/erasures",
-        handler=erase,
-        operation="erase",
-        summary="Erase personal data permanently",
-        fresh=True,
-        request=ErasureOrder,
-        response=ErasureDone,
-        refusals=(UnknownSubject, OnHold),
-    ),
-    _route(
-        address="GET /v1/retention",
-        handler=list_retention,
-        operation="listRetention",
-        summary="List what falls due",
-        scope=Scope.RETENTION_READ,
-        query=DueQuery,
-        response=Page[DueRecord],
-    ),
-)
+ROUTES: Final = ERASURES.routes

@@ -9,9 +9,9 @@
 
 The type of a parameter says what it is given: the room, the caller's reach or the `Principal`
 itself, the whole `Call`, the body or (of a GET) the query, and for a `str` the parameter of the
-path. One with a
-`Connection` runs in one transaction, which keeps the response for an Idempotency-Key; one without
-opens its own, and its response is kept after the last of them, or by itself with `Keep | None`.
+path. One with a `Connection` runs in one transaction, which keeps the response for an
+Idempotency-Key; one without opens its own, and its response is kept after the last of them, or by
+the act itself, with its `Keep | None`.
 """
 
 from __future__ import annotations

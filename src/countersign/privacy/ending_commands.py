@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from countersign.access.account import find_account
 from countersign.cli.deployment import with_room
 from countersign.errors import InvalidArgument
 from countersign.instant import rfc3339
-from countersign.privacy.ending import EndingOrder, end_evidence, list_ending, set_evidence_end
+from countersign.privacy.ending import end_evidence, list_ending, set_evidence_end
 from countersign.privacy.erase import destroy_copies
 from countersign.privacy.room import Privacy
 from countersign_evidence.cli.support import command, confirm, say, show
@@ -41,7 +39,8 @@ def evidence_end_command(account: str, *, years: int | None, never: bool, as_jso
 @click.option("--dry-run", is_flag=True, help="Only show what has reached its end.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
-def end_command(*, dry_run: bool, yes: bool, as_json: bool) -> None:
+@with_room(Privacy)
+async def end_command(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Delete the records of orders whose evidence has reached its end, except those on hold.
 
     Evidence has no end unless `accounts evidence-end` has set one. An order ends as a whole: when
@@ -49,7 +48,7 @@ def end_command(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     hold keeps any of it. What is left of its personal data is erased first. Its entries in the log
     stay: the log verifies as before, and so does evidence that others hold.
     """
-    found = _ending()
+    found = [order async for order in list_ending(privacy)]
     free = [order for order in found if order.hold is None]
     records = sum(len(order.records) for order in free)
     lines = [
@@ -59,10 +58,16 @@ def end_command(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     ]
     say(f"{len(found)} orders have reached their end, {len(found) - len(free)} of them on hold.")
     ended = list[str]()
+
+    def report(done: int) -> None:
+        if len(free) > done:
+            say(f"{done} of {len(free)}")
+
     if free and not dry_run:
         question = f"Delete {records} records of {len(free)} orders? This cannot be undone."
         confirm(question, yes=yes)
-        ended = _end(free)
+        ended = await end_evidence(privacy, free, report)
+        await destroy_copies(privacy.access.database)
         say(f"{len(ended)} of {records} records were deleted; their entries in the log stay.")
     views = [
         {
@@ -75,19 +80,3 @@ def end_command(*, dry_run: bool, yes: bool, as_json: bool) -> None:
         for order in found
     ]
     show({"due": views, "ended": ended}, "\n".join(lines), as_json=as_json)
-
-
-@with_room(Privacy)
-async def _ending(privacy: Privacy) -> list[EndingOrder]:
-    return [order async for order in list_ending(privacy)]
-
-
-@with_room(Privacy)
-async def _end(privacy: Privacy, orders: Sequence[EndingOrder]) -> list[str]:
-    def report(done: int) -> None:
-        if len(orders) > done:
-            say(f"{done} of {len(orders)}")
-
-    ended = await end_evidence(privacy, orders, report)
-    await destroy_copies(privacy.access.database)
-    return ended
