@@ -93,10 +93,13 @@ def test_a_buyer_is_put_in_a_state(shop: Shop) -> None:
 
 
 def test_the_operators_view_of_a_buyer_goes_by_its_test_clock(shop: Shop) -> None:
-    """`buyers show` says what the account learns."""
+    """`buyers show` says what the account learns, and so does who reinstates it."""
     cbid = buyer(shop.client)
     shop.read("clock", "advance", shop.account, "--by", "366d")
     assert shop.bench.read("buyers", "show", cbid)["status"] == "expired"
+    shop.bench.run("buyers", "revoke", cbid, "--reason", "case 7", "--yes")
+    reinstated = shop.bench.read("buyers", "reinstate", cbid, "--reason", "a mistake")
+    assert reinstated == {"cbid": cbid, "livemode": False, "status": "expired"}
 
 
 def test_an_event_is_triggered(shop: Shop) -> None:
