@@ -42,8 +42,8 @@ class Command:
     either_mode: bool = False
     """Whether a list without `--mode` has the items of both modes."""
     anywhere: bool = False
-    """Whether a list without `--account` has the items of all accounts: in live mode, or of both with
-    `either_mode`."""
+    """Whether a list without `--account` has the items of all accounts, of live mode or with
+    `either_mode` of both."""
     arguments: tuple[str, ...] = ()
     """The members that need no name on the command line."""
     takes: tuple[str, ...] | None = None
