@@ -20,6 +20,7 @@ from countersign_conformance.kit import run_conformance
 from countersign_conformance.model import Finding, Report, Verdict
 from tests.conformance.shop import HOLD_SECONDS, Manners, Shop, doing_business, receiving
 from tests.http.backstage import Operator
+from tests.support.acts import done
 from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment, Server, running_server
 
@@ -74,11 +75,12 @@ def connect(operator: Operator, account_id: str, shop: Shop, url: str) -> None:
         # No event of this type comes by itself, which a shop would act on, too.
         quiet = [EventType.NOTICE_PUBLISHED] if shop.manners.acts_on_duplicates else None
         wanted = WebhookEndpointRequest(url=url, event_types=quiet)
-        made = await endpoints.create_endpoint(
-            opened.webhooks, AccountReach(account_id, Mode.TEST), wanted
+        secret, own = (
+            await opened.webhooks.secrets.make(account_id),
+            AccountReach(account_id, Mode.TEST),
         )
-        assert made.new_secret is not None
-        return made.new_secret.text
+        made = await done(endpoints.create_endpoint, opened.webhooks, own, wanted, secret)
+        return made.secret
 
     shop.secret = operator.act(work)
 

@@ -10,11 +10,12 @@ from datetime import UTC, datetime, timedelta
 from countersign.access.reach import AccountReach
 from countersign.bootstrap import Deployment
 from countersign.events.model import KEPT
-from countersign.events.read_events import get_event
+from countersign.events.read_events import find_event
 from countersign.instant import rfc3339
 from countersign.mode import Mode
 from tests.http.failures import ODD_IDS, VERIFY, Caller, Failure, make_caller
 from tests.support import postgres
+from tests.support.acts import asked
 from tests.support.providers import Playing, playing
 from tests.verification.live import configure
 
@@ -62,9 +63,9 @@ def _long_ago(caller: Caller, event_id: str) -> str:
     async def work(opened: Deployment) -> str:
         postgres.settle()
         events = opened.events
-        known = (
-            await get_event(events, AccountReach(caller.account_id, Mode.TEST), event_id)
-        ).event
+        own = AccountReach(caller.account_id, Mode.TEST)
+        known = await asked(find_event, events, own, event_id)
+        assert known is not None
         before = known.created_at - KEPT - timedelta(days=1)
         return events.ids.view(replace(known, created_at=before)).id
 

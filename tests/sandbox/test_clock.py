@@ -13,7 +13,9 @@ import pytest
 from countersign.access.key import Scope
 from countersign.access.test_clocks import AHEAD_MAX
 from countersign.bootstrap import Deployment
-from countersign.sandbox.helpers import advance_clock, reset_clock
+from countersign.http.act import Writing
+from countersign.sandbox.routes import Sandbox, advance_test_clock, reset_test_clock
+from countersign.sandbox.schemas import ClockAdvance
 from tests.http.backstage import Operator, Vendor, make_client, notice_file
 from tests.http.calls import acknowledge, acknowledged, refusal, verify
 from tests.sandbox.calls import (
@@ -300,10 +302,12 @@ def test_what_another_process_does_counts_at_once(
     cbid = buyer(client)
 
     async def ahead(opened: Deployment) -> None:
-        await advance_clock(opened.sandbox, vendor.account_id, by=timedelta(days=365))
+        sandbox, write = Sandbox(vendor.account_id), Writing(opened.access.database)
+        await advance_test_clock(opened.sandbox, sandbox, ClockAdvance(seconds=YEAR), write)
 
     async def back(opened: Deployment) -> None:
-        await reset_clock(opened.sandbox, vendor.account_id)
+        sandbox, write = Sandbox(vendor.account_id), Writing(opened.access.database)
+        await reset_test_clock(opened.sandbox, sandbox, write)
 
     for _ in range(3):
         assert status(client, cbid)["status"] == "verified"

@@ -11,10 +11,13 @@ import pytest
 
 from countersign.bootstrap import Deployment
 from countersign.buyers.decision import refuse_unusable
-from countersign.buyers.sandbox import OUTCOMES, Fault, PlannedFault, plan_fault
+from countersign.buyers.sandbox import OUTCOMES, Fault
 from countersign.errors import ProviderSessionNotBound, Refusal
+from countersign.http.act import Writing
 from countersign.http.errors import error_reply
 from countersign.identity.model import Finding, ProviderResult
+from countersign.sandbox.routes import Sandbox, plan_test_fault
+from countersign.sandbox.schemas import FaultRequest
 from tests.http.backstage import Operator, Vendor
 from tests.http.calls import refusal, verify
 from tests.sandbox.calls import ZIP, buyer, events, ok
@@ -146,10 +149,11 @@ def test_what_another_process_plans_counts_at_once(
     operator: Operator, vendor: Vendor, client: httpx2.Client
 ) -> None:
     """The command, or another server."""
-    wanted = PlannedFault(fault=Fault.SESSION_NOT_FOUND, calls=1, delay_seconds=0)
+    wanted = FaultRequest(fault=Fault.SESSION_NOT_FOUND, calls=1)
 
     async def set_(opened: Deployment) -> None:
-        await plan_fault(opened.buyers, vendor.account_id, wanted)
+        sandbox, write = Sandbox(vendor.account_id), Writing(opened.access.database)
+        await plan_test_fault(opened.sandbox, sandbox, wanted, write)
 
     for _ in range(3):
         assert judge(client).status_code == 200

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from countersign.access.key import Principal
 from countersign.acknowledgments.acknowledge import acknowledge
@@ -17,15 +18,20 @@ from countersign.buyers import expiry
 from countersign.buyers import routes as verifying
 from countersign.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.buyers.sandbox import SCRIPT
-from countersign.buyers.schemas import BuyerVerificationRequest
+from countersign.buyers.schemas import BuyerStatusAnswer, BuyerVerificationRequest
 from countersign.clearances.read import get_clearance
 from countersign.clearances.schemas import ClearanceRequest
 from countersign.errors import Refusal
-from countersign.events.read_events import list_events
-from countersign.sandbox.helpers import advance_clock, move_buyer
+from countersign.events.routes import EventsQuery, list_events
+from countersign.http.act import Writing
+from countersign.sandbox import schemas
+from countersign.sandbox.helpers import SandboxRoom
+from countersign.sandbox.routes import Sandbox, advance_test_clock, move_test_buyer
+from countersign.sandbox.schemas import BuyerMove, ClockAdvance
 from tests.clearances.desk import NO_ONE, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
 from tests.support import postgres
+from tests.support.acts import asked
 from tests.support.engines import ENGINES, engine_server
 
 pytestmark = pytest.mark.long
@@ -99,8 +105,9 @@ class Shop:
     def events(self) -> list[str]:
         """The types of all events but sealing, which is no matter of this clock."""
         postgres.settle()
-        found, _ = self.desk.do(list_events(self.desk.deployment.events, self.who.reach, limit=100))
-        types = [view.event.type.value for view in found]
+        room, query = self.desk.deployment.events, EventsQuery(limit=100)
+        found = self.desk.do(asked(list_events, room, self.who.reach, query)).data
+        types = [event.type.value for event in found]
         return [type_ for type_ in types if type_ != "acknowledgment.sealed"]
 
     def _verify(self, session_id: str) -> BuyerStatusView:
@@ -147,9 +154,20 @@ class Shop:
         )
         return view.cleared, view.reasons, view.expires_at, view.token is None
 
-    def _move(self, status: str) -> BuyerStatusView:
-        room, account_id = self.desk.deployment.sandbox, self.who.account_id
-        return self.desk.do(move_buyer(room, account_id, self.cbid, BuyerStatus(status)))
+    def _move(self, status: str) -> BuyerStatusAnswer:
+        room, sandbox = self.desk.deployment.sandbox, Sandbox(self.who.account_id)
+        wanted, write = (
+            BuyerMove(cbid=self.cbid, status=BuyerStatus(status)),
+            Writing(room.access.database),
+        )
+        moved = self.desk.do(move_test_buyer(room, sandbox, wanted, write))
+        return replace(moved, cbid="")
+
+
+async def advance(room: SandboxRoom, account_id: str, wait: timedelta) -> schemas.TestClock:
+    """Advance the clock of an account by so much."""
+    wanted, write = ClockAdvance(seconds=int(wait.total_seconds())), Writing(room.access.database)
+    return await advance_test_clock(room, Sandbox(account_id), wanted, write)
 
 
 @settings(max_examples=8)
@@ -159,8 +177,7 @@ def test_an_advance_is_as_good_as_waiting(desk: Desk, steps: list[Step]) -> None
     advancing, waiting = (Shop(desk, desk.account()) for _ in range(2))
     for step in steps:
         if step.wait:
-            room = desk.deployment.sandbox
-            desk.do(advance_clock(room, advancing.who.account_id, by=step.wait))
+            desk.do(advance(desk.deployment.sandbox, advancing.who.account_id, step.wait))
         advancing.do(step)
     # Before real time passes for it too.
     events = advancing.events()
@@ -185,8 +202,7 @@ def test_the_same_steps_are_answered_the_same_every_time(desk: Desk) -> None:
     shops = [Shop(desk, desk.account()) for _ in range(2)]
     for shop in shops:
         for step in steps:
-            room = desk.deployment.sandbox
-            desk.do(advance_clock(room, shop.who.account_id, by=step.wait))
+            desk.do(advance(desk.deployment.sandbox, shop.who.account_id, step.wait))
             shop.do(step)
     assert shops[0].answers == shops[1].answers
     assert shops[0].answers[0] == (False, ("acknowledgment_too_old",), None, True, False)

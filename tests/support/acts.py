@@ -8,6 +8,8 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from countersign.access.room import Access
+from countersign.db.database import Act
+from countersign.errors import CountersignError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,13 +26,27 @@ class Room(Protocol):
 RoomT = TypeVar("RoomT", bound=Room)
 
 
-async def done(
+async def asked(
     act: Callable[Concatenate[Connection, RoomT, P], R],
     room: RoomT,
     *args: P.args,
     **named: P.kwargs,
 ) -> R:
+    """The same for one that only reads."""
+
     def run(connection: Connection) -> R:
+        return act(connection, room, *args, **named)
+
+    return await room.access.database.scan(run)
+
+
+async def done(
+    act: Act[Concatenate[RoomT, P], R],
+    room: RoomT,
+    *args: P.args,
+    **named: P.kwargs,
+) -> R:
+    def run(connection: Connection) -> R | CountersignError:
         return act(connection, room, *args, **named)
 
     return await room.access.database.write(run)

@@ -7,18 +7,23 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import pytest
 
 from countersign.access.account import add_account
+from countersign.access.key import KeyKind, Principal
 from countersign.access.reach import AccountReach
 from countersign.access.room import open_access
 from countersign.access.secrets import DeploymentSecret
 from countersign.db.database import Database
-from countersign.events.model import EventIds, EventType, EventView, NewEvent
-from countersign.events.read_events import list_events
+from countersign.events.model import EventIds, EventType, NewEvent, RecordedEvent
+from countersign.events.read_events import find_event
 from countersign.events.room import Events
+from countersign.events.routes import Event, EventsQuery, list_events
 from countersign.events.sql import write_events
+from countersign.http.act import Writing
+from countersign.http.paging import Page
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.vault.key_encryption import KeyRing, key_text
@@ -35,6 +40,7 @@ from countersign.webhooks.model import (
     TargetAddress,
 )
 from countersign.webhooks.room import Webhooks, WebhookSecrets
+from countersign.webhooks.routes import create_webhook_endpoint
 from countersign.webhooks.schemas import DeliveriesQuery, WebhookDelivery, WebhookEndpointRequest
 from countersign.webhooks.sender import WebhookSender
 from countersign.webhooks.signature import SharedSecret
@@ -49,6 +55,7 @@ from tests.storage.conftest import (  # noqa: F401 - fixtures
     sqlite_template,
     url,
 )
+from tests.support.acts import asked
 from tests.support.engines import ENGINES
 from tests.unit.support import HandClock
 from tests.webhooks.telling import desk  # noqa: F401 - a fixture
@@ -101,9 +108,24 @@ class Service:
         wanted = WebhookEndpointRequest(
             url=address, event_types=None if types is None else sorted(types)
         )
-        made = await endpoints.create_endpoint(self.room, self.reach, wanted)
-        assert made.new_secret is not None
-        return made, made.new_secret
+        return await self.endpoint_of(self.reach, wanted)
+
+    async def endpoint_of(
+        self, reach: AccountReach, wanted: WebhookEndpointRequest
+    ) -> tuple[Endpoint, SharedSecret]:
+        """The same for an account and mode."""
+        who = Principal(
+            key_id="key_of_a_test",
+            account_id=reach.account_id,
+            mode=reach.mode,
+            scopes=frozenset(),
+            credential=KeyKind.SECRET.credential,
+        )
+        write = Writing(self.database)
+        made = await create_webhook_endpoint(self.room, who, wanted, audit=None, write=write)
+        secret = SharedSecret.from_text(made.secret)
+        find = endpoints.get_endpoint
+        return await self.database.read(find, reach, made.endpoint_id), secret
 
     async def happen(
         self, number: int = 1, type_: EventType = EventType.ACKNOWLEDGMENT_CREATED
@@ -113,40 +135,49 @@ class Service:
             NewEvent(self.account_id, Mode.TEST, type_, items.identifier("ack"), self.now)
             for _ in range(number)
         ]
-        before = {view.id for view in await self.everything()}
+        before = {event.id for event in await self.everything()}
         await write(self.database, new)
         # On PostgreSQL they are seen when older transactions have ended, those of others included.
         made: list[str] = []
         for _ in range(500):
-            made = [view.id for view in await self.everything() if view.id not in before]
+            made = [event.id for event in await self.everything() if event.id not in before]
             if len(made) == number:
                 return made
             await asyncio.sleep(0.02)
         raise AssertionError(f"{len(made)} of {number} events are seen")
 
-    async def everything(self) -> list[EventView]:
+    async def everything(self) -> list[Event]:
         """All events of the account, read page by page."""
-        found: list[EventView] = []
+        found: list[Event] = []
         after = None
         while True:
-            page, _ = await list_events(self.room.events, self.reach, after=after, limit=100)
-            if not page:
+            page = await self.events(after=after, limit=100)
+            if not page.data:
                 return found
-            found += page
-            after = page[-1].id
+            found += page.data
+            after = page.data[-1].id
+
+    async def recorded(self) -> list[RecordedEvent]:
+        """The same as they are stored."""
+        events = self.room.events
+        found = [await asked(find_event, events, self.reach, e.id) for e in await self.everything()]
+        return [event for event in found if event is not None]
+
+    async def events(self, **query: Any) -> Page[Event]:  # noqa: ANN401 - of EventsQuery
+        """A page of the account's events."""
+        return await asked(list_events, self.room.events, self.reach, EventsQuery(**query))
 
     async def log(
         self, endpoint: Endpoint, status: DeliveryStatus | None = None
     ) -> list[WebhookDelivery]:
         """The deliveries to an endpoint, oldest first."""
-        page = await deliveries.list_deliveries(
-            self.room, endpoint, DeliveriesQuery(status=status, limit=100)
-        )
+        query = DeliveriesQuery(status=status, limit=100)
+        page = await asked(deliveries.list_deliveries, self.room, endpoint, query)
         return page.data[::-1]
 
     async def again(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint as it is now."""
-        return await endpoints.get_endpoint(self.room, self.reach, endpoint.id)
+        return await self.database.read(endpoints.get_endpoint, self.reach, endpoint.id)
 
     async def fan_out(self, endpoint: Endpoint, limit: int) -> int:
         return await self.database.write(deliveries.fan_out, endpoint.id, self.now, limit)

@@ -11,10 +11,11 @@ from sqlalchemy import Connection, text
 
 from countersign.access.key import Principal
 from countersign.buyers import expiry
-from countersign.events.read_events import list_events
+from countersign.events.routes import EventsQuery, list_events
 from countersign.mode import Mode
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.support import postgres
+from tests.support.acts import asked
 from tests.support.engines import ENGINES, engine_server
 
 ZIP = "94105"
@@ -59,11 +60,12 @@ def events_of(desk: Desk, who: Principal) -> list[Reported]:
     found: list[Reported] = []
     after = None
     while True:
-        page, _ = desk.do(list_events(desk.deployment.events, who.reach, after=after, limit=100))
-        if not page:
+        query = EventsQuery(after=after, limit=100)
+        page = desk.do(asked(list_events, desk.deployment.events, who.reach, query))
+        if not page.data:
             return found
-        found += [(view.event.type.value, dict(view.event.data)) for view in page]
-        after = page[-1].id
+        found += [(event.type.value, event.data) for event in page.data]
+        after = page.data[-1].id
 
 
 def of_buyers(desk: Desk, who: Principal) -> list[Reported]:

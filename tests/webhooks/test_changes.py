@@ -26,6 +26,7 @@ from countersign.webhooks.model import Disabled, Endpoint
 from countersign.webhooks.schemas import WebhookEndpointChange
 from tests.storage import items
 from tests.storage.conftest import Run
+from tests.support.acts import done
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, running_receiver
@@ -49,12 +50,12 @@ def test_changes_at_the_same_time_are_all_kept(service: Service, run: Run) -> No
                 WebhookEndpointChange(event_types=sorted(wanted)),
             )
             await asyncio.gather(
-                *(endpoints.change_endpoint(service.room, read, c) for c in changes)
+                *(done(endpoints.change_endpoint, service.room, read, c) for c in changes)
             )
             now = await service.again(read)
             assert now.disabled_reason is Disabled.REQUESTED
             assert (now.description, now.url, now.event_types) == ("for people", ELSEWHERE, wanted)
-            await endpoints.delete_endpoint(service.room, read)
+            await done(endpoints.delete_endpoint, service.room, read)
 
     run(scenario())
 
@@ -65,8 +66,8 @@ def test_a_change_does_not_enable_what_answered_410_meanwhile(service: Service, 
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
         await service.disable(read)
-        changed = await endpoints.change_endpoint(
-            service.room, read, WebhookEndpointChange(description="new")
+        changed = await done(
+            endpoints.change_endpoint, service.room, read, WebhookEndpointChange(description="new")
         )
         assert changed.disabled_reason is Disabled.GONE
         assert (await service.again(read)).disabled_reason is Disabled.GONE
@@ -79,7 +80,9 @@ def test_the_410_of_an_old_address_does_not_disable_the_new_one(service: Service
 
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
-        await endpoints.change_endpoint(service.room, read, WebhookEndpointChange(url=ELSEWHERE))
+        await done(
+            endpoints.change_endpoint, service.room, read, WebhookEndpointChange(url=ELSEWHERE)
+        )
         await service.disable(read)
         assert (await service.again(read)).disabled_reason is None
 
@@ -94,9 +97,11 @@ def test_nothing_is_sent_again_to_an_endpoint_that_was_disabled_meanwhile(
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
         (event_id,) = await service.happen()
-        await endpoints.change_endpoint(service.room, read, WebhookEndpointChange(disabled=True))
+        await done(
+            endpoints.change_endpoint, service.room, read, WebhookEndpointChange(disabled=True)
+        )
         with pytest.raises(WebhookEndpointDisabled):
-            await deliveries.resend(service.room, read, event_id)
+            await done(deliveries.resend, service.room, read, event_id)
         assert await service.log(read) == []
 
     run(scenario())
@@ -165,7 +170,9 @@ class Endpoints(RuleBasedStateMachine):
             event_types=None if types is None else sorted(types),
             disabled=disabled,
         )
-        self._run(endpoints.change_endpoint(self._service.room, self._reading(reading), changes))
+        self._run(
+            done(endpoints.change_endpoint, self._service.room, self._reading(reading), changes)
+        )
         given = {"url": changes.url, "description": description, "event_types": types}
         named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if disabled is not None:
@@ -201,7 +208,7 @@ class Endpoints(RuleBasedStateMachine):
         if not self._events:
             return
         event_id = self._events[number % len(self._events)]
-        act = deliveries.resend(self._service.room, self._reading(reading), event_id)
+        act = done(deliveries.resend, self._service.room, self._reading(reading), event_id)
         if self._oracle.disabled_reason is None:
             self._run(act)
             self._run(self._service.deliver.settle())

@@ -23,7 +23,8 @@ from countersign.db.engine import Purpose, open_engine
 from countersign.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.events import sql as events_store
 from countersign.events.model import KEPT, EventIds, EventType, NewEvent
-from countersign.events.read_events import get_event, list_events
+from countersign.events.read_events import find_event
+from countersign.events.routes import get_event
 from countersign.events.sql import (
     renumber_restored,
     write_events,
@@ -34,6 +35,7 @@ from countersign.webhooks.deliveries import delete_old
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres
 from tests.storage.items import NOON
+from tests.support.acts import asked
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 
@@ -49,13 +51,11 @@ def test_events_are_read_in_the_order_in_which_they_were_written(
         ids = await service.happen(250)
         found = await service.everything()
         assert [view.id for view in found] == ids
-        page, cursor = await list_events(service.room.events, service.reach, limit=100)
-        assert cursor == page[-1].id == ids[99]
-        page, cursor = await list_events(
-            service.room.events, service.reach, after=ids[200], limit=100
-        )
-        assert [view.id for view in page] == ids[201:]
-        assert cursor is None
+        page = await service.events(limit=100)
+        assert page.next_cursor == page.data[-1].id == ids[99]
+        page = await service.events(after=ids[200], limit=100)
+        assert [event.id for event in page.data] == ids[201:]
+        assert page.next_cursor is None
 
     run(scenario())
 
@@ -65,14 +65,16 @@ def test_an_event_says_what_happened_in_identifiers_alone(service: Service, run:
 
     async def scenario() -> None:
         (id_,) = await service.happen(1, EventType.BUYER_VERIFIED)
-        view = await get_event(service.room.events, service.reach, id_)
-        assert dict(view.message) == {
+        events = service.room.events
+        event = await asked(find_event, events, service.reach, id_)
+        assert event is not None
+        assert events.ids.view(event).message == {
             "id": id_,
             "type": "buyer.verified",
             "livemode": False,
             "created_at": "2026-11-20T21:31:00Z",
             "timestamp": "2026-11-20T21:31:00Z",
-            "data": {"cbid": view.event.object_id},
+            "data": {"cbid": event.object_id},
         }
 
     run(scenario())
@@ -87,12 +89,10 @@ def test_a_type_and_a_time_narrow_the_list(service: Service, run: Run) -> None:
         service.clock.advance(60)
         since = service.now
         later = await service.happen(2)
-        page, _ = await list_events(
-            service.room.events, service.reach, type_=EventType.BUYER_VERIFIED, limit=10
-        )
-        assert [view.id for view in page] == [verified]
-        page, _ = await list_events(service.room.events, service.reach, since=since, limit=10)
-        assert [view.id for view in page] == later
+        page = await service.events(type=EventType.BUYER_VERIFIED, limit=10)
+        assert [event.id for event in page.data] == [verified]
+        page = await service.events(since=since, limit=10)
+        assert [event.id for event in page.data] == later
 
     run(scenario())
 
@@ -111,14 +111,9 @@ def test_a_type_that_is_seldom_found_is_looked_for_in_bounded_steps(
         found: list[str] = []
         pages, cursor = 0, None
         while cursor is not None or not pages:
-            page, cursor = await list_events(
-                service.room.events,
-                service.reach,
-                type_=EventType.BUYER_VERIFIED,
-                after=cursor,
-                limit=3,
-            )
-            found += [view.id for view in page]
+            page = await service.events(type=EventType.BUYER_VERIFIED, after=cursor, limit=3)
+            found += [event.id for event in page.data]
+            cursor = page.next_cursor
             pages += 1
         assert found == wanted
         assert pages == 5, "46 events, ten at a time"
@@ -139,9 +134,9 @@ def test_another_account_or_mode_sees_none_of_it(
         assert await other.everything() == []
         for account, mode in ((other_account.id, Mode.TEST), (service.account_id, Mode.LIVE)):
             with pytest.raises(NotFound):
-                await get_event(service.room.events, AccountReach(account, mode), id_)
+                await asked(get_event, service.room.events, AccountReach(account, mode), id_)
         with pytest.raises(InvalidRequest):
-            await list_events(other.room.events, other.reach, after=id_, limit=10)
+            await other.events(after=id_, limit=10)
 
     run(scenario())
 
@@ -152,7 +147,7 @@ def test_another_account_or_mode_sees_none_of_it(
 def test_what_is_no_cursor_is_refused(cursor: str, service: Service, run: Run) -> None:
     """A typing error must not silently start from the beginning."""
     with pytest.raises(InvalidRequest):
-        run(list_events(service.room.events, service.reach, after=cursor, limit=10))
+        run(service.events(after=cursor, limit=10))
 
 
 def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
@@ -174,7 +169,7 @@ def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
         assert deleted == 3
         assert [view.id for view in await service.everything()] == kept
         with pytest.raises(CursorExpired):
-            await list_events(service.room.events, service.reach, after=old[-1], limit=10)
+            await service.events(after=old[-1], limit=10)
 
     run(scenario())
 
@@ -196,9 +191,9 @@ def test_numbers_go_on_after_all_events_were_deleted(
                 limit=100,
             )
         (second,) = await service.happen()
-        views = await service.everything()
-        assert [view.id for view in views] == [first, second]
-        assert views[0].event.position < views[1].event.position
+        assert [event.id for event in await service.everything()] == [first, second]
+        one, other = await service.recorded()
+        assert one.position < other.position
 
     run(scenario())
 
@@ -222,8 +217,8 @@ def test_every_account_hears_of_a_notice_and_only_those_concerned_of_a_buyer(
             return [None] * len(batch)
 
         await database.write_batched(act, None)
-        (view,) = await service.everything()
-        assert view.event.data == {"notice_id": "ab1263", "notice_version": "2026-01-01"}
+        (event,) = await service.everything()
+        assert event.data == {"notice_id": "ab1263", "notice_version": "2026-01-01"}
         number = await database.scan_batched(_count, None)
         assert number == 2 * 3
 
@@ -276,7 +271,7 @@ def test_a_late_commit_with_an_early_number_is_not_passed_over(
             assert await service.everything() == []
             first.commit()
         engine.dispose()
-        assert [v.event.object_id for v in await service.everything()] == ["ack_early", "ack_late"]
+        assert [event.object_id for event in await service.recorded()] == ["ack_early", "ack_late"]
 
     run(scenario())
 
@@ -297,10 +292,10 @@ def test_a_reader_who_follows_the_cursor_misses_nothing_while_many_write(
         after = None
         while True:
             done = finished.is_set()
-            page, _ = await list_events(service.room.events, service.reach, after=after, limit=7)
-            if page:
-                seen += [view.event.object_id for view in page]
-                after = page[-1].id
+            page = await service.events(after=after, limit=7)
+            if page.data:
+                seen += [str(object_id) for one in page.data for object_id in one.data.values()]
+                after = page.data[-1].id
             elif done:
                 return seen
             await asyncio.sleep(0.001)

@@ -24,6 +24,7 @@ from countersign.webhooks.endpoints import delete_endpoint
 from countersign.webhooks.model import RECOVERIES_MAX, RECOVERY_WAIT, DeliveryStatus
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
+from tests.support.acts import done
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, running_receiver, until
 
@@ -43,19 +44,21 @@ def test_an_endpoint_has_one_recovery_at_a_time_and_at_most_one_a_minute(
         service.clock.advance(1)
         await service.happen(3)
         await service.fan_out(endpoint, 100)
-        await deliveries.recover(service.room, endpoint, since)
+        await done(deliveries.recover, service.room, endpoint, since)
         with pytest.raises(RateLimited) as refused:
-            await deliveries.recover(service.room, endpoint, since)
+            await done(deliveries.recover, service.room, endpoint, since)
         assert refused.value.retry_after == RECOVERY_WAIT.total_seconds()
         service.clock.advance(RECOVERY_WAIT.total_seconds() + 1)
         with pytest.raises(RateLimited):
-            await deliveries.recover(service.room, endpoint, since)  # no one has gone over them yet
+            await done(
+                deliveries.recover, service.room, endpoint, since
+            )  # no one has gone over them yet
         assert await service.fan_out(endpoint, 100) == 3
-        await deliveries.recover(service.room, endpoint, since)
+        await done(deliveries.recover, service.room, endpoint, since)
         assert await service.fan_out(endpoint, 100) == 3
         service.clock.advance(20)
         with pytest.raises(RateLimited) as refused:
-            await deliveries.recover(service.room, endpoint, since)
+            await done(deliveries.recover, service.room, endpoint, since)
         assert refused.value.retry_after == RECOVERY_WAIT.total_seconds() - 20
 
     run(scenario())
@@ -72,15 +75,15 @@ def test_an_account_begins_few_recoveries_however_many_endpoints_it_makes(
         await service.happen(3)
         for _ in range(RECOVERIES_MAX):
             endpoint, _ = await service.endpoint(NOWHERE)
-            await deliveries.recover(service.room, endpoint, since)
-            await delete_endpoint(service.room, endpoint)
+            await done(deliveries.recover, service.room, endpoint, since)
+            await done(delete_endpoint, service.room, endpoint)
             service.clock.advance(1)
         endpoint, _ = await service.endpoint(NOWHERE)
         with pytest.raises(RateLimited) as refused:
-            await deliveries.recover(service.room, endpoint, since)
+            await done(deliveries.recover, service.room, endpoint, since)
         assert refused.value.retry_after == RECOVERY_WAIT.total_seconds() - RECOVERIES_MAX
         service.clock.advance(refused.value.retry_after)
-        await deliveries.recover(service.room, endpoint, since)
+        await done(deliveries.recover, service.room, endpoint, since)
 
     run(scenario())
 
@@ -97,7 +100,7 @@ def test_two_recoveries_at_once_are_one(service: Service, run: Run) -> None:
         async with Database(service.database.url) as other:
             both = (service, assemble(other, service.account_id, service.clock))
             outcomes = await asyncio.gather(
-                *(deliveries.recover(one.room, endpoint, since) for one in both),
+                *(done(deliveries.recover, one.room, endpoint, since) for one in both),
                 return_exceptions=True,
             )
             await both[1].room.sender.close()
@@ -126,7 +129,7 @@ def test_while_one_vendor_recovers_another_gets_its_events(
             await service.happen(50)
             for endpoint in hostile:
                 await service.fan_out(endpoint, 100)
-                await deliveries.recover(service.room, endpoint, since)
+                await done(deliveries.recover, service.room, endpoint, since)
             await neighbour.endpoint(good.url)
             (event_id,) = await neighbour.happen()
             delivering = asyncio.create_task(service.deliver.run())

@@ -16,7 +16,7 @@ from countersign.db.database import Database
 from countersign.db.tables import NUMBERS
 from countersign.errors import NotFound
 from countersign.events.model import EventType, NewEvent
-from countersign.events.read_events import get_event, list_events
+from countersign.events.routes import get_event
 from countersign.events.sql import leave_acknowledged, write_events
 from countersign.ids import made_at_ms
 from countersign.instant import from_ms, to_ms
@@ -24,6 +24,7 @@ from countersign.mode import Mode
 from countersign.webhooks.deliveries import delete_old
 from tests.storage import items
 from tests.storage.conftest import Run
+from tests.support.acts import asked
 from tests.webhooks.conftest import Service
 
 pytestmark = pytest.mark.both_engines
@@ -82,13 +83,14 @@ async def history(service: Service, dice: Random) -> list[Seen]:
 
 async def all_seen(service: Service, number: int) -> list[tuple[str, Seen]]:
     """Each event with its id, once there are so many: older transactions may hide the newest."""
-    views = await service.everything()
+    found = await service.recorded()
     for _ in range(500):
-        if len(views) >= number:
+        if len(found) >= number:
             break
         await asyncio.sleep(0.02)
-        views = await service.everything()
-    return [(v.id, (v.event.type, v.event.object_id, to_ms(v.event.created_at))) for v in views]
+        found = await service.recorded()
+    view = service.room.events.ids.view
+    return [(view(e).id, (e.type, e.object_id, to_ms(e.created_at))) for e in found]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -105,26 +107,20 @@ def test_rows_that_hold_several_events_are_read_as_if_each_had_its_own(
         assert [seen for _, seen in everything] == expected
         assert len({id_ for id_, _ in everything}) == len(expected)
         for id_, seen in dice.sample(everything, min(20, len(everything))):
-            view = await get_event(service.room.events, service.reach, id_)
-            assert (view.event.type, view.event.object_id) == seen[:2]
+            event = await asked(get_event, service.room.events, service.reach, id_)
+            assert (event.type, *event.data.values()) == seen[:2]
+            another = AccountReach("acct_of_another", Mode.TEST)
             with pytest.raises(NotFound):
-                await get_event(
-                    service.room.events, AccountReach("acct_of_another", Mode.TEST), id_
-                )
+                await asked(get_event, service.room.events, another, id_)
         since = from_ms(dice.choice(expected)[2])
         for type_ in (None, CREATED, SEALED, EventType.BUYER_VERIFIED):
             for moment in (None, since):
                 found, after = list[str](), None
                 while True:
-                    page, after = await list_events(
-                        service.room.events,
-                        service.reach,
-                        type_=type_,
-                        since=moment,
-                        after=after,
-                        limit=dice.choice((1, 3, 50)),
-                    )
-                    found += [view.id for view in page]
+                    limit = dice.choice((1, 3, 50))
+                    page = await service.events(type=type_, since=moment, after=after, limit=limit)
+                    found += [event.id for event in page.data]
+                    after = page.next_cursor
                     if after is None:
                         break
                 wanted = [

@@ -82,7 +82,7 @@ def test_only_a_verified_buyer_is_reported_as_verified(
         begun, verified = items.identifier("cbid_test"), items.identifier("cbid_test")
         await items.verify(database, items.verification(owner, begun, status=status))
         await items.verify(database, items.verification(owner, verified))
-        found = [(v.event.type, v.event.object_id) for v in await service.everything()]
+        found = [(event.type, event.object_id) for event in await service.recorded()]
         positive = [object_id for type_, object_id in found if type_ is EventType.BUYER_VERIFIED]
         assert positive == [verified]
         named = [type_.value for type_, object_id in found if object_id == begun]

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 from countersign.access.account import add_account
 from countersign.access.reach import AccountReach
 from countersign.mode import Mode
-from countersign.webhooks import endpoints
 from countersign.webhooks.model import (
     SCHEDULE,
     DeliveryStatus,
@@ -149,9 +148,7 @@ def test_endpoints_of_another_account_and_mode_get_nothing(
             await service.endpoint(own.url)
             await stranger.endpoint(foreign.url)
             live = WebhookEndpointRequest(url=foreign.url)
-            await endpoints.create_endpoint(
-                service.room, AccountReach(service.account_id, Mode.LIVE), live
-            )
+            await service.endpoint_of(AccountReach(service.account_id, Mode.LIVE), live)
             ids = await service.happen(3)
             await service.deliver.settle()
             await stranger.deliver.settle()

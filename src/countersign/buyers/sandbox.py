@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert, select, update
 
-from countersign.access.idempotency import IdempotencyEntry, Remember, keep_answer, keep_answers
+from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.test_clocks import AccountClock
 from countersign.buyers.decision import refuse_unusable
 from countersign.buyers.model import (
@@ -95,28 +95,40 @@ class PlannedFault(Struct, frozen=True, kw_only=True):
 NO_FAULT: Final = PlannedFault(fault=None, calls=None, delay_seconds=None)
 
 
-async def plan_fault(
-    room: Buyers,
-    account_id: str,
-    plan: PlannedFault,
-    remember: Remember[PlannedFault] = None,
+def plan_fault(
+    connection: Connection, room: Buyers, account_id: str, plan: PlannedFault
 ) -> PlannedFault:
-    """Plan a fault in place of any before; when this returns, every server knows of it."""
-    kept = remember(plan) if remember is not None else None
-    now = from_ns(room.access.clock.time_ns())
-    await room.access.database.write(_plan, account_id, plan, now, kept)
-    await room.access.test_clocks.renew()
+    """Plan a fault in place of any before."""
+    clear_fault(connection, account_id)
+    row = {
+        "account_id": account_id,
+        "fault": plan.fault,
+        "calls_left": plan.calls,
+        "delay_ms": (plan.delay_seconds or 0) * 1000,
+        "planned_at": from_ns(room.access.clock.time_ns()),
+    }
+    connection.execute(insert(test_faults), row)
     return plan
 
 
-async def planned_fault(room: Buyers, account_id: str) -> PlannedFault:
+def planned_fault(
+    connection: Connection, account_id: str, *, to_change: bool = False
+) -> PlannedFault:
     """What the next verification of an account meets."""
-    return await room.access.database.read(_planned, account_id)
+    query = select(test_faults).where(test_faults.c.account_id == account_id)
+    if to_change:
+        query = query.with_for_update()
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return NO_FAULT
+    return PlannedFault(
+        fault=Fault(row.fault), calls=row.calls_left, delay_seconds=row.delay_ms // 1000
+    )
 
 
-async def clear_fault(room: Buyers, account_id: str) -> PlannedFault:
+def clear_fault(connection: Connection, account_id: str) -> PlannedFault:
     """Remove what was planned."""
-    await room.access.database.write(_clear, account_id)
+    connection.execute(delete(test_faults).where(test_faults.c.account_id == account_id))
     return NO_FAULT
 
 
@@ -145,49 +157,11 @@ def fail(fault: Fault) -> None:
     )
 
 
-def _planned(connection: Connection, account_id: str, *, to_change: bool = False) -> PlannedFault:
-    query = select(test_faults).where(test_faults.c.account_id == account_id)
-    if to_change:
-        query = query.with_for_update()
-    row = connection.execute(query).one_or_none()
-    if row is None:
-        return NO_FAULT
-    return PlannedFault(
-        fault=Fault(row.fault), calls=row.calls_left, delay_seconds=row.delay_ms // 1000
-    )
-
-
-def _clear(connection: Connection, account_id: str) -> None:
-    connection.execute(delete(test_faults).where(test_faults.c.account_id == account_id))
-
-
-def _plan(
-    connection: Connection,
-    account_id: str,
-    plan: PlannedFault,
-    at: datetime,
-    kept: IdempotencyEntry | None,
-) -> None:
-    _clear(connection, account_id)
-    connection.execute(
-        insert(test_faults),
-        {
-            "account_id": account_id,
-            "fault": plan.fault,
-            "calls_left": plan.calls,
-            "delay_ms": (plan.delay_seconds or 0) * 1000,
-            "planned_at": at,
-        },
-    )
-    if kept is not None:
-        keep_answers(connection, [kept])
-
-
 def _take(connection: Connection, account_id: str) -> PlannedFault:
     """The fault that this call meets; it counts as one of those that do."""
-    plan = _planned(connection, account_id, to_change=True)
+    plan = planned_fault(connection, account_id, to_change=True)
     if plan.calls == 1:
-        _clear(connection, account_id)
+        clear_fault(connection, account_id)
     elif plan.calls is not None:
         of_account = test_faults.c.account_id == account_id
         connection.execute(update(test_faults).where(of_account).values(calls_left=plan.calls - 1))

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
+from sqlalchemy import Connection
 
 from countersign.access.key import Scope
-from countersign.errors import CursorExpired, NotFound
-from countersign.events import read_events
-from countersign.events.model import EventType, EventView
+from countersign.access.reach import Reach
+from countersign.errors import CursorExpired, InvalidRequest, NotFound
+from countersign.events import sql
+from countersign.events.model import KEPT, EventType, Position, RecordedEvent
+from countersign.events.read_events import find_event
 from countersign.events.room import Events
+from countersign.http.act import Acts
 from countersign.http.examples import ACK_ID, EVENT_ID
-from countersign.http.paging import Listing, Page, cursor
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Route, grouped
+from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.schemas import Timestamp, view
+from countersign.instant import from_ns, to_ms
 from countersign.reason import Reason
 
 
@@ -58,56 +62,56 @@ class EventsQuery(Listing[AfterEvent], frozen=True, kw_only=True):
     )
 
 
-async def list_events(room: Events, call: Call) -> Reply:
+EVENTS: Final = Acts("Events", Events, scope=Scope.EVENTS_READ)
+
+
+@EVENTS.act("GET /v1/events", "List events, oldest first", refusals=(CursorExpired,))
+def list_events(
+    connection: Connection, events: Events, reach: Reach, query: EventsQuery
+) -> Page[Event]:
     """The account's events, oldest first. No event is skipped, and the order never changes.
 
     To follow the events, keep the `id` of the last event and send it as `after` in the next
     request.
     """
-    query: EventsQuery = call.query
-    found, cursor = await read_events.list_events(
-        room,
-        call.principal.reach,
+    # With a type, a page can have few or no events although there is a next one.
+    position = None if query.after is None else _position(connection, events, reach, query.after)
+    found, last = sql.find_page(
+        connection,
+        reach,
         type_=query.type,
-        after=query.after,
+        position=position,
         since=query.since,
-        limit=query.limit,
+        limit=query.limit + 1,
     )
-    return Reply(encode(Page(data=[event_body(view) for view in found], next_cursor=cursor)))
+    page = page_of([event_view(events, one) for one in found], query.limit, lambda one: one.id)
+    return page if last is None else replace(page, next_cursor=event_view(events, last).id)
 
 
-async def get_event(room: Events, call: Call) -> Reply:
+@EVENTS.act("GET /v1/events/{event_id}", "Get one event", refusals=(NotFound,))
+def get_event(connection: Connection, events: Events, reach: Reach, event_id: str) -> Event:
     """One event of this account."""
-    found = await read_events.get_event(room, call.principal.reach, call.parameter)
-    return Reply(encode(event_body(found)))
+    found = find_event(connection, events, reach, event_id)
+    if found is None:
+        raise NotFound
+    return event_view(events, found)
 
 
-def event_body(found: EventView) -> Event:
+def _position(connection: Connection, events: Events, reach: Reach, after: str) -> Position:
+    """Where the event of a cursor stands."""
+    last = find_event(connection, events, reach, after)
+    if last is not None:
+        return last.position
+    parsed, now = events.ids.parse(after), from_ns(events.access.clock.time_ns())
+    if parsed is not None and parsed[1] < to_ms(now - KEPT):
+        raise CursorExpired
+    raise InvalidRequest("The query parameter after must be the id of an event of this account.")
+
+
+def event_view(events: Events, event: RecordedEvent) -> Event:
     """The event as the API shows it."""
-    triggered = True if found.event.triggered else UNSET
-    return view(Event, found.event, id=found.id, triggered=triggered)
+    triggered = True if event.triggered else UNSET
+    return view(Event, event, id=events.ids.view(event).id, triggered=triggered)
 
 
-ROUTES: Final = grouped(
-    "Events",
-    Events,
-    Route(
-        address="GET /v1/events",
-        handler=list_events,
-        operation="listEvents",
-        summary="List events, oldest first",
-        scope=Scope.EVENTS_READ,
-        query=EventsQuery,
-        response=Page[Event],
-        refusals=(CursorExpired,),
-    ),
-    Route(
-        address="GET /v1/events/{event_id}",
-        handler=get_event,
-        operation="getEvent",
-        summary="Get one event",
-        scope=Scope.EVENTS_READ,
-        response=Event,
-        refusals=(NotFound,),
-    ),
-)
+ROUTES: Final = EVENTS.routes

@@ -8,28 +8,33 @@
     ) -> HoldView:
 
 The type of a parameter says what it is given: the room, the caller's reach or the `Principal`
-itself, the whole `Call`, the body or (of a GET) the query, and for a `str` the parameter of the
-path. One with a `Connection` runs in one transaction, which keeps the response for an
-Idempotency-Key; one without opens its own, and its response is kept after the last of them, or by
-the act itself, with its `Keep | None`.
+itself, the whole `Call`, the body or (of a GET) the query, for a `str` the parameter of the path,
+and where the act notes itself if it is no vendor's (`Audit | None`). One with a `Connection` runs in
+one transaction, which keeps the response for an Idempotency-Key. One without opens its own: the
+response is kept in that of its `Writing`, by the act itself with its `Keep | None`, else after the
+last of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, Final, Generic, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, get_type_hints
 
 from sqlalchemy import Connection
 
-from countersign.access.idempotency import Keep, keep_answers, keeping
+from countersign.access.audit import Audit
+from countersign.access.idempotency import Keep, Remember, keep_answers, keeping
 from countersign.access.key import Principal
 from countersign.access.reach import Reach
+from countersign.db.database import Act, Database
 from countersign.http.body import parse_body
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Handler, Route
 from countersign.http.schemas import Request
 
+P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 _Take: TypeAlias = Callable[[Any, Call], Any]
@@ -40,9 +45,31 @@ def _keep(_: Any, call: Call) -> Keep | None:  # noqa: ANN401 - unused
     return call.entry
 
 
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """The one transaction of an act that also has work before or after it.
+
+    What is done in it returns the response, which is kept with it.
+    """
+
+    database: Database
+    remember: Remember[Any] = None
+
+    async def __call__(self, act: Act[P, R], /, *args: P.args, **named: P.kwargs) -> R:
+        """Do `act(connection, …)`; see `Database.write`."""
+        run = keeping(lambda connection: act(connection, *args, **named), self.remember)
+        return await self.database.write(run)
+
+
+def _writing(room: Any, call: Call) -> Writing:  # noqa: ANN401 - that of the act
+    return Writing(room.access.database, call.remembering(encode))
+
+
 _KNOWN: Final[Mapping[Any, _Take]] = {
     Call: lambda _, call: call,
+    Audit | None: lambda _, call: call.audit,
     Keep | None: _keep,
+    Writing: _writing,
     Principal: lambda _, call: call.principal,
     Reach: lambda _, call: call.principal.reach,
     str: lambda _, call: call.parameter,
@@ -54,10 +81,20 @@ class NoWords(Request, frozen=True, kw_only=True):
 
 
 class Acts(Generic[R]):
-    """The acts over one room; `shared` are members of `Route` that all of them have."""
+    """The acts over one room; `shared` are members of `Route` that all of them have.
 
-    def __init__(self, tag: str, room: type[R], **shared: Any) -> None:  # noqa: ANN401 - of Route
-        self._room, self._shared = room, {"tag": tag, "room": room, **shared}
+    `gives` says what a parameter of a type of the room's own is given.
+    """
+
+    def __init__(
+        self,
+        tag: str,
+        room: type[R],
+        gives: Mapping[Any, _Take] | None = None,
+        **shared: Any,  # noqa: ANN401 - of Route
+    ) -> None:
+        self._known = {room: lambda room, _: room, **_KNOWN, **(gives or {})}
+        self._shared = {"tag": tag, "room": room, **shared}
         self._routes: list[Route[R]] = []
 
     @property
@@ -79,14 +116,12 @@ class Acts(Generic[R]):
             is_query = address.startswith("GET ")
             takes: dict[str, _Take] = {}
             for name, kind in hints.items():
-                if kind is self._room:
-                    takes[name] = _room_itself
-                elif kind in _KNOWN:
-                    takes[name] = _KNOWN[kind]
+                if kind in self._known:
+                    takes[name] = self._known[kind]
                 elif kind is not Connection:
                     sent, takes[name] = kind, _query if is_query else partial(_body, kind)
             about = self._shared | declared | {"query" if is_query else "request": sent}
-            if sent is None and not is_query:
+            if sent is None and address.startswith("POST "):
                 takes[""] = partial(_body, NoWords)
                 about |= {"request": NoWords, "request_examples": {"nothing to say": {}}}
             first, *rest = function.__name__.split("_")
@@ -104,10 +139,6 @@ class Acts(Generic[R]):
             return function
 
         return declare
-
-
-def _room_itself(room: Any, _: Call) -> Any:  # noqa: ANN401 - that of the act
-    return room
 
 
 def _query(_: Any, call: Call) -> Any:  # noqa: ANN401 - as the gate has read it
@@ -131,10 +162,9 @@ def _handler(
         if is_query:
             return Reply(encode(await (act() if opens else database.scan(act))))
         if not opens:
-            done = await database.write(keeping(act, call.remembering(encode)))
-            return Reply(encode(done))
+            return Reply(encode(await _writing(room, call)(act)))
         body = encode(await act())
-        if call.entry is not None and _keep not in takes.values():
+        if call.entry is not None and {_keep, _writing}.isdisjoint(takes.values()):
             await database.write(keep_answers, [call.entry(body)])
         return Reply(body)
 

@@ -1,7 +1,6 @@
 """What test keys do to their own sandbox by hand: its clock, its buyers, its events.
 
-Each act is for an account and never for its live mode: the HTTP operations, the commands and
-whatever else provokes a vendor's integration call these.
+Each act is for an account and never for its live mode.
 """
 
 from __future__ import annotations
@@ -10,25 +9,24 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from msgspec import UNSET
 from sqlalchemy import Connection, delete, insert, select, update
 
-from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.room import Access
 from countersign.access.test_clocks import REAL_TIME, AccountClock, sandbox_state
 from countersign.buyers.expiry import write_expiries
-from countersign.buyers.model import (
-    BuyerStatus,
-    BuyerStatusView,
-    simulated_status_view,
-)
+from countersign.buyers.model import BuyerStatus, simulated_status_view
 from countersign.buyers.room import Buyers
-from countersign.buyers.sandbox import in_state, sandbox_act, write_simulated
+from countersign.buyers.sandbox import SimulatedAct, in_state, write_simulated
+from countersign.buyers.schemas import BuyerStatusAnswer
 from countersign.buyers.sql import buyers_by_cbid
 from countersign.db.tables import test_clocks, verifications
 from countersign.errors import InvalidRequest, NotFound
-from countersign.events.model import EventType, EventView, NewEvent, RecordedEvent
+from countersign.events.model import EventType, NewEvent, RecordedEvent
 from countersign.events.room import Events
+from countersign.events.routes import Event, event_view
 from countersign.events.sql import write_one_event
+from countersign.http.schemas import view
 from countersign.ids import (
     ACKNOWLEDGMENT,
     CHECKOUT_SESSION,
@@ -65,78 +63,42 @@ _PREFIXES: Final = {
 """Of the identifiers of objects, by the first word of an event's type."""
 _NOTICE_ID_MAX: Final = 64
 _NO_OBJECT: Final = "Expected {} for this type of event - at `$.object_id`."
-_NO_BUYER: Final = "The buyer identifier was not found in the sandbox of this account."
-_DEFAULT_REASONS: Final = {
-    BuyerStatus.FAILED: (Reason.IDENTITY_FAILED,),
-    BuyerStatus.REQUIRES_INPUT: (Reason.IDENTITY_REQUIRES_INPUT,),
-}
+NO_BUYER: Final = "The buyer identifier was not found in the sandbox of this account."
 
 
-async def move_buyer(
+def move_buyer(
+    connection: Connection,
     room: SandboxRoom,
-    account_id: str,
-    cbid: str,
-    status: BuyerStatus,
-    reasons: tuple[Reason, ...] = (),
-    *,
-    remember: Remember[BuyerStatusView] = None,
-) -> BuyerStatusView:
-    """Put a sandbox buyer in any state; the event of that state is written with it.
+    act: SimulatedAct,
+    result: tuple[BuyerStatus, tuple[Reason, ...]],
+) -> BuyerStatusAnswer | NotFound:
+    """Put a sandbox buyer in any state; the event of that state is written with it."""
+    before = buyers_by_cbid(connection, [act.cbid], to_change=True).get(act.cbid)
+    if before is None or (before.account_id, before.mode) != (act.account_id, Mode.TEST):
+        return NotFound(NO_BUYER)
+    after = in_state(before, *result, act.now)
+    if after != before:
+        # The session whose guesses of ZIP codes are counted.
+        of_buyer = select(verifications.c.subject_index).where(verifications.c.cbid == act.cbid)
+        first = connection.execute(of_buyer.order_by(verifications.c.id).limit(1)).scalar()
+        change = (room.buyers, act, (before, after), result)
+        write_simulated(connection, *change, subject_index=first, test_helper=True)
+    shown = simulated_status_view(after, act.now)
+    return view(BuyerStatusAnswer, shown, cbid=act.cbid, reasons=shown.reasons or UNSET)
 
-    Raises NotFound if the account has no such sandbox buyer, and InvalidRequest if there are
-    reasons, and none belong to this state.
+
+def trigger_event(connection: Connection, room: SandboxRoom, new: NewEvent) -> Event:
+    """Write an event without a cause; it is listed and delivered like any other."""
+    return event_view(room.events, write_one_event(connection, new))
+
+
+def event_of(
+    room: SandboxRoom, account_id: str, type_: EventType, object_id: str | None
+) -> NewEvent:
+    """An event about this object; None: about one that does not exist.
+
+    Raises InvalidRequest if it cannot be one of an object that such an event is about.
     """
-    usual = _DEFAULT_REASONS.get(status)
-    if usual is None and reasons:
-        msg = f"Only the states {' and '.join(_DEFAULT_REASONS)} have reasons - at `$.reasons`."
-        raise InvalidRequest(msg)
-    if not is_id(SANDBOX_BUYER, cbid):
-        raise NotFound(_NO_BUYER)
-    act = await sandbox_act(room.buyers, account_id, cbid)
-    result = (status, reasons or usual or ())
-
-    def move(connection: Connection) -> BuyerStatusView | NotFound:
-        before = buyers_by_cbid(connection, [cbid], to_change=True).get(cbid)
-        if before is None or (before.account_id, before.mode) != (account_id, Mode.TEST):
-            return NotFound(_NO_BUYER)
-        after = in_state(before, *result, act.now)
-        if after != before:
-            # The session whose guesses of ZIP codes are counted.
-            of_buyer = select(verifications.c.subject_index).where(verifications.c.cbid == cbid)
-            first = connection.execute(of_buyer.order_by(verifications.c.id).limit(1)).scalar()
-            change = (room.buyers, act, (before, after), result)
-            write_simulated(connection, *change, subject_index=first, test_helper=True)
-        view = simulated_status_view(after, act.now)
-        keep_answer(connection, remember, view)
-        return view
-
-    return await room.buyers.access.database.write(move)
-
-
-async def trigger_event(
-    room: SandboxRoom,
-    account_id: str,
-    type_: EventType,
-    object_id: str | None = None,
-    remember: Remember[EventView] = None,
-) -> EventView:
-    """Write an event without a cause; it is listed and delivered like any other.
-
-    Without `object_id` it is about an object that does not exist.
-
-    Raises InvalidRequest if `object_id` cannot be one of an object that such an event is about.
-    """
-    new = _event(room.buyers, account_id, type_, object_id)
-
-    def trigger(connection: Connection) -> EventView:
-        view = room.events.ids.view(write_one_event(connection, new))
-        keep_answer(connection, remember, view)
-        return view
-
-    return await room.buyers.access.database.write(trigger)
-
-
-def _event(room: Buyers, account_id: str, type_: EventType, object_id: str | None) -> NewEvent:
     time_ns = room.access.clock.time_ns()
     now = from_ns(time_ns)
     example = RecordedEvent.example(account_id, Mode.TEST, type_, now)
@@ -161,66 +123,51 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 async def show_clock(room: SandboxRoom, account_id: str) -> TestClock:
     """The clock as it is now, on whichever server it was changed."""
-    state = await room.buyers.access.database.read_batched(sandbox_state, None)
+    state = await room.access.database.read_batched(sandbox_state, None)
     return _clock_view(state.clock(account_id), _now(room))
 
 
-async def advance_clock(
+def advance_clock(
+    connection: Connection,
     room: SandboxRoom,
     account_id: str,
     *,
-    by: timedelta | None = None,
-    to: datetime | None = None,
-    remember: Remember[TestClock] = None,
+    by: timedelta | None,
+    to: datetime | None,
 ) -> TestClock:
-    """Move the clock ahead, `by` so much or `to` that time; when this returns, on every server.
+    """Move the clock ahead, `by` so much or `to` that time.
 
     The events of buyers that expire by it, or soon will, are written in the same transaction.
 
-    Raises InvalidRequest if neither or both are given, it would go back, or too far ahead.
+    Raises InvalidRequest if it would go back, or too far ahead.
     """
-    if (by is None) == (to is None):
-        raise InvalidRequest("Give either the time to advance by, or the time to advance to.")
     of_account, now = test_clocks.c.account_id == account_id, _now(room)
-
-    def advance(connection: Connection) -> TestClock:
-        known = select(test_clocks.c.ahead_ms).where(of_account).with_for_update()
-        ahead = connection.execute(known).scalar_one_or_none()
-        clock = REAL_TIME if ahead is None else AccountClock(ahead=ahead * _MILLISECOND)
-        if by is not None:
-            clock = clock.advanced(by)
-        if to is not None:
-            clock = clock.advanced_to(to, now)
-        values = {"ahead_ms": clock.ahead // _MILLISECOND, "changed_at": now}
-        if ahead is None:
-            # Where another process advances it at this moment too, its row makes this transaction
-            # fail, and the call is done again by itself: then that row is seen.
-            connection.execute(insert(test_clocks), {"account_id": account_id} | values)
-        else:
-            connection.execute(update(test_clocks).where(of_account).values(values))
-        write_expiries(connection, account_id, by=clock.at(now), at=now, limit=_EXPIRED_MAX)
-        view = _clock_view(clock, now)
-        keep_answer(connection, remember, view)
-        return view
-
-    view = await room.buyers.access.database.write(advance)
-    await room.buyers.access.test_clocks.renew()
-    return view
+    known = select(test_clocks.c.ahead_ms).where(of_account).with_for_update()
+    ahead = connection.execute(known).scalar_one_or_none()
+    clock = REAL_TIME if ahead is None else AccountClock(ahead=ahead * _MILLISECOND)
+    if by is not None:
+        clock = clock.advanced(by)
+    if to is not None:
+        clock = clock.advanced_to(to, now)
+    values = {"ahead_ms": clock.ahead // _MILLISECOND, "changed_at": now}
+    if ahead is None:
+        # Where another process advances it at this moment too, its row makes this transaction
+        # fail, and the call is done again by itself: then that row is seen.
+        connection.execute(insert(test_clocks), {"account_id": account_id} | values)
+    else:
+        connection.execute(update(test_clocks).where(of_account).values(values))
+    write_expiries(connection, account_id, by=clock.at(now), at=now, limit=_EXPIRED_MAX)
+    return _clock_view(clock, now)
 
 
-async def reset_clock(room: SandboxRoom, account_id: str) -> TestClock:
+def reset_clock(connection: Connection, room: SandboxRoom, account_id: str) -> TestClock:
     """Back to real time; what was written by the clock stays as it is."""
-    await room.buyers.access.database.write(_reset_clock, account_id)
-    await room.buyers.access.test_clocks.renew()
+    connection.execute(delete(test_clocks).where(test_clocks.c.account_id == account_id))
     return _clock_view(REAL_TIME, _now(room))
 
 
-def _reset_clock(connection: Connection, account_id: str) -> None:
-    connection.execute(delete(test_clocks).where(test_clocks.c.account_id == account_id))
-
-
 def _now(room: SandboxRoom) -> datetime:
-    return from_ns(room.buyers.access.clock.time_ns())
+    return from_ns(room.access.clock.time_ns())
 
 
 def _clock_view(clock: AccountClock, now: datetime) -> TestClock:

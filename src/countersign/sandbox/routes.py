@@ -4,204 +4,195 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final, NewType
+
+from sqlalchemy import Connection
 
 from countersign.access.key import Scope
 from countersign.buyers import sandbox as faults
-from countersign.buyers.routes import status_body
-from countersign.buyers.sandbox import PlannedFault
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sandbox import PlannedFault, sandbox_act
 from countersign.buyers.schemas import BuyerStatusAnswer
-from countersign.errors import ModeMismatch, NotFound
-from countersign.events.routes import Event, event_body
-from countersign.http.body import in_utc, parse_body
+from countersign.errors import InvalidRequest, ModeMismatch, NotFound
+from countersign.events.routes import Event
+from countersign.http.act import Acts, Writing
+from countersign.http.body import in_utc
 from countersign.http.examples import CBID
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Command, Route, grouped
+from countersign.http.reply import Call
+from countersign.http.route import Command
+from countersign.http.schemas import view
+from countersign.ids import SANDBOX_BUYER, is_id
 from countersign.mode import Mode
+from countersign.reason import Reason
 from countersign.sandbox import helpers, schemas
-from countersign.sandbox.helpers import SandboxRoom
+from countersign.sandbox.helpers import NO_BUYER, SandboxRoom
+
+Sandbox = NewType("Sandbox", str)
+"""The account whose sandbox an act changes."""
+_DEFAULT_REASONS: Final = {
+    BuyerStatus.FAILED: (Reason.IDENTITY_FAILED,),
+    BuyerStatus.REQUIRES_INPUT: (Reason.IDENTITY_REQUIRES_INPUT,),
+}
 
 
-async def get_clock(room: SandboxRoom, call: Call) -> Reply:
-    """The test clock of this account."""
-    return Reply(encode(await helpers.show_clock(room, _sandbox(call))))
-
-
-async def advance_clock(room: SandboxRoom, call: Call) -> Reply:
-    """Advance the test clock. Every server uses it once the response is sent."""
-    account_id = _sandbox(call)
-    body = parse_body(call.body, schemas.ClockAdvance)
-    view = await helpers.advance_clock(
-        room,
-        account_id,
-        by=None if body.seconds is None else timedelta(seconds=body.seconds),
-        to=None if body.to is None else in_utc(body.to, "$.to"),
-        remember=call.remembering(encode),
-    )
-    return Reply(encode(view))
-
-
-async def reset_clock(room: SandboxRoom, call: Call) -> Reply:
-    """Reset the test clock to real time. Existing objects keep their times."""
-    return Reply(encode(await helpers.reset_clock(room, _sandbox(call))))
-
-
-async def move_buyer(room: SandboxRoom, call: Call) -> Reply:
-    """Give a sandbox buyer any status, and write the event of that status."""
-    account_id = _sandbox(call)
-    body = parse_body(call.body, schemas.BuyerMove)
-    render = partial(status_body, body.cbid)
-    moved = (account_id, body.cbid, body.status, tuple(body.reasons or ()))
-    view = await helpers.move_buyer(room, *moved, remember=call.remembering(render))
-    return Reply(render(view))
-
-
-async def trigger_event(room: SandboxRoom, call: Call) -> Reply:
-    """Write an event without a cause. It is listed and delivered with `triggered: true`."""
-    account_id = _sandbox(call)
-    body = parse_body(call.body, schemas.EventTrigger)
-    act = partial(helpers.trigger_event, room, account_id, body.type, body.object_id)
-    return await call.kept(event_body, act)
-
-
-async def get_fault(room: SandboxRoom, call: Call) -> Reply:
-    """The fault that the next verification in the sandbox gets."""
-    return Reply(encode(await faults.planned_fault(room.buyers, _sandbox(call))))
-
-
-async def plan_fault(room: SandboxRoom, call: Call) -> Reply:
-    """Let the next verifications in the sandbox fail. This replaces a planned fault."""
-    account_id = _sandbox(call)
-    body = parse_body(call.body, schemas.FaultRequest)
-    plan = PlannedFault(fault=body.fault, calls=body.calls, delay_seconds=body.delay_seconds or 0)
-    return await call.kept(
-        lambda planned: planned, partial(faults.plan_fault, room.buyers, account_id, plan)
-    )
-
-
-async def clear_fault(room: SandboxRoom, call: Call) -> Reply:
-    """Remove the planned fault."""
-    return Reply(encode(await faults.clear_fault(room.buyers, _sandbox(call))))
-
-
-def _sandbox(call: Call) -> str:
-    """The account whose sandbox this key may change.
+def _sandbox(_: Any, call: Call) -> Sandbox:  # noqa: ANN401 - unused
+    """The sandbox that this key may change.
 
     Raises ModeMismatch if it is a live key.
     """
     if call.principal.mode is Mode.LIVE:
         raise ModeMismatch("The test helpers need a test key: live keys have no sandbox.")
-    return call.principal.account_id
+    return Sandbox(call.principal.account_id)
 
 
-_route: Final = partial(Route, scope=Scope.SANDBOX_MANAGE, refusals=(ModeMismatch,))
+SANDBOX: Final = Acts(
+    "Test helpers",
+    SandboxRoom,
+    {Sandbox: _sandbox},
+    scope=Scope.SANDBOX_MANAGE,
+    refusals=(ModeMismatch,),
+)
 _command: Final = partial(Command, sandbox=True)
 _NO_FAULT: Final = dict.fromkeys(PlannedFault.__struct_fields__)
 
-ROUTES: Final = grouped(
-    "Test helpers",
-    SandboxRoom,
-    _route(
-        address="GET /v1/test/clock",
-        handler=get_clock,
-        operation="getTestClock",
-        summary="Get the test clock",
-        response=schemas.TestClock,
-        commands=(_command(name="test clock show"),),
-    ),
-    _route(
-        address="POST /v1/test/clock/advance",
-        handler=advance_clock,
-        operation="advanceTestClock",
-        summary="Advance the test clock",
-        request=schemas.ClockAdvance,
-        response=schemas.TestClock,
-        request_examples={
-            "by a day": {"seconds": 86400},
-            "to a time": {"to": "2027-01-01T00:00:00Z"},
-        },
-        response_examples={"a day ahead": {"now": "2026-11-21T21:31:00Z", "ahead_seconds": 86400}},
-        commands=(
-            _command(
-                name="test clock advance",
-                names={"seconds": "by"},
-                says="Events were written for sandbox buyers that have expired.",
-            ),
+
+@SANDBOX.act(
+    "GET /v1/test/clock", "Get the test clock", commands=(_command(name="test clock show"),)
+)
+async def get_test_clock(room: SandboxRoom, account_id: Sandbox) -> schemas.TestClock:
+    """The test clock of this account."""
+    return await helpers.show_clock(room, account_id)
+
+
+@SANDBOX.act(
+    "POST /v1/test/clock/advance",
+    "Advance the test clock",
+    request_examples={
+        "by a day": {"seconds": 86400},
+        "to a time": {"to": "2027-01-01T00:00:00Z"},
+    },
+    response_examples={"a day ahead": {"now": "2026-11-21T21:31:00Z", "ahead_seconds": 86400}},
+    commands=(
+        _command(
+            name="test clock advance",
+            names={"seconds": "by"},
+            says="Events were written for sandbox buyers that have expired.",
         ),
     ),
-    _route(
-        address="DELETE /v1/test/clock",
-        handler=reset_clock,
-        operation="resetTestClock",
-        summary="Reset the test clock to real time",
-        response=schemas.TestClock,
-        commands=(_command(name="test clock reset"),),
-    ),
-    _route(
-        address="POST /v1/test/buyers",
-        handler=move_buyer,
-        operation="moveTestBuyer",
-        summary="Set the status of a sandbox buyer",
-        request=schemas.BuyerMove,
-        response=BuyerStatusAnswer,
-        refusals=(ModeMismatch, NotFound),
-        request_examples={
-            "revoked": {"cbid": CBID, "status": "revoked"},
-            "failed": {
-                "cbid": CBID,
-                "status": "failed",
-                "reasons": ["age_below_minimum"],
-            },
-        },
-        response_examples={
-            "failed": {
-                "status": "failed",
-                "verified_at": None,
-                "expires_at": None,
-                "reasons": ["age_below_minimum"],
-            }
-        },
-        commands=(_command(name="test buyer set", arguments=("cbid", "status")),),
-    ),
-    _route(
-        address="POST /v1/test/events",
-        handler=trigger_event,
-        operation="triggerEvent",
-        summary="Write an event of any type",
-        request=schemas.EventTrigger,
-        response=Event,
-        request_examples={"any buyer": {"type": "buyer.revoked"}},
-        response_examples={
-            "written": {"type": "buyer.revoked", "data": {"cbid": CBID}, "triggered": True}
-        },
-        commands=(_command(name="test trigger", arguments=("type",), shows=("id",)),),
-    ),
-    _route(
-        address="GET /v1/test/fault",
-        handler=get_fault,
-        operation="getTestFault",
-        summary="Get the planned fault",
-        response=PlannedFault,
-        response_examples={"planned": {}, "none": _NO_FAULT},
-        commands=(_command(name="test fault show"),),
-    ),
-    _route(
-        address="POST /v1/test/fault",
-        handler=plan_fault,
-        operation="planTestFault",
-        summary="Let the next verifications fail",
-        request=schemas.FaultRequest,
-        response=PlannedFault,
-        request_examples={"twice": {"fault": "timeout", "calls": 2}},
-        commands=(_command(name="test fault set", arguments=("fault",)),),
-    ),
-    _route(
-        address="DELETE /v1/test/fault",
-        handler=clear_fault,
-        operation="clearTestFault",
-        summary="Remove the planned fault",
-        response=PlannedFault,
-        response_examples={"cleared": _NO_FAULT},
-        commands=(_command(name="test fault clear"),),
-    ),
 )
+async def advance_test_clock(
+    room: SandboxRoom, account_id: Sandbox, wanted: schemas.ClockAdvance, write: Writing
+) -> schemas.TestClock:
+    """Advance the test clock. Every server uses it once the response is sent."""
+    by = None if wanted.seconds is None else timedelta(seconds=wanted.seconds)
+    to = None if wanted.to is None else in_utc(wanted.to, "$.to")
+    if (by is None) == (to is None):
+        raise InvalidRequest("Give either the time to advance by, or the time to advance to.")
+    advanced = await write(helpers.advance_clock, room, account_id, by=by, to=to)
+    await room.access.test_clocks.renew()
+    return advanced
+
+
+@SANDBOX.act(
+    "DELETE /v1/test/clock",
+    "Reset the test clock to real time",
+    commands=(_command(name="test clock reset"),),
+)
+async def reset_test_clock(
+    room: SandboxRoom, account_id: Sandbox, write: Writing
+) -> schemas.TestClock:
+    """Reset the test clock to real time. Existing objects keep their times."""
+    reset = await write(helpers.reset_clock, room, account_id)
+    await room.access.test_clocks.renew()
+    return reset
+
+
+@SANDBOX.act(
+    "POST /v1/test/buyers",
+    "Set the status of a sandbox buyer",
+    refusals=(ModeMismatch, NotFound),
+    request_examples={
+        "revoked": {"cbid": CBID, "status": "revoked"},
+        "failed": {"cbid": CBID, "status": "failed", "reasons": ["age_below_minimum"]},
+    },
+    response_examples={
+        "failed": {
+            "status": "failed",
+            "verified_at": None,
+            "expires_at": None,
+            "reasons": ["age_below_minimum"],
+        }
+    },
+    commands=(_command(name="test buyer set", arguments=("cbid", "status")),),
+)
+async def move_test_buyer(
+    room: SandboxRoom, account_id: Sandbox, wanted: schemas.BuyerMove, write: Writing
+) -> BuyerStatusAnswer:
+    """Give a sandbox buyer any status, and write the event of that status."""
+    usual = _DEFAULT_REASONS.get(wanted.status)
+    if usual is None and wanted.reasons:
+        msg = f"Only the states {' and '.join(_DEFAULT_REASONS)} have reasons - at `$.reasons`."
+        raise InvalidRequest(msg)
+    if not is_id(SANDBOX_BUYER, wanted.cbid):
+        raise NotFound(NO_BUYER)
+    act = await sandbox_act(room.buyers, account_id, wanted.cbid)
+    result = (wanted.status, tuple(wanted.reasons or usual or ()))
+    return await write(helpers.move_buyer, room, act, result)
+
+
+@SANDBOX.act(
+    "POST /v1/test/events",
+    "Write an event of any type",
+    request_examples={"any buyer": {"type": "buyer.revoked"}},
+    response_examples={
+        "written": {"type": "buyer.revoked", "data": {"cbid": CBID}, "triggered": True}
+    },
+    commands=(_command(name="test trigger", arguments=("type",), shows=("id",)),),
+)
+async def trigger_event(
+    room: SandboxRoom, account_id: Sandbox, wanted: schemas.EventTrigger, write: Writing
+) -> Event:
+    """Write an event without a cause. It is listed and delivered with `triggered: true`."""
+    new = helpers.event_of(room, account_id, wanted.type, wanted.object_id)
+    return await write(helpers.trigger_event, room, new)
+
+
+@SANDBOX.act(
+    "GET /v1/test/fault",
+    "Get the planned fault",
+    response_examples={"planned": {}, "none": _NO_FAULT},
+    commands=(_command(name="test fault show"),),
+)
+def get_test_fault(connection: Connection, account_id: Sandbox) -> PlannedFault:
+    """The fault that the next verification in the sandbox gets."""
+    return faults.planned_fault(connection, account_id)
+
+
+@SANDBOX.act(
+    "POST /v1/test/fault",
+    "Let the next verifications fail",
+    request_examples={"twice": {"fault": "timeout", "calls": 2}},
+    commands=(_command(name="test fault set", arguments=("fault",)),),
+)
+async def plan_test_fault(
+    room: SandboxRoom, account_id: Sandbox, wanted: schemas.FaultRequest, write: Writing
+) -> PlannedFault:
+    """Let the next verifications in the sandbox fail. This replaces a planned fault."""
+    plan = view(PlannedFault, wanted, delay_seconds=wanted.delay_seconds or 0)
+    planned = await write(faults.plan_fault, room.buyers, account_id, plan)
+    await room.access.test_clocks.renew()
+    return planned
+
+
+@SANDBOX.act(
+    "DELETE /v1/test/fault",
+    "Remove the planned fault",
+    response_examples={"cleared": _NO_FAULT},
+    commands=(_command(name="test fault clear"),),
+)
+def clear_test_fault(connection: Connection, account_id: Sandbox) -> PlannedFault:
+    """Remove the planned fault."""
+    return faults.clear_fault(connection, account_id)
+
+
+ROUTES: Final = SANDBOX.routes

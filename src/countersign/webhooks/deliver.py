@@ -18,7 +18,6 @@ from typing import Final
 import structlog
 from msgspec.structs import replace
 
-from countersign.access.idempotency import Remember, keep_answer
 from countersign.errors import CountersignError, RateLimited
 from countersign.events.model import EventType, EventView, RecordedEvent
 from countersign.events.read_events import repair_order
@@ -104,9 +103,7 @@ async def attempt_delivery(
     return attempt, sent
 
 
-async def send_example(
-    webhooks: Webhooks, endpoint: Endpoint, type_: EventType, entry: Remember[bytes] = None
-) -> WebhookAttempt:
+async def send_example(webhooks: Webhooks, endpoint: Endpoint, type_: EventType) -> WebhookAttempt:
     """Send a signed example immediately; it is neither stored nor repeated."""
     examples, names = webhooks.activity.examples, (endpoint.id, endpoint.account_id)
     limits = (EXAMPLES_PER_ENDPOINT, EXAMPLES_PER_ACCOUNT)
@@ -124,10 +121,7 @@ async def send_example(
         attempt, _ = await attempt_delivery(webhooks, target_of(webhooks, endpoint), keys, view)
     finally:
         examples -= Counter(names)  # in place; what comes to nothing is left out
-    shown = replace(attempt, attempted_at=attempt.attempted_at.replace(microsecond=0))
-    if entry is not None:
-        await webhooks.access.database.write(keep_answer, entry, encode(shown))
-    return shown
+    return replace(attempt, attempted_at=attempt.attempted_at.replace(microsecond=0))
 
 
 @dataclass(slots=True)

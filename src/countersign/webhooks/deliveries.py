@@ -29,7 +29,6 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.reach import AccountReach
 from countersign.db.bulk import BulkInsert
 from countersign.db.tables import (
@@ -39,10 +38,16 @@ from countersign.db.tables import (
     webhook_deliveries,
     webhook_endpoints,
 )
-from countersign.errors import InvalidRequest, NotFound, RateLimited, WebhookEndpointDisabled
-from countersign.events.model import EventView, Position
-from countersign.events.read_events import get_event
-from countersign.events.routes import event_body
+from countersign.errors import (
+    InvalidRequest,
+    NotFound,
+    RateLimited,
+    Refusal,
+    WebhookEndpointDisabled,
+)
+from countersign.events.model import Position
+from countersign.events.read_events import find_event
+from countersign.events.routes import Event, event_view
 from countersign.events.sql import (
     POSITION,
     delete_old_events,
@@ -53,7 +58,6 @@ from countersign.events.sql import (
     settled,
 )
 from countersign.http.paging import Page, page_of
-from countersign.http.reply import encode
 from countersign.http.schemas import view
 from countersign.instant import to_ms, to_the_second
 from countersign.webhooks.endpoints import (
@@ -76,7 +80,8 @@ from countersign.webhooks.schemas import (
     DeliveriesQuery,
     WebhookAttempt,
     WebhookDelivery,
-    render_endpoint,
+    WebhookEndpoint,
+    endpoint_body,
 )
 
 _FEW_RECOVERIES: Final = "An account can begin at most four recoveries per minute."
@@ -278,36 +283,31 @@ def finish(connection: Connection, items: Sequence[FinishedDelivery]) -> Sequenc
     return [None] * len(items)
 
 
-async def recover(
-    webhooks: Webhooks, endpoint: Endpoint, since: datetime, entry: Remember[bytes] = None
-) -> None:
+def recover(
+    connection: Connection, webhooks: Webhooks, endpoint: Endpoint, since: datetime
+) -> WebhookEndpoint | Refusal:
     """Deliver the events since this time again that were not delivered.
 
     The cursor goes back to this time: processing the events again makes deliveries of those that
-    have not succeeded.
+    have not succeeded. A refusal is returned: raised in a batch it costs others.
     """
     now = webhooks.now
     if not now - LOG_KEPT <= since <= now:
-        raise InvalidRequest(f"Expected a time within the last {LOG_KEPT.days} days.")
+        return InvalidRequest(f"Expected a time within the last {LOG_KEPT.days} days.")
     if endpoint.disabled_at is not None:
-        raise WebhookEndpointDisabled  # here already: raised in a batch it costs others
-
-    def begin(connection: Connection) -> RateLimited | None:
-        wait = _wait_of_account(connection, endpoint, now)
-        if wait > timedelta(0):
-            return RateLimited(_FEW_RECOVERIES, retry_after=math.ceil(wait.total_seconds()))
-        row = lock_endpoint(connection, endpoint, to_send=True)
-        wait = _wait_to_recover(connection, row, now)
-        if wait > timedelta(0):
-            return RateLimited(_ONE_RECOVERY, retry_after=math.ceil(wait.total_seconds()))
-        start = last_before(connection, endpoint.reach, since)
-        if start < (row.cursor_tx, row.cursor_seq):
-            cursor = {"cursor_tx": start.tx, "cursor_seq": start.seq}
-            set_columns(connection, endpoint.id, cursor | {"recovered_at": now})
-        keep_answer(connection, entry, render_endpoint(endpoint))
-        return None
-
-    await webhooks.access.database.write(begin)
+        return WebhookEndpointDisabled()
+    wait = _wait_of_account(connection, endpoint, now)
+    if wait > timedelta(0):
+        return RateLimited(_FEW_RECOVERIES, retry_after=math.ceil(wait.total_seconds()))
+    row = lock_endpoint(connection, endpoint, to_send=True)
+    wait = _wait_to_recover(connection, row, now)
+    if wait > timedelta(0):
+        return RateLimited(_ONE_RECOVERY, retry_after=math.ceil(wait.total_seconds()))
+    start = last_before(connection, endpoint.reach, since)
+    if start < (row.cursor_tx, row.cursor_seq):
+        cursor = {"cursor_tx": start.tx, "cursor_seq": start.seq}
+        set_columns(connection, endpoint.id, cursor | {"recovered_at": now})
+    return endpoint_body(endpoint)
 
 
 def _wait_of_account(connection: Connection, endpoint: Endpoint, now: datetime) -> timedelta:
@@ -338,32 +338,28 @@ def _wait_to_recover(
     return wait
 
 
-async def resend(
-    webhooks: Webhooks, endpoint: Endpoint, event_id: str, entry: Remember[bytes] = None
-) -> EventView:
+def resend(
+    connection: Connection, webhooks: Webhooks, endpoint: Endpoint, event_id: str
+) -> Event | Refusal:
     """Deliver an event again, whatever the result was, with the same webhook-id."""
-    found = await get_event(webhooks.events, endpoint.reach, event_id)
+    found = find_event(connection, webhooks.events, endpoint.reach, event_id)
+    if found is None:
+        return NotFound()
     if endpoint.disabled_at is not None:
-        raise WebhookEndpointDisabled
-    now = webhooks.now
-
-    def restart(connection: Connection) -> None:
-        lock_endpoint(connection, endpoint, to_send=True)
-        key = {"endpoint_id": endpoint.id, "event_seq": found.event.position.seq}
-        own = and_(_d.endpoint_id == endpoint.id, _d.event_seq == key["event_seq"])
-        fresh = _fresh(now)
-        # With a new number, the result of an attempt that has begun does not end this.
-        again = update(webhook_deliveries).where(own).values(fresh).values(attempts=_d.attempts + 1)
-        if not connection.execute(again).rowcount:
-            connection.execute(insert(webhook_deliveries), key | {"attempts": 0} | fresh)
-        keep_answer(connection, entry, encode(event_body(found)))
-
-    await webhooks.access.database.write(restart)
-    return found
+        return WebhookEndpointDisabled()
+    lock_endpoint(connection, endpoint, to_send=True)
+    key = {"endpoint_id": endpoint.id, "event_seq": found.position.seq}
+    own = and_(_d.endpoint_id == endpoint.id, _d.event_seq == key["event_seq"])
+    fresh = _fresh(webhooks.now)
+    # With a new number, the result of an attempt that has begun does not end this.
+    again = update(webhook_deliveries).where(own).values(fresh).values(attempts=_d.attempts + 1)
+    if not connection.execute(again).rowcount:
+        connection.execute(insert(webhook_deliveries), key | {"attempts": 0} | fresh)
+    return event_view(webhooks.events, found)
 
 
-async def list_deliveries(
-    webhooks: Webhooks, endpoint: Endpoint, query: DeliveriesQuery
+def list_deliveries(
+    connection: Connection, webhooks: Webhooks, endpoint: Endpoint, query: DeliveriesQuery
 ) -> Page[WebhookDelivery]:
     """A page of the deliveries with their attempts, the newest events first."""
     statement = (
@@ -376,34 +372,28 @@ async def list_deliveries(
     if query.status is not None:
         statement = statement.where(_d.status == query.status)
     if query.after is not None:
-        try:
-            last = await get_event(webhooks.events, endpoint.reach, query.after)
-        except NotFound:
+        last = find_event(connection, webhooks.events, endpoint.reach, query.after)
+        if last is None:
             raise InvalidRequest(
                 "The query parameter after must be a next_cursor returned by this list."
-            ) from None
-        statement = statement.where(_d.event_seq < last.event.position.seq)
-
-    def find(connection: Connection) -> list[WebhookDelivery]:
-        rows = connection.execute(statement).all()
-        made: dict[int, list[WebhookAttempt]] = {row.event_seq: [] for row in rows}
-        own = and_(_a.endpoint_id == endpoint.id, _a.event_seq.in_(made))
-        attempts = select(webhook_attempts).where(own).order_by(_a.number)
-        for row in connection.execute(attempts) if made else ():
-            outcome = Outcome(row.outcome)
-            names = {"attempted_at": row.at, "outcome": outcome, "http_status": row.status}
-            made[row.event_seq].append(view(WebhookAttempt, row, **names))
-        return [
-            WebhookDelivery(
-                event=event_body(webhooks.events.ids.view(numbered(row, row.event_seq))),
-                status=DeliveryStatus(row.delivery_status),
-                next_attempt_at=to_the_second(row.due_at),
-                attempts=made[row.event_seq],
             )
-            for row in rows
-        ]
-
-    found = await webhooks.access.database.scan(find)
+        statement = statement.where(_d.event_seq < last.position.seq)
+    rows = connection.execute(statement).all()
+    made: dict[int, list[WebhookAttempt]] = {row.event_seq: [] for row in rows}
+    own = and_(_a.endpoint_id == endpoint.id, _a.event_seq.in_(made))
+    attempts = select(webhook_attempts).where(own).order_by(_a.number)
+    for row in connection.execute(attempts) if made else ():
+        names = {"attempted_at": row.at, "outcome": Outcome(row.outcome), "http_status": row.status}
+        made[row.event_seq].append(view(WebhookAttempt, row, **names))
+    found = [
+        WebhookDelivery(
+            event=event_view(webhooks.events, numbered(row, row.event_seq)),
+            status=DeliveryStatus(row.delivery_status),
+            next_attempt_at=to_the_second(row.due_at),
+            attempts=made[row.event_seq],
+        )
+        for row in rows
+    ]
     return page_of(found, query.limit, lambda delivery: delivery.event.id)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -24,7 +23,6 @@ from sqlalchemy import (
 
 from countersign.access.account import lock_account
 from countersign.access.audit import Audit, AuditAction, write_audit
-from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.reach import AccountReach, Reach
 from countersign.db.rows import of_row
 from countersign.db.tables import webhook_deliveries, webhook_endpoints, webhook_secrets
@@ -43,7 +41,6 @@ from countersign.instant import from_ns
 from countersign.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,
     ENDPOINTS_MAX,
-    OVERLAP_MAX,
     SECRETS_MAX,
     DeliveryStatus,
     Disabled,
@@ -53,32 +50,45 @@ from countersign.webhooks.model import (
 )
 from countersign.webhooks.room import Webhooks
 from countersign.webhooks.schemas import (
+    DeletedWebhookEndpoint,
+    NewWebhookEndpoint,
+    WebhookEndpoint,
     WebhookEndpointChange,
     WebhookEndpointRequest,
     chosen,
-    render_endpoint,
+    endpoint_body,
+    with_secret,
 )
+from countersign.webhooks.signature import SharedSecret
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _e: Final = webhook_endpoints.c
 _s: Final = webhook_secrets.c
 
 
-async def create_endpoint(
+def create_endpoint(
+    connection: Connection,
     webhooks: Webhooks,
     reach: AccountReach,
     wanted: WebhookEndpointRequest,
-    entry: Remember[bytes] = None,
+    made: tuple[EndpointSecret, SharedSecret],
     *,
     audit: Audit | None = None,
-) -> Endpoint:
-    """A new endpoint with its secret; it gets the events from now on.
+) -> NewWebhookEndpoint | Refusal:
+    """A new endpoint with this secret; it gets the events from now on.
 
     As every act here, it is noted in `audit` if an operator does it, in the same transaction.
     """
-    _check(webhooks, wanted.url, wanted.description)
-    time_ns = webhooks.access.clock.time_ns()
-    secret, shared = await webhooks.secrets.make(reach.account_id)
+    try:  # until the commit no other transaction adds one, or closes the account
+        lock_account(connection, reach.account_id)
+    except AccountClosed:
+        if audit is None:  # a revoked key that a server has not noticed yet
+            return InvalidApiKey()
+        raise
+    own = and_(reach.rows(webhook_endpoints), _e.deleted_at.is_(None))
+    if connection.execute(select(func.count(_e.id)).where(own)).scalar_one() >= ENDPOINTS_MAX:
+        return TooManyWebhookEndpoints()
+    time_ns, (secret, shared) = webhooks.access.clock.time_ns(), made
     endpoint = Endpoint(
         id=timed_id(WEBHOOK_ENDPOINT, time_ns, webhooks.access.entropy(8)),
         account_id=reach.account_id,
@@ -90,96 +100,64 @@ async def create_endpoint(
         disabled_at=None,
         disabled_reason=None,
         secrets=(secret,),
-        new_secret=shared,
     )
-
-    def create(connection: Connection) -> Refusal | None:
-        try:  # until the commit no other transaction adds one, or closes the account
-            lock_account(connection, reach.account_id)
-        except AccountClosed:
-            if audit is None:  # a revoked key that a server has not noticed yet
-                return InvalidApiKey()
-            raise
-        own = and_(reach.rows(webhook_endpoints), _e.deleted_at.is_(None))
-        if connection.execute(select(func.count(_e.id)).where(own)).scalar_one() >= ENDPOINTS_MAX:
-            return TooManyWebhookEndpoints()
-        row = {name: getattr(endpoint, name) for name in ("id", "account_id", "mode", "created_at")}
-        row |= _changeable(endpoint) | _from_now_on(connection)
-        connection.execute(insert(webhook_endpoints), row)
-        _insert_secret(connection, endpoint.id, secret)
-        keep_answer(connection, entry, render_endpoint(endpoint))
-        of = {"account_id": reach.account_id, "mode": reach.mode.value}
-        _note(connection, audit, AuditAction.WEBHOOK_ENDPOINT_CREATED, endpoint.id, **of)
-        return None
-
-    await webhooks.access.database.write(create)
-    return endpoint
+    row = {name: getattr(endpoint, name) for name in ("id", "account_id", "mode", "created_at")}
+    row |= _changeable(endpoint) | _from_now_on(connection)
+    connection.execute(insert(webhook_endpoints), row)
+    _insert_secret(connection, endpoint.id, secret)
+    of = {"account_id": reach.account_id, "mode": reach.mode.value}
+    _note(connection, audit, AuditAction.WEBHOOK_ENDPOINT_CREATED, endpoint.id, **of)
+    return with_secret(endpoint, shared)
 
 
-async def get_endpoint(webhooks: Webhooks, reach: Reach, endpoint_id: str) -> Endpoint:
+def get_endpoint(connection: Connection, reach: Reach, endpoint_id: str) -> Endpoint:
     """One endpoint in reach; raises NotFound."""
     if is_id(WEBHOOK_ENDPOINT, endpoint_id):
         named = (_e.id == endpoint_id, reach.rows(webhook_endpoints))
-        for found in await webhooks.access.database.read(find_endpoints, *named):
+        for found in find_endpoints(connection, *named):
             return found
     raise NotFound("There is no webhook endpoint with this id.")
 
 
-async def list_endpoints(webhooks: Webhooks, reach: Reach) -> Sequence[Endpoint]:
-    """The endpoints in reach, oldest first."""
-    return await webhooks.access.database.scan(find_endpoints, reach.rows(webhook_endpoints))
-
-
-async def change_endpoint(
+def change_endpoint(
+    connection: Connection,
     webhooks: Webhooks,
     endpoint: Endpoint,
     changes: WebhookEndpointChange,
-    entry: Remember[bytes] = None,
     *,
     audit: Audit | None = None,
-) -> Endpoint:
+) -> WebhookEndpoint:
     """Change an endpoint as it is now; running servers apply the change within seconds.
 
     Only what is given changes, whatever else has changed since `endpoint` was read. Disabling
     stops the deliveries. An enabled endpoint gets the events from now on; `recover` sends those
     that it missed.
     """
-    _check(webhooks, changes.url, changes.description)
-    now = webhooks.now
-
-    def change(connection: Connection) -> Endpoint:
-        lock_endpoint(connection, endpoint)
-        (before,) = find_endpoints(connection, _e.id == endpoint.id)
-        changed = changes.apply(before, now)
-        values = _changeable(changed)
-        if before.disabled_at is not None and changed.disabled_at is None:
-            # Events from the time while it was disabled are sent only by `recover`.
-            values |= _from_now_on(connection)
-        set_columns(connection, changed.id, values)
-        if changed.disabled_at is not None:
-            _stop_deliveries(connection, changed.id)
-        keep_answer(connection, entry, render_endpoint(changed))
-        # Which members, and not the URL itself: it may contain a secret of the vendor.
-        given = [n for n, v in msgspec.structs.asdict(changes).items() if v is not None]
-        action = AuditAction.WEBHOOK_ENDPOINT_CHANGED
-        _note(connection, audit, action, endpoint.id, changed=given)
-        return changed
-
-    return await webhooks.access.database.write(change)
+    lock_endpoint(connection, endpoint)
+    (before,) = find_endpoints(connection, _e.id == endpoint.id)
+    changed = changes.apply(before, webhooks.now)
+    values = _changeable(changed)
+    if before.disabled_at is not None and changed.disabled_at is None:
+        # Events from the time while it was disabled are sent only by `recover`.
+        values |= _from_now_on(connection)
+    set_columns(connection, changed.id, values)
+    if changed.disabled_at is not None:
+        _stop_deliveries(connection, changed.id)
+    # Which members, and not the URL itself: it may contain a secret of the vendor.
+    given = [n for n, v in msgspec.structs.asdict(changes).items() if v is not None]
+    _note(connection, audit, AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint.id, changed=given)
+    return endpoint_body(changed)
 
 
-async def delete_endpoint(
-    webhooks: Webhooks, endpoint: Endpoint, audit: Audit | None = None
-) -> None:
+def delete_endpoint(
+    connection: Connection, webhooks: Webhooks, endpoint: Endpoint, *, audit: Audit | None = None
+) -> DeletedWebhookEndpoint:
     """Mark an endpoint as deleted, delete its secrets, and stop its deliveries."""
-
-    def delete_it(connection: Connection) -> None:
-        lock_endpoint(connection, endpoint)
-        end_endpoint(connection, endpoint.id, webhooks.now)
-        gone = AuditAction.WEBHOOK_ENDPOINT_DELETED
-        _note(connection, audit, gone, endpoint.id, account_id=endpoint.account_id)
-
-    await webhooks.access.database.write(delete_it)
+    lock_endpoint(connection, endpoint)
+    end_endpoint(connection, endpoint.id, webhooks.now)
+    gone = AuditAction.WEBHOOK_ENDPOINT_DELETED
+    _note(connection, audit, gone, endpoint.id, account_id=endpoint.account_id)
+    return DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)
 
 
 def end_endpoint(connection: Connection, endpoint_id: str, now: datetime) -> None:
@@ -189,36 +167,28 @@ def end_endpoint(connection: Connection, endpoint_id: str, now: datetime) -> Non
     _stop_deliveries(connection, endpoint_id)
 
 
-async def rotate_secret(
+def rotate_secret(
+    connection: Connection,
     webhooks: Webhooks,
     endpoint: Endpoint,
     overlap: timedelta,
-    entry: Remember[bytes] = None,
+    made: tuple[EndpointSecret, SharedSecret],
     *,
     audit: Audit | None = None,
-) -> Endpoint:
-    """Give it a new secret; the old ones sign, too, until the overlap ends."""
-    if not timedelta(0) <= overlap <= OVERLAP_MAX:
-        raise InvalidRequest(f"An overlap can be at most {OVERLAP_MAX.days} days.")
-    secret, shared = await webhooks.secrets.make(endpoint.account_id)
-    end = webhooks.now + overlap
-    own = _s.endpoint_id == endpoint.id
-
-    def rotate(connection: Connection) -> Endpoint:
-        lock_endpoint(connection, endpoint)
-        longer = or_(_s.expires_at.is_(None), _s.expires_at > end)
-        connection.execute(update(webhook_secrets).where(own, longer).values(expires_at=end))
-        _insert_secret(connection, endpoint.id, secret)
-        newest = select(_s.id).where(own).order_by(_s.id.desc()).limit(SECRETS_MAX)
-        kept_ids = connection.execute(newest).scalars().all()
-        connection.execute(delete(webhook_secrets).where(own, _s.id.not_in(kept_ids)))
-        (now,) = find_endpoints(connection, _e.id == endpoint.id)
-        rotated = replace(now, new_secret=shared)
-        keep_answer(connection, entry, render_endpoint(rotated))
-        _note(connection, audit, AuditAction.WEBHOOK_SECRET_ROTATED, endpoint.id)
-        return rotated
-
-    return await webhooks.access.database.write(rotate)
+) -> NewWebhookEndpoint:
+    """Give it this new secret; the old ones sign, too, until the overlap ends."""
+    secret, shared = made
+    end, own = webhooks.now + overlap, _s.endpoint_id == endpoint.id
+    lock_endpoint(connection, endpoint)
+    longer = or_(_s.expires_at.is_(None), _s.expires_at > end)
+    connection.execute(update(webhook_secrets).where(own, longer).values(expires_at=end))
+    _insert_secret(connection, endpoint.id, secret)
+    newest = select(_s.id).where(own).order_by(_s.id.desc()).limit(SECRETS_MAX)
+    kept_ids = connection.execute(newest).scalars().all()
+    connection.execute(delete(webhook_secrets).where(own, _s.id.not_in(kept_ids)))
+    (now,) = find_endpoints(connection, _e.id == endpoint.id)
+    _note(connection, audit, AuditAction.WEBHOOK_SECRET_ROTATED, endpoint.id)
+    return with_secret(now, shared)
 
 
 def find_endpoints(connection: Connection, *conditions: ColumnElement[bool]) -> list[Endpoint]:
@@ -315,7 +285,8 @@ def _changeable(endpoint: Endpoint) -> dict[str, object]:
     }
 
 
-def _check(webhooks: Webhooks, url: str | None, description: str | None) -> None:
+def check(webhooks: Webhooks, url: str | None, description: str | None) -> None:
+    """Refuse a URL or a description that an endpoint cannot have; raises InvalidRequest."""
     if url is not None:
         try:
             parse_target(url, private=webhooks.private)

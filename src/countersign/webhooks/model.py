@@ -13,7 +13,6 @@ from countersign.access.reach import AccountReach
 from countersign.events.model import EventType, RecordedEvent
 from countersign.host import ip_or_none
 from countersign.mode import Mode
-from countersign.webhooks.signature import SharedSecret
 
 ENDPOINTS_MAX: Final = 16
 """Per account and mode."""
@@ -128,8 +127,6 @@ class Endpoint:
     disabled_reason: Disabled | None
     secrets: tuple[EndpointSecret, ...]
     """The newest first."""
-    new_secret: SharedSecret | None = None
-    """The shared secret that has just been made; it is shown now and never again."""
 
     @property
     def reach(self) -> AccountReach:

@@ -7,8 +7,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, Final
 
-from countersign.access.key import Scope
-from countersign.access.reach import DEPLOYMENT, AccountReach
+from sqlalchemy import Connection
+
+from countersign.access.audit import Audit
+from countersign.access.key import Principal, Scope
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.db.tables import webhook_endpoints
 from countersign.errors import (
     InvalidRequest,
     NotFound,
@@ -16,109 +20,32 @@ from countersign.errors import (
     WebhookEndpointDisabled,
 )
 from countersign.events.model import EventType
-from countersign.events.routes import Event, event_body
-from countersign.http.body import parse_body
+from countersign.events.routes import Event
+from countersign.http.act import Acts, Writing
 from countersign.http.examples import ENDPOINT_ID, EVENT_ID
 from countersign.http.paging import Listing, Page, cursor, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Command, Route, grouped
+from countersign.http.route import Command
 from countersign.mode import Mode
 from countersign.webhooks import deliveries, endpoints, schemas
-from countersign.webhooks.deliver import send_example as send
+from countersign.webhooks.deliver import send_example
 from countersign.webhooks.model import OVERLAP, Endpoint, Outcome
 from countersign.webhooks.room import Webhooks
-from countersign.webhooks.schemas import endpoint_body, render_endpoint
+from countersign.webhooks.schemas import (
+    DeletedWebhookEndpoint,
+    NewWebhookEndpoint,
+    WebhookEndpoint,
+    endpoint_body,
+)
 
 EndpointsQuery = Listing[Annotated[str, cursor("the id of that page's last endpoint", ENDPOINT_ID)]]
 
 
-async def create(room: Webhooks, call: Call) -> Reply:
-    """Create an endpoint that gets events from now on. Its secret is returned only once."""
-    body = parse_body(call.body, schemas.WebhookEndpointRequest)
-    reach = AccountReach(call.principal.account_id, call.principal.mode)
-    made = await endpoints.create_endpoint(room, reach, body, call.entry, audit=call.audit)
-    return Reply(render_endpoint(made))
+async def _named(webhooks: Webhooks, reach: Reach, endpoint_id: str) -> Endpoint:
+    return await webhooks.access.database.read(endpoints.get_endpoint, reach, endpoint_id)
 
 
-async def list_endpoints(room: Webhooks, call: Call) -> Reply:
-    """The webhook endpoints of this account and mode, oldest first."""
-    query: EndpointsQuery = call.query
-    found = await endpoints.list_endpoints(room, call.principal.reach)
-    rest = [endpoint_body(endpoint) for endpoint in found if endpoint.id > (query.after or "")]
-    return Reply(encode(page_of(rest, query.limit, lambda e: e.endpoint_id)))
-
-
-async def get_endpoint(room: Webhooks, call: Call) -> Reply:
-    """One webhook endpoint, without its secret."""
-    return Reply(encode(endpoint_body(await _named(room, call))))
-
-
-async def change(room: Webhooks, call: Call) -> Reply:
-    """Change a webhook endpoint, disable it, or enable it again.
-
-    Running servers apply the change within seconds. Events from the time while the endpoint was
-    disabled are not sent automatically: use recover.
-    """
-    body = parse_body(call.body, schemas.WebhookEndpointChange)
-    if body.event_types is not None and body.every_event_type:
-        raise InvalidRequest(
-            "Name some types or ask for all of them, not both - at `$.every_event_type`."
-        )
-    endpoint = await _named(room, call)
-    changed = await endpoints.change_endpoint(room, endpoint, body, call.entry, audit=call.audit)
-    return Reply(render_endpoint(changed))
-
-
-async def delete(room: Webhooks, call: Call) -> Reply:
-    """Delete a webhook endpoint and its secrets. It gets no more events."""
-    endpoint = await _named(room, call)
-    await endpoints.delete_endpoint(room, endpoint, call.audit)
-    return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
-
-
-async def rotate_secret(room: Webhooks, call: Call) -> Reply:
-    """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
-    body = parse_body(call.body, schemas.SecretRotation)
-    seconds = body.overlap_seconds
-    overlap = OVERLAP if seconds is None else timedelta(seconds=seconds)
-    endpoint = await _named(room, call)
-    rotated = await endpoints.rotate_secret(room, endpoint, overlap, call.entry, audit=call.audit)
-    return Reply(render_endpoint(rotated))
-
-
-async def recover(room: Webhooks, call: Call) -> Reply:
-    """Deliver all events since a time that were not delivered."""
-    body = parse_body(call.body, schemas.Recovery)
-    endpoint = await _named(room, call)
-    await deliveries.recover(room, endpoint, body.since, call.entry)
-    return Reply(render_endpoint(endpoint))
-
-
-async def resend(room: Webhooks, call: Call) -> Reply:
-    """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
-    body = parse_body(call.body, schemas.Resending)
-    view = await deliveries.resend(room, await _named(room, call), body.event_id, call.entry)
-    return Reply(encode(event_body(view)))
-
-
-async def send_example(room: Webhooks, call: Call) -> Reply:
-    """Send a signed example immediately, and return the result. The example is sent only once."""
-    body = parse_body(call.body, schemas.ExampleRequest)
-    return Reply(encode(await send(room, await _named(room, call), body.type, call.entry)))
-
-
-async def list_deliveries(room: Webhooks, call: Call) -> Reply:
-    """The deliveries to a webhook endpoint, newest events first."""
-    page = await deliveries.list_deliveries(room, await _named(room, call), call.query)
-    return Reply(encode(page))
-
-
-async def _named(room: Webhooks, call: Call) -> Endpoint:
-    return await endpoints.get_endpoint(room, call.principal.reach, call.parameter)
-
-
-async def _owner(room: Webhooks, endpoint_id: str) -> tuple[str, Mode]:
-    endpoint = await endpoints.get_endpoint(room, DEPLOYMENT, endpoint_id)
+async def _owner(webhooks: Webhooks, endpoint_id: str) -> tuple[str, Mode]:
+    endpoint = await _named(webhooks, DEPLOYMENT, endpoint_id)
     return endpoint.account_id, endpoint.mode
 
 
@@ -131,175 +58,244 @@ def _allow(attempt: Mapping[str, Any]) -> str:
     )
 
 
+WEBHOOKS: Final = Acts("Webhooks", Webhooks, scope=Scope.WEBHOOKS_MANAGE)
 _SHOWN_ONCE: Final = (
     "Endpoint {endpoint_id}. Its secret for v1 signatures is shown only once;\n"
     "the public key for v1a signatures is {secrets[0][public_key]}"
 )
 _SECONDS: Final = "Running servers apply the change within seconds."
 _NAMES: Final = {"event_types": "type", "every_event_type": "every-type"}
-_route: Final = partial(Route, scope=Scope.WEBHOOKS_MANAGE)
 _command: Final = partial(Command, owner=_owner)
 _change: Final = partial(_command, says=_SECONDS, shows=("endpoint_id",))
 
-ROUTES: Final = grouped(
-    "Webhooks",
-    Webhooks,
-    _route(
-        address="POST /v1/webhook_endpoints",
-        handler=create,
-        operation="createWebhookEndpoint",
-        summary="Create a webhook endpoint",
-        request=schemas.WebhookEndpointRequest,
-        secret=True,
-        response=schemas.NewWebhookEndpoint,
-        refusals=(TooManyWebhookEndpoints,),
-        links={"getWebhookEndpoint": {"endpoint_id": "/endpoint_id"}},
-        commands=(
-            Command(
-                name="webhooks add", names=_NAMES, says=_SHOWN_ONCE, shows=("endpoint_id", "secret")
-            ),
-        ),
-    ),
-    _route(
-        address="GET /v1/webhook_endpoints",
-        handler=list_endpoints,
-        operation="listWebhookEndpoints",
-        summary="List the webhook endpoints, oldest first",
-        query=EndpointsQuery,
-        response=Page[schemas.WebhookEndpoint],
-        commands=(
-            Command(
-                name="webhooks list",
-                either_mode=True,
-                shows=("endpoint_id", "livemode", "disabled_reason", "url"),
-            ),
-        ),
-    ),
-    _route(
-        address="GET /v1/webhook_endpoints/{endpoint_id}",
-        handler=get_endpoint,
-        operation="getWebhookEndpoint",
-        summary="Get one webhook endpoint",
-        response=schemas.WebhookEndpoint,
-        refusals=(NotFound,),
-        commands=(_command(name="webhooks show"),),
-    ),
-    _route(
-        address="PATCH /v1/webhook_endpoints/{endpoint_id}",
-        handler=change,
-        operation="changeWebhookEndpoint",
-        summary="Change, disable or enable a webhook endpoint",
-        request=schemas.WebhookEndpointChange,
-        response=schemas.WebhookEndpoint,
-        refusals=(NotFound,),
-        request_examples={"disable": {"disabled": True}},
-        commands=(
-            _change(
-                name="webhooks change",
-                help="Change an endpoint. An option that is left out changes nothing.",
-                takes=("url", "description", "event_types", "every_event_type"),
-                names=_NAMES,
-            ),
-            _change(
-                name="webhooks disable",
-                help="Stop sending events to an endpoint, including waiting ones.",
-                takes=(),
-                sends={"disabled": True},
-            ),
-            _change(
-                name="webhooks enable",
-                help="Send new events to an endpoint again. `recover` sends the events that it "
-                "missed.",
-                takes=(),
-                sends={"disabled": False},
-            ),
-        ),
-    ),
-    _route(
-        address="DELETE /v1/webhook_endpoints/{endpoint_id}",
-        fresh=True,
-        handler=delete,
-        operation="deleteWebhookEndpoint",
-        summary="Delete a webhook endpoint",
-        response=schemas.DeletedWebhookEndpoint,
-        refusals=(NotFound,),
-        commands=(
-            _command(
-                name="webhooks delete",
-                asks="Delete the endpoint {endpoint_id}? This cannot be undone.",
-                shows=("endpoint_id",),
-            ),
-        ),
-    ),
-    _route(
-        address="POST /v1/webhook_endpoints/{endpoint_id}/rotate_secret",
-        handler=rotate_secret,
-        operation="rotateWebhookSecret",
-        summary="Give a webhook endpoint a new secret",
-        request=schemas.SecretRotation,
-        secret=True,
-        response=schemas.NewWebhookEndpoint,
-        refusals=(NotFound,),
-        request_examples={"a day of overlap": {"overlap_seconds": 86400}},
-        commands=(
-            _command(
-                name="webhooks rotate-secret", says=_SHOWN_ONCE, shows=("endpoint_id", "secret")
-            ),
-        ),
-    ),
-    _route(
-        address="GET /v1/webhook_endpoints/{endpoint_id}/deliveries",
-        handler=list_deliveries,
-        operation="listWebhookDeliveries",
-        summary="List deliveries and their attempts, newest first",
-        query=schemas.DeliveriesQuery,
-        response=Page[schemas.WebhookDelivery],
-        refusals=(NotFound,),
-        commands=(
-            _command(
-                name="webhooks deliveries",
-                shows=("event.id", "event.type", "status", "attempts.outcome"),
-            ),
-        ),
-    ),
-    _route(
-        address="POST /v1/webhook_endpoints/{endpoint_id}/resend",
-        handler=resend,
-        operation="resendEvent",
-        summary="Deliver an event again",
-        request=schemas.Resending,
-        response=Event,
-        refusals=(NotFound, WebhookEndpointDisabled),
-        request_examples={"an event": {"event_id": EVENT_ID}},
-        commands=(_command(name="webhooks resend", arguments=("event_id",), shows=("id",)),),
-    ),
-    _route(
-        address="POST /v1/webhook_endpoints/{endpoint_id}/recover",
-        handler=recover,
-        operation="recoverWebhooks",
-        summary="Deliver missed events since a time again",
-        request=schemas.Recovery,
-        response=schemas.WebhookEndpoint,
-        refusals=(NotFound, WebhookEndpointDisabled),
-        request_examples={"since yesterday": {"since": "2026-11-19T21:31:00Z"}},
-        commands=(_change(name="webhooks recover"),),
-    ),
-    _route(
-        address="POST /v1/webhook_endpoints/{endpoint_id}/send_example",
-        handler=send_example,
-        operation="sendWebhookExample",
-        summary="Send a signed example immediately",
-        request=schemas.ExampleRequest,
-        response=schemas.WebhookAttempt,
-        refusals=(NotFound,),
-        request_examples={"an acknowledgment": {"type": "acknowledgment.created"}},
-        commands=(
-            _command(
-                name="webhooks send-example",
-                sends={"type": EventType.ACKNOWLEDGMENT_CREATED.value},
-                says=_allow,
-                shows=("outcome", "http_status", "duration_ms"),
-            ),
+
+@WEBHOOKS.act(
+    "POST /v1/webhook_endpoints",
+    "Create a webhook endpoint",
+    secret=True,
+    refusals=(TooManyWebhookEndpoints,),
+    links={"getWebhookEndpoint": {"endpoint_id": "/endpoint_id"}},
+    commands=(
+        Command(
+            name="webhooks add", names=_NAMES, says=_SHOWN_ONCE, shows=("endpoint_id", "secret")
         ),
     ),
 )
+async def create_webhook_endpoint(
+    webhooks: Webhooks,
+    who: Principal,
+    wanted: schemas.WebhookEndpointRequest,
+    *,
+    audit: Audit | None,
+    write: Writing,
+) -> NewWebhookEndpoint:
+    """Create an endpoint that gets events from now on. Its secret is returned only once."""
+    endpoints.check(webhooks, wanted.url, wanted.description)
+    reach = AccountReach(who.account_id, who.mode)
+    secret = await webhooks.secrets.make(who.account_id)
+    return await write(endpoints.create_endpoint, webhooks, reach, wanted, secret, audit=audit)
+
+
+@WEBHOOKS.act(
+    "GET /v1/webhook_endpoints",
+    "List the webhook endpoints, oldest first",
+    commands=(
+        Command(
+            name="webhooks list",
+            either_mode=True,
+            shows=("endpoint_id", "livemode", "disabled_reason", "url"),
+        ),
+    ),
+)
+def list_webhook_endpoints(
+    connection: Connection, reach: Reach, query: EndpointsQuery
+) -> Page[WebhookEndpoint]:
+    """The webhook endpoints of this account and mode, oldest first."""
+    found = endpoints.find_endpoints(connection, reach.rows(webhook_endpoints))
+    rest = [endpoint_body(endpoint) for endpoint in found if endpoint.id > (query.after or "")]
+    return page_of(rest, query.limit, lambda e: e.endpoint_id)
+
+
+@WEBHOOKS.act(
+    "GET /v1/webhook_endpoints/{endpoint_id}",
+    "Get one webhook endpoint",
+    refusals=(NotFound,),
+    commands=(_command(name="webhooks show"),),
+)
+def get_webhook_endpoint(connection: Connection, reach: Reach, endpoint_id: str) -> WebhookEndpoint:
+    """One webhook endpoint, without its secret."""
+    return endpoint_body(endpoints.get_endpoint(connection, reach, endpoint_id))
+
+
+@WEBHOOKS.act(
+    "PATCH /v1/webhook_endpoints/{endpoint_id}",
+    "Change, disable or enable a webhook endpoint",
+    refusals=(NotFound,),
+    request_examples={"disable": {"disabled": True}},
+    commands=(
+        _change(
+            name="webhooks change",
+            help="Change an endpoint. An option that is left out changes nothing.",
+            takes=("url", "description", "event_types", "every_event_type"),
+            names=_NAMES,
+        ),
+        _change(
+            name="webhooks disable",
+            help="Stop sending events to an endpoint, including waiting ones.",
+            takes=(),
+            sends={"disabled": True},
+        ),
+        _change(
+            name="webhooks enable",
+            help="Send new events to an endpoint again. `recover` sends the events that it missed.",
+            takes=(),
+            sends={"disabled": False},
+        ),
+    ),
+)
+async def change_webhook_endpoint(
+    webhooks: Webhooks,
+    reach: Reach,
+    endpoint_id: str,
+    changes: schemas.WebhookEndpointChange,
+    *,
+    audit: Audit | None,
+    write: Writing,
+) -> WebhookEndpoint:
+    """Change a webhook endpoint, disable it, or enable it again.
+
+    Running servers apply the change within seconds. Events from the time while the endpoint was
+    disabled are not sent automatically: use recover.
+    """
+    if changes.event_types is not None and changes.every_event_type:
+        raise InvalidRequest(
+            "Name some types or ask for all of them, not both - at `$.every_event_type`."
+        )
+    endpoint = await _named(webhooks, reach, endpoint_id)
+    endpoints.check(webhooks, changes.url, changes.description)
+    return await write(endpoints.change_endpoint, webhooks, endpoint, changes, audit=audit)
+
+
+@WEBHOOKS.act(
+    "DELETE /v1/webhook_endpoints/{endpoint_id}",
+    "Delete a webhook endpoint",
+    fresh=True,
+    refusals=(NotFound,),
+    commands=(
+        _command(
+            name="webhooks delete",
+            asks="Delete the endpoint {endpoint_id}? This cannot be undone.",
+            shows=("endpoint_id",),
+        ),
+    ),
+)
+async def delete_webhook_endpoint(
+    webhooks: Webhooks, reach: Reach, endpoint_id: str, *, audit: Audit | None, write: Writing
+) -> DeletedWebhookEndpoint:
+    """Delete a webhook endpoint and its secrets. It gets no more events."""
+    endpoint = await _named(webhooks, reach, endpoint_id)
+    return await write(endpoints.delete_endpoint, webhooks, endpoint, audit=audit)
+
+
+@WEBHOOKS.act(
+    "POST /v1/webhook_endpoints/{endpoint_id}/rotate_secret",
+    "Give a webhook endpoint a new secret",
+    secret=True,
+    refusals=(NotFound,),
+    request_examples={"a day of overlap": {"overlap_seconds": 86400}},
+    commands=(
+        _command(name="webhooks rotate-secret", says=_SHOWN_ONCE, shows=("endpoint_id", "secret")),
+    ),
+)
+async def rotate_webhook_secret(
+    webhooks: Webhooks,
+    reach: Reach,
+    endpoint_id: str,
+    wanted: schemas.SecretRotation,
+    *,
+    audit: Audit | None,
+    write: Writing,
+) -> NewWebhookEndpoint:
+    """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
+    seconds = wanted.overlap_seconds
+    overlap = OVERLAP if seconds is None else timedelta(seconds=seconds)
+    endpoint = await _named(webhooks, reach, endpoint_id)
+    secret = await webhooks.secrets.make(endpoint.account_id)
+    return await write(endpoints.rotate_secret, webhooks, endpoint, overlap, secret, audit=audit)
+
+
+@WEBHOOKS.act(
+    "GET /v1/webhook_endpoints/{endpoint_id}/deliveries",
+    "List deliveries and their attempts, newest first",
+    refusals=(NotFound,),
+    commands=(
+        _command(
+            name="webhooks deliveries",
+            shows=("event.id", "event.type", "status", "attempts.outcome"),
+        ),
+    ),
+)
+def list_webhook_deliveries(
+    connection: Connection,
+    webhooks: Webhooks,
+    reach: Reach,
+    endpoint_id: str,
+    query: schemas.DeliveriesQuery,
+) -> Page[schemas.WebhookDelivery]:
+    """The deliveries to a webhook endpoint, newest events first."""
+    endpoint = endpoints.get_endpoint(connection, reach, endpoint_id)
+    return deliveries.list_deliveries(connection, webhooks, endpoint, query)
+
+
+@WEBHOOKS.act(
+    "POST /v1/webhook_endpoints/{endpoint_id}/resend",
+    "Deliver an event again",
+    refusals=(NotFound, WebhookEndpointDisabled),
+    request_examples={"an event": {"event_id": EVENT_ID}},
+    commands=(_command(name="webhooks resend", arguments=("event_id",), shows=("id",)),),
+)
+async def resend_event(
+    webhooks: Webhooks, reach: Reach, endpoint_id: str, wanted: schemas.Resending, write: Writing
+) -> Event:
+    """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
+    endpoint = await _named(webhooks, reach, endpoint_id)
+    return await write(deliveries.resend, webhooks, endpoint, wanted.event_id)
+
+
+@WEBHOOKS.act(
+    "POST /v1/webhook_endpoints/{endpoint_id}/recover",
+    "Deliver missed events since a time again",
+    refusals=(NotFound, WebhookEndpointDisabled),
+    request_examples={"since yesterday": {"since": "2026-11-19T21:31:00Z"}},
+    commands=(_change(name="webhooks recover"),),
+)
+async def recover_webhooks(
+    webhooks: Webhooks, reach: Reach, endpoint_id: str, wanted: schemas.Recovery, write: Writing
+) -> WebhookEndpoint:
+    """Deliver all events since a time that were not delivered."""
+    endpoint = await _named(webhooks, reach, endpoint_id)
+    return await write(deliveries.recover, webhooks, endpoint, wanted.since)
+
+
+@WEBHOOKS.act(
+    "POST /v1/webhook_endpoints/{endpoint_id}/send_example",
+    "Send a signed example immediately",
+    refusals=(NotFound,),
+    request_examples={"an acknowledgment": {"type": "acknowledgment.created"}},
+    commands=(
+        _command(
+            name="webhooks send-example",
+            sends={"type": EventType.ACKNOWLEDGMENT_CREATED.value},
+            says=_allow,
+            shows=("outcome", "http_status", "duration_ms"),
+        ),
+    ),
+)
+async def send_webhook_example(
+    webhooks: Webhooks, reach: Reach, endpoint_id: str, wanted: schemas.ExampleRequest
+) -> schemas.WebhookAttempt:
+    """Send a signed example immediately, and return the result. The example is sent only once."""
+    return await send_example(webhooks, await _named(webhooks, reach, endpoint_id), wanted.type)
+
+
+ROUTES: Final = WEBHOOKS.routes

@@ -11,7 +11,6 @@ from countersign.events.model import EventType
 from countersign.events.routes import AfterEvent, Event
 from countersign.http.examples import EndpointId
 from countersign.http.paging import Listing
-from countersign.http.reply import encode
 from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp, view
 from countersign.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,
@@ -214,12 +213,9 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True):
     attempts: list[WebhookAttempt]
 
 
-def render_endpoint(endpoint: Endpoint) -> bytes:
-    """An endpoint, with its secret if that has just been made."""
-    plain = endpoint_body(endpoint)
-    if endpoint.new_secret is None:
-        return encode(plain)
-    return encode(NewWebhookEndpoint(**asdict(plain), secret=endpoint.new_secret.text))
+def with_secret(endpoint: Endpoint, made: SharedSecret) -> NewWebhookEndpoint:
+    """The endpoint and its new secret, which is shown now and never again."""
+    return NewWebhookEndpoint(**asdict(endpoint_body(endpoint)), secret=made.text)
 
 
 def endpoint_body(endpoint: Endpoint) -> WebhookEndpoint:

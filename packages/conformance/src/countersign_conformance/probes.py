@@ -11,11 +11,12 @@ from typing import Final
 import msgspec
 
 from countersign.access.reach import AccountReach
+from countersign.db.tables import webhook_endpoints
 from countersign.events.model import EventType, EventView, RecordedEvent
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.webhooks.deliver import target_of
-from countersign.webhooks.endpoints import list_endpoints
+from countersign.webhooks.endpoints import find_endpoints
 from countersign.webhooks.model import Endpoint, Outcome, SendResult
 from countersign.webhooks.room import Webhooks
 from countersign.webhooks.signature import (
@@ -54,7 +55,8 @@ class ProbeWebhooks:
         `note` gets each message before it is sent, and again with its response. `reaction`: how
         long it is watched what the vendor does after a message that it may act on.
         """
-        found = await list_endpoints(self._webhooks, AccountReach(account_id, Mode.TEST))
+        own = AccountReach(account_id, Mode.TEST).rows(webhook_endpoints)
+        found = await self._webhooks.access.database.scan(find_endpoints, own)
         enabled = [endpoint for endpoint in found if endpoint.disabled_at is None]
         try:
             for endpoint in enabled:
