@@ -26,6 +26,7 @@ from countersign.clearances.schemas import ClearanceRequest, FulfilmentRequest
 from countersign.config import load_settings
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
+from countersign.http.act import Writing
 from countersign.mode import Mode
 from countersign_evidence.verification import verify_file
 
@@ -95,7 +96,8 @@ async def _order(service: Deployment) -> tuple[Principal, str, str]:
         product_class="accessory",
     )
     clearance_id = (await clear_order(service.clearances, who, order)).decision.clearance_id
-    await fulfil_order(service.clearances, who, clearance_id, FulfilmentRequest(carrier="UPS"))
+    reported, write = FulfilmentRequest(carrier="UPS"), Writing(service.clearances.access.database)
+    await fulfil_order(service.clearances, who, clearance_id, reported, write)
     return who, ack_id, clearance_id
 
 

@@ -42,6 +42,7 @@ from countersign.clearances.schemas import (
 )
 from countersign.clearances.settings import set_rules
 from countersign.config import load_settings
+from countersign.http.act import Writing
 from countersign.identity.model import FactSource, Tri
 from countersign.ids import BUYER, base32
 from countersign.instant import to_ms
@@ -195,7 +196,8 @@ class Desk:
 
     def fulfil(self, who: Principal, clearance_id: str, **answer: Any) -> FulfilmentReceipt:  # noqa: ANN401 - fields of a report
         reported = FulfilmentRequest(**answer)
-        return self.do(fulfil_order(self.deployment.clearances, who, clearance_id, reported))
+        room, write = self.deployment.clearances, Writing(self.deployment.access.database)
+        return self.do(fulfil_order(room, who, clearance_id, reported, write))
 
     def rules(self, who: Principal, rules: ClearanceRules) -> None:
         self.do(set_rules(self.deployment.clearances, who.account_id, rules))

@@ -14,6 +14,7 @@ from countersign.clearances.clear import clear_order
 from countersign.clearances.fulfil import fulfil_order
 from countersign.clearances.schemas import FulfilmentRequest
 from countersign.config import load_settings
+from countersign.http.act import Writing
 from countersign.mode import Mode
 from tests.clearances.desk import order
 from tests.support.killed import counted, run
@@ -35,9 +36,10 @@ async def _work(account: str, ack_id: str, cbid: str) -> None:
         await deployment.notices.registry.notices()
         with counted():
             room, asked = deployment.clearances, order(ack_id, cbid, SESSION, ZIP)
+            write = Writing(room.access.database)
             decision = (await clear_order(room, principal, asked)).decision
             print(f"cleared {decision.clearance_id} {decision.cleared}", flush=True)  # noqa: T201 - for the test
-            receipt = await fulfil_order(room, principal, decision.clearance_id, done)
+            receipt = await fulfil_order(room, principal, decision.clearance_id, done, write)
             print(f"closed {receipt.fulfilment_id}", flush=True)  # noqa: T201 - as above
 
 

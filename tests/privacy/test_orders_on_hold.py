@@ -33,6 +33,7 @@ from countersign.db.tables import deployment
 from countersign.dossiers.dossier import dossier
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import OnHold, UnknownSubject
+from countersign.http.act import Writing
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from countersign.notices.notice_file import parse_notice_file
@@ -139,8 +140,8 @@ class World:
 
     def fulfil(self, account: int, clearance_id: str) -> str:
         who, report = self.shops[account].principal, FulfilmentRequest(carrier="UPS")
-        room = self.stage.opened.clearances
-        return self.stage.do(fulfil_order(room, who, clearance_id, report)).fulfilment_id
+        room, write = self.stage.opened.clearances, Writing(self.stage.opened.access.database)
+        return self.stage.do(fulfil_order(room, who, clearance_id, report, write)).fulfilment_id
 
     def dossier(self, one: Order) -> bytes:
         room, who = self.stage.opened.acknowledgments, self.shops[one.account].principal

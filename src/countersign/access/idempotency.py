@@ -84,11 +84,11 @@ def keep_answer(connection: Connection, remember: Remember[T], result: T) -> Non
 
 
 def keeping(act: Callable[[Connection], T], remember: Remember[Any]) -> Callable[[Connection], T]:
-    """The act that also keeps the response to which its result leads."""
+    """The act that also keeps the response to which its result leads; None leads to none."""
 
     def run(connection: Connection) -> T:
         result = act(connection)
-        if not isinstance(result, CountersignError):
+        if result is not None and not isinstance(result, CountersignError):
             keep_answer(connection, remember, result)
         return result
 

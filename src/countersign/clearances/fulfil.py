@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from countersign.access.idempotency import Remember, keep_answer
-from countersign.access.key import Principal
+from countersign.access.key import Principal, Scope
 from countersign.clearances.read import (
     CARRIER_FIELD,
     TRACKING_FIELD,
@@ -27,12 +26,13 @@ from countersign.errors import (
     ClearanceNotGranted,
     Erased,
     FulfilmentContradicted,
+    InvalidRequest,
     NotFound,
 )
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
+from countersign.http.act import Acts, Writing
 from countersign.http.body import in_utc
-from countersign.http.reply import encode
 from countersign.ids import FULFILMENT, timed_id
 from countersign.instant import from_ns, parse_rfc3339, rfc3339, to_the_second
 from countersign.log.append_record import account_fact
@@ -58,20 +58,31 @@ class _Reported(NamedTuple):
     facts: Mapping[str, Json]
 
 
+FULFILMENTS: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_CREATE)
+
+
+@FULFILMENTS.act(
+    "POST /v1/clearances/{clearance_id}/fulfilment",
+    "Report the fulfilment of an order, step by step",
+    refusals=(NotFound, ClearanceNotGranted, FulfilmentContradicted, Erased),
+)
 async def fulfil_order(
     room: Clearances,
     who: Principal,
     clearance_id: str,
     reported: FulfilmentRequest,
-    entry: Remember[bytes] = None,
+    write: Writing,
 ) -> FulfilmentReceipt:
-    """Write down what was done; the order is closed once all that it requires is reported.
+    """Report the fulfilment of an order, in one step or in several.
 
-    A closed order still takes what was not reported before. A report that adds nothing gets the
-    receipt of the report that it repeats.
+    The order is closed when every obligation is reported; it still takes what was not reported
+    before, such as the delivery. A report cannot be changed, and a report that repeats what is
+    known gets the receipt of the earlier one.
     """
-    facts = _facts(reported)
-    receipt = None
+    facts, receipt = _facts(reported), None
+    if not facts:
+        names = ", ".join(reported.__struct_fields__[:-1])
+        raise InvalidRequest(f"At least one of these fields is required: {names}.")
     while receipt is None:
         stored = await stored_clearance(room, who, clearance_id)
         earlier = [
@@ -80,7 +91,7 @@ async def fulfil_order(
             for report in [await report_of(room, who, record)]
         ]
         confirmed = reported.confirm_order_of_events is True
-        receipt = await _write(room, who, stored, earlier, facts, confirmed=confirmed, entry=entry)
+        receipt = await _write(room, who, stored, earlier, facts, confirmed=confirmed, write=write)
     return receipt
 
 
@@ -102,7 +113,7 @@ async def _write(
     facts: Mapping[str, Json],
     *,
     confirmed: bool,
-    entry: Remember[bytes],
+    write: Writing,
 ) -> FulfilmentReceipt | None:
     """The receipt; None if another report was written after `earlier` was read."""
     decided = decided_in(stored.record.body)
@@ -148,11 +159,9 @@ async def _write(
             closes = closed_at is None and (obtained or not signature)
             written = add(connection, closes=closes, confirms=odd is not None), stored.record.id
             closed_at = at if closes else closed_at
-        receipt = FulfilmentReceipt(
+        return FulfilmentReceipt(
             fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
         )
-        keep_answer(connection, entry, encode(receipt))
-        return receipt
 
     def add(connection: Connection, *, closes: bool, confirms: bool) -> str:
         members: dict[str, Json] = {"clearance_id": stored.record.id}
@@ -190,7 +199,7 @@ async def _write(
             write_events(connection, [closed])
         return record.id
 
-    return await room.access.database.write(fulfil)
+    return await write(fulfil)
 
 
 def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, select, union
 
-from countersign.access.key import Principal
+from countersign.access.key import Principal, Scope
 from countersign.acknowledgments.find import SELECT_RECORDS, evidence_of
 from countersign.clearances import schemas
 from countersign.clearances.clear import SHIPPING_FIELD
@@ -18,6 +18,8 @@ from countersign.clearances.room import Clearances
 from countersign.clearances.token import order_digest, token_claims
 from countersign.db.rows import rows as of_all
 from countersign.db.tables import Field, clearances, disclosures, fulfilments, records
+from countersign.errors import NotFound
+from countersign.http.act import Acts
 from countersign.http.paging import Page, page_of
 from countersign.ids import CLEARANCE, is_id
 from countersign.instant import from_ns, to_the_second
@@ -87,15 +89,14 @@ class StoredClearance(msgspec.Struct, frozen=True, kw_only=True):
     closed_at: datetime | None
 
 
-async def get_clearance(room: Clearances, who: Principal, clearance_id: str) -> schemas.Clearance:
-    """One clearance of this account and mode; raises as `stored_clearance` does."""
-    return await _view(room, who, await stored_clearance(room, who, clearance_id))
+CLEARANCES: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_READ, personal=True)
 
 
+@CLEARANCES.act("GET /v1/clearances", "Find clearances, newest first")
 async def list_clearances(
     room: Clearances, who: Principal, query: schemas.ClearancesQuery
 ) -> Page[schemas.Clearance]:
-    """A page of the account's clearances, newest first."""
+    """The account's clearances, newest first."""
     fields: Sequence[Field] = (SESSION_FIELD, CBID_FIELD, REFERENCE_FIELD)
     sought, index = {f: getattr(query, f) for f in fields}, room.access.secret.blind_index
     indexes: dict[str, bytes] = {
@@ -105,6 +106,16 @@ async def list_clearances(
     page = page_of(found, query.limit, lambda stored: stored.record.id)
     views = [await _view(room, who, stored) for stored in page.data]
     return Page(data=views, next_cursor=page.next_cursor)
+
+
+@CLEARANCES.act(
+    "GET /v1/clearances/{clearance_id}",
+    "Get one clearance, with the reports of its fulfilment",
+    refusals=(NotFound,),
+)
+async def get_clearance(room: Clearances, who: Principal, clearance_id: str) -> schemas.Clearance:
+    """One clearance of this account."""
+    return await _view(room, who, await stored_clearance(room, who, clearance_id))
 
 
 async def stored_clearance(room: Clearances, who: Principal, clearance_id: str) -> StoredClearance:

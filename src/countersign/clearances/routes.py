@@ -8,20 +8,15 @@ import msgspec
 
 from countersign.access.key import Scope
 from countersign.access.reach import refuse_test_buyer
-from countersign.clearances import read, schemas
+from countersign.clearances import schemas
 from countersign.clearances.clear import clear_order
-from countersign.clearances.fulfil import fulfil_order
+from countersign.clearances.fulfil import FULFILMENTS
+from countersign.clearances.read import CLEARANCES
 from countersign.clearances.room import Clearances
 from countersign.errors import (
-    ClearanceNotGranted,
-    Erased,
-    FulfilmentContradicted,
-    InvalidRequest,
-    NotFound,
     OrderReferenceMismatch,
 )
 from countersign.http.body import parse_body
-from countersign.http.paging import Page
 from countersign.http.reply import LIVE_WOULD_REFUSE, PERSONAL, Call, Header, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import Request
@@ -71,32 +66,6 @@ def is_granted(response: bytes) -> bool:
     return bool(_read_cleared(response).cleared)
 
 
-async def get_clearance(room: Clearances, call: Call) -> Reply:
-    """One clearance of this account."""
-    return Reply(encode(await read.get_clearance(room, call.principal, call.parameter)))
-
-
-async def list_clearances(room: Clearances, call: Call) -> Reply:
-    """The account's clearances, newest first."""
-    return Reply(encode(await read.list_clearances(room, call.principal, call.query)))
-
-
-async def fulfil(room: Clearances, call: Call) -> Reply:
-    """Report the fulfilment of an order, in one step or in several.
-
-    The order is closed when every obligation is reported; it still takes what was not reported
-    before, such as the delivery. A report cannot be changed, and a report that repeats what is
-    known gets the receipt of the earlier one.
-    """
-    body = parse_body(call.body, schemas.FulfilmentRequest)
-    confirmed = body.confirm_order_of_events
-    if body == schemas.FulfilmentRequest(confirm_order_of_events=confirmed):
-        names = ", ".join(body.__struct_fields__[:-1])
-        raise InvalidRequest(f"At least one of these fields is required: {names}.")
-    receipt = await fulfil_order(room, call.principal, call.parameter, body, call.entry)
-    return Reply(encode(receipt))
-
-
 async def get_keys(room: Clearances, call: Call) -> Reply:
     """The public keys that clearance tokens of a mode are signed with (RFC 7517).
 
@@ -107,7 +76,7 @@ async def get_keys(room: Clearances, call: Call) -> Reply:
     return Reply(encode(await room.keys.published([query.mode])), _JWK_SET)
 
 
-ROUTES: Final = grouped(
+_ROUTES: Final = grouped(
     "Clearances",
     Clearances,
     Route(
@@ -137,35 +106,7 @@ ROUTES: Final = grouped(
         },
         links={"getClearance": {"clearance_id": "/clearance_id"}},
     ),
-    Route(
-        address="GET /v1/clearances",
-        handler=list_clearances,
-        operation="listClearances",
-        personal=True,
-        summary="Find clearances, newest first",
-        scope=Scope.CLEARANCES_READ,
-        query=schemas.ClearancesQuery,
-        response=Page[schemas.Clearance],
-    ),
-    Route(
-        address="GET /v1/clearances/{clearance_id}",
-        handler=get_clearance,
-        operation="getClearance",
-        personal=True,
-        summary="Get one clearance, with the reports of its fulfilment",
-        scope=Scope.CLEARANCES_READ,
-        response=schemas.Clearance,
-        refusals=(NotFound,),
-    ),
-    Route(
-        address="POST /v1/clearances/{clearance_id}/fulfilment",
-        handler=fulfil,
-        operation="fulfilOrder",
-        summary="Report the fulfilment of an order, step by step",
-        scope=Scope.CLEARANCES_CREATE,
-        request=schemas.FulfilmentRequest,
-        response=schemas.FulfilmentReceipt,
-        refusals=(NotFound, ClearanceNotGranted, FulfilmentContradicted, Erased),
-    ),
     Route(address="GET /.well-known/jwks.json", handler=get_keys, query=KeysQuery),
 )
+
+ROUTES: Final = (*_ROUTES, *CLEARANCES.routes, *FULFILMENTS.routes)

@@ -49,7 +49,7 @@ def _keep(_: Any, call: Call) -> Keep | None:  # noqa: ANN401 - unused
 class Writing:
     """The one transaction of an act that also has work before or after it.
 
-    What is done in it returns the response, which is kept with it.
+    What is done in it returns the response, which is kept with it; None: it is done again.
     """
 
     database: Database
