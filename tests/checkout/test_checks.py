@@ -16,7 +16,7 @@ import pytest
 from countersign.acknowledgments.find import find_one
 from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
-from countersign.checkout import buyer, expiry, identity, sessions, store
+from countersign.checkout import buyer, expiry, identity, model, sessions, store
 from countersign.checkout import checks as rules
 from countersign.checkout.cookies import return_code
 from countersign.checkout.model import (
@@ -299,7 +299,7 @@ def test_a_session_of_somebody_else_never_counts(checks: Checks) -> None:
 def test_after_its_end_nothing_changes_a_session(checks: Checks) -> None:
     """Whatever the provider decides then."""
     cancelled, declined, expired = (checks.begun() for _ in range(3))
-    checks.do(sessions.cancel_session(checks.room, cancelled))
+    checks.do(store.change(checks.room, cancelled, model.cancelled))
     checks.do(buyer.decline(checks.room, declined))
     checks.stage.clock.now += timedelta(minutes=31)
     checks.do(expiry.sweep(checks.room))

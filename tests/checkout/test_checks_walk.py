@@ -28,8 +28,8 @@ from hypothesis.stateful import (
 )
 
 from countersign.buyers.model import BuyerStatus
-from countersign.checkout import buyer, expiry, identity, sessions
-from countersign.checkout.model import ATTEMPTS_MAX, Collected, Session, Status
+from countersign.checkout import buyer, expiry, identity, store
+from countersign.checkout.model import ATTEMPTS_MAX, Collected, Session, Status, cancelled
 from countersign.checkout.page_room import HostedPages
 from countersign.errors import CheckoutSessionClosed
 from countersign.remembered.inform import inform
@@ -225,7 +225,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(number=which)
     def cancel(self, number: int) -> None:
-        self._done(self._pick(number), lambda s: sessions.cancel_session(self.checks.room, s))
+        self._done(self._pick(number), lambda s: store.change(self.checks.room, s, cancelled))
 
     @rule(number=which)
     def cancel_while_it_is_followed(self, number: int) -> None:
@@ -234,7 +234,7 @@ class Walk(RuleBasedStateMachine):
         session, room = self._read(one), self.checks.room
 
         async def both() -> list[object]:
-            acts = identity.follow(room, session), sessions.cancel_session(room, session)
+            acts = identity.follow(room, session), store.change(room, session, cancelled)
             return [*await asyncio.gather(*acts, return_exceptions=True)]
 
         found = self.checks.do(both())

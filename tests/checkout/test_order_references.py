@@ -22,7 +22,7 @@ from countersign.acknowledgments.find import find_many
 from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.schemas import AcknowledgmentRequest, AcknowledgmentsQuery
 from countersign.checkout import sessions
-from countersign.checkout.schemas import CheckoutSessionRequest
+from countersign.checkout.schemas import CheckoutSessionRequest, CheckoutSessionsQuery
 from countersign.clearances.read import list_clearances
 from countersign.clearances.schemas import ClearanceDecision, ClearancesQuery
 from countersign.errors import InvalidRequest, OrderReferenceMismatch
@@ -384,11 +384,8 @@ def listed(desk: Desk, who: Principal, reference: str) -> tuple[list[str], list[
     found_: tuple[list[str], list[str], list[str]] = [], [], []
     after = None
     while True:
-        page = desk.do(
-            sessions.list_sessions(
-                rooms.checkout, who, order_reference=reference, after=after, limit=2
-            )
-        )
+        wanted = CheckoutSessionsQuery(order_reference=reference, after=after, limit=2)
+        page = desk.do(sessions.list_sessions(rooms.checkout, who, wanted))
         found_[0].extend(one.id for one in page[:2])
         if len(page) < 3:
             break

@@ -12,7 +12,7 @@ from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
 from countersign.checkout import checks as rules
-from countersign.checkout import expiry, identity, sessions
+from countersign.checkout import expiry, identity, sessions, store
 from countersign.checkout.model import (
     LIFETIME,
     LIFETIME_MAX,
@@ -20,6 +20,7 @@ from countersign.checkout.model import (
     Collected,
     Session,
     Status,
+    cancelled,
 )
 from countersign.instant import from_ms, to_ms
 from countersign_evidence.process import Binding
@@ -145,7 +146,7 @@ def test_a_session_waits_no_longer_than_the_provider_is_asked(checks: Checks) ->
 def test_a_session_that_waits_can_be_cancelled(checks: Checks) -> None:
     session = _submitted(checks, *BOTH)
     _later(checks, HOURS)
-    ended = checks.do(sessions.cancel_session(checks.room, checks.read(session.id)))
+    ended = checks.do(store.change(checks.room, checks.read(session.id), cancelled))
     assert ended.status is Status.CANCELLED
     assert checks.follow(ended) == ended
     _later(checks, UNDECIDED_MAX)

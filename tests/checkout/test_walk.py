@@ -35,6 +35,7 @@ from countersign.checkout.model import (
     Collected,
     Session,
     Status,
+    cancelled,
 )
 from countersign.checkout.reading import ClaimedEvent
 from countersign.checkout.schemas import CheckoutSessionRequest
@@ -398,7 +399,7 @@ class Walk(RuleBasedStateMachine):
         return buyer.decline(self.room, session)
 
     def _cancel(self, session: Session) -> Awaitable[Session]:
-        return sessions.cancel_session(self.room, session)
+        return store.change(self.room, session, cancelled)
 
     def _done(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,7 +12,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from msgspec import UNSET
 from sqlalchemy import Connection
 
-from countersign.access.idempotency import IdempotencyEntry
+from countersign.access.idempotency import Remember
 from countersign.access.key import (
     CLIENT_TOKEN,
     ENTROPY_BYTES,
@@ -32,12 +31,15 @@ from countersign.checkout.model import (
     Content,
     Session,
     Status,
-    cancelled,
     decided,
 )
 from countersign.checkout.order import checked_order, destination_of
 from countersign.checkout.room import Checkout
-from countersign.checkout.schemas import CheckoutSession, CheckoutSessionRequest
+from countersign.checkout.schemas import (
+    CheckoutSession,
+    CheckoutSessionRequest,
+    CheckoutSessionsQuery,
+)
 from countersign.clearances.clear import Cleared, PreparedOrder, clear_together, prepare_order
 from countersign.clearances.schemas import ClearanceRequest
 from countersign.db.bulk import do_late
@@ -49,7 +51,6 @@ from countersign.errors import (
     VerificationNotConfigured,
 )
 from countersign.http import schemas as shared
-from countersign.http.reply import encode
 from countersign.ids import CHECKOUT_SESSION, timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
@@ -67,18 +68,17 @@ _ADDRESS: Final = "Expected an http or https address without user info - at `$.{
 
 
 class Created(NamedTuple):
-    """A new session, its token, and the response."""
+    """A new session, and what is returned of it: with its token."""
 
     session: Session
-    token: str
-    body: bytes
+    shown: CheckoutSession
 
 
 async def create_session(
     room: Checkout,
     who: Principal,
     wanted: CheckoutSessionRequest,
-    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+    remember: Remember[CheckoutSession] = None,
 ) -> Created:
     """A link for one buyer and one order; durable when this returns.
 
@@ -114,7 +114,7 @@ async def create_session(
         order_reference=wanted.order_reference,
     )
     session, token, drawn = await _new(room, who, content, wanted.expires_in_seconds)
-    body = encode(view(room, session, session.created_at, token))
+    shown = view(room, session, session.created_at, token)
     key = await room.vault.data_key(session.account_id, room.access.clock.time_ns())
     shred_key, nonce = drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]
     row = store.NewSession(
@@ -124,10 +124,10 @@ async def create_session(
         cbid_index=store.cbid_index(room, session),
         reference_index=_reference_index(room, session.account_id, content.order_reference),
         content=store.seal(key, session, shred_key, nonce),
-        kept=None if entry is None else entry(body),
+        kept=None if remember is None else remember(shown),
     )
     await room.access.database.write_batched(store.write_new, row)
-    return Created(session, token, body)
+    return Created(session, shown)
 
 
 async def _require_identity(room: Checkout, who: Principal, shipping_zip: str | None) -> None:
@@ -174,48 +174,20 @@ async def _new(
     return session, token, drawn
 
 
-async def get_session(room: Checkout, who: Principal, session_id: str) -> Session:
-    """A session of this account and mode.
-
-    A completed one that still lacks its clearance gets it now: its order was refused before.
-
-    Raises:
-        NotFound: there is none.
-    """
-    return await cleared(room, await store.find(room, who.reach, session_id))
-
-
 async def list_sessions(
-    room: Checkout,
-    who: Principal,
-    *,
-    session_id: str | None = None,
-    order_reference: str | None = None,
-    after: str | None = None,
-    limit: int,
+    room: Checkout, who: Principal, query: CheckoutSessionsQuery
 ) -> list[Session]:
-    """One more than `limit` sessions of this account and mode, newest first."""
-    index = None if session_id is None else _session_index(room, who.account_id, session_id)
+    """The sessions of a page of this account and mode, newest first, and one more."""
+    sought, account_id = query.session_id, who.account_id
+    index = None if sought is None else _session_index(room, account_id, sought)
     return await store.find_many(
         room,
         who.reach,
         session_index=index,
-        reference_index=_reference_index(room, who.account_id, order_reference),
-        after=after,
-        limit=limit + 1,
+        reference_index=_reference_index(room, account_id, query.order_reference),
+        after=query.after,
+        limit=query.limit + 1,
     )
-
-
-async def cancel_session(
-    room: Checkout,
-    session: Session,
-    remember: Callable[[Session], IdempotencyEntry] | None = None,
-) -> Session:
-    """End an open session: its link collects nothing any more.
-
-    Raises CheckoutSessionClosed if it has ended already.
-    """
-    return await store.change(room, session, cancelled, remember=remember)
 
 
 async def session_of_token(room: Checkout, token: bytes) -> Session:
