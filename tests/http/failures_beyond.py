@@ -67,7 +67,7 @@ def _long_ago(caller: Caller, event_id: str) -> str:
         known = await asked(find_event, events, own, event_id)
         assert known is not None
         before = known.created_at - KEPT - timedelta(days=1)
-        return events.ids.view(replace(known, created_at=before)).id
+        return events.ids.of(replace(known, created_at=before))
 
     return caller.operator.act(work)
 

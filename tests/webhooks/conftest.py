@@ -122,7 +122,7 @@ class Service:
             credential=KeyKind.SECRET.credential,
         )
         write = Writing(self.database)
-        made = await create_webhook_endpoint(self.room, who, wanted, audit=None, write=write)
+        made = await create_webhook_endpoint(self.room, who, wanted, None, write)
         secret = SharedSecret.from_text(made.secret)
         find = endpoints.get_endpoint
         return await self.database.read(find, reach, made.endpoint_id), secret

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from countersign.events.model import EventIds, EventType, EventView, RecordedEvent
+from countersign.events.model import EventIds, EventType, RecordedEvent
+from countersign.events.routes import event_view, message_of
 from countersign.mode import Mode
 from countersign.webhooks.model import JITTER, SCHEDULE, DeliveryStatus, Outcome
 from countersign.webhooks.signature import PrivateKey, SharedSecret, sign
@@ -158,7 +159,7 @@ def test_the_shown_message_is_what_is_sent() -> None:
     shown = json.loads(block.text)
     now = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
     event = RecordedEvent.example("acct_1", Mode.LIVE, EventType.BUYER_REVOKED, now)
-    sent = dict(EventView(id=EventIds(b"k").compose(1, 0), event=event).message)
+    sent = message_of(event_view(EventIds(b"k"), event))
     assert list(shown) == list(sent)
     assert shown | {"id": "", "data": ""} == sent | {"id": "", "data": ""}
     assert list(shown["data"]) == ["cbid"]

@@ -24,7 +24,7 @@ from countersign.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.events import sql as events_store
 from countersign.events.model import KEPT, EventIds, EventType, NewEvent
 from countersign.events.read_events import find_event
-from countersign.events.routes import get_event
+from countersign.events.routes import event_view, get_event, message_of
 from countersign.events.sql import (
     renumber_restored,
     write_events,
@@ -68,7 +68,7 @@ def test_an_event_says_what_happened_in_identifiers_alone(service: Service, run:
         events = service.room.events
         event = await asked(find_event, events, service.reach, id_)
         assert event is not None
-        assert events.ids.view(event).message == {
+        assert message_of(event_view(events.ids, event)) == {
             "id": id_,
             "type": "buyer.verified",
             "livemode": False,

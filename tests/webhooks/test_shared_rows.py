@@ -89,8 +89,8 @@ async def all_seen(service: Service, number: int) -> list[tuple[str, Seen]]:
             break
         await asyncio.sleep(0.02)
         found = await service.recorded()
-    view = service.room.events.ids.view
-    return [(view(e).id, (e.type, e.object_id, to_ms(e.created_at))) for e in found]
+    id_of = service.room.events.ids.of
+    return [(id_of(e), (e.type, e.object_id, to_ms(e.created_at))) for e in found]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -136,7 +136,7 @@ def test_rows_that_hold_several_events_are_read_as_if_each_had_its_own(
         sealed = [id_ for id_, seen in everything if seen[0] == SEALED]
         claimed = await service.claim(endpoint, service.now + timedelta(minutes=1), 10_000)
         ids = service.room.events.ids
-        assert [ids.view(one.event).id for one in claimed] == sealed
+        assert [ids.of(one.event) for one in claimed] == sealed
         assert [one.event.id for one in await service.log(endpoint)] == sealed[-100:]
 
     run(scenario())

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from countersign.ids import EVENT, LENGTH, base32, base32_value, is_id
-from countersign.instant import rfc3339, to_ms
+from countersign.instant import to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
 
@@ -135,33 +135,6 @@ class RecordedEvent:
         return data
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventView:
-    """An event with its identifier."""
-
-    id: str
-    event: RecordedEvent
-
-    @property
-    def message(self) -> dict[str, object]:
-        """The body of a webhook: the event as the API shows it, and `timestamp`.
-
-        Standard Webhooks 1.0.0 has that name for the time.
-        """
-        created_at = rfc3339(self.event.created_at)
-        message: dict[str, object] = {
-            "type": self.event.type.value,
-            "timestamp": created_at,
-            "id": self.id,
-            "livemode": self.event.mode is Mode.LIVE,
-            "created_at": created_at,
-            "data": self.event.data,
-        }
-        if self.event.triggered:
-            message["triggered"] = True
-        return message
-
-
 class EventIds:
     """Turns the number of an event into its identifier and back.
 
@@ -173,8 +146,8 @@ class EventIds:
         """`key` is secret, and the same in every process of the deployment."""
         self._keyed = sha256(key)
 
-    def view(self, event: RecordedEvent) -> EventView:
-        return EventView(id=self.compose(event.position.seq, to_ms(event.created_at)), event=event)
+    def of(self, event: RecordedEvent) -> str:
+        return self.compose(event.position.seq, to_ms(event.created_at))
 
     def compose(self, seq: int, unix_ms: int) -> str:
         value = (unix_ms << 80) | _FIXED | (seq ^ self._mask(unix_ms))

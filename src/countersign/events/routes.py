@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
@@ -12,7 +12,7 @@ from countersign.access.key import Scope
 from countersign.access.reach import Reach
 from countersign.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.events import sql
-from countersign.events.model import KEPT, EventType, Position, RecordedEvent
+from countersign.events.model import KEPT, EventIds, EventType, Position, RecordedEvent
 from countersign.events.read_events import find_event
 from countersign.events.room import Events
 from countersign.http.act import Acts
@@ -84,8 +84,8 @@ def list_events(
         since=query.since,
         limit=query.limit + 1,
     )
-    page = page_of([event_view(events, one) for one in found], query.limit, lambda one: one.id)
-    return page if last is None else replace(page, next_cursor=event_view(events, last).id)
+    page = page_of([event_view(events.ids, one) for one in found], query.limit, lambda one: one.id)
+    return page if last is None else replace(page, next_cursor=event_view(events.ids, last).id)
 
 
 @EVENTS.act("GET /v1/events/{event_id}", "Get one event", refusals=(NotFound,))
@@ -94,7 +94,7 @@ def get_event(connection: Connection, events: Events, reach: Reach, event_id: st
     found = find_event(connection, events, reach, event_id)
     if found is None:
         raise NotFound
-    return event_view(events, found)
+    return event_view(events.ids, found)
 
 
 def _position(connection: Connection, events: Events, reach: Reach, after: str) -> Position:
@@ -108,10 +108,19 @@ def _position(connection: Connection, events: Events, reach: Reach, after: str) 
     raise InvalidRequest("The query parameter after must be the id of an event of this account.")
 
 
-def event_view(events: Events, event: RecordedEvent) -> Event:
+def event_view(ids: EventIds, event: RecordedEvent) -> Event:
     """The event as the API shows it."""
     triggered = True if event.triggered else UNSET
-    return view(Event, event, id=events.ids.view(event).id, triggered=triggered)
+    return view(Event, event, id=ids.of(event), triggered=triggered)
+
+
+def message_of(event: Event) -> dict[str, object]:
+    """The body of a webhook: the event as the API shows it, and `timestamp`.
+
+    Standard Webhooks 1.0.0 has that name for the time.
+    """
+    shown = to_builtins(event)
+    return {"type": shown["type"], "timestamp": shown["created_at"], **shown}
 
 
 ROUTES: Final = EVENTS.routes

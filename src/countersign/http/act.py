@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
+from inspect import isawaitable
 from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, get_type_hints
 
 from sqlalchemy import Connection
@@ -38,7 +39,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 _Take: TypeAlias = Callable[[Any, Call], Any]
-"""Finds what a parameter is given, by the room and the call."""
+"""Finds what a parameter is given, by the room and the call; it may be awaited."""
 
 
 def _keep(_: Any, call: Call) -> Keep | None:  # noqa: ANN401 - unused
@@ -156,7 +157,10 @@ def _handler(
 
     @wraps(function)
     async def handle(room: Any, call: Call) -> Reply:  # noqa: ANN401 - that of the act
-        given = {name: take(room, call) for name, take in takes.items()}
+        given: dict[str, Any] = {}
+        for name, take in takes.items():
+            found = take(room, call)
+            given[name] = await found if isawaitable(found) else found
         given.pop("", None)
         act, database = partial(function, **given), room.access.database
         if is_query:

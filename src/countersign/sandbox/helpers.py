@@ -89,7 +89,7 @@ def move_buyer(
 
 def trigger_event(connection: Connection, room: SandboxRoom, new: NewEvent) -> Event:
     """Write an event without a cause; it is listed and delivered like any other."""
-    return event_view(room.events, write_one_event(connection, new))
+    return event_view(room.events.ids, write_one_event(connection, new))
 
 
 def event_of(

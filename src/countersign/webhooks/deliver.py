@@ -19,8 +19,9 @@ import structlog
 from msgspec.structs import replace
 
 from countersign.errors import CountersignError, RateLimited
-from countersign.events.model import EventType, EventView, RecordedEvent
+from countersign.events.model import EventType, RecordedEvent
 from countersign.events.read_events import repair_order
+from countersign.events.routes import event_view, message_of
 from countersign.http.reply import encode
 from countersign.instant import from_ns
 from countersign.loops import Backoff, forever, log_failure
@@ -82,17 +83,18 @@ async def attempt_delivery(
     webhooks: Webhooks,
     target: TargetAddress | None,
     keys: Sequence[SigningKey],
-    view: EventView,
+    event: RecordedEvent,
 ) -> tuple[WebhookAttempt, SendResult]:
     """Sign and send the message of an event; the time of the attempt is to the millisecond."""
     clock = webhooks.access.clock
     time_ns, started = clock.time_ns(), clock.monotonic()
-    body = encode(view.message)
+    shown = event_view(webhooks.events.ids, event)
+    body = encode(message_of(shown))
     headers = {"Content-Type": "application/json"}
-    headers |= sign(keys, view.id, time_ns // 1_000_000_000, body)
+    headers |= sign(keys, shown.id, time_ns // 1_000_000_000, body)
     sent = SendResult(Outcome.ADDRESS_REFUSED)
     if target is not None:
-        sent = await webhooks.sender.post(target, headers, body, view.event.account_id)
+        sent = await webhooks.sender.post(target, headers, body, event.account_id)
     took_ms = round((clock.monotonic() - started) * 1000)
     attempt = WebhookAttempt(
         attempted_at=from_ns(time_ns),
@@ -117,8 +119,7 @@ async def send_example(webhooks: Webhooks, endpoint: Endpoint, type_: EventType)
         now = webhooks.now
         event = RecordedEvent.example(endpoint.account_id, endpoint.mode, type_, now)
         keys = await webhooks.secrets.signing_keys(endpoint, now)
-        view = webhooks.events.ids.view(event)
-        attempt, _ = await attempt_delivery(webhooks, target_of(webhooks, endpoint), keys, view)
+        attempt, _ = await attempt_delivery(webhooks, target_of(webhooks, endpoint), keys, event)
     finally:
         examples -= Counter(names)  # in place; what comes to nothing is left out
     return replace(attempt, attempted_at=attempt.attempted_at.replace(microsecond=0))
@@ -282,8 +283,8 @@ class DeliverWebhooks:
         self, batch: _Batch, delivery: ClaimedDelivery
     ) -> deliveries.FinishedDelivery:
         webhooks = self._webhooks
-        view = webhooks.events.ids.view(delivery.event)
-        attempt, sent = await attempt_delivery(webhooks, batch.target, batch.keys, view)
+        event = delivery.event
+        attempt, sent = await attempt_delivery(webhooks, batch.target, batch.keys, event)
         batch.took_ms.append(attempt.duration_ms)
         batch.gone = batch.gone or sent.status == 410
         webhooks.activity.attempts[sent.outcome] += 1

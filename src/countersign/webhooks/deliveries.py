@@ -355,7 +355,7 @@ def resend(
     again = update(webhook_deliveries).where(own).values(fresh).values(attempts=_d.attempts + 1)
     if not connection.execute(again).rowcount:
         connection.execute(insert(webhook_deliveries), key | {"attempts": 0} | fresh)
-    return event_view(webhooks.events, found)
+    return event_view(webhooks.events.ids, found)
 
 
 def list_deliveries(
@@ -387,7 +387,7 @@ def list_deliveries(
         made[row.event_seq].append(view(WebhookAttempt, row, **names))
     found = [
         WebhookDelivery(
-            event=event_view(webhooks.events, numbered(row, row.event_seq)),
+            event=event_view(webhooks.events.ids, numbered(row, row.event_seq)),
             status=DeliveryStatus(row.delivery_status),
             next_attempt_at=to_the_second(row.due_at),
             attempts=made[row.event_seq],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, Final
@@ -24,6 +24,7 @@ from countersign.events.routes import Event
 from countersign.http.act import Acts, Writing
 from countersign.http.examples import ENDPOINT_ID, EVENT_ID
 from countersign.http.paging import Listing, Page, cursor, page_of
+from countersign.http.reply import Call
 from countersign.http.route import Command
 from countersign.mode import Mode
 from countersign.webhooks import deliveries, endpoints, schemas
@@ -40,12 +41,16 @@ from countersign.webhooks.schemas import (
 EndpointsQuery = Listing[Annotated[str, cursor("the id of that page's last endpoint", ENDPOINT_ID)]]
 
 
-async def _named(webhooks: Webhooks, reach: Reach, endpoint_id: str) -> Endpoint:
-    return await webhooks.access.database.read(endpoints.get_endpoint, reach, endpoint_id)
+def _find(webhooks: Webhooks, reach: Reach, endpoint_id: str) -> Awaitable[Endpoint]:
+    return webhooks.access.database.read(endpoints.get_endpoint, reach, endpoint_id)
+
+
+def _named(webhooks: Webhooks, call: Call) -> Awaitable[Endpoint]:
+    return _find(webhooks, call.principal.reach, call.parameter)
 
 
 async def _owner(webhooks: Webhooks, endpoint_id: str) -> tuple[str, Mode]:
-    endpoint = await _named(webhooks, DEPLOYMENT, endpoint_id)
+    endpoint = await _find(webhooks, DEPLOYMENT, endpoint_id)
     return endpoint.account_id, endpoint.mode
 
 
@@ -58,7 +63,7 @@ def _allow(attempt: Mapping[str, Any]) -> str:
     )
 
 
-WEBHOOKS: Final = Acts("Webhooks", Webhooks, scope=Scope.WEBHOOKS_MANAGE)
+WEBHOOKS: Final = Acts("Webhooks", Webhooks, {Endpoint: _named}, scope=Scope.WEBHOOKS_MANAGE)
 _SHOWN_ONCE: Final = (
     "Endpoint {endpoint_id}. Its secret for v1 signatures is shown only once;\n"
     "the public key for v1a signatures is {secrets[0][public_key]}"
@@ -85,7 +90,6 @@ async def create_webhook_endpoint(
     webhooks: Webhooks,
     who: Principal,
     wanted: schemas.WebhookEndpointRequest,
-    *,
     audit: Audit | None,
     write: Writing,
 ) -> NewWebhookEndpoint:
@@ -122,9 +126,9 @@ def list_webhook_endpoints(
     refusals=(NotFound,),
     commands=(_command(name="webhooks show"),),
 )
-def get_webhook_endpoint(connection: Connection, reach: Reach, endpoint_id: str) -> WebhookEndpoint:
+async def get_webhook_endpoint(endpoint: Endpoint) -> WebhookEndpoint:
     """One webhook endpoint, without its secret."""
-    return endpoint_body(endpoints.get_endpoint(connection, reach, endpoint_id))
+    return endpoint_body(endpoint)
 
 
 @WEBHOOKS.act(
@@ -155,10 +159,8 @@ def get_webhook_endpoint(connection: Connection, reach: Reach, endpoint_id: str)
 )
 async def change_webhook_endpoint(
     webhooks: Webhooks,
-    reach: Reach,
-    endpoint_id: str,
     changes: schemas.WebhookEndpointChange,
-    *,
+    endpoint: Endpoint,
     audit: Audit | None,
     write: Writing,
 ) -> WebhookEndpoint:
@@ -171,7 +173,6 @@ async def change_webhook_endpoint(
         raise InvalidRequest(
             "Name some types or ask for all of them, not both - at `$.every_event_type`."
         )
-    endpoint = await _named(webhooks, reach, endpoint_id)
     endpoints.check(webhooks, changes.url, changes.description)
     return await write(endpoints.change_endpoint, webhooks, endpoint, changes, audit=audit)
 
@@ -190,10 +191,9 @@ async def change_webhook_endpoint(
     ),
 )
 async def delete_webhook_endpoint(
-    webhooks: Webhooks, reach: Reach, endpoint_id: str, *, audit: Audit | None, write: Writing
+    webhooks: Webhooks, endpoint: Endpoint, audit: Audit | None, write: Writing
 ) -> DeletedWebhookEndpoint:
     """Delete a webhook endpoint and its secrets. It gets no more events."""
-    endpoint = await _named(webhooks, reach, endpoint_id)
     return await write(endpoints.delete_endpoint, webhooks, endpoint, audit=audit)
 
 
@@ -209,17 +209,14 @@ async def delete_webhook_endpoint(
 )
 async def rotate_webhook_secret(
     webhooks: Webhooks,
-    reach: Reach,
-    endpoint_id: str,
     wanted: schemas.SecretRotation,
-    *,
+    endpoint: Endpoint,
     audit: Audit | None,
     write: Writing,
 ) -> NewWebhookEndpoint:
     """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
     seconds = wanted.overlap_seconds
     overlap = OVERLAP if seconds is None else timedelta(seconds=seconds)
-    endpoint = await _named(webhooks, reach, endpoint_id)
     secret = await webhooks.secrets.make(endpoint.account_id)
     return await write(endpoints.rotate_secret, webhooks, endpoint, overlap, secret, audit=audit)
 
@@ -238,12 +235,10 @@ async def rotate_webhook_secret(
 def list_webhook_deliveries(
     connection: Connection,
     webhooks: Webhooks,
-    reach: Reach,
-    endpoint_id: str,
     query: schemas.DeliveriesQuery,
+    endpoint: Endpoint,
 ) -> Page[schemas.WebhookDelivery]:
     """The deliveries to a webhook endpoint, newest events first."""
-    endpoint = endpoints.get_endpoint(connection, reach, endpoint_id)
     return deliveries.list_deliveries(connection, webhooks, endpoint, query)
 
 
@@ -255,10 +250,9 @@ def list_webhook_deliveries(
     commands=(_command(name="webhooks resend", arguments=("event_id",), shows=("id",)),),
 )
 async def resend_event(
-    webhooks: Webhooks, reach: Reach, endpoint_id: str, wanted: schemas.Resending, write: Writing
+    webhooks: Webhooks, wanted: schemas.Resending, endpoint: Endpoint, write: Writing
 ) -> Event:
     """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
-    endpoint = await _named(webhooks, reach, endpoint_id)
     return await write(deliveries.resend, webhooks, endpoint, wanted.event_id)
 
 
@@ -270,10 +264,9 @@ async def resend_event(
     commands=(_change(name="webhooks recover"),),
 )
 async def recover_webhooks(
-    webhooks: Webhooks, reach: Reach, endpoint_id: str, wanted: schemas.Recovery, write: Writing
+    webhooks: Webhooks, wanted: schemas.Recovery, endpoint: Endpoint, write: Writing
 ) -> WebhookEndpoint:
     """Deliver all events since a time that were not delivered."""
-    endpoint = await _named(webhooks, reach, endpoint_id)
     return await write(deliveries.recover, webhooks, endpoint, wanted.since)
 
 
@@ -292,10 +285,10 @@ async def recover_webhooks(
     ),
 )
 async def send_webhook_example(
-    webhooks: Webhooks, reach: Reach, endpoint_id: str, wanted: schemas.ExampleRequest
+    webhooks: Webhooks, wanted: schemas.ExampleRequest, endpoint: Endpoint
 ) -> schemas.WebhookAttempt:
     """Send a signed example immediately, and return the result. The example is sent only once."""
-    return await send_example(webhooks, await _named(webhooks, reach, endpoint_id), wanted.type)
+    return await send_example(webhooks, endpoint, wanted.type)
 
 
 ROUTES: Final = WEBHOOKS.routes

@@ -12,7 +12,8 @@ import msgspec
 
 from countersign.access.reach import AccountReach
 from countersign.db.tables import webhook_endpoints
-from countersign.events.model import EventType, EventView, RecordedEvent
+from countersign.events.model import EventType, RecordedEvent
+from countersign.events.routes import Event, event_view, message_of
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.webhooks.deliver import target_of
@@ -75,8 +76,8 @@ class ProbeWebhooks:
         for number, probe in enumerate(Probe):
             # Each has an id of its own, but for the second of the same.
             at = began + number * _MILLISECOND
-            view = genuine if probe is Probe.AGAIN else self._example(endpoint, type_, at)
-            headers, body = self._message(probe, keys, view)
+            event = genuine if probe is Probe.AGAIN else self._example(endpoint, type_, at)
+            headers, body = self._message(probe, keys, event)
             await note(_observation(self._now(), probe, endpoint, None))
             sent = await self._send(endpoint, headers, body)
             await note(_observation(self._now(), probe, endpoint, sent))
@@ -84,20 +85,20 @@ class ProbeWebhooks:
                 await asyncio.sleep(reaction.total_seconds())
 
     def _message(
-        self, probe: Probe, keys: Sequence[SigningKey], view: EventView
+        self, probe: Probe, keys: Sequence[SigningKey], event: Event
     ) -> tuple[dict[str, str], bytes]:
-        body = _encode(view.message)
+        body = _encode(message_of(event))
         seconds = self._clock.time_ns() // 1_000_000_000
         if probe is Probe.FOREIGN_KEY:
             drawn = self._entropy(SECRET_BYTES + SEED_BYTES)
             keys = [SharedSecret(drawn[:SECRET_BYTES]), PrivateKey(drawn[SECRET_BYTES:])]
         if probe is Probe.OLD:
             seconds -= _AGE_SECONDS
-        headers = {"Content-Type": "application/json"} | sign(keys, view.id, seconds, body)
+        headers = {"Content-Type": "application/json"} | sign(keys, event.id, seconds, body)
         if probe is Probe.UNSIGNED:
             del headers[SIGNATURE_HEADER]
         if probe is Probe.ALTERED:
-            body = _encode({**view.message, "livemode": True})
+            body = _encode({**message_of(event), "livemode": True})
         return headers, body
 
     async def _send(self, endpoint: Endpoint, headers: dict[str, str], body: bytes) -> SendResult:
@@ -106,9 +107,9 @@ class ProbeWebhooks:
             return SendResult(Outcome.ADDRESS_REFUSED)
         return await self._webhooks.sender.post(target, headers, body, endpoint.account_id)
 
-    def _example(self, endpoint: Endpoint, type_: EventType, at: datetime) -> EventView:
+    def _example(self, endpoint: Endpoint, type_: EventType, at: datetime) -> Event:
         example = RecordedEvent.example(endpoint.account_id, endpoint.mode, type_, at)
-        return self._webhooks.events.ids.view(replace(example, triggered=True))
+        return event_view(self._webhooks.events.ids, replace(example, triggered=True))
 
     def _now(self) -> datetime:
         return from_ns(self._clock.time_ns())
