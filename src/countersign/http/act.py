@@ -9,10 +9,10 @@
 
 The type of a parameter says what it is given: the room, the caller's reach or the `Principal`
 itself, the whole `Call`, the body or (of a GET) the query, for a `str` the parameter of the path,
-and where the act notes itself if it is no vendor's (`Audit | None`). One with a `Connection` runs in
+and for `Audit | None` the audit of an act that is not a vendor's. One with a `Connection` runs in
 one transaction, which keeps the response for an Idempotency-Key. One without opens its own: the
-response is kept in that of its `Writing`, by the act itself with its `Keep | None`, else after the
-last of them.
+response is kept in that of its `Writing`, by the act itself with its `Keep | None`, or else after
+the last of them.
 """
 
 from __future__ import annotations
