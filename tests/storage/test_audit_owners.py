@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import URL, Connection, event, text
 
 from countersign.access.reach import AccountReach
-from countersign.console.audit import AuditQuery, _find
+from countersign.console.audit import AuditQuery, list_audit
 from countersign.db import schema
 from countersign.db.engine import Purpose, is_embedded, open_engine
 from countersign.db.tables import Instant
@@ -147,8 +147,10 @@ def test_the_list_of_an_account_is_read_from_its_own_index(own_url: URL) -> None
             connection.execute(text(f"INSERT INTO {table} SELECT {values} FROM ({many}) x"))  # noqa: S608
         connection.execute(text("ANALYZE"))
         event.listen(connection, "before_cursor_execute", lambda *a: asked.append((a[2], a[3])))
-        found = _find(connection, AccountReach("acct_own", Mode.LIVE), AuditQuery(limit=20))
-        assert [one.id for one in found] == [f"aud_{n * 1000:026}" for n in range(100, 79, -1)]
+        found = list_audit(connection, AccountReach("acct_own", Mode.LIVE), AuditQuery(limit=20))
+        assert [x.audit_id for x in found.data] == [
+            f"aud_{n * 1000:026}" for n in range(100, 80, -1)
+        ]
         (listing, values), *_ = asked
         explain = "EXPLAIN QUERY PLAN" if is_embedded(own_url) else "EXPLAIN"
         plan = [row[-1] for row in connection.exec_driver_sql(f"{explain} {listing}", values)]

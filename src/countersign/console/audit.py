@@ -8,18 +8,16 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 from sqlalchemy import ColumnElement, Connection, select
 
-from countersign.access.audit import AuditAction, AuditEntry, entries_of
+from countersign.access.audit import AuditAction, entries_of
 from countersign.access.key import Scope
 from countersign.access.reach import AccountReach, Reach
 from countersign.access.references import references_of
 from countersign.access.room import Access
-from countersign.console.reach import staff_route
 from countersign.db.tables import audit_log, audit_owners
+from countersign.http.act import Acts
 from countersign.http.body import in_utc
 from countersign.http.examples import ACK_ID
 from countersign.http.paging import Listing, Page, cursor, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import grouped
 from countersign.http.schemas import STORABLE, Timestamp, view
 from countersign.ids import earliest_id
 from countersign.instant import to_ms
@@ -67,19 +65,16 @@ class AuditView(Struct, frozen=True, kw_only=True):
     details: Annotated[dict[str, Any], Meta(examples=[{"reason": "case 24-1187"}])]
 
 
-async def list_audit(room: Access, call: Call) -> Reply:
+AUDIT: Final = Acts("Staff: audit", Access, scope=Scope.AUDIT_READ, console=True)
+
+
+@AUDIT.act("GET /v1/audit", "List what operators and staff did, newest first")
+def list_audit(connection: Connection, reach: Reach, query: AuditQuery) -> Page[AuditView]:
     """What operators and staff did or looked at, newest first.
 
     For one account: what was done in its name in this mode, and what is about it as a whole. Staff
     who name no account see all.
     """
-    query: AuditQuery = call.query
-    found = await room.database.scan(_find, call.principal.reach, query)
-    views = [view(AuditView, one, audit_id=one.id) for one in found]
-    return Reply(encode(page_of(views, query.limit, lambda one: one.audit_id)))
-
-
-def _find(connection: Connection, reach: Reach, query: AuditQuery) -> list[AuditEntry]:
     own, wanted, found = audit_log.c, list[ColumnElement[bool]](), select(audit_log)
     # Of an account, the order of its own entries: what others have costs it nothing.
     id_ = own.id
@@ -101,19 +96,8 @@ def _find(connection: Connection, reach: Reach, query: AuditQuery) -> list[Audit
     if query.after is not None:
         wanted.append(id_ < query.after)
     page = found.where(*wanted).order_by(id_.desc()).limit(query.limit + 1)
-    return entries_of(connection, page)
+    views = [view(AuditView, one, audit_id=one.id) for one in entries_of(connection, page)]
+    return page_of(views, query.limit, lambda one: one.audit_id)
 
 
-ROUTES: Final = grouped(
-    "Staff: audit",
-    Access,
-    staff_route(
-        address="GET /v1/audit",
-        handler=list_audit,
-        operation="listAudit",
-        summary="List what operators and staff did, newest first",
-        scope=Scope.AUDIT_READ,
-        query=AuditQuery,
-        response=Page[AuditView],
-    ),
-)
+ROUTES: Final = AUDIT.routes

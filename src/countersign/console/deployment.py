@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
@@ -15,14 +14,12 @@ from countersign import __version__
 from countersign.access.key import Scope
 from countersign.access.reach import DeploymentReach
 from countersign.bootstrap import Deployment
-from countersign.console.reach import staff_route
 from countersign.db.engine import is_embedded
 from countersign.db.tables import checkout_sessions, erasure_requests
 from countersign.doctor.examine import CHECKS, examine, worst
 from countersign.doctor.finding import Severity
 from countersign.doctor.sight import Sight
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import grouped
+from countersign.http.act import Acts
 from countersign.http.schemas import Timestamp
 from countersign.instant import from_ns, to_the_second
 from countersign.mode import Mode
@@ -108,13 +105,23 @@ class DoctorFindings(Struct, frozen=True, kw_only=True):
     findings: list[FoundByDoctor]
 
 
-async def get_deployment(room: Deployment, _: Call) -> Reply:
+STANDING: Final = Acts(
+    "Staff: deployment",
+    Deployment,
+    scope=Scope.DEPLOYMENT_READ,
+    reach=DeploymentReach,
+    console=True,
+)
+
+
+@STANDING.act("GET /v1/deployment", "See how sealing, witnesses and backups stand")
+async def get_deployment(room: Deployment) -> DeploymentStanding:
     """How sealing, witnesses and backups stand."""
     states, anchors = await room.log.seal.states(), await room.log.anchor.last()
     sessions, asked = await room.database.scan(_counts)
     embedded = is_embedded(room.database.url)
     note = await asyncio.to_thread(read_note, room.settings.data_dir) if embedded else {}
-    view = DeploymentStanding(
+    return DeploymentStanding(
         at=from_ns(room.clock.time_ns()).replace(microsecond=0),
         version=__version__,
         public_url=room.settings.public_url,
@@ -145,15 +152,15 @@ async def get_deployment(room: Deployment, _: Call) -> Reply:
         open_checkout_sessions=sessions,
         erasure_requests=asked,
     )
-    return Reply(encode(view))
 
 
-async def get_findings(_room: Deployment, _: Call) -> Reply:
+@STANDING.act("GET /v1/deployment/findings", "See what is wrong")
+async def get_findings() -> DoctorFindings:
     """What is wrong, as far as a server can judge it: `countersign doctor` looks at more."""
     checks = {name: CHECKS[name] for name in _IN_PROCESS}
     lines = await asyncio.to_thread(lambda: examine(Sight(os.environ, _SECONDS), checks))
     findings = [FoundByDoctor(check=line.check, **line.diagnosis._asdict()) for line in lines]
-    return Reply(encode(DoctorFindings(severity=worst(lines), findings=findings)))
+    return DoctorFindings(severity=worst(lines), findings=findings)
 
 
 def _counts(connection: Connection) -> tuple[int, int]:
@@ -168,23 +175,4 @@ def _noted(seconds: float) -> datetime:
     return from_ns(int(seconds) * 10**9)
 
 
-_route: Final = partial(staff_route, scope=Scope.DEPLOYMENT_READ, reach=DeploymentReach)
-
-ROUTES: Final = grouped(
-    "Staff: deployment",
-    Deployment,
-    _route(
-        address="GET /v1/deployment",
-        handler=get_deployment,
-        operation="getDeployment",
-        summary="See how sealing, witnesses and backups stand",
-        response=DeploymentStanding,
-    ),
-    _route(
-        address="GET /v1/deployment/findings",
-        handler=get_findings,
-        operation="getFindings",
-        summary="See what is wrong",
-        response=DoctorFindings,
-    ),
-)
+ROUTES: Final = STANDING.routes

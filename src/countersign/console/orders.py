@@ -9,11 +9,10 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
-from countersign.access.key import Scope
+from countersign.access.key import Principal, Scope
 from countersign.console import order_sql as sql
 from countersign.console.accounts import AccountId
-from countersign.console.reach import staff_route
-from countersign.http.body import parse_body
+from countersign.http.act import Acts
 from countersign.http.examples import (
     ACK_ID,
     CBID,
@@ -21,8 +20,6 @@ from countersign.http.examples import (
     CLEARANCE_ID,
     ORDER,
 )
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import grouped
 from countersign.http.schemas import Reference, Request, Timestamp
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, is_id
 from countersign.mode import Mode
@@ -142,22 +139,25 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     more: Annotated[bool, Meta(description=f"Whether there are more than {sql.ORDERS_MAX}.")]
 
 
-async def search(room: Privacy, call: Call) -> Reply:
+SEARCH: Final = Acts("Staff: search", Privacy, scope=Scope.SEARCH_READ, console=True)
+
+
+@SEARCH.act("POST /v1/search", "Find an order by anything that names it")
+async def search(privacy: Privacy, who: Principal, wanted: SearchRequest) -> SearchResult:
     """Find an order by anything that names it, in one account and mode.
 
     Staff who name no account search all of them. The result has no personal value: read those at
     the parts.
     """
-    body, who, access = parse_body(call.body, SearchRequest), call.principal, room.access
-    found = await access.database.scan(sql.find, access.secret, who, body.query.strip())
-    stored = await access.database.scan(sql.read, who, found)
+    scan, secret = privacy.access.database.scan, privacy.access.secret
+    found = await scan(sql.find, secret, who, wanted.query.strip())
+    stored = await scan(sql.read, who, found)
     shown = stored[: sql.ORDERS_MAX]
     ids = [id_ for one in shown for id_ in _record_ids(one)]
-    kept = await kept_of(room, ids, who.reach)
+    kept = await kept_of(privacy, ids, who.reach)
     held = {id_: hold for id_, (hold, _) in kept.held.items()}
     orders = [_order(one, who.mode, held) for one in shown]
-    result = SearchResult(found_by=found.by, orders=orders, more=len(stored) > len(shown))
-    return Reply(encode(result))
+    return SearchResult(found_by=found.by, orders=orders, more=len(stored) > len(shown))
 
 
 def _record_ids(stored: sql.StoredOrder) -> list[str]:
@@ -286,16 +286,4 @@ def _step(at: datetime, what: str, id_: str, reasons: Sequence[str] = ()) -> Ord
     return OrderStep(at=at.replace(microsecond=0), what=what, id=id_, reasons=[*reasons])
 
 
-ROUTES: Final = grouped(
-    "Staff: search",
-    Privacy,
-    staff_route(
-        address="POST /v1/search",
-        handler=search,
-        operation="search",
-        summary="Find an order by anything that names it",
-        scope=Scope.SEARCH_READ,
-        request=SearchRequest,
-        response=SearchResult,
-    ),
-)
+ROUTES: Final = SEARCH.routes

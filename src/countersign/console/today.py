@@ -16,9 +16,7 @@ from countersign.access.room import Access
 from countersign.clearances.schemas import Code
 from countersign.console import today_sql as sql
 from countersign.console.accounts import AccountId
-from countersign.console.reach import staff_route
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import grouped
+from countersign.http.act import Acts
 from countersign.http.schemas import Timestamp
 from countersign.instant import from_ms, from_ns, to_ms
 from countersign.mode import Mode
@@ -102,14 +100,17 @@ class Today(Struct, frozen=True, kw_only=True):
     endpoints_disabled: Annotated[int, Meta(description="Of webhooks.", examples=[0])]
 
 
-async def get_today(room: Access, call: Call) -> Reply:
+TODAY: Final = Acts("Staff: today", Access, scope=Scope.SEARCH_READ, console=True)
+
+
+@TODAY.act("GET /v1/today", "See how an account does", reach=AccountReach)
+def get_today(connection: Connection, access: Access, who: Principal) -> Today:
     """How an account does: the last 24 hours, the last 14 days, and what waits.
 
     Hours and days are those of UTC, and of real time in the sandbox too. Of the whole deployment,
     `GET /v1/deployment` shows how it stands.
     """
-    now = from_ns(room.clock.time_ns())
-    return Reply(encode(await room.database.scan(today, call.principal, now)))
+    return today(connection, who, from_ns(access.clock.time_ns()))
 
 
 def today(connection: Connection, who: Principal, at: datetime) -> Today:
@@ -164,16 +165,4 @@ _UNKNOWN: Final = dict.fromkeys(
     ("acknowledgments", "cleared", "refused", *sql.EVENTS.values()), None
 )
 
-ROUTES: Final = grouped(
-    "Staff: today",
-    Access,
-    staff_route(
-        address="GET /v1/today",
-        handler=get_today,
-        operation="getToday",
-        summary="See how an account does",
-        scope=Scope.SEARCH_READ,
-        reach=AccountReach,
-        response=Today,
-    ),
-)
+ROUTES: Final = TODAY.routes

@@ -162,14 +162,15 @@ def _handler(
             found = take(room, call)
             given[name] = await found if isawaitable(found) else found
         given.pop("", None)
-        act, database = partial(function, **given), room.access.database
+        act = partial(function, **given)
+        if opens:
+            done = await act()
+            body = encode(done)
+            if call.entry is not None and {_keep, _writing}.isdisjoint(takes.values()):
+                await room.access.database.write(keep_answers, [call.entry(body)])
+            return Reply(body)
         if is_query:
-            return Reply(encode(await (act() if opens else database.scan(act))))
-        if not opens:
-            return Reply(encode(await _writing(room, call)(act)))
-        body = encode(await act())
-        if call.entry is not None and {_keep, _writing}.isdisjoint(takes.values()):
-            await database.write(keep_answers, [call.entry(body)])
-        return Reply(body)
+            return Reply(encode(await room.access.database.scan(act)))
+        return Reply(encode(await _writing(room, call)(act)))
 
     return handle

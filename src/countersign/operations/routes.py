@@ -9,8 +9,9 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from countersign.errors import CountersignError, Draining, NotFound, StorageUnavailable
-from countersign.http.reply import Call, Header, Reply, encode
-from countersign.http.route import Route, grouped
+from countersign.http.act import Acts
+from countersign.http.reply import Call, Header, Reply
+from countersign.http.route import Route
 from countersign.instant import from_ns, rfc3339
 from countersign.operations.room import Operations
 
@@ -32,12 +33,21 @@ class Readiness(Struct, frozen=True, kw_only=True):
     checks: Annotated[dict[str, str], Meta(examples=[{"database": "ok", "sealing": "ok"}])]
 
 
-async def health(_room: Operations, _call: Call) -> Reply:
+OPERATIONS: Final = Acts("Operations", Operations)
+
+
+@OPERATIONS.act("GET /healthz", "Check that the process responds")
+async def get_health() -> Health:
     """The process responds. This does not check what the process depends on."""
-    return Reply(encode(Health(status="ok")))
+    return Health(status="ok")
 
 
-async def readiness(room: Operations, _call: Call) -> Reply:
+@OPERATIONS.act(
+    "GET /readyz",
+    "Check that the process can do its work",
+    refusals=(StorageUnavailable, Draining),
+)
+async def get_readiness(room: Operations) -> Readiness:
     """Whether the process can do its work: read and write, within two seconds, and for longer."""
     if room.draining.is_set():
         raise Draining
@@ -55,8 +65,7 @@ async def readiness(room: Operations, _call: Call) -> Reply:
     sealing = "suspended" if room.notices.log.seal.suspended else "ok"
     if not keeps_heads:
         sealing = "head_unavailable"  # also the reason for which sealing may be suspended
-    checks = {"database": "ok", "sealing": sealing}
-    return Reply(encode(Readiness(status="ready", checks=checks)))
+    return Readiness(status="ready", checks={"database": "ok", "sealing": sealing})
 
 
 async def security_txt(room: Operations, _call: Call) -> Reply:
@@ -74,23 +83,7 @@ async def security_txt(room: Operations, _call: Call) -> Reply:
     return Reply("\n".join(lines).encode(), (_TEXT,))
 
 
-ROUTES: Final = grouped(
-    "Operations",
-    Operations,
-    Route(
-        address="GET /healthz",
-        handler=health,
-        operation="getHealth",
-        summary="Check that the process responds",
-        response=Health,
-    ),
-    Route(
-        address="GET /readyz",
-        handler=readiness,
-        operation="getReadiness",
-        summary="Check that the process can do its work",
-        response=Readiness,
-        refusals=(StorageUnavailable, Draining),
-    ),
-    Route(address="GET /.well-known/security.txt", handler=security_txt),
+ROUTES: Final = (
+    *OPERATIONS.routes,
+    Route(address="GET /.well-known/security.txt", handler=security_txt, room=Operations),
 )
