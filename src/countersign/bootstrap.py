@@ -150,7 +150,7 @@ async def initialise(
         await finish_restore(deployment.privacy)
         await begin_first_logs(deployment.log, settings.public_url)
         await deployment.clearances.keys.begin()
-        published = await publish_shipped(deployment.notices)
+        published = await deployment.database.write(publish_shipped, deployment.notices)
         if time_stamps is not None:
             await choose_authorities(deployment.access, time_stamps)
         chosen = await deployment.database.read(chosen_authorities)

@@ -50,7 +50,7 @@ PLACES: Final = {
     "log monitor": "countersign_evidence.monitor.commands:monitor",
     "members remove": "console.people_commands:remove_member",
     "migrate-database": "server.move_command:migrate_database",
-    "notices": "notices.commands:notices",
+    "notices": "console.notice_commands:notices",
     "operator": "parties.commands:operator",
     "restore": "operations.commands:restore",
     "retention": "console.erasure_commands:retention",

@@ -130,9 +130,9 @@ def publish(stage: Stage) -> None:
     """Have a notice that live sessions can show."""
     notices = stage.opened.notices
     content = parse_notice_file(notice_file(NOTICE, "1", lines=2).encode())
-    stage.do(publishing.publish(notices, content, ""))
+    stage.do(done(publishing.publish, notices, content, ""))
     against = "https://law.example/text"
-    stage.do(publishing.review(notices, NOTICE, "1", "A. Reader", against))
+    stage.do(done(publishing.review, notices, NOTICE, "1", by="A. Reader", against=against))
     stage.clock.now += timedelta(seconds=2)
 
 

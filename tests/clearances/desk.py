@@ -120,15 +120,16 @@ class Desk:
     def publish(self, file: str, *, reviewed: bool = True) -> None:
         notices = self.deployment.notices
         content = parse_notice_file(file.encode())
-        self.do(publishing.publish(notices, content, ""))
+        self.do(done(publishing.publish, notices, content, ""))
         if reviewed:
-            against = "https://law.example/text"
-            self.do(publishing.review(notices, content.id, content.version, "A. Reader", against))
+            said = {"by": "A. Reader", "against": "https://law.example/text"}
+            self.do(done(publishing.review, notices, content.id, content.version, **said))
         # The command returns only when every server knows of it.
         self.do(self.deployment.notices.registry.notices(fresh=True))
 
     def withdraw(self, notice_id: str, version: str) -> None:
-        self.do(publishing.withdraw(self.deployment.notices, notice_id, version, "a test"))
+        notices = self.deployment.notices
+        self.do(done(publishing.withdraw, notices, notice_id, version, reason="a test"))
 
     def acknowledge(
         self, who: Principal, notice_id: str, session_id: str | None, cbid: str | None = None

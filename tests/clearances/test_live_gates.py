@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from countersign.clearances.model import ClearanceRules
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from tests.clearances.desk import Desk, order
 from tests.http.backstage import notice_file
+from tests.support.acts import done
 
 
 def test_an_injunction_keeps_live_orders_back_until_a_version_is_reinstated(desk: Desk) -> None:
@@ -19,11 +21,12 @@ def test_an_injunction_keeps_live_orders_back_until_a_version_is_reinstated(desk
     who = desk.account(Mode.LIVE)
     cbid = desk.live_buyer(who, "94110")
     asked = order(desk.acknowledge(who, "stopped-orders", "cs_1"), cbid, "cs_1", "94110")
-    desk.do(publishing.withdraw(notices, "stopped-orders", "1", "Case 1", enjoined=True))
+    stop = partial(publishing.withdraw, reason="Case 1", enjoined=True)
+    desk.do(done(stop, notices, "stopped-orders", "1"))
     desk.clock.advance(timedelta(seconds=1))
     assert desk.clear(who, asked).reasons == ("notice_not_in_force",)
-    reviewed = ("A. Reader", "https://law.example/text")
-    desk.do(publishing.reinstate(notices, "stopped-orders", "2", *reviewed))
+    reviewed = {"by": "A. Reader", "against": "https://law.example/text"}
+    desk.do(done(publishing.reinstate, notices, "stopped-orders", "2", **reviewed))
     assert desk.clear(who, asked).cleared
 
 

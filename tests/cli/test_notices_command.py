@@ -148,9 +148,10 @@ def test_diff_compares_versions_and_files(published: Bench, tmp_path: Path) -> N
     assert LINES[0] not in compared
     published.run("notices", "publish", str(later))
     between = published.read("notices", "diff", "storage-law", "2026-03", "2027-01")
-    assert between["different"] is True
+    assert (between["old"], between["new"]) == ("2026-03", "2027-01")
+    assert {"part": "bullet L3", "before": LINES[2], "after": "New."} in between["differences"]
     same = published.read("notices", "diff", "storage-law", "2026-03", "2026-03")
-    assert same == {"different": False, "diff": []}
+    assert same["differences"] == []
 
 
 def test_a_later_version_takes_over(published: Bench, tmp_path: Path) -> None:
@@ -172,7 +173,7 @@ def test_a_later_version_takes_over(published: Bench, tmp_path: Path) -> None:
 )
 def test_a_review_says_by_whom_and_against_what(published: Bench, by: str, against: str) -> None:
     arguments = ("--version", "2026-03", "--by", by, "--against", against)
-    assert "invalid_argument" in published.refused("notices", "review", "storage-law", *arguments)
+    assert "error (invalid_" in published.refused("notices", "review", "storage-law", *arguments)
     assert state(published) == ("in_force", "not_reviewed")
 
 

@@ -163,14 +163,15 @@ class Operator:
         async def work(opened: bootstrap.Deployment) -> None:
             for file in files:
                 content = parse_notice_file(file.encode())
-                await publishing.publish(opened.notices, content, "")
+                await done(publishing.publish, opened.notices, content, "")
                 if reviewed:
-                    await publishing.review(
+                    await done(
+                        publishing.review,
                         opened.notices,
                         content.id,
                         content.version,
-                        "A. Reader",
-                        "https://law.example/text",
+                        by="A. Reader",
+                        against="https://law.example/text",
                         rule=rule,
                     )
 
@@ -179,8 +180,13 @@ class Operator:
 
     def withdraw(self, notice_id: str, version: str, *, enjoined: bool = False) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
-            await publishing.withdraw(
-                opened.notices, notice_id, version, "a test", enjoined=enjoined
+            await done(
+                publishing.withdraw,
+                opened.notices,
+                notice_id,
+                version,
+                reason="a test",
+                enjoined=enjoined,
             )
 
         self._do(work)
@@ -188,8 +194,13 @@ class Operator:
 
     def reinstate(self, notice_id: str, version: str) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
-            await publishing.reinstate(
-                opened.notices, notice_id, version, "A. Reader", "https://law.example/text"
+            await done(
+                publishing.reinstate,
+                opened.notices,
+                notice_id,
+                version,
+                by="A. Reader",
+                against="https://law.example/text",
             )
 
         self._do(work)

@@ -49,6 +49,7 @@ from countersign.privacy.requests import (
 from countersign_evidence.verification import dossier_of
 from tests.clearances.desk import NO_ONE, order
 from tests.http.backstage import another_deployment, notice_file
+from tests.support.acts import done
 from tests.support.depth import drawn
 from tests.support.engines import ENGINES, engine_server
 from tests.support.holding import place_hold, release_hold
@@ -98,10 +99,15 @@ class World:
         self.person = first.part("verified")
         notices = stage.opened.notices
         content = stage.do(
-            publishing.publish(notices, parse_notice_file(notice_file("law", "1").encode()), "")
+            done(
+                publishing.publish,
+                notices,
+                parse_notice_file(notice_file("law", "1").encode()),
+                "",
+            )
         ).content
-        against = "https://law.example/text"
-        stage.do(publishing.review(notices, content.id, content.version, "A. Reader", against))
+        said = {"by": "A. Reader", "against": "https://law.example/text"}
+        stage.do(done(publishing.review, notices, content.id, content.version, **said))
         stage.do(notices.registry.notices(fresh=True))
         self._numbers = count(1)
 

@@ -77,8 +77,11 @@ class World:
         self.app = App(stage.opened)
         notices = stage.opened.notices
         content = parse_notice_file(notice_file(NOTICE, "1").encode())
-        stage.do(publishing.publish(notices, content, ""))
-        stage.do(publishing.review(notices, content.id, content.version, "A. Reader", SHOP))
+        stage.do(done(publishing.publish, notices, content, ""))
+        review = done(
+            publishing.review, notices, content.id, content.version, by="A. Reader", against=SHOP
+        )
+        stage.do(review)
         stage.do(notices.registry.notices(fresh=True))
         self.parties = [
             self._filled(Party(one.account_id, mode), number)

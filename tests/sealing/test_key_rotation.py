@@ -26,6 +26,7 @@ from tests.cli.notice_files import write_notice
 from tests.sealing.acts import check, get, policy_of
 from tests.sealing.inside import ShiftedClock, opened
 from tests.sealing.live import acknowledge_live, open_for_live
+from tests.support.acts import done
 from tests.support.service import Deployment, running_server
 
 pytestmark = pytest.mark.both_engines
@@ -124,7 +125,7 @@ def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path
     async def newest(notice: bytes, clock: Clock | None = None) -> bytes:
         settings = load_settings(embedded.environment)
         async with open_deployment(settings, clock=clock) as opened:
-            await publish(opened.notices, parse_notice_file(notice), "")
+            await done(publish, opened.notices, parse_notice_file(notice), "")
             await opened.log.seal.settle()
             log = (await opened.log.seal.current(refresh=True))[Mode.LIVE]
             latest = await opened.database.read(logs_sql.latest, log.id)
@@ -157,7 +158,7 @@ def test_servers_whose_clocks_differ_say_the_same_of_a_key_that_has_retired(
     async def ranges(seconds: float, *, seals: bool = False) -> list[tuple[int, int | None]]:
         async with opened(embedded, ShiftedClock(seconds)) as service:
             if seals:
-                await publish(service.notices, parse_notice_file(notice), "")
+                await done(publish, service.notices, parse_notice_file(notice), "")
                 await service.log.seal.settle()
             log = (await service.log.seal.current(refresh=True))[Mode.LIVE]
             return [(start, end) for start, end, _ in await service.log.policy.ranges(log)]

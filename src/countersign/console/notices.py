@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct, to_builtins
+from msgspec.structs import asdict
+from sqlalchemy import Connection
 
 from countersign.access.key import Scope
 from countersign.access.reach import DeploymentReach
-from countersign.console.reach import staff_route
+from countersign.console.reach import of_deployment
 from countersign.errors import (
     InvalidNoticeFile,
     NoticeIncomplete,
     NoticeNotFound,
     NoticeVersionConflict,
 )
-from countersign.http.body import parse_body
+from countersign.http.act import Acts
 from countersign.http.paging import Listing, Page, cursor, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import grouped
+from countersign.http.route import Command
 from countersign.http.schemas import STORABLE, Request, Timestamp, view
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
@@ -29,15 +33,17 @@ from countersign.notices.model import (
     LifecycleEvent,
     NoticeContent,
     NoticeEdition,
+    NoticeEvent,
     NoticeStatus,
     notice_digest,
     published_bytes,
     status_of,
 )
 from countersign.notices.notice_file import content_of
-from countersign.notices.registry import KnownNotices
+from countersign.notices.registry import KnownNotices, all_versions
 from countersign.notices.room import Notices
 from countersign.notices.schemas import CONTENT
+from countersign.snapshot import STALENESS_SECONDS
 
 _VERSION: Final = "2026-01-01"
 _DIGEST: Final = "50d3619b84e1985e1f8106aa8c35ac59" * 2
@@ -171,94 +177,182 @@ class CompareQuery(Request, frozen=True, kw_only=True):
     new: Annotated[_Version | None, Meta(description="Left out: the newest version.")] = None
 
 
-async def list_lifecycles(room: Notices, call: Call) -> Reply:
+async def _say_what_is_in_force(notices: Notices, done: Mapping[str, Any]) -> str:
+    """Which version keys get after an act, once every running server has seen it."""
+    notice_id, url = done["notice_id"], urlsplit(done["details"].get("against", ""))
+    said = [f"{notice_id} version {done['version']} is {done['type']}."]
+    if url.netloc and url.path in {"", "/"} and not url.query and not url.fragment:
+        said.append(
+            f"warning: {url.geturl()} is the address of a home page. Give the page that has the "
+            "text, so that others can compare it too."
+        )
+    known, now = await notices.registry.notices(fresh=True), notices.registry.now()
+    for mode in Mode:
+        current = known.current(notice_id, mode, now, remember=False)
+        said.append(
+            f"{mode.capitalize()} keys get {notice_id} version {current.content.version}."
+            if current
+            else f"{mode.capitalize()} keys are refused: no version of {notice_id} is in force."
+        )
+    await asyncio.sleep(STALENESS_SECONDS)
+    return "\n".join(said)
+
+
+LOOKS: Final = Acts("Staff: notices", Notices, scope=Scope.NOTICES_READ, console=True)
+ACTS: Final = Acts(
+    "Staff: notices",
+    Notices,
+    scope=Scope.NOTICES_MANAGE,
+    reach=DeploymentReach,
+    fresh=True,
+    console=True,
+)
+_command: Final = partial(
+    Command, owner=of_deployment, then=_say_what_is_in_force, shows=("event_id",)
+)
+
+
+@LOOKS.act(
+    "GET /v1/notices/lifecycle",
+    "List every published version with its history",
+    commands=(
+        Command(
+            name="notices list",
+            owner=of_deployment,
+            shows=("notice_id", "version", "test", "live"),
+        ),
+    ),
+)
+async def list_notice_lifecycles(notices: Notices, query: LifecycleQuery) -> Page[NoticeLifecycle]:
     """Every published version with its status and its history, by notice, oldest first."""
-    query: LifecycleQuery = call.query
-    known, now = await room.registry.notices(fresh=True), room.registry.now()
+    known, now = await notices.registry.notices(fresh=True), notices.registry.now()
     rows = [
-        _lifecycle(one, {mode: status_of(one, versions, mode, now) for mode in Mode})
+        lifecycle_of(one, versions, now)
         for notice_id, versions in sorted(known.versions.items())
         if query.notice_id in {None, notice_id}
         for one in versions
     ]
     places = [_place(row) for row in rows]
     after = places.index(query.after) + 1 if query.after in places else 0
-    return Reply(encode(page_of(rows[after:], query.limit, _place)))
+    return page_of(rows[after:], query.limit, _place)
 
 
-async def compare(room: Notices, call: Call) -> Reply:
+@LOOKS.act(
+    "GET /v1/notices/{notice_id}/compare",
+    "Compare two versions of a notice",
+    refusals=(NoticeNotFound,),
+)
+async def compare_notices(notices: Notices, notice_id: str, query: CompareQuery) -> ComparedNotices:
     """What differs between two versions of a notice, part by part."""
-    query: CompareQuery = call.query
-    versions = await room.registry.versions(call.parameter)
+    versions = await notices.registry.versions(notice_id)
     known = {one.content.version: one.content for one in versions}
     old, new = query.old or next(iter(known)), query.new or [*known][-1]
     if not {old, new} <= known.keys():
         raise NoticeNotFound("The notice has no such version.")
-    found = differences(known[old], known[new])
-    view = ComparedNotices(notice_id=call.parameter, old=old, new=new, differences=found)
-    return Reply(encode(view))
+    return compared(known[old], known[new])
 
 
-async def check(room: Notices, call: Call) -> Reply:
+@LOOKS.act(
+    "POST /v1/notices/check",
+    "Check a notice without publishing it",
+    scope=Scope.NOTICES_MANAGE,
+    refusals=(InvalidNoticeFile,),
+)
+async def check_notice(notices: Notices, wanted: NoticeDraft) -> CheckedNotice:
     """Check a notice without publishing it: mistakes, gaps, what differs from before."""
-    content = content_of(to_builtins(parse_body(call.body, NoticeDraft).notice))
-    known = await room.registry.notices(fresh=True)
+    content = content_of(to_builtins(wanted.notice))
+    known = await notices.registry.notices(fresh=True)
     versions = known.versions.get(content.id, ())
     new = all(one.content.version != content.version for one in versions)
-    return Reply(encode(_checked(room, known, content, new=new)))
+    return _checked(notices, known, content, new=new)
 
 
-async def publish(room: Notices, call: Call) -> Reply:
+@ACTS.act(
+    "POST /v1/notices/publish",
+    "Publish a notice permanently",
+    refusals=(InvalidNoticeFile, NoticeIncomplete, NoticeVersionConflict),
+)
+def publish_notice(connection: Connection, notices: Notices, wanted: NoticeDraft) -> CheckedNotice:
     """Publish a notice permanently. Live keys get the version after its review."""
-    body, known = parse_body(call.body, NoticeDraft), await room.registry.notices(fresh=True)
-    content = content_of(to_builtins(body.notice))
-
-    gap_closed, audit = body.gap_closed, room.log.access.audit
-    return await call.kept(
-        lambda made: _checked(room, known, made.content, new=made.new),
-        lambda e: publishing.publish(room, content, "", audit, gap_closed=gap_closed, entry=e),
-    )
+    content = content_of(to_builtins(wanted.notice))
+    return published(connection, notices, content, "", wanted.gap_closed)[1]
 
 
-async def review(room: Notices, call: Call) -> Reply:
+@ACTS.act(
+    "POST /v1/notices/{notice_id}/review",
+    "Record the review of a version",
+    refusals=(NoticeNotFound, NoticeIncomplete),
+    commands=(_command(name="notices review"),),
+)
+def review_notice(
+    connection: Connection, notices: Notices, notice_id: str, wanted: NoticeReview
+) -> NoticeOutcome:
     """Record that a person compared a version with the official text, and its rule with the law."""
-    body = parse_body(call.body, NoticeReview)
-    act = partial(publishing.review, by=body.by, against=body.against, rule=body.rule)
-    return await _record(room, call, partial(act, gap_closed=body.gap_closed), body.version)
+    return _outcome(publishing.review(connection, notices, notice_id, **asdict(wanted)))
 
 
-async def withdraw(room: Notices, call: Call) -> Reply:
+@ACTS.act(
+    "POST /v1/notices/{notice_id}/withdraw",
+    "Take a version out of force",
+    refusals=(NoticeNotFound,),
+    commands=(
+        _command(
+            name="notices withdraw",
+            sends={"reason": "not stated"},
+            asks="Take {notice_id} version {version} out of force permanently? With --enjoined, "
+            "live keys get no version of it until one is reinstated.",
+        ),
+    ),
+)
+def withdraw_notice(
+    connection: Connection, notices: Notices, notice_id: str, wanted: NoticeWithdrawal
+) -> NoticeOutcome:
     """Take a version out of force permanently; the version before it, if any, is in force again.
 
     With `enjoined` no other version comes into force for live keys until one is reinstated.
     """
-    body = parse_body(call.body, NoticeWithdrawal)
-    act = partial(publishing.withdraw, reason=body.reason, enjoined=body.enjoined)
-    return await _record(room, call, act, body.version)
+    return _outcome(publishing.withdraw(connection, notices, notice_id, **asdict(wanted)))
 
 
-async def reinstate(room: Notices, call: Call) -> Reply:
+@ACTS.act(
+    "POST /v1/notices/{notice_id}/reinstate",
+    "End the injunction against a notice",
+    refusals=(NoticeNotFound, NoticeIncomplete),
+    commands=(_command(name="notices reinstate"),),
+)
+def reinstate_notice(
+    connection: Connection, notices: Notices, notice_id: str, wanted: NoticeReinstatement
+) -> NoticeOutcome:
     """End the injunction against a notice: live keys get this version again."""
-    body = parse_body(call.body, NoticeReinstatement)
-    act = partial(publishing.reinstate, by=body.by, against=body.against)
-    return await _record(room, call, act, body.version)
+    return _outcome(publishing.reinstate(connection, notices, notice_id, **asdict(wanted)))
 
 
-async def _record(room: Notices, call: Call, act: Any, version: str) -> Reply:  # noqa: ANN401 - of `publish`
-    return await call.kept(
-        lambda event: view(NoticeOutcome, event, event_id=event.id),
-        lambda entry: act(room, call.parameter, version, entry=entry),
+def published(
+    connection: Connection,
+    notices: Notices,
+    content: NoticeContent,
+    source: str,
+    gap_closed: str | None,
+) -> tuple[publishing.Publication, CheckedNotice]:
+    """Publish a version, and compare it with what there was before; see `publish`."""
+    known = KnownNotices(0, all_versions(connection, notices.registry.zone))
+    made = publishing.publish(
+        connection, notices, content, source, notices.access.audit, gap_closed=gap_closed
     )
+    return made, _checked(notices, known, content, new=made.new)
 
 
-def differences(before: NoticeContent, after: NoticeContent) -> list[NoticeDifference]:
-    """The parts that are not the same, in the order of the later version."""
+def compared(before: NoticeContent, after: NoticeContent) -> ComparedNotices:
+    """What differs between these versions, in the order of the later one."""
     was, is_ = _parts(before), _parts(after)
-    return [
+    found = [
         NoticeDifference(part=part, before=was.get(part), after=is_.get(part))
         for part in {**is_, **was}
         if was.get(part) != is_.get(part)
     ]
+    return ComparedNotices(
+        notice_id=after.id, old=before.version, new=after.version, differences=found
+    )
 
 
 def _parts(content: NoticeContent) -> dict[str, str]:
@@ -287,11 +381,18 @@ def _checked(
         text_gaps=[*content.text_gaps],
         new=new,
         compared_with=None if before is None else before.content.version,
-        differences=differences(before.content, content) if before else [],
+        differences=compared(before.content, content).differences if before else [],
     )
 
 
-def _lifecycle(one: NoticeEdition, status: Mapping[Mode, NoticeStatus]) -> NoticeLifecycle:
+def _outcome(event: NoticeEvent) -> NoticeOutcome:
+    return view(NoticeOutcome, event, event_id=event.id)
+
+
+def lifecycle_of(
+    one: NoticeEdition, versions: Sequence[NoticeEdition], now: datetime
+) -> NoticeLifecycle:
+    """Where one of a notice's versions stands at this time, and its history."""
     content = one.content
     return view(
         NoticeLifecycle,
@@ -299,8 +400,8 @@ def _lifecycle(one: NoticeEdition, status: Mapping[Mode, NoticeStatus]) -> Notic
         one,
         notice_id=content.id,
         lines=len(content.bullets),
-        test=status[Mode.TEST],
-        live=status[Mode.LIVE],
+        test=status_of(one, versions, Mode.TEST, now),
+        live=status_of(one, versions, Mode.LIVE, now),
         rules=[rule.version for rule in one.rules],
         events=[view(LifecycleStep, event, event_id=event.id) for event in one.events],
     )
@@ -310,74 +411,4 @@ def _place(row: NoticeLifecycle) -> str:
     return f"{row.notice_id} {row.version}"
 
 
-_route: Final = partial(staff_route, scope=Scope.NOTICES_MANAGE)
-_act: Final = partial(_route, reach=DeploymentReach, fresh=True)
-
-ROUTES: Final = grouped(
-    "Staff: notices",
-    Notices,
-    _route(
-        address="GET /v1/notices/lifecycle",
-        handler=list_lifecycles,
-        operation="listNoticeLifecycles",
-        summary="List every published version with its history",
-        scope=Scope.NOTICES_READ,
-        query=LifecycleQuery,
-        response=Page[NoticeLifecycle],
-    ),
-    _route(
-        address="GET /v1/notices/{notice_id}/compare",
-        handler=compare,
-        operation="compareNotices",
-        summary="Compare two versions of a notice",
-        scope=Scope.NOTICES_READ,
-        query=CompareQuery,
-        response=ComparedNotices,
-        refusals=(NoticeNotFound,),
-    ),
-    _route(
-        address="POST /v1/notices/check",
-        handler=check,
-        operation="checkNotice",
-        summary="Check a notice without publishing it",
-        request=NoticeDraft,
-        response=CheckedNotice,
-        refusals=(InvalidNoticeFile,),
-    ),
-    _act(
-        address="POST /v1/notices/publish",
-        handler=publish,
-        operation="publishNotice",
-        summary="Publish a notice permanently",
-        request=NoticeDraft,
-        response=CheckedNotice,
-        refusals=(InvalidNoticeFile, NoticeIncomplete, NoticeVersionConflict),
-    ),
-    _act(
-        address="POST /v1/notices/{notice_id}/review",
-        handler=review,
-        operation="reviewNotice",
-        summary="Record the review of a version",
-        request=NoticeReview,
-        response=NoticeOutcome,
-        refusals=(NoticeNotFound, NoticeIncomplete),
-    ),
-    _act(
-        address="POST /v1/notices/{notice_id}/withdraw",
-        handler=withdraw,
-        operation="withdrawNotice",
-        summary="Take a version out of force",
-        request=NoticeWithdrawal,
-        response=NoticeOutcome,
-        refusals=(NoticeNotFound,),
-    ),
-    _act(
-        address="POST /v1/notices/{notice_id}/reinstate",
-        handler=reinstate,
-        operation="reinstateNotice",
-        summary="End the injunction against a notice",
-        request=NoticeReinstatement,
-        response=NoticeOutcome,
-        refusals=(NoticeNotFound, NoticeIncomplete),
-    ),
-)
+ROUTES: Final = (*LOOKS.routes, *ACTS.routes)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from inspect import cleandoc
+from shlex import quote
 from typing import Any, Final
 
 import click
@@ -248,7 +249,7 @@ def _show(declared: Command, found: list[dict[str, Any]], *, as_json: bool) -> N
         for page in found:
             if page["next_cursor"] is not None:
                 one = f" --mode {_mode(page)}" if len(found) > 1 else ""
-                say(f"There are more:{one} --after {page['next_cursor']}")
+                say(f"There are more:{one} --after {quote(page['next_cursor'])}")
         return
     says = declared.says if isinstance(declared.says, str) else declared.says(first)
     if says:

@@ -11,9 +11,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from countersign.access.audit import Audit, AuditAction, write_audit
-from countersign.access.idempotency import Remember, keeping
 from countersign.errors import (
-    CountersignError,
     InvalidArgument,
     InvalidNoticeFile,
     NoticeFileChanged,
@@ -75,14 +73,14 @@ class Publication:
     """Whether its rule was published now, with the text or for one that was published before."""
 
 
-async def publish(
+def publish(
+    connection: Connection,
     room: Notices,
     content: NoticeContent,
     source: str,
     audit: Audit | None = None,
     *,
     gap_closed: str | None = None,
-    entry: Remember[Publication] = None,
 ) -> Publication:
     """Publish a version of a notice; publishing the same words again is harmless.
 
@@ -93,32 +91,28 @@ async def publish(
     details = {_SOURCE: source} | closing(gap_closed)
     body = published_bytes(content)
     digest = notice_digest(body)
-
-    def act(connection: Connection) -> Publication | CountersignError:
-        known = digest_of(connection, content.id, content.version)
-        if known is None:
-            event = _event(room, content, LifecycleEvent.PUBLISHED, details)
-            others = all_versions(connection, room.registry.zone).get(content.id, ())
-            refuse_dropped_gap(content, [other.content for other in others], [event])
-            add_version(connection, body, digest, event)
-            _record(connection, room, event, digest)
-            write_notice_events(connection, content.id, content.version, [*Mode], event.at)
-        elif known != digest:
-            return NoticeVersionConflict(
-                f"{content.id} version {content.version} is already published with a different "
-                "text. A published version cannot change: give the new text a new version."
-            )
-        rule, rule_is_new = content.applies_to, _is_new_rule(connection, content)
-        if rule_is_new:
-            of_rule = rule_details(rule)
-            add_event(connection, _event(room, content, LifecycleEvent.RULE_PUBLISHED, of_rule))
-        if audit is not None and (known is None or rule_is_new):
-            noted = {"version": content.version}
-            noted |= {"rule": rule.version} if rule and rule_is_new else {}
-            write_audit(connection, audit.entry(AuditAction.NOTICE_PUBLISHED, content.id, **noted))
-        return Publication(content=content, digest=digest, new=known is None, new_rule=rule_is_new)
-
-    return await room.log.access.database.write(keeping(act, entry))
+    known = digest_of(connection, content.id, content.version)
+    if known is None:
+        event = _event(room, content, LifecycleEvent.PUBLISHED, details)
+        others = all_versions(connection, room.registry.zone).get(content.id, ())
+        refuse_dropped_gap(content, [other.content for other in others], [event])
+        add_version(connection, body, digest, event)
+        _record(connection, room, event, digest)
+        write_notice_events(connection, content.id, content.version, [*Mode], event.at)
+    elif known != digest:
+        raise NoticeVersionConflict(
+            f"{content.id} version {content.version} is already published with a different "
+            "text. A published version cannot change: give the new text a new version."
+        )
+    rule, rule_is_new = content.applies_to, _is_new_rule(connection, content)
+    if rule_is_new:
+        of_rule = rule_details(rule)
+        add_event(connection, _event(room, content, LifecycleEvent.RULE_PUBLISHED, of_rule))
+    if audit is not None and (known is None or rule_is_new):
+        noted = {"version": content.version}
+        noted |= {"rule": rule.version} if rule and rule_is_new else {}
+        write_audit(connection, audit.entry(AuditAction.NOTICE_PUBLISHED, content.id, **noted))
+    return Publication(content=content, digest=digest, new=known is None, new_rule=rule_is_new)
 
 
 def _is_new_rule(connection: Connection, content: NoticeContent) -> bool:
@@ -144,25 +138,24 @@ def _differs(rule: AppliesTo, other: AppliesTo | None) -> bool:
     return other is not None and rule.version == other.version and rule != other
 
 
-async def publish_shipped(room: Notices) -> list[Publication]:
+def publish_shipped(connection: Connection, room: Notices) -> list[Publication]:
     """Publish the notice files of this release."""
-    files = shipped_notice_files()
     return [
-        await publish(room, parse_notice_file(data), _SHIPPED + name)
-        for name, data in files.items()
+        publish(connection, room, parse_notice_file(data), _SHIPPED + name)
+        for name, data in shipped_notice_files().items()
     ]
 
 
-async def review(
+def review(
+    connection: Connection,
     room: Notices,
     notice_id: str,
     version: str,
+    *,
     by: str,
     against: str,
-    *,
     rule: str | None = None,
     gap_closed: str | None = None,
-    entry: Remember[NoticeEvent] = None,
 ) -> NoticeEvent:
     """Record that someone compared a version's text with the official one.
 
@@ -170,17 +163,17 @@ async def review(
     rule that was compared with the law, too; `gap_closed` as in `publish`.
     """
     details = _compared(by, against) | ({} if rule is None else {RULE: rule}) | closing(gap_closed)
-    return await _happen(room, notice_id, version, LifecycleEvent.REVIEWED, details, entry)
+    return _happen(connection, room, notice_id, version, LifecycleEvent.REVIEWED, details)
 
 
-async def withdraw(
+def withdraw(
+    connection: Connection,
     room: Notices,
     notice_id: str,
     version: str,
-    reason: str,
     *,
+    reason: str,
     enjoined: bool = False,
-    entry: Remember[NoticeEvent] = None,
 ) -> NoticeEvent:
     """Take a version out of force; `enjoined` also stops the whole notice for live keys.
 
@@ -188,65 +181,59 @@ async def withdraw(
     an operator reinstates one.
     """
     kind = LifecycleEvent.ENJOINED if enjoined else LifecycleEvent.WITHDRAWN
-    return await _happen(room, notice_id, version, kind, {"reason": reason}, entry)
+    return _happen(connection, room, notice_id, version, kind, {"reason": reason})
 
 
-async def reinstate(
+def reinstate(
+    connection: Connection,
     room: Notices,
     notice_id: str,
     version: str,
+    *,
     by: str,
     against: str,
-    *,
-    entry: Remember[NoticeEvent] = None,
 ) -> NoticeEvent:
     """Lift the injunctions against a notice and bring it back for live keys with this version.
 
     It is a review of the version, too, with the same arguments.
     """
     details = _compared(by, against)
-    return await _happen(room, notice_id, version, LifecycleEvent.REINSTATED, details, entry)
+    return _happen(connection, room, notice_id, version, LifecycleEvent.REINSTATED, details)
 
 
-async def _happen(  # noqa: PLR0917 - of every act
+def _happen(  # noqa: PLR0917 - of every act
+    connection: Connection,
     room: Notices,
     notice_id: str,
     version: str,
     kind: LifecycleEvent,
     details: dict[str, str],
-    entry: Remember[NoticeEvent],
 ) -> NoticeEvent:
     """Write an event of a version, its records and its entry in the audit log."""
-
-    def act(connection: Connection) -> NoticeEvent:
-        found, versions = _find(connection, room, notice_id, version)
-        noted = dict(details)
-        if kind in {LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED}:
-            _refuse_incomplete(found.content)
-            # A reviewer has to say so as well, who may be another person than the publisher.
-            event = _event(room, found.content, kind, noted)
-            reviews = [e for e in found.events if e.type is LifecycleEvent.REVIEWED]
-            before = [v.content for v in versions if v.events[0].at < found.events[0].at]
-            refuse_dropped_gap(found.content, before, [event, *reviews])
-        if RULE in noted and noted[RULE] not in {rule.version for rule in found.rules}:
-            raise InvalidArgument(
-                f"{notice_id} version {version} has no rule {noted[RULE]!r}: see its rules."
-            )
-        if kind is LifecycleEvent.REINSTATED:
-            open_ = {e.id for e in (*open_injunctions(versions), *open_injunctions((found,)))}
-            noted[LIFTS] = " ".join(sorted(open_))
-        event = _event(room, found.content, kind, noted | {"digest": found.digest})
-        if kind is LifecycleEvent.REINSTATED:
-            _refuse_vain(found, versions, event)
-        add_event(connection, event)
-        _record(connection, room, event, found.digest)
-        audit = room.log.access.audit.entry(
-            AuditAction(f"notice_{kind}"), notice_id, version=version
+    found, versions = _find(connection, room, notice_id, version)
+    noted = dict(details)
+    if kind in {LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED}:
+        _refuse_incomplete(found.content)
+        # A reviewer has to say so as well, who may be another person than the publisher.
+        event = _event(room, found.content, kind, noted)
+        reviews = [e for e in found.events if e.type is LifecycleEvent.REVIEWED]
+        before = [v.content for v in versions if v.events[0].at < found.events[0].at]
+        refuse_dropped_gap(found.content, before, [event, *reviews])
+    if RULE in noted and noted[RULE] not in {rule.version for rule in found.rules}:
+        raise InvalidArgument(
+            f"{notice_id} version {version} has no rule {noted[RULE]!r}: see its rules."
         )
-        write_audit(connection, audit)
-        return event
-
-    return await room.log.access.database.write(keeping(act, entry))
+    if kind is LifecycleEvent.REINSTATED:
+        open_ = {e.id for e in (*open_injunctions(versions), *open_injunctions((found,)))}
+        noted[LIFTS] = " ".join(sorted(open_))
+    event = _event(room, found.content, kind, noted | {"digest": found.digest})
+    if kind is LifecycleEvent.REINSTATED:
+        _refuse_vain(found, versions, event)
+    add_event(connection, event)
+    _record(connection, room, event, found.digest)
+    action = AuditAction(f"notice_{kind}")
+    write_audit(connection, room.access.audit.entry(action, notice_id, version=version))
+    return event
 
 
 def _refuse_vain(

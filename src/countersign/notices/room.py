@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from countersign.access.room import Access
 from countersign.log.room import LogRoom
 from countersign.notices.registry import Registry
 
@@ -14,3 +15,8 @@ class Notices:
 
     log: LogRoom
     registry: Registry
+
+    @property
+    def access(self) -> Access:
+        """Accounts and keys, the audit, and the database."""
+        return self.log.access
