@@ -14,8 +14,9 @@ from countersign.access.key import Scope
 from countersign.acknowledgments import proof
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.errors import EvidenceDamaged, EvidencePending, NotFound
+from countersign.http.act import Acts
 from countersign.http.reply import NO_STORE, Call, Header, Reply
-from countersign.http.route import Route, grouped
+from countersign.http.route import Route
 from countersign.mode import Mode
 from countersign_evidence import offline
 
@@ -25,7 +26,41 @@ _NO_POLICIES: Final = b'id="policies">{}'
 _CSP: Final = re.compile(rb'http-equiv="Content-Security-Policy"\s+content="([^"]+)"')
 
 
-async def get_proof(room: Acknowledgments, call: Call) -> Reply:
+_PROOF: Final = """\
+c2sp.org/tlog-proof@v1
+extra eyJfc2QiOlsi…
+index 812
+wLUEo/sPK9jOB705DFJ+9w6XvQzodvrVdmAocIyWW3c=
+
+evidence.example.com/v1/log/test/1
+815
+cF1PqiisCigZpguJ8gu1oSE3FMFDDzWqMo1Fr0xILvc=
+
+— evidence.example.com/v1/log/test/1 G0vEBk7Bej1zBbURuczWTG8sE7FssgwZe3Dk…
+"""
+
+PREFER_WAIT: Final = {
+    "Prefer": f"`wait=N` waits up to N seconds (at most {WAIT_SECONDS_MAX}) for sealing (RFC 7240)."
+}
+FILE_RESPONSE_HEADERS: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
+
+EVIDENCE: Final = Acts(
+    "Evidence",
+    Acknowledgments,
+    scope=Scope.EVIDENCE_READ,
+    refusals=(NotFound, EvidencePending, EvidenceDamaged),
+    request_headers=PREFER_WAIT,
+    response_headers=FILE_RESPONSE_HEADERS,
+)
+
+
+@EVIDENCE.act(
+    "GET /v1/acknowledgments/{ack_id}/proof",
+    "Get the proof that the log contains the record",
+    media_type="text/plain; charset=utf-8",
+    response_examples={"a proof": _PROOF},
+)
+async def get_acknowledgment_proof(room: Acknowledgments, call: Call) -> Reply:
     """The proof that the log contains the record of an acknowledgment.
 
     A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
@@ -83,38 +118,7 @@ def wait_of(call: Call) -> float:
     return float(min(int(found[1]), WAIT_SECONDS_MAX)) if found else 0.0
 
 
-_PROOF: Final = """\
-c2sp.org/tlog-proof@v1
-extra eyJfc2QiOlsi…
-index 812
-wLUEo/sPK9jOB705DFJ+9w6XvQzodvrVdmAocIyWW3c=
-
-evidence.example.com/v1/log/test/1
-815
-cF1PqiisCigZpguJ8gu1oSE3FMFDDzWqMo1Fr0xILvc=
-
-— evidence.example.com/v1/log/test/1 G0vEBk7Bej1zBbURuczWTG8sE7FssgwZe3Dk…
-"""
-
-PREFER_WAIT: Final = {
-    "Prefer": f"`wait=N` waits up to N seconds (at most {WAIT_SECONDS_MAX}) for sealing (RFC 7240)."
-}
-FILE_RESPONSE_HEADERS: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
-
-ROUTES: Final = grouped(
-    "Evidence",
-    Acknowledgments,
-    Route(
-        address="GET /v1/acknowledgments/{ack_id}/proof",
-        scope=Scope.EVIDENCE_READ,
-        request_headers=PREFER_WAIT,
-        response_headers=FILE_RESPONSE_HEADERS,
-        handler=get_proof,
-        operation="getAcknowledgmentProof",
-        summary="Get the proof that the log contains the record",
-        media_type="text/plain; charset=utf-8",
-        response_examples={"a proof": _PROOF},
-        refusals=(NotFound, EvidencePending, EvidenceDamaged),
-    ),
-    Route(address="GET /verify", handler=get_verify_page),
+ROUTES: Final = (
+    *EVIDENCE.routes,
+    Route(address="GET /verify", handler=get_verify_page, room=Acknowledgments),
 )

@@ -44,6 +44,7 @@ from countersign.notices.registry import KnownNotices, all_versions
 from countersign.notices.room import Notices
 from countersign.notices.schemas import CONTENT
 from countersign.snapshot import STALENESS_SECONDS
+from countersign_evidence.cli.support import say
 
 _VERSION: Final = "2026-01-01"
 _DIGEST: Final = "50d3619b84e1985e1f8106aa8c35ac59" * 2
@@ -177,25 +178,24 @@ class CompareQuery(Request, frozen=True, kw_only=True):
     new: Annotated[_Version | None, Meta(description="Left out: the newest version.")] = None
 
 
-async def _say_what_is_in_force(notices: Notices, done: Mapping[str, Any]) -> str:
+async def _say_what_is_in_force(notices: Notices, done: Mapping[str, Any]) -> None:
     """Which version keys get after an act, once every running server has seen it."""
     notice_id, url = done["notice_id"], urlsplit(done["details"].get("against", ""))
-    said = [f"{notice_id} version {done['version']} is {done['type']}."]
+    say(f"{notice_id} version {done['version']} is {done['type']}.")
     if url.netloc and url.path in {"", "/"} and not url.query and not url.fragment:
-        said.append(
+        say(
             f"warning: {url.geturl()} is the address of a home page. Give the page that has the "
             "text, so that others can compare it too."
         )
     known, now = await notices.registry.notices(fresh=True), notices.registry.now()
     for mode in Mode:
         current = known.current(notice_id, mode, now, remember=False)
-        said.append(
+        say(
             f"{mode.capitalize()} keys get {notice_id} version {current.content.version}."
             if current
             else f"{mode.capitalize()} keys are refused: no version of {notice_id} is in force."
         )
     await asyncio.sleep(STALENESS_SECONDS)
-    return "\n".join(said)
 
 
 LOOKS: Final = Acts("Staff: notices", Notices, scope=Scope.NOTICES_READ, console=True)
@@ -208,7 +208,7 @@ ACTS: Final = Acts(
     console=True,
 )
 _command: Final = partial(
-    Command, owner=of_deployment, then=_say_what_is_in_force, shows=("event_id",)
+    Command, owner=of_deployment, warns=_say_what_is_in_force, shows=("event_id",)
 )
 
 

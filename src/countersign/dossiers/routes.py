@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from countersign.access.key import Scope
@@ -16,26 +15,55 @@ from countersign.acknowledgments.room import Acknowledgments
 from countersign.dossiers.dossier import dossier, pdf_of
 from countersign.dossiers.schemas import DossierQuery
 from countersign.errors import EvidenceDamaged, EvidencePending, NotFound
+from countersign.http.act import Acts
 from countersign.http.reply import Call, Reply
-from countersign.http.route import Route, grouped
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, is_id
 
+EVIDENCE: Final = Acts(
+    "Evidence",
+    Acknowledgments,
+    scope=Scope.EVIDENCE_READ,
+    personal=True,
+    refusals=(NotFound, EvidencePending, EvidenceDamaged),
+    request_headers=PREFER_WAIT,
+    response_headers=FILE_RESPONSE_HEADERS,
+)
 
-async def get_acknowledgment_dossier(room: Acknowledgments, call: Call) -> Reply:
+
+@EVIDENCE.act(
+    "GET /v1/acknowledgments/{ack_id}/dossier",
+    "Get everything needed to verify an acknowledgment and its order, as a ZIP file",
+    media_type="application/zip",
+)
+async def get_acknowledgment_dossier(
+    room: Acknowledgments, call: Call, query: DossierQuery
+) -> Reply:
     """As that of its clearance; of several clearances, the newest that was granted."""
-    return await _dossier(room, call, ACKNOWLEDGMENT)
+    return _zip(call, await _made(room, call, query, ACKNOWLEDGMENT))
 
 
-async def get_certificate(room: Acknowledgments, call: Call) -> Reply:
+@EVIDENCE.act(
+    "GET /v1/acknowledgments/{ack_id}/certificate",
+    "Get the certificate of an acknowledgment for people, as a PDF",
+    media_type="application/pdf",
+)
+async def get_acknowledgment_certificate(
+    room: Acknowledgments, call: Call, query: DossierQuery
+) -> Reply:
     """The PDF of the dossier, `dossier.pdf`, with the evidence attached.
 
     The PDF alone is for people: what can be verified is the dossier.
     """
-    made = await _made(room, call, ACKNOWLEDGMENT)
+    made = await _made(room, call, query, ACKNOWLEDGMENT)
     return file_reply(pdf_of(made), b"application/pdf", f"{call.parameter}.pdf")
 
 
-async def get_clearance_dossier(room: Acknowledgments, call: Call) -> Reply:
+@EVIDENCE.act(
+    "GET /v1/clearances/{clearance_id}/dossier",
+    "Get the evidence of a cleared or refused order, as a ZIP file",
+    media_type="application/zip",
+)
+async def get_clearance_dossier(room: Acknowledgments, call: Call, query: DossierQuery) -> Reply:
     """All records of one order in one ZIP file, under one checkpoint, with their proofs.
 
     These are the acknowledgment, the identity check that the decision relied on, the clearance,
@@ -48,54 +76,17 @@ async def get_clearance_dossier(room: Acknowledgments, call: Call) -> Reply:
     `size` the checkpoint is the first one that holds all the records: a new record of the order
     changes the bytes too.
     """
-    return await _dossier(room, call, CLEARANCE)
+    return _zip(call, await _made(room, call, query, CLEARANCE))
 
 
-async def _dossier(room: Acknowledgments, call: Call, prefix: str) -> Reply:
-    made = await _made(room, call, prefix)
+def _zip(call: Call, made: bytes) -> Reply:
     return file_reply(made, b"application/zip", f"{call.parameter}-dossier.zip")
 
 
-async def _made(room: Acknowledgments, call: Call, prefix: str) -> bytes:
+async def _made(room: Acknowledgments, call: Call, query: DossierQuery, prefix: str) -> bytes:
     if not is_id(prefix, call.parameter):
         raise NotFound("The record was not found.")
-    return await dossier(room, call.principal, call.parameter, call.query, wait_of(call))
+    return await dossier(room, call.principal, call.parameter, query, wait_of(call))
 
 
-_dossier_route: Final = partial(
-    Route,
-    scope=Scope.EVIDENCE_READ,
-    query=DossierQuery,
-    refusals=(NotFound, EvidencePending, EvidenceDamaged),
-    request_headers=PREFER_WAIT,
-    response_headers=FILE_RESPONSE_HEADERS,
-)
-
-ROUTES: Final = grouped(
-    "Evidence",
-    Acknowledgments,
-    _dossier_route(
-        address="GET /v1/acknowledgments/{ack_id}/dossier",
-        handler=get_acknowledgment_dossier,
-        operation="getAcknowledgmentDossier",
-        personal=True,
-        summary="Get everything needed to verify an acknowledgment and its order, as a ZIP file",
-        media_type="application/zip",
-    ),
-    _dossier_route(
-        address="GET /v1/acknowledgments/{ack_id}/certificate",
-        handler=get_certificate,
-        operation="getAcknowledgmentCertificate",
-        personal=True,
-        summary="Get the certificate of an acknowledgment for people, as a PDF",
-        media_type="application/pdf",
-    ),
-    _dossier_route(
-        address="GET /v1/clearances/{clearance_id}/dossier",
-        handler=get_clearance_dossier,
-        operation="getClearanceDossier",
-        personal=True,
-        summary="Get the evidence of a cleared or refused order, as a ZIP file",
-        media_type="application/zip",
-    ),
-)
+ROUTES: Final = EVIDENCE.routes

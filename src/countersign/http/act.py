@@ -12,7 +12,7 @@ itself, the whole `Call`, the body or (of a GET) the query, for a `str` the para
 and for `Audit | None` the audit of an act that is not a vendor's. One with a `Connection` runs in
 one transaction, which keeps the response for an Idempotency-Key. One without opens its own: the
 response is kept in that of its `Writing`, by the act itself with its `Keep | None`, or else after
-the last of them.
+the last of them. A GET of a file returns its `Reply`.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Acts(Generic[R]):
                 handler=_handler(
                     function, takes, is_query=is_query, opens=Connection not in hints.values()
                 ),
-                response=response,
+                response=None if response is Reply else response,
                 **about,
             )
             self._routes.append(route)
@@ -165,6 +165,8 @@ def _handler(
         act = partial(function, **given)
         if opens:
             done = await act()
+            if isinstance(done, Reply):
+                return done
             body = encode(done)
             if call.entry is not None and {_keep, _writing}.isdisjoint(takes.values()):
                 await room.access.database.write(keep_answers, [call.entry(body)])

@@ -56,8 +56,6 @@ class Command:
     """The question before an act that cannot be undone; it may name arguments in braces."""
     says: str | Callable[[Mapping[str, Any]], str] = ""
     """A message on standard error, with members of the response in braces."""
-    then: Callable[[Any, Mapping[str, Any]], Awaitable[str]] | None = None
-    """Looks at the room and the response after the act, for a message on standard error."""
     shows: tuple[str, ...] = ()
     """The members that are printed, of a list as columns; none: all, each with its name."""
     none: str = "Nothing was found."

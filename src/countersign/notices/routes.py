@@ -6,13 +6,12 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from countersign.access.idempotency import keep_answers
-from countersign.access.key import Scope
+from countersign.access.key import Principal, Scope
 from countersign.errors import InvalidRequest, NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
-from countersign.http.body import parse_body
+from countersign.http.act import Acts
 from countersign.http.paging import Listing, Page, cursor, page_of
 from countersign.http.reply import JSON, Call, Header, Reply, encode, etag_of, tagged
-from countersign.http.route import Route, grouped
+from countersign.http.route import Route
 from countersign.http.schemas import STORABLE, Request
 from countersign.notices import requirements, schemas
 from countersign.notices.model import NoticeEdition, status_of
@@ -59,27 +58,43 @@ async def get_notice(room: Notices, call: Call) -> Reply:
     return tagged(call, body, etag, JSON, caching)
 
 
-async def list_notices(room: Notices, call: Call) -> Reply:
+NOTICES: Final = Acts("Notices", Notices, scope=Scope.NOTICES_READ)
+
+
+@NOTICES.act(
+    "GET /v1/notices",
+    "List the notices",
+    response_examples={"one notice": schemas.NOTICES},
+)
+async def list_notices(
+    room: Notices, who: Principal, query: NoticesQuery
+) -> Page[schemas.NoticeSummary]:
     """The notices of the registry, by id."""
-    query: NoticesQuery = call.query
-    registry, mode = room.registry, call.principal.mode
+    registry, mode = room.registry, who.mode
     known = await registry.notices(fresh=True)
-    clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
+    clock = await room.access.test_clocks.of(who.account_id, mode)
     at, real = clock.at(registry.now()), not clock.ahead
     rows = [
         schemas.summary_of(versions, known.current(id_, mode, at, remember=real))
         for id_, versions in sorted(known.versions.items())
         if query.after is None or id_ > query.after
     ]
-    return Reply(encode(page_of(rows, query.limit, lambda row: row.notice_id)))
+    return page_of(rows, query.limit, lambda row: row.notice_id)
 
 
-async def list_versions(room: Notices, call: Call) -> Reply:
+@NOTICES.act(
+    "GET /v1/notices/{notice_id}/versions",
+    "List the versions of a notice, newest first",
+    refusals=(NoticeNotFound,),
+    response_examples={"one version": schemas.VERSIONS},
+)
+async def list_notice_versions(
+    room: Notices, who: Principal, notice_id: str, query: VersionsQuery
+) -> Page[schemas.NoticeVersion]:
     """The published versions of a notice, newest first."""
-    query: VersionsQuery = call.query
-    registry, mode = room.registry, call.principal.mode
-    known = versions = await registry.versions(call.parameter)
-    clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
+    registry, mode = room.registry, who.mode
+    known = versions = await registry.versions(notice_id)
+    clock = await room.access.test_clocks.of(who.account_id, mode)
     now = clock.at(registry.now())
     if query.after is not None:
         earlier = [place for place, v in enumerate(versions) if v.content.version == query.after]
@@ -87,23 +102,29 @@ async def list_versions(room: Notices, call: Call) -> Reply:
             raise InvalidRequest("`after` must be a next_cursor returned by this list.")
         versions = versions[: earlier[0]]
     rows = [schemas.version_of(v, status_of(v, known, mode, now)) for v in reversed(versions)]
-    return Reply(encode(page_of(rows, query.limit, lambda row: row.version)))
+    return page_of(rows, query.limit, lambda row: row.version)
 
 
-async def get_requirements(room: Notices, call: Call) -> Reply:
+@NOTICES.act(
+    "POST /v1/requirements",
+    "Find out what an order needs",
+    decide_again=lambda _: True,
+    request_examples={"an order": requirements.CART, "shortest": requirements.CART_MIN},
+    response_examples={
+        "required": requirements.REQUIRED,
+        "residence not known": requirements.NOT_KNOWN,
+    },
+)
+async def get_requirements(room: Notices, who: Principal, cart: Cart) -> requirements.Requirements:
     """What an order needs, by the rules of the notices: ask before you show the checkout.
 
     Nothing is stored. A repeated request is decided again, also with the same `Idempotency-Key`.
     """
-    cart = parse_body(call.body, Cart)
-    registry, mode = room.registry, call.principal.mode
-    access, known = room.log.access, await registry.notices()
-    clock = await access.test_clocks.of(call.principal.account_id, mode)
+    registry, mode = room.registry, who.mode
+    known = await registry.notices()
+    clock = await room.access.test_clocks.of(who.account_id, mode)
     at, real = clock.at(registry.now()), not clock.ahead
-    body = encode(requirements.requirements_of(known, cart, mode, at, remember=real))
-    if call.entry is not None:
-        await access.database.write(keep_answers, [call.entry(body)])
-    return Reply(body)
+    return requirements.requirements_of(known, cart, mode, at, remember=real)
 
 
 def _render(notice: NoticeEdition) -> tuple[bytes, bytes]:
@@ -117,22 +138,13 @@ def _render(notice: NoticeEdition) -> tuple[bytes, bytes]:
     return known
 
 
-ROUTES: Final = grouped(
-    "Notices",
-    Notices,
-    Route(
-        address="GET /v1/notices",
-        handler=list_notices,
-        operation="listNotices",
-        summary="List the notices",
-        scope=Scope.NOTICES_READ,
-        query=NoticesQuery,
-        response=Page[schemas.NoticeSummary],
-        response_examples={"one notice": schemas.NOTICES},
-    ),
+ROUTES: Final = (
+    NOTICES.routes[0],
     Route(
         address="GET /v1/notices/{notice_id}",
         handler=get_notice,
+        room=Notices,
+        tag="Notices",
         operation="getNotice",
         summary="Get the notice to show",
         scope=Scope.NOTICES_READ,
@@ -147,30 +159,5 @@ ROUTES: Final = grouped(
             "listNoticeVersions": {"notice_id": "/notice_id"},
         },
     ),
-    Route(
-        address="GET /v1/notices/{notice_id}/versions",
-        handler=list_versions,
-        operation="listNoticeVersions",
-        summary="List the versions of a notice, newest first",
-        scope=Scope.NOTICES_READ,
-        query=VersionsQuery,
-        response=Page[schemas.NoticeVersion],
-        refusals=(NoticeNotFound,),
-        response_examples={"one version": schemas.VERSIONS},
-    ),
-    Route(
-        address="POST /v1/requirements",
-        handler=get_requirements,
-        operation="getRequirements",
-        decide_again=lambda _: True,
-        summary="Find out what an order needs",
-        scope=Scope.NOTICES_READ,
-        request=Cart,
-        response=requirements.Requirements,
-        request_examples={"an order": requirements.CART, "shortest": requirements.CART_MIN},
-        response_examples={
-            "required": requirements.REQUIRED,
-            "residence not known": requirements.NOT_KNOWN,
-        },
-    ),
+    *NOTICES.routes[1:],
 )
