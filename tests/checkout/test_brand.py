@@ -17,6 +17,7 @@ from countersign.parties.model import Particulars
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer
 from tests.http.backstage import Operator, make_client
+from tests.support.acts import done
 from tests.support.service import Deployment
 
 pytestmark = pytest.mark.one_engine
@@ -123,7 +124,9 @@ def test_a_page_leads_to_the_shop_and_says_who_operates_it(
 ) -> None:
     assert not [tag for tag, _ in surf().open().elements if tag == "footer"]
     shop.brand(operator, font="serif", **WAYS)
-    operator.act(lambda opened: describe(opened.log, None, Particulars(legal_name="Keeper, Inc.")))
+    operator.act(
+        lambda opened: done(describe, opened.log, None, Particulars(legal_name="Keeper, Inc."))
+    )
     page = surf().open()
     assert {WAYS["contact_url"], WAYS["privacy_url"]} <= set(page.links.values())
     assert "mailto:help@shop.example" in page.links.values()

@@ -19,6 +19,7 @@ from countersign_evidence.container import SUMS, read_container, sums, write_con
 from countersign_evidence.dossier import Dossier
 from countersign_evidence.verification import dossier_of
 from tests.clearances.desk import Desk, order
+from tests.support.acts import done
 
 ZIP: Final = "94103"
 _numbers = itertools.count(1)
@@ -46,9 +47,9 @@ class Orders:
         who, room = self.desk.account(), self.desk.deployment.log
         if described:
             account: Account = self.desk.do(find_account(room.access, who.account_id))
-            self.desk.do(describe(room, None, Particulars(legal_name="An Operator, Inc.")))
-            self.desk.do(describe(room, account, Particulars(legal_name="A Vendor, Inc.")))
-            self.desk.do(state_capture_process(room, account, "We show each line."))
+            self.desk.do(done(describe, room, None, Particulars(legal_name="An Operator, Inc.")))
+            self.desk.do(done(describe, room, account, Particulars(legal_name="A Vendor, Inc.")))
+            self.desk.do(done(state_capture_process, room, account, "We show each line."))
         return who
 
     def order(self, who: Principal, *, named: bool = True, fulfilled: bool = True) -> Order:

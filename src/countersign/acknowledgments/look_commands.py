@@ -10,8 +10,9 @@ from countersign.access.account import Account, all_accounts, find_account
 from countersign.access.audit import AuditAction
 from countersign.access.reach import AccountReach
 from countersign.acknowledgments.commands import operator_of
-from countersign.acknowledgments.find import find_many, find_one, find_order_owner
+from countersign.acknowledgments.find import find_many, find_order_owner
 from countersign.acknowledgments.room import Acknowledgments
+from countersign.acknowledgments.routes import get_acknowledgment
 from countersign.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.cli.arguments import A_MODE
 from countersign.cli.deployment import with_room
@@ -93,6 +94,6 @@ async def show_command(room: Acknowledgments, ack_id: str, *, as_json: bool) -> 
     await room.log.access.audit.note(
         AuditAction.ACKNOWLEDGMENT_SHOWN, ack_id, AccountReach(*found), account_id=account_id
     )
-    stored = await find_one(room, operator_of(account_id, mode), ack_id)
-    view = {"account_id": account_id, **msgspec.to_builtins(stored)}
+    shown = await get_acknowledgment(room, operator_of(account_id, mode), ack_id)
+    view = {"account_id": account_id, **msgspec.to_builtins(shown)}
     show(view, field_lines(view), as_json=as_json)

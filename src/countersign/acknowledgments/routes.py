@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from countersign.access.key import Scope
+from countersign.access.key import Principal, Scope
 from countersign.access.reach import refuse_test_buyer
 from countersign.acknowledgments import acknowledge as acknowledging
 from countersign.acknowledgments import schemas
@@ -35,10 +35,11 @@ from countersign.errors import (
     NoticeVersionMismatch,
     OrderReferenceMismatch,
 )
+from countersign.http.act import Acts
 from countersign.http.body import parse_body
 from countersign.http.paging import Page
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Route, grouped
+from countersign.http.reply import Call, Reply
+from countersign.http.route import Route
 from countersign.instant import to_the_second
 
 
@@ -56,19 +57,35 @@ async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
     return Reply(receipt.body)
 
 
-async def get_acknowledgment(room: Acknowledgments, call: Call) -> Reply:
-    """One acknowledgment of this account."""
-    return Reply(encode(_view(await find_one(room, call.principal, call.parameter))))
+READS: Final = Acts("Acknowledgments", Acknowledgments, scope=Scope.ACKS_READ, personal=True)
 
 
-async def list_acknowledgments(room: Acknowledgments, call: Call) -> Reply:
+@READS.act(
+    "GET /v1/acknowledgments",
+    "Find acknowledgments, newest first",
+    refusals=(EvidenceDamaged,),
+)
+async def list_acknowledgments(
+    room: Acknowledgments, who: Principal, search: schemas.AcknowledgmentsQuery
+) -> Page[schemas.Acknowledgment]:
     """The account's acknowledgments, newest first."""
-    search: schemas.AcknowledgmentsQuery = call.query
     if search.notice_id not in {None, *await room.notices.registry.notice_ids()}:
         # Nothing can be found, and looking for it would walk through all that the account has.
-        return Reply(encode(Page(data=[], next_cursor=None)))
-    found, cursor = await find_many(room, call.principal, search)
-    return Reply(encode(Page(data=[*map(_view, found)], next_cursor=cursor)))
+        return Page(data=[], next_cursor=None)
+    found, cursor = await find_many(room, who, search)
+    return Page(data=[*map(_view, found)], next_cursor=cursor)
+
+
+@READS.act(
+    "GET /v1/acknowledgments/{ack_id}",
+    "Get one acknowledgment",
+    refusals=(NotFound, EvidenceDamaged),
+)
+async def get_acknowledgment(
+    room: Acknowledgments, who: Principal, ack_id: str
+) -> schemas.Acknowledgment:
+    """One acknowledgment of this account."""
+    return _view(await find_one(room, who, ack_id))
 
 
 def _submission(body: schemas.AcknowledgmentRequest, origin: Origin) -> Submission:
@@ -113,12 +130,12 @@ def _view(found: schemas.Acknowledgment) -> schemas.Acknowledgment:
     )
 
 
-ROUTES: Final = grouped(
-    "Acknowledgments",
-    Acknowledgments,
+ROUTES: Final = (
     Route(
         address="POST /v1/notices/{notice_id}/acknowledge",
         handler=acknowledge,
+        room=Acknowledgments,
+        tag="Acknowledgments",
         operation="acknowledgeNotice",
         summary="Store a buyer's initials on every line",
         scope=Scope.ACKS_CREATE,
@@ -136,25 +153,5 @@ ROUTES: Final = grouped(
         ),
         links={"getAcknowledgment": {"ack_id": "/ack_id"}},
     ),
-    Route(
-        address="GET /v1/acknowledgments",
-        handler=list_acknowledgments,
-        operation="listAcknowledgments",
-        personal=True,
-        summary="Find acknowledgments, newest first",
-        scope=Scope.ACKS_READ,
-        query=schemas.AcknowledgmentsQuery,
-        response=Page[schemas.Acknowledgment],
-        refusals=(EvidenceDamaged,),
-    ),
-    Route(
-        address="GET /v1/acknowledgments/{ack_id}",
-        handler=get_acknowledgment,
-        operation="getAcknowledgment",
-        personal=True,
-        summary="Get one acknowledgment",
-        scope=Scope.ACKS_READ,
-        response=schemas.Acknowledgment,
-        refusals=(NotFound, EvidenceDamaged),
-    ),
+    *READS.routes,
 )

@@ -56,7 +56,7 @@ async def describe_operator_command(
     At least one option is needed. Each description is a new record, also of the same words.
     Records that are written from now on bind it. It is not secret: it is shown with the evidence.
     """
-    found = await describe(room, None, Particulars(**stated))
+    found = await room.database.write(describe, room, None, Particulars(**stated))
     say("The operator is recorded in the log of each mode.")
     _show(found, as_json=as_json)
 
@@ -67,7 +67,9 @@ async def describe_operator_command(
 async def show_operator(room: LogRoom, *, as_json: bool) -> None:
     """Show who operates this service, as last recorded."""
     found = await room.database.read(described, DEPLOYMENT, PartyType.OPERATOR)
-    _show_or_say(found, "countersign operator describe --legal-name NAME", as_json=as_json)
+    if found is None:
+        say("Nothing is recorded yet: countersign operator describe --legal-name NAME")
+    _show(found or Described(asdict(Particulars()), 0, {}, {}), as_json=as_json)
 
 
 @click.command("describe")
@@ -85,7 +87,7 @@ async def describe_account_command(
     the evidence.
     """
     owner = await find_account(room.access, account)
-    found = await describe(room, owner, Particulars(**stated))
+    found = await room.database.write(describe, room, owner, Particulars(**stated))
     say(f"Account {owner.name} is recorded in the log of each mode.")
     _show(found, as_json=as_json)
 
@@ -127,7 +129,7 @@ async def capture_process_command(
     Acknowledgments that its server sends from now on bind this statement.
     """
     owner = await find_account(room.access, account)
-    found = await state_capture_process(room, owner, _read(file))
+    found = await room.database.write(state_capture_process, room, owner, _read(file))
     say(f"Version {found.number} of the statement is recorded in the log of each mode.")
     _show(found, as_json=as_json)
 
@@ -140,13 +142,6 @@ def _read(file: Path) -> str:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InvalidArgument(f"{file} cannot be read: {why}.") from None
     raise InvalidArgument(f"{file} is longer than {STATEMENT_LENGTH_MAX:,} characters.")
-
-
-def _show_or_say(found: Described | None, advice: str, *, as_json: bool) -> None:
-    if found is None:
-        say(f"Nothing is recorded yet: {advice}")
-        found = Described({**asdict(Particulars())}, 0, {}, {})
-    _show(found, as_json=as_json)
 
 
 def _show(found: Described, *, as_json: bool) -> None:

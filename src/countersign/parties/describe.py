@@ -35,22 +35,6 @@ class Described:
     """Their SHA-256 in hexadecimal, which later records bind."""
 
 
-async def describe(room: LogRoom, account: Account | None, given: Particulars) -> Described:
-    """Record who an account is; None: who operates the service.
-
-    Raises InvalidArgument if nothing is stated, or a text is unusable.
-    """
-    return await room.database.write(_describe, room, account, given)
-
-
-async def state_capture_process(room: LogRoom, account: Account, statement: str) -> Described:
-    """Record how an account shows notices and takes initials, in its own words.
-
-    Raises InvalidArgument if the statement is unusable.
-    """
-    return await room.database.write(_state, room, account, checked_statement(statement))
-
-
 def described(connection: Connection, scope: str, type_: PartyType) -> Described | None:
     """What is in force of a party; None: nothing was ever recorded."""
     found = {mode: record_in_force(connection, scope, mode, type_) for mode in Mode}
@@ -68,9 +52,13 @@ def described(connection: Connection, scope: str, type_: PartyType) -> Described
     )
 
 
-def _describe(
+def describe(
     connection: Connection, room: LogRoom, account: Account | None, given: Particulars
 ) -> Described:
+    """Record who an account is; None: who operates the service.
+
+    Raises InvalidArgument if nothing is stated, or a text is unusable.
+    """
     type_ = PartyType.OPERATOR if account is None else PartyType.ACCOUNT
     scope = DEPLOYMENT if account is None else account.id
     before = described(connection, scope, type_)
@@ -88,13 +76,19 @@ def _describe(
     return _record(connection, room, scope, type_, members, changed=changed)
 
 
-def _state(connection: Connection, room: LogRoom, account: Account, statement: str) -> Described:
+def state_capture_process(
+    connection: Connection, room: LogRoom, account: Account, statement: str
+) -> Described:
+    """Record how an account shows notices and takes initials, in its own words.
+
+    Raises InvalidArgument if the statement is unusable.
+    """
     type_ = PartyType.CAPTURE_PROCESS
     before = described(connection, account.id, type_)
     members: dict[str, Json] = {
         "account": account.id,
         "version": 1 if before is None else before.number + 1,
-        "statement": statement,
+        "statement": checked_statement(statement),
     }
     return _record(connection, room, account.id, type_, members, changed=["statement"])
 
