@@ -239,11 +239,11 @@ def test_a_list_of_both_modes_says_of_each_how_to_go_on(
     """Their cursors are not one another's."""
     pages = [
         {"data": [{"name": name, "livemode": live}], "next_cursor": cursor}
-        for name, live, cursor in (("a", False, None), ("b", True, "b"))
+        for name, live, cursor in (("a", False, None), ("b", True, "b 1"))
     ]
     commands._show(Command(name="doors all", shows=("name",)), pages, as_json=False)
     out, err = capsys.readouterr()
-    assert (out, err) == ("a\nb\n", "name\nThere are more: --mode live --after b\n")
+    assert (out, err) == ("a\nb\n", "name\nThere are more: --mode live --after 'b 1'\n")
 
 
 def test_a_list_is_printed_in_columns_and_says_how_to_go_on() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 import msgspec
-from sqlalchemy import Connection
 
-from countersign.access.account import Account, all_accounts, find_account
+from countersign.access.account import all_accounts, find_account
 from countersign.access.audit import AuditAction
 from countersign.access.reach import AccountReach
 from countersign.acknowledgments.commands import operator_of
@@ -53,7 +52,7 @@ async def list_command(
     search = AcknowledgmentsQuery(order_reference=order_reference, session_id=session, limit=_LIMIT)
     access = room.log.access
     if account is None:
-        subject, owners = _ALL, await access.database.read(_accounts)
+        subject, owners = _ALL, await access.database.read(all_accounts)
     else:
         owners = [await find_account(access, account)]
         subject = owners[0].id
@@ -74,10 +73,6 @@ async def list_command(
     ]
     lines = ["  ".join(value or "-" for value in one.values()) for one in found]
     show_all(found, lines, "No acknowledgment was found.", as_json=as_json)
-
-
-def _accounts(connection: Connection) -> list[Account]:
-    return [*all_accounts(connection)]
 
 
 @click.command("show")

@@ -261,10 +261,7 @@ async def compare_notices(notices: Notices, notice_id: str, query: CompareQuery)
 async def check_notice(notices: Notices, wanted: NoticeDraft) -> CheckedNotice:
     """Check a notice without publishing it: mistakes, gaps, what differs from before."""
     content = content_of(to_builtins(wanted.notice))
-    known = await notices.registry.notices(fresh=True)
-    versions = known.versions.get(content.id, ())
-    new = all(one.content.version != content.version for one in versions)
-    return _checked(notices, known, content, new=new)
+    return _checked(notices, await notices.registry.notices(fresh=True), content)
 
 
 @ACTS.act(
@@ -339,7 +336,7 @@ def published(
     made = publishing.publish(
         connection, notices, content, source, notices.access.audit, gap_closed=gap_closed
     )
-    return made, _checked(notices, known, content, new=made.new)
+    return made, _checked(notices, known, content)
 
 
 def compared(before: NoticeContent, after: NoticeContent) -> ComparedNotices:
@@ -366,12 +363,9 @@ def _parts(content: NoticeContent) -> dict[str, str]:
     return bullets | rest
 
 
-def _checked(
-    room: Notices, known: KnownNotices, content: NoticeContent, *, new: bool
-) -> CheckedNotice:
-    others = [
-        one for one in known.versions.get(content.id, ()) if one.content.version != content.version
-    ]
+def _checked(room: Notices, known: KnownNotices, content: NoticeContent) -> CheckedNotice:
+    versions = known.versions.get(content.id, ())
+    others = [one for one in versions if one.content.version != content.version]
     current = known.current(content.id, Mode.LIVE, room.registry.now(), remember=False)
     before = current if current in others else others[-1] if others else None
     return CheckedNotice(
@@ -379,7 +373,7 @@ def _checked(
         version=content.version,
         digest=notice_digest(published_bytes(content)),
         text_gaps=[*content.text_gaps],
-        new=new,
+        new=len(others) == len(versions),
         compared_with=None if before is None else before.content.version,
         differences=compared(before.content, content).differences if before else [],
     )

@@ -67,7 +67,6 @@ class Publication:
     """What publishing did. `new` is False if exactly this was published before."""
 
     content: NoticeContent
-    digest: str
     new: bool
     new_rule: bool = False
     """Whether its rule was published now, with the text or for one that was published before."""
@@ -112,7 +111,7 @@ def publish(
         noted = {"version": content.version}
         noted |= {"rule": rule.version} if rule and rule_is_new else {}
         write_audit(connection, audit.entry(AuditAction.NOTICE_PUBLISHED, content.id, **noted))
-    return Publication(content=content, digest=digest, new=known is None, new_rule=rule_is_new)
+    return Publication(content=content, new=known is None, new_rule=rule_is_new)
 
 
 def _is_new_rule(connection: Connection, content: NoticeContent) -> bool:
