@@ -251,7 +251,8 @@ def test_a_connection_that_cannot_be_set_up_is_not_kept(
             for _ in range(3):
                 with pytest.raises(StorageUnavailable, match="damaged"):
                     await database.read(read_account, "x")
-            assert not any(worker.cut._open for worker in database._held)
+            workers = [batcher.worker for batcher in database._batchers.values()]
+            assert not any(worker.cut._open for worker in workers)
 
     run(ask())
 
@@ -331,7 +332,7 @@ def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run)
 
     async def write() -> None:
         async with Database(url) as database:
-            event.listen(database._held[2].engine, "commit", slow_disk)
+            event.listen(database._write.worker.engine, "commit", slow_disk)
             await database.write(add_account, owner)
             for n in range(3):
                 entry = items.idempotency_entry(owner)
@@ -387,7 +388,7 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
 def test_a_writer_gives_up_when_another_process_does_not_stop_writing(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("countersign.db.database.BUSY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("countersign.db.embedded.BUSY_TIMEOUT_SECONDS", 0.05)
 
     async def write() -> None:
         async with Database(url) as database:

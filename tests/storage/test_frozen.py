@@ -15,9 +15,10 @@ from sqlalchemy import URL
 
 from countersign.access.account import Account, add_account, all_accounts
 from countersign.db import engine, schema
+from countersign.db.batch import Outcomes, Running
 from countersign.db.database import Database
+from countersign.db.embedded import EmbeddedWorker
 from countersign.db.engine import SQLITE_FILE, database_url
-from countersign.db.workers import EmbeddedWorker
 from countersign.errors import (
     AccountExists,
     IdempotencyInProgress,
@@ -313,15 +314,15 @@ class Disk:
         self._thawed = threading.Event()
         self._thawed.set()
         self.frozen_in = threading.Event()
-        commit = EmbeddedWorker.commit
+        commit = EmbeddedWorker.__call__
 
-        def waiting(worker: EmbeddedWorker, calls: list[object], outcomes: list[object]) -> object:
+        def waiting(worker: EmbeddedWorker, running: Running) -> Outcomes:
             if not self._thawed.is_set():
                 self.frozen_in.set()
                 self._thawed.wait(30)
-            return commit(worker, calls, outcomes)  # type: ignore[arg-type]
+            return commit(worker, running)
 
-        monkeypatch.setattr(EmbeddedWorker, "commit", waiting)
+        monkeypatch.setattr(EmbeddedWorker, "__call__", waiting)
 
     def thaw(self) -> None:
         self._thawed.set()

@@ -79,13 +79,13 @@ def test_a_full_disk_is_named_to_callers(url: URL, run: Run) -> None:
 
             pages = await database.read(lambda c: c.exec_driver_sql("PRAGMA page_count").scalar())
             pages += 16
-            event.listen(database._held[2].engine, "connect", limit)
+            event.listen(database._write.worker.engine, "connect", limit)
             assert await trouble(check, clock) is None
             with pytest.raises(StorageUnavailable, match="The disk of the service is full"):
                 await database.write(fill, 1_000_000)
             assert await trouble(check, clock) == "The disk of the service is full."
             pages += 1000
-            database._held[2].engine.dispose()
+            database._write.worker.engine.dispose()
             assert await trouble(check, clock) is None
 
     run(write())
@@ -224,7 +224,7 @@ def test_a_commit_that_the_disk_does_not_confirm_is_an_unknown_outcome(
 
     async def write() -> None:
         async with Database(url) as database:
-            dialect = database._held[2].engine.dialect
+            dialect = database._write.worker.engine.dialect
             commit = dialect.do_commit
 
             def unconfirmed(connection: PoolProxiedConnection) -> None:

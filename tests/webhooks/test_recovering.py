@@ -12,7 +12,7 @@ from sqlalchemy import Connection, event
 
 from countersign import loops
 from countersign.access.account import add_account
-from countersign.db.batching import BatchAct
+from countersign.db.batch import BatchAct
 from countersign.db.database import Database
 from countersign.errors import CountersignError, RateLimited, StorageUnavailable
 from countersign.events import sql as events_sql

@@ -1,8 +1,8 @@
 """Batchers: concurrent calls on the event loop become one transaction or one query.
 
 A caller awaits its own outcome. The calls that arrive while one batch is being worked on form the
-next: under load the cost of a commit is shared, and a lone call waits for no one. Why there are
-three kinds, and which engine uses which, is in docs/decisions/storage.md.
+next: under load the cost of a commit is shared, and a lone call waits for no one. What the embedded
+database does otherwise is in `embedded.py`, and why in docs/decisions/storage.md.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import asyncio
 import math
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeVar
 
 import structlog
-from msgspec import Struct, field
-from sqlalchemy import Connection
 
-from countersign.db.engine import is_damage
+from countersign.db.batch import BatchAct, Make, Outcomes, QueuedCall, Running
+from countersign.db.engine import WHERE, is_damage
+from countersign.db.workers import BatchWorker
 from countersign.errors import (
     CountersignError,
     OutcomeUnknown,
@@ -34,40 +34,8 @@ from countersign.patience import PATIENCE, RETRY_SECONDS, TimeLeft
 T = TypeVar("T")
 R = TypeVar("R")
 
-BatchAct: TypeAlias = Callable[[Connection, Sequence[T]], Sequence[R | CountersignError]]
-"""Does something for many items in one transaction: one outcome per item, in the same order.
-
-An outcome that is a CountersignError refuses that item alone. An act that raises has done nothing
-for any of them.
-"""
-
-_apart: Final = set[BatchAct[Any, Any]]()
-
-
-def apart(act: BatchAct[T, R]) -> BatchAct[T, R]:
-    """Behind a pooler, have it done after the look-ups, in a transaction of its own.
-
-    For a query that locks rows: they are not to be locked while others look something up.
-    """
-    _apart.add(act)
-    return act
-
-
-def is_apart(call: QueuedCall) -> bool:
-    """Whether the act of this call is done apart."""
-    return call[0] in _apart
-
-
-Make: TypeAlias = Callable[[Sequence[T]], Sequence[R]]
-"""Makes items ready for their act on the event loop, before there is a transaction for them."""
-
-QueuedCall: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any], float, TimeLeft]"
-"""An act, its item, the future of the caller, when it was called, and how long that may take."""
-Outcomes: TypeAlias = Sequence[object]
-"""One per call: its result, or the exception that it ended with."""
-
 _BATCH_MAX: Final = 512
-LINGER_MAX: Final = 64
+_LINGER_MAX: Final = 64
 _WAITING_PART: Final = 0.4
 """Of its time, so much a request may wait until its batch begins. Less than half: a call that has
 waited for so long says that the database does not respond."""
@@ -75,59 +43,33 @@ _NEWEST: Final = 0.2
 """The part that the last batch has in how long one takes, where that was less than before."""
 _LOOKS: Final = 40
 """How often waiting calls are looked at while one of them may wait."""
+_HELD_TIMES: Final = 2
+"""How many times as long as the last batch took the next one waits for callers, at most."""
+_HELD_SECONDS: Final = (0.0005, 0.005)
+"""The least and the most that this may be."""
+_SKIPS_MAX: Final = 31
+"""So many batches at most wait for no one, where callers did not come."""
 
 _log: Final = structlog.get_logger("countersign.storage")
 
 
-class GivenUp(CountersignError):
-    """The callers of a batch have another answer: nothing of it may be committed."""
+class Batcher:
+    """Collects calls, and hands batches of them to a thread of its own, one after the other.
 
+    Under load those who have just been answered soon ask again. If the next batch began at once,
+    half of them would wait for it while the other half is collected, and all that is paid for a
+    batch would be paid twice as often. So it waits until as many wait as were answered, for twice
+    as long as the last one took at most; and less and less often where they do not come.
+    """
 
-class Running(Struct, eq=False):
-    """A batch that is being worked on."""
-
-    calls: Sequence[QueuedCall]
-    since: float = field(default_factory=time.monotonic)
-    is_abandoned: bool = False
-    """Whether no one waits for its end any more."""
-    is_said: bool = False
-    is_given_up: bool = False
-    is_ending: bool = False
-    """Whether a commit was begun, so that its effect is not known before the end."""
-    _gate: threading.Lock = field(default_factory=threading.Lock)
-
-    def end(self) -> None:
-        """Call this before a commit is begun.
-
-        Raises GivenUp if the callers have been answered.
-        """
-        with self._gate:
-            if self.is_given_up:
-                raise GivenUp
-            self.is_ending = True
-
-    def give_up(self) -> bool:
-        """Let nothing of it be committed any more; False if that has begun."""
-        with self._gate:
-            self.is_given_up = self.is_given_up or not self.is_ending
-            return self.is_given_up
-
-
-class Batcher(ABC):
-    """Collects calls; how a batch is worked on is up to the kind."""
-
-    lane = ""
-    """Its name, in log lines and metrics."""
-    writes = False
-    """Whether what requests have it do has an effect."""
-
-    def __init__(self) -> None:
+    def __init__(self, lane: str, worker: BatchWorker) -> None:
+        """`lane` is its name, in log lines and metrics."""
+        self.lane = lane
+        self.worker = worker
         self._seconds = self._background = float("inf")
         self._looking = False
         self._gate = threading.Lock()
         self._running: Running | None = None
-        self._stuck = False
-        """Whether a batch that was abandoned has not ended: nothing is queued behind it."""
         self.failure: CountersignError | None = None
         """What the last batch failed of, where that was the database; None: it was done."""
         self.damage: StorageUnavailable | None = None
@@ -137,9 +79,15 @@ class Batcher(ABC):
         self._queue: deque[QueuedCall] = deque()
         self._unmade: dict[Make[Any, Any], list[QueuedCall]] = {}
         self._goal = 0
-        """For so many calls the next batch waits, but not for long: see `Threaded`."""
+        """For so many calls the next batch waits, but not for long."""
         self._held: list[Callable[[], None]] = []
         """What goes on then."""
+        self._skipped = self._skips = 0
+        self._busy = False
+        """Whether a batch is being collected or worked on."""
+        self._idle = asyncio.Event()
+        self._taken: SimpleQueue[Running | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = False
         self._took = 0.0
@@ -149,7 +97,10 @@ class Batcher(ABC):
 
     def start(self) -> None:
         """Begin; called on the event loop that the calls will come from."""
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
+        name = f"countersign-{self.lane}"
+        self._thread = threading.Thread(target=self._work, args=(loop,), name=name, daemon=True)
+        self._thread.start()
 
     def limit(self, seconds: float, background: float) -> None:
         """From now on a call waits so long at most: `background` where no request is answered."""
@@ -189,15 +140,16 @@ class Batcher(ABC):
         loop = self._loop
         if loop is None or self._closing:
             raise Overloaded
-        if self._stuck:
+        running = self._running
+        if running is not None and running.is_abandoned:
             raise StorageUnavailable(retry_after=RETRY_SECONDS)
         patience = PATIENCE.get()
         if patience is None:
             patience = TimeLeft(self._background)
         elif not patience.has_written:
-            if self._running is not None:  # else it finds out how long it takes
-                self._refuse_late(self._running, patience.left * _WAITING_PART)
-            patience.has_written = self.writes
+            if running is not None:  # else it finds out how long it takes
+                self._refuse_late(running, patience.left * _WAITING_PART)
+            patience.has_written = self.worker.writes
         future: asyncio.Future[R] = loop.create_future()
         call: QueuedCall = (act, item, future, time.monotonic(), patience)
         if not self._looking:
@@ -225,6 +177,7 @@ class Batcher(ABC):
     def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for no more calls."""
         held, self._held, self._goal = self._held, [], 0
+        self._skips = self._skipped = 0
         for then in held:
             loop.call_soon(then)
 
@@ -246,29 +199,33 @@ class Batcher(ABC):
                 self._make(make)
             return
         self._queue.extend(ready)
-        if self._loop is not None:
-            self._ready(self._loop)
+        if not self._busy:  # they have waited for others already
+            self._busy = True
+            self._next()
 
     def _make_all(self) -> None:
         for make in [*self._unmade]:
             self._make(make)
 
-    def _stop(self) -> None:
-        """Take no more calls; what has been taken is made ready."""
-        self._closing = True
-        self._make_all()
-
-    @abstractmethod
     async def close(self) -> None:
         """Finish what is waiting, and take no more."""
+        if self._loop is None:
+            return
+        self._closing = True
+        self._make_all()
+        self._go_on(self._loop)
+        while self._busy or self._queue:
+            self._idle.clear()
+            await self._idle.wait()
+        if self._thread is not None:
+            self._taken.put(None)
+            await asyncio.to_thread(self._thread.join)
 
-    @abstractmethod
     def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
         """There is a call in the queue."""
-
-    def _ready(self, loop: asyncio.AbstractEventLoop) -> None:
-        """There are calls in the queue, which have waited for others already."""
-        self._wake(loop)
+        if not self._busy:
+            self._busy = True
+            loop.call_soon(self._linger, loop, self._next, 0)
 
     def _linger(self, loop: asyncio.AbstractEventLoop, then: Callable[[], None], seen: int) -> None:
         """Go on when a whole turn of the loop has brought no further call.
@@ -278,12 +235,28 @@ class Batcher(ABC):
         """
         # As `pending` has it: each request comes by here twice, and a property is one call more.
         waiting = len(self._queue) + sum(map(len, self._unmade.values()))
-        if seen < waiting < LINGER_MAX:
+        if seen < waiting < _LINGER_MAX:
             loop.call_soon(self._linger, loop, then, waiting)
         elif waiting < self._goal:
             self._held.append(then)
         else:
             then()
+
+    def _next(self) -> None:
+        if self._unmade:
+            self._make_all()
+        if self._queue:
+            self._begin()
+        else:
+            self._busy = False
+            self._idle.set()
+
+    def _begin(self) -> None:
+        running = self._take()
+        if running.calls:
+            self._taken.put(running)
+        else:  # they have all been answered
+            self._next()
 
     def _take(self) -> Running:
         """The next batch, which is being worked on from now on."""
@@ -299,13 +272,52 @@ class Batcher(ABC):
     def _end(self) -> None:
         """Whatever became of the batch, the next one can be taken."""
         with self._gate:
-            running, self._running, self._stuck = self._running, None, False
-        if running is not None:
-            took = time.monotonic() - running.since
-            self._took = max(took, self._took + _NEWEST * (took - self._took))
-        if running is not None and running.is_said:
-            seconds = round(time.monotonic() - running.since, 1)
-            _log.warning("database_responds", lane=self.lane, seconds=seconds)
+            running, self._running = self._running, None
+        if running is None:
+            return
+        took = time.monotonic() - running.since
+        self._took = max(took, self._took + _NEWEST * (took - self._took))
+        if running.is_said:
+            _log.warning("database_responds", lane=self.lane, seconds=round(took, 1))
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        WHERE.lane = self.lane
+        seconds: float | None = None
+        while True:
+            try:
+                running = self._taken.get(timeout=seconds)
+            except Empty:
+                seconds = None
+                loop.call_soon_threadsafe(self._give_up_waiting, loop)
+                continue
+            if running is None:
+                return
+            try:
+                outcomes = self.worker(running)
+            except Exception as error:  # noqa: BLE001 - whatever happens, the next batch goes on
+                outcomes = [error] * len(running.calls)
+            if len(running.calls) > 1:
+                took, (least, most) = time.monotonic() - running.since, _HELD_SECONDS
+                seconds = min(max(_HELD_TIMES * took, least), most)
+            else:
+                seconds = None
+            self._end()
+            loop.call_soon_threadsafe(self._ended, loop, running, outcomes)
+
+    def _ended(self, loop: asyncio.AbstractEventLoop, running: Running, outcomes: Outcomes) -> None:
+        # Those of a batch that was given up have their answers, or are in the queue.
+        if not running.is_given_up:
+            self._deliver(running.calls, outcomes)
+        self._skipped += 1
+        if len(running.calls) > 1 and self._skipped > self._skips:
+            self._goal = min(self.pending + len(running.calls), _LINGER_MAX)
+        loop.call_soon(self._linger, loop, self._next, 0)
+
+    def _give_up_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
+        """It has taken too long for as many to come as were answered."""
+        skips = min(2 * self._skips + 1, _SKIPS_MAX) if self._goal else self._skips
+        self._go_on(loop)
+        self._skips = skips
 
     def _deliver(self, batch: Sequence[QueuedCall], outcomes: Outcomes) -> None:
         self.batches += 1
@@ -344,7 +356,7 @@ class Batcher(ABC):
 
     def _look_at(self, running: Running, now: float) -> None:
         age, late = now - running.since, self._late(running.calls, now)
-        if late and self._gives_up(running):
+        if late and self.worker.writes and running.give_up():
             # Nothing of it is committed: those who still have time are done again.
             self._answer(late, StorageUnavailable, now)
             self._queue.extendleft(c for c in reversed(running.calls) if not c[2].done())
@@ -369,41 +381,8 @@ class Batcher(ABC):
             patience.left -= now - begun
             future.set_exception(kind(retry_after=RETRY_SECONDS))
 
-    def _gives_up(self, running: Running) -> bool:  # noqa: ARG002 - those that write do
-        """Whether nothing of the batch will have an effect."""
-        return False
-
     def _abandon(self, running: Running) -> None:
         """No one waits for this batch any more; what comes is refused until it has ended."""
-        running.is_abandoned = self._stuck = True
+        running.is_abandoned = True
         self.on_abandoned()
-
-
-class LoopBatcher(Batcher):
-    """Works on a batch on the event loop itself: for short look-ups in an embedded database."""
-
-    def __init__(self, run: Callable[[Running], Outcomes]) -> None:
-        super().__init__()
-        self._run = run
-        self._scheduled = False
-
-    async def close(self) -> None:
-        """Finish what is waiting."""
-        self._stop()
-        while self._queue:
-            self._flush()
-
-    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            loop.call_soon(self._linger, loop, self._flush, 0)
-
-    def _flush(self) -> None:
-        self._scheduled = False
-        running = self._take()
-        if running.calls:
-            outcomes = self._run(running)
-            self._end()
-            self._deliver(running.calls, outcomes)
-        if self._queue and self._loop is not None:
-            self._wake(self._loop)
+        self.worker.cut()

@@ -10,25 +10,12 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 
 from sqlalchemy import URL, Connection
 
-from countersign.db.batching import BatchAct, Batcher, LoopBatcher, Make
-from countersign.db.committing import CommitBatcher
-from countersign.db.engine import (
-    BUSY_TIMEOUT_SECONDS,
-    Purpose,
-    damaged,
-    is_embedded,
-    open_engine,
-    quick_check,
-)
-from countersign.db.threaded import ThreadBatcher
+from countersign.db.batch import BatchAct, Make
+from countersign.db.batching import Batcher
+from countersign.db.embedded import CommitBatcher, EmbeddedWorker, LoopBatcher
+from countersign.db.engine import Purpose, damaged, is_embedded, open_engine, quick_check
 from countersign.db.turn import Turn
-from countersign.db.workers import (
-    EmbeddedWorker,
-    HoldingWorker,
-    ReadingWorker,
-    WritingWorker,
-    say_damage,
-)
+from countersign.db.workers import BatchWorker, WritingWorker, say_damage
 from countersign.errors import CountersignError, StorageUnavailable
 
 P = ParamSpec("P")
@@ -52,33 +39,24 @@ class Database:
     def __init__(self, url: URL, turn: Turn | None = None) -> None:
         """`turn` is shared with the other workers of a server, if there are any."""
         self.url = url
-        asking, scanning = ReadingWorker(url), ReadingWorker(url)
-        self._held: list[HoldingWorker] = [asking, scanning]
         self._embedded: EmbeddedWorker | None = None
         self._write: Batcher
         self._read: Batcher
         self._sequence: Batcher
         if is_embedded(url):
-            self._embedded = transactor = EmbeddedWorker(url)
-            self._held.append(transactor)
-            self._write = CommitBatcher(
-                "countersign-commit", transactor, BUSY_TIMEOUT_SECONDS, turn or Turn()
-            )
+            self._embedded = EmbeddedWorker(url, turn or Turn())
+            self._write = CommitBatcher("write", self._embedded)
+            self._read = LoopBatcher("read", BatchWorker(url))
             self._sequence = self._write
-            self._read = LoopBatcher(asking)
         else:
-            writer, sealer = WritingWorker(url, answers=True), WritingWorker(url, answers=False)
-            self._held += [writer, sealer]
-            self._write = ThreadBatcher("countersign-write", writer)
-            self._read = ThreadBatcher("countersign-read", asking)
-            self._sequence = ThreadBatcher("countersign-seal", sealer)
-        self._scan = ThreadBatcher("countersign-scan", scanning)
-        self._batchers = {"write": self._write, "read": self._read, "scan": self._scan}
-        if self._sequence is not self._write:
-            self._batchers["seal"] = self._sequence
-        self._write.writes = True
-        for name, batcher in self._batchers.items():
-            batcher.lane, batcher.on_abandoned = name, self._renew
+            self._write = Batcher("write", WritingWorker(url, answers=True))
+            self._read = Batcher("read", BatchWorker(url))
+            self._sequence = Batcher("seal", WritingWorker(url, answers=False))
+        self._scan = Batcher("scan", BatchWorker(url))
+        batchers = [self._write, self._read, self._scan, self._sequence]
+        self._batchers = {batcher.lane: batcher for batcher in batchers}
+        for batcher in self._batchers.values():
+            batcher.on_abandoned = self._renew
 
     def on_end(self, commit: Callable[[], None], rollback: Callable[[], None]) -> None:
         """Have these called after each transaction of the embedded database, in its thread."""
@@ -96,8 +74,8 @@ class Database:
 
     def _renew(self) -> None:
         """All connections may lead to a server that does not respond: use others."""
-        for holder in self._held:
-            holder.is_stale = True
+        for batcher in self._batchers.values():
+            batcher.worker.is_stale = True
 
     async def __aenter__(self) -> Self:
         for batcher in self._batchers.values():
@@ -108,8 +86,8 @@ class Database:
         for batcher in self._batchers.values():
             await batcher.close()
         # With the last connection the embedded database puts its log into the database file.
-        for holder in self._held:
-            holder.end()
+        for batcher in self._batchers.values():
+            batcher.worker.end()
 
     async def write(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run `act(connection, …)` in a transaction shared with others; durable on return.
@@ -130,7 +108,7 @@ class Database:
     async def write_batched(
         self, act: BatchAct[Any, R], item: T, make: Make[T, Any] | None = None
     ) -> R:
-        """The same for an act on many items at once; see `batching.BatchAct`.
+        """The same for an act on many items at once; see `batch.BatchAct`.
 
         With `make`, items are made ready before there is a transaction for them.
         """

@@ -23,7 +23,7 @@ from sqlalchemy.exc import OperationalError
 
 from countersign.clock import Clock
 from countersign.config import Settings
-from countersign.db.batching import apart
+from countersign.db.batch import isolated
 from countersign.db.database import Database
 from countersign.db.engine import is_deadlock, is_embedded, translate
 from countersign.errors import CountersignError, Overloaded
@@ -90,7 +90,7 @@ class Share(NamedTuple):
 Lease: TypeAlias = Callable[[Ask], Awaitable[Share]]
 
 
-@apart
+@isolated
 def lease_together(
     connection: Connection, asks: Sequence[Ask]
 ) -> Sequence[Share | CountersignError]:
