@@ -140,7 +140,7 @@ class Shop:
             acknowledge(deployment.acknowledgments, self.who, notice, submission, clock=clock)
         )
         self.asked: ClearanceRequest = order(receipt.ack_id, self.cbid, "an order", ZIP)
-        return receipt.notice_version
+        return notice.content.version
 
     def _clear(self, _: str) -> object:
         found = self.desk.clear(self.who, self.asked)

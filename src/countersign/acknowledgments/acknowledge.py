@@ -25,6 +25,7 @@ from countersign.acknowledgments.model import (
 )
 from countersign.acknowledgments.order_reference import reference_index, require_same_reference
 from countersign.acknowledgments.room import Acknowledgments
+from countersign.acknowledgments.schemas import AcknowledgmentReceipt
 from countersign.acknowledgments.write_together import Made, bound_as_now, leave, write_together
 from countersign.db.bulk import do_late
 from countersign.errors import (
@@ -232,10 +233,14 @@ def _made(orders: Sequence[_Order]) -> list[Made]:
             digest=record.digest,
             disclosures=hidden,
         )
-        named = {"notice_id": content.id, "notice_version": content.version}
-        promise = receipts.get(order.ack_id)
-        body = _encode({"ack_id": order.ack_id, **named, "receipt": promise})
-        receipt = Receipt(order.ack_id, content.id, content.version, promise, body)
+        answer = AcknowledgmentReceipt(
+            ack_id=order.ack_id,
+            notice_id=content.id,
+            notice_version=content.version,
+            receipt=receipts.get(order.ack_id),
+        )
+        body = _encode(answer)
+        receipt = Receipt(order.ack_id, answer.receipt, body)
         kept = None if order.entry is None else order.entry(body, order.nonce)
         made.append(
             Made(

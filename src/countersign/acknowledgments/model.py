@@ -70,12 +70,10 @@ class Receipt(NamedTuple):
     """What the caller of *acknowledge* gets."""
 
     ack_id: str
-    notice_id: str
-    notice_version: str
     receipt: str | None
     """The signed promise that the log will have its record (evidence.receipt)."""
     body: bytes
-    """The same as JSON: the response, and what is kept for a repeated request."""
+    """The response as JSON, which is also kept for a repeated request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
