@@ -64,6 +64,7 @@ ONLY_POSTGRES = {
     ),
     "ALTER SEQUENCE events_seq_seq CYCLE": "INCREMENT BY 64 CYCLE in place of bigint INCREMENT BY",
     "ALTER SEQUENCE events_seq_seq OWNED BY NONE": "events lacks the sequence events_seq_seq",
+    "GRANT DELETE ON records TO PUBLIC": "records has an unknown right of PUBLIC to DELETE",
     "ALTER TABLE audit_log SET UNLOGGED": (
         "the storage of audit_log is UNLOGGED in place of LOGGED"
     ),
@@ -107,7 +108,7 @@ def test_a_difference_is_named_on_the_embedded_database(own_url: URL, statements
 @on_postgres
 @pytest.mark.parametrize("statements", ONLY_POSTGRES)
 def test_a_difference_is_named_on_postgresql(own_url: URL, statements: str) -> None:
-    """Also a trigger that is switched off or has a harmless function, and a changed sequence."""
+    """Also a trigger that is switched off or has another function, a sequence, and rights."""
     change(own_url, statements)
     assert_refused(own_url, ONLY_POSTGRES[statements])
 

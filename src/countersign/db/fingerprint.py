@@ -31,7 +31,7 @@ _SQLITE: Final = """
 """
 _POSTGRESQL: Final = """
     WITH ours AS (
-        SELECT oid, relname, relpersistence FROM pg_class
+        SELECT oid, relname, relpersistence, relacl FROM pg_class
         WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
     ), parts (table_, part, definition) AS (
         SELECT relname, 'column ' || attname, concat(format_type(atttypid, atttypmod),
@@ -57,6 +57,10 @@ _POSTGRESQL: Final = """
         FROM ours JOIN pg_depend AS d ON refobjid = ours.oid AND deptype IN ('a', 'i')
             AND classid = 'pg_class'::regclass AND refclassid = classid
             JOIN pg_class AS s ON s.oid = objid JOIN pg_sequence ON seqrelid = s.oid
+        UNION ALL SELECT relname, 'right of PUBLIC to ' || privilege_type, ''
+        FROM ours, aclexplode(relacl)
+        WHERE grantee = 0 AND privilege_type IN ('UPDATE', 'DELETE', 'TRUNCATE') AND EXISTS
+            (SELECT FROM pg_trigger WHERE tgrelid = ours.oid AND tgname = relname || '_no_change')
     )
     SELECT table_, part, replace(definition, quote_ident(current_schema()) || '.', '') FROM parts
 """
@@ -71,7 +75,11 @@ _NAMED_MAX: Final = 8
 
 
 def parts_of(connection: Connection) -> SchemaParts:
-    """What the database has: tables with columns, constraints, indexes, triggers, sequences."""
+    """What the database has: tables with columns, constraints, indexes, triggers, sequences.
+
+    With that, all that migrations make outside of tables: functions stand with their triggers, and
+    of rights what was revoked, which is to change or empty a table that is append-only.
+    """
     embedded = connection.dialect.name == "sqlite"
     found: dict[str, dict[str, str]] = {}
     for table, part, definition in connection.execute(text(_SQLITE if embedded else _POSTGRESQL)):
@@ -129,7 +137,7 @@ def _compared(
             yield f"the {part} of {table} has another definition"
     for part, definition in sorted(found.items()):
         if part not in parts and (
-            part.startswith(("column", "constraint")) or "UNIQUE" in definition
+            part.startswith(("column", "constraint", "right")) or "UNIQUE" in definition
         ):
             yield f"{table} has an unknown {part}"
 
