@@ -18,12 +18,8 @@ PYTEST_ARGS ?=
 PYTEST_JOBS ?= 4
 # More for the benchmark: make bench BENCH_ARGS=--help
 BENCH_ARGS ?=
-EVIDENCE_ARGS ?=
 FUZZ_ARGS ?=
 CLEARANCE_ARGS ?=
-CHECKOUT_ARGS ?=
-WEBHOOK_ARGS ?=
-MONITOR_ARGS ?=
 
 VENV := .venv
 # The tools and the client that are installed next to the service.
@@ -84,13 +80,7 @@ lint: $(VENV)/.dev $(VENV)/.bench ## Check formatting, lint rules and types
 
 bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench $(BENCH_ARGS)
-	$(BIN)/python -m bench.evidence $(EVIDENCE_ARGS)
-	$(BIN)/python -m bench.dossier
 	$(BIN)/python -m bench.clearance $(CLEARANCE_ARGS)
-	$(BIN)/python -m bench.checkout $(CHECKOUT_ARGS)
-	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)
-	$(BIN)/python -m bench.monitor $(MONITOR_ARGS)
-	$(BIN)/python -m bench.clients
 
 fuzz: $(VENV)/.fuzz ## Search each parser of outside bytes for what it fails on; FUZZ_ARGS="--seconds 60 proof"
 	$(BIN)/python -m tests.fuzz.search $(FUZZ_ARGS)

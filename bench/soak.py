@@ -30,9 +30,9 @@ from bench.load import Load, ensure_wrk, measure
 from bench.options import LASTING
 from bench.plan import NOTICE_ID, OPERATIONS, USER_AGENT, Call, Endpoint, Operation
 from bench.processes import Child, Holding, free_port
+from bench.receiver import arrived, is_ready
 from bench.rounds import say
 from bench.servers import ZIP, install, prepare, serve
-from bench.webhooks import arrived, is_ready
 
 CALLS: Final = 11
 """Of one order."""
@@ -199,7 +199,7 @@ def _run(folder: Path, options: argparse.Namespace) -> int:
             caller.call("POST", "/v1/webhook_endpoints", wanted)
         soak = Soak(endpoint, f"http://127.0.0.1:{installed.port}")
         asyncio.run(_soaked(soak, server, 60 * options.minutes, options.rate / CALLS))
-        return _verdict(soak, arrived(port).messages)
+        return _verdict(soak, arrived(port))
 
 
 def _read(wrk: Path, endpoint: Endpoint) -> None:
