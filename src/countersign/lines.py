@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from countersign.deadline import shared, within_deadline
 from countersign.errors import Overloaded
-from countersign.patience import patiently, shared
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class Lines:
         line.inside += 1
         try:
             taken = line.turn.acquire()
-            await (patiently(taken) if waits and self._of_database else taken)
+            await (within_deadline(taken) if waits and self._of_database else taken)
             try:
                 yield waits
             finally:
@@ -76,5 +76,5 @@ class Looks:
         if running is None:
             running = self._running[key] = shared(look())
             running.add_done_callback(lambda _: self._running.pop(key))
-        found: T = await patiently(asyncio.shield(running))
+        found: T = await within_deadline(asyncio.shield(running))
         return found

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from countersign.clock import Clock
-from countersign.patience import patiently, shared
+from countersign.deadline import shared, within_deadline
 
 STALENESS_SECONDS: Final = 0.25
 """How long after a change a running server may still use the value before it."""
@@ -31,15 +31,15 @@ class Snapshot(Generic[T]):
         """The value as of at most STALENESS_SECONDS before this call."""
         asked = self._clock.monotonic()
         while self._kept is None or asked - self._kept[0] >= STALENESS_SECONDS:
-            await patiently(asyncio.shield(self._under_way() or self._begin()))
+            await within_deadline(asyncio.shield(self._under_way() or self._begin()))
         return self._kept[1]
 
     async def fresh(self) -> T:
         """The value as a reading finds it that began after this call."""
         early = self._under_way()
         if early is not None:
-            await patiently(asyncio.wait((early,)))
-        return await patiently(asyncio.shield(self._under_way() or self._begin()))
+            await within_deadline(asyncio.wait((early,)))
+        return await within_deadline(asyncio.shield(self._under_way() or self._begin()))
 
     def _under_way(self) -> asyncio.Task[T] | None:
         return None if self._reading is None or self._reading.done() else self._reading

@@ -18,8 +18,8 @@ from countersign.acknowledgments import certificates, checkpoints
 from countersign.acknowledgments.evidence_routes import WAIT_SECONDS_MAX
 from countersign.checkout.model import KEPT, LIFETIME_MAX
 from countersign.db.tables import metadata
+from countersign.deadline import DEADLINE_SECONDS
 from countersign.identity.transport import TOTAL_SECONDS
-from countersign.patience import PATIENCE_SECONDS
 from countersign.remembered.model import COOKIE_KEPT, KEPT_MAX, PASSKEY_KEPT
 from countersign.self_service.visits import FRESH, SIGNED_IN
 from countersign.server.app import route_table
@@ -295,7 +295,7 @@ def test_what_is_costly_is_bounded_as_the_page_says(page: Page) -> None:
     assert f"{ENDPOINTS_MAX} endpoints" in bounds["Webhooks"]
     assert LOOKUPS_MAX == 8
     assert "eight for each account" in bounds["DNS lookups"]
-    assert WAIT_SECONDS_MAX == PATIENCE_SECONDS == 10
+    assert WAIT_SECONDS_MAX == DEADLINE_SECONDS == 10
     assert "ten seconds" in bounds["Waiting for a proof"]
     assert "ten seconds" in bounds["Database work"]
 

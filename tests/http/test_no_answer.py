@@ -128,7 +128,7 @@ async def served(deployment: Deployment, key: str) -> AsyncIterator[httpx2.Async
     """The application in this process, whose requests wait for a moment only."""
     settings = load_settings(deployment.environment)
     async with open_deployment(settings) as opened:
-        transport = httpx2.ASGITransport(App(opened, patience_seconds=SECONDS))
+        transport = httpx2.ASGITransport(App(opened, deadline_seconds=SECONDS))
         headers = {"Authorization": f"Bearer {key}"}
         async with httpx2.AsyncClient(
             transport=transport, base_url="http://server", headers=headers

@@ -19,13 +19,13 @@ from countersign.db.batch import Outcomes, Running
 from countersign.db.database import Database
 from countersign.db.embedded import EmbeddedWorker
 from countersign.db.engine import SQLITE_FILE, database_url
+from countersign.deadline import DEADLINE, TimeLeft
 from countersign.errors import (
     AccountExists,
     IdempotencyInProgress,
     OutcomeUnknown,
     StorageUnavailable,
 )
-from countersign.patience import PATIENCE, TimeLeft
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.support import postgres
@@ -374,7 +374,7 @@ def test_a_request_waits_so_long_in_sum(embedded_url: URL, run: Run, disk: Disk)
     """Each call takes its time off what is left for the next one."""
 
     async def request(database: Database) -> float:
-        PATIENCE.set(TimeLeft(SECONDS))
+        DEADLINE.set(TimeLeft(SECONDS))
         loop = asyncio.get_running_loop()
         began = loop.time()
         with disk.frozen():

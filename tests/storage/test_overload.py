@@ -14,8 +14,8 @@ from countersign.access.account import Account, add_account, all_accounts
 from countersign.db import batching
 from countersign.db.bulk import late_statements
 from countersign.db.database import Database
+from countersign.deadline import DEADLINE, TimeLeft
 from countersign.errors import Overloaded, StorageUnavailable
-from countersign.patience import PATIENCE, TimeLeft
 from tests.storage import items
 from tests.storage.conftest import POOLED, Run
 from tests.support.engines import POSTGRES
@@ -23,7 +23,7 @@ from tests.support.engines import POSTGRES
 BATCH_SECONDS = 0.02
 AT_ONCE = 4
 """Calls in a batch: so, two hundred a second are done at most."""
-PATIENCE_SECONDS = 3.0
+DEADLINE_SECONDS = 3.0
 CALLS = 800
 
 
@@ -41,7 +41,7 @@ def slowly(connection: Connection, account: Account) -> None:
 
 async def request(database: Database, account: Account) -> tuple[str, float]:
     """What a request was answered, and after how long."""
-    PATIENCE.set(TimeLeft(PATIENCE_SECONDS))
+    DEADLINE.set(TimeLeft(DEADLINE_SECONDS))
     begun = time.monotonic()
     try:
         await database.write(slowly, account)
@@ -60,7 +60,7 @@ def test_what_is_refused_was_not_written_and_what_is_done_was_written_once(
 ) -> None:
     """Three times as much as can be done comes, and no one waits for an answer that comes late."""
     accounts = [items.account() for _ in range(CALLS)]
-    database.limit_waiting(PATIENCE_SECONDS)
+    database.limit_waiting(DEADLINE_SECONDS)
 
     async def act() -> tuple[list[tuple[str, float]], list[Account]]:
         calls = []
@@ -77,7 +77,7 @@ def test_what_is_refused_was_not_written_and_what_is_done_was_written_once(
         account.id for account, (kind, _) in zip(accounts, answers, strict=True) if kind == "done"
     ]
     assert sorted(done) == sorted(account.id for account in stored)
-    assert max(seconds for kind, seconds in answers if kind == "refused") < PATIENCE_SECONDS / 4
+    assert max(seconds for kind, seconds in answers if kind == "refused") < DEADLINE_SECONDS / 4
     assert kinds["late"] < CALLS / 20
 
 
@@ -94,24 +94,24 @@ def test_a_request_that_has_written_is_not_refused_on_its_way(database: Database
         gate.wait(30)
 
     async def begun(seconds: float, *, has_written: bool, account: Account) -> None:
-        PATIENCE.set(TimeLeft(seconds, has_written=has_written))
+        DEADLINE.set(TimeLeft(seconds, has_written=has_written))
         await database.write(add_account, account)
 
     async def act() -> None:
         waiting = [asyncio.create_task(database.write(held))]
         await asyncio.to_thread(began.wait, 10)
-        database._write._took = PATIENCE_SECONDS  # as if batches took so long
+        database._write._took = DEADLINE_SECONDS  # as if batches took so long
         waiting += [
             asyncio.create_task(database.write(add_account, items.account()))
             for _ in range(2 * AT_ONCE)
         ]
         await asyncio.sleep(0)
         with pytest.raises(Overloaded) as refused:
-            await begun(PATIENCE_SECONDS, has_written=False, account=first)
+            await begun(DEADLINE_SECONDS, has_written=False, account=first)
         assert refused.value.retry_after is not None
-        assert refused.value.retry_after >= PATIENCE_SECONDS
+        assert refused.value.retry_after >= DEADLINE_SECONDS
         waiting.append(asyncio.create_task(begun(60.0, has_written=True, account=second)))
-        PATIENCE.set(None)
+        DEADLINE.set(None)
         waiting.append(asyncio.create_task(database.write(add_account, third)))
         await asyncio.sleep(0)
         gate.set()

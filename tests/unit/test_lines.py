@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from countersign.deadline import DEADLINE, TimeLeft
 from countersign.errors import StorageUnavailable
 from countersign.lines import Lines
-from countersign.patience import PATIENCE, TimeLeft
 
 
 def test_who_stands_in_line_for_the_database_waits_for_the_database() -> None:
@@ -15,7 +15,7 @@ def test_who_stands_in_line_for_the_database_waits_for_the_database() -> None:
     async def stand() -> None:
         lines = Lines(1, of_database=True)
         async with lines.turn("session"):
-            PATIENCE.set(TimeLeft(0.001))
+            DEADLINE.set(TimeLeft(0.001))
             with pytest.raises(StorageUnavailable):
                 await asyncio.wait_for(take(lines), 20)
         async with lines.turn("session") as waited:

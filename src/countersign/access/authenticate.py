@@ -29,9 +29,9 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
 from countersign.db.rows import of_row
 from countersign.db.tables import accounts, api_keys
+from countersign.deadline import detached
 from countersign.errors import AccountDisabled, CountersignError, InvalidApiKey
 from countersign.instant import from_ns, to_ms
-from countersign.patience import detached
 
 KEY_CACHE_SECONDS: Final = 3.0
 _LAST_USED_GRAIN: Final = timedelta(hours=1)

@@ -20,9 +20,9 @@ from countersign.access.audit import Audit, AuditAction, write_audit
 from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.db.tables import api_keys
+from countersign.deadline import detached
 from countersign.errors import CountersignError
 from countersign.instant import from_ns
-from countersign.patience import detached
 
 _PAUSE_SECONDS: Final = 1.0
 """Between two writes of a process, however much is read: a kill loses the count of so long."""

@@ -28,10 +28,10 @@ from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.db.rows import of_row, rows
 from countersign.db.tables import accounts, person_grants, person_sessions
+from countersign.deadline import detached
 from countersign.errors import AccountDisabled, CountersignError, InvalidApiKey, NotFound
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.patience import detached
 
 SESSION_LASTS: Final = timedelta(hours=12)
 """A working day: on the next one the person uses a passkey again."""

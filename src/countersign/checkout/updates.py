@@ -15,10 +15,10 @@ from sqlalchemy import Connection, select
 
 from countersign.db.database import Database
 from countersign.db.tables import checkout_sessions
+from countersign.deadline import detached
 from countersign.errors import Overloaded
 from countersign.loops import forever
 from countersign.mode import Mode
-from countersign.patience import detached
 
 STREAMS_MAX: Final[Mapping[Mode, int]] = {Mode.LIVE: 256, Mode.TEST: 64}
 """Open at a time in one process; a page whose stream has ended reloads itself."""

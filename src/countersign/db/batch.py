@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 from msgspec import Struct, field
 from sqlalchemy import Connection
 
+from countersign.deadline import TimeLeft
 from countersign.errors import CountersignError
-from countersign.patience import TimeLeft
 
 T = TypeVar("T")
 R = TypeVar("R")

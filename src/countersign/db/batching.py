@@ -22,6 +22,7 @@ import structlog
 from countersign.db.batch import BatchAct, Make, Outcomes, QueuedCall, Running
 from countersign.db.engine import WHERE, is_damage
 from countersign.db.workers import BatchWorker
+from countersign.deadline import DEADLINE, RETRY_SECONDS, TimeLeft
 from countersign.errors import (
     CountersignError,
     OutcomeUnknown,
@@ -29,7 +30,6 @@ from countersign.errors import (
     Retryable,
     StorageUnavailable,
 )
-from countersign.patience import PATIENCE, RETRY_SECONDS, TimeLeft
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -143,15 +143,15 @@ class Batcher:
         running = self._running
         if running is not None and running.is_abandoned:
             raise StorageUnavailable(retry_after=RETRY_SECONDS)
-        patience = PATIENCE.get()
-        if patience is None:
-            patience = TimeLeft(self._background)
-        elif not patience.has_written:
+        deadline = DEADLINE.get()
+        if deadline is None:
+            deadline = TimeLeft(self._background)
+        elif not deadline.has_written:
             if running is not None:  # else it finds out how long it takes
-                self._refuse_late(running, patience.left * _WAITING_PART)
-            patience.has_written = self.worker.writes
+                self._refuse_late(running, deadline.left * _WAITING_PART)
+            deadline.has_written = self.worker.writes
         future: asyncio.Future[R] = loop.create_future()
-        call: QueuedCall = (act, item, future, time.monotonic(), patience)
+        call: QueuedCall = (act, item, future, time.monotonic(), deadline)
         if not self._looking:
             self._look_later(loop)
         if make is None:
@@ -323,12 +323,12 @@ class Batcher:
         self.batches += 1
         self.calls += len(batch)
         now, failure = time.monotonic(), None
-        for (_, _, future, begun, patience), outcome in zip(batch, outcomes, strict=True):
+        for (_, _, future, begun, deadline), outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, StorageUnavailable | OutcomeUnknown):
                 failure = outcome
             if future.done():
                 continue
-            patience.left -= now - begun
+            deadline.left -= now - begun
             if isinstance(outcome, BaseException):
                 future.set_exception(outcome)
             else:
@@ -377,8 +377,8 @@ class Batcher:
     def _answer(self, calls: Sequence[QueuedCall], kind: type[Retryable], now: float) -> None:
         if calls:
             self.failure = kind()
-        for _, _, future, begun, patience in calls:
-            patience.left -= now - begun
+        for _, _, future, begun, deadline in calls:
+            deadline.left -= now - begun
             future.set_exception(kind(retry_after=RETRY_SECONDS))
 
     def _abandon(self, running: Running) -> None:

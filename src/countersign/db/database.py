@@ -66,7 +66,7 @@ class Database:
     def limit_waiting(self, seconds: float) -> None:
         """From now on every wait has an end: a server's, not that of a command.
 
-        For a request the waits of all its calls are counted together, see `patience`. So many
+        For a request the waits of all its calls are counted together, see `deadline`. So many
         seconds may each other call take, and three times as many one that scans.
         """
         for batcher in self._batchers.values():

@@ -25,9 +25,9 @@ from countersign.db.engine import (
 )
 from countersign.db.turn import Turn
 from countersign.db.workers import BatchWorker, log_error
+from countersign.deadline import RETRY_SECONDS
 from countersign.errors import OutcomeUnknown, Overloaded, StorageUnavailable
 from countersign.loops import log_failure
-from countersign.patience import RETRY_SECONDS
 
 
 class EmbeddedWorker(BatchWorker):

@@ -35,6 +35,7 @@ from countersign.db.engine import (
     warnings_of,
 )
 from countersign.db.pooler import is_through_pooler
+from countersign.deadline import RETRY_SECONDS
 from countersign.errors import (
     CountersignError,
     DatabasePermissionDenied,
@@ -44,7 +45,6 @@ from countersign.errors import (
     OutcomeUnknown,
     StorageUnavailable,
 )
-from countersign.patience import RETRY_SECONDS
 from countersign.seldom import Seldom
 
 _UNTESTED_SECONDS: Final = 1.0

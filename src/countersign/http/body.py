@@ -13,11 +13,11 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from countersign.deadline import TimeLimit
 from countersign.errors import InvalidRequest, PayloadTooLarge
 from countersign.http.mistakes import TIME_EXPECTED, mistake_in, mistakes, path_to
 from countersign.http.schemas import Request
 from countersign.instant import parse_rfc3339
-from countersign.time_limit import TimeLimit
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 """Returns the next message about a request, as ASGI has it."""

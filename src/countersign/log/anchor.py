@@ -19,6 +19,7 @@ import structlog
 
 from countersign.clock import Clock
 from countersign.db.database import Database
+from countersign.deadline import detached
 from countersign.errors import (
     AnchoringFailed,
     CountersignError,
@@ -37,7 +38,6 @@ from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpo
 from countersign.log.seal import SealLog
 from countersign.loops import forever
 from countersign.mode import Mode
-from countersign.patience import detached
 from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import open_note, parse_cosignature

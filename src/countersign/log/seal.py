@@ -13,6 +13,7 @@ import structlog
 
 from countersign.clock import Clock
 from countersign.db.database import Database
+from countersign.deadline import within_deadline
 from countersign.errors import EvidencePending, HeadUnavailable, NotFound, StorageUnavailable
 from countersign.log import logs_sql, tree_sql
 from countersign.log.fork_guard import guard, holds
@@ -23,7 +24,6 @@ from countersign.log.record import Sealed
 from countersign.log.sequencer import CHECKPOINT_MS, SLICE_SECONDS, Sequencer
 from countersign.loops import forever
 from countersign.mode import Mode
-from countersign.patience import patiently
 from countersign.snapshot import SharedQuestion
 from countersign_evidence.checkpoint import parse_checkpoint
 from countersign_evidence.errors import EvidenceError
@@ -157,7 +157,7 @@ class SealLog:
         if log.id != current.id:
             return checkpoint.note  # a log of the past: its head moves no more
         if not self._has_left(log, checkpoint.size):
-            await patiently(self._publishing.acquire())
+            await within_deadline(self._publishing.acquire())
             try:
                 await self._keep(log, checkpoint)
                 self._unkept.pop(log.mode, None)

@@ -22,6 +22,7 @@ from countersign.bootstrap import Deployment
 from countersign.checkout.screens import failed
 from countersign.clock import Entropy
 from countersign.console_host import ConsoleHost
+from countersign.deadline import DEADLINE, DEADLINE_SECONDS, TimeLeft
 from countersign.errors import (
     CountersignError,
     DatabasePermissionDenied,
@@ -45,7 +46,6 @@ from countersign.http.route import UNKNOWN_PATH, Route, Router
 from countersign.ids import ALPHABET, LENGTH
 from countersign.loops import without_values
 from countersign.mode import Mode
-from countersign.patience import PATIENCE, PATIENCE_SECONDS, TimeLeft
 from countersign.seldom import Seldom
 from countersign.server.documents import missing
 from countersign.server.extension import Around
@@ -106,11 +106,11 @@ class App:
         around_test_mode: Around | None = None,
         arrivals: Arrivals | None = None,
         visits: Arrivals | None = None,
-        patience_seconds: float = PATIENCE_SECONDS,
+        deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
-        """`patience_seconds`: how long a request waits for the database, in sum."""
-        self._patience_seconds = patience_seconds
-        deployment.database.limit_waiting(patience_seconds)
+        """`deadline_seconds`: how long a request waits for the database, in sum."""
+        self._deadline_seconds = deadline_seconds
+        deployment.database.limit_waiting(deadline_seconds)
         self._around_test_mode = around_test_mode
         settings = deployment.settings
         self._has_console = settings.console
@@ -174,7 +174,7 @@ class App:
     async def handle(self, call: Call, incoming: Incoming) -> Reply:
         """The complete response to a request, whatever happens."""
         request_id = next(self._request_ids)
-        PATIENCE.set(TimeLeft(self._patience_seconds))
+        DEADLINE.set(TimeLeft(self._deadline_seconds))
         operation, begun = "", self._monotonic()
         try:
             if len(call.headers) != len(call.raw_headers):

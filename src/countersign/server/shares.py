@@ -26,8 +26,8 @@ from countersign.config import Settings
 from countersign.db.batch import isolated
 from countersign.db.database import Database
 from countersign.db.engine import is_deadlock, is_embedded, translate
+from countersign.deadline import detached
 from countersign.errors import CountersignError, Overloaded
-from countersign.patience import detached
 from countersign.seldom import Seldom
 from countersign.server.limits import Admission, Arrivals, RateLimiter
 from countersign.setting_values import Rate

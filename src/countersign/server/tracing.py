@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from countersign import __version__
+from countersign.deadline import DEADLINE
 from countersign.errors import InvalidArgument, Refusal
 from countersign.http.body import Incoming
 from countersign.http.reply import Call, Reply
-from countersign.patience import PATIENCE
 from countersign.server.app import App
 from countersign.spans import BEGIN
 
@@ -89,8 +89,8 @@ class TracedApp(App):
             route = self._route_of(call)
             if route:
                 span.update_name(f"{method} {route}")
-            patience = PATIENCE.get()
-            waited = 0.0 if patience is None else self._patience_seconds - patience.left
+            deadline = DEADLINE.get()
+            waited = 0.0 if deadline is None else self._deadline_seconds - deadline.left
             span.set_attributes(
                 {
                     "http.request.method": method,

@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from countersign.access.secrets import HmacSha256
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
+from countersign.deadline import shared, within_deadline
 from countersign.errors import DamagedValue
 from countersign.ids import base32, base32_value, uuid7
 from countersign.instant import from_ns
-from countersign.patience import patiently, shared
 from countersign.vault import data_keys_sql
 from countersign.vault.data_keys_sql import WrappedKey
 from countersign.vault.key_encryption import KeyRing
@@ -114,7 +114,7 @@ class Vault:
         if task is None:
             task = self._under_way[place] = shared(self._fetched(*place, time_ns))
             task.add_done_callback(lambda _: self._under_way.pop(place))
-        return await patiently(asyncio.shield(task))
+        return await within_deadline(asyncio.shield(task))
 
     async def _fetched(self, scope: str, month: int, time_ns: int) -> DataKey:
         wrapped = await self._database.read(data_keys_sql.for_month, scope, month)

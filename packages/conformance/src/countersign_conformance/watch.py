@@ -16,10 +16,10 @@ import structlog
 
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
+from countersign.deadline import shared, within_deadline
 from countersign.errors import CountersignError
 from countersign.ids import timed_id
 from countersign.instant import from_ns
-from countersign.patience import patiently, shared
 from countersign_conformance.model import (
     OBSERVATION,
     OBSERVATIONS_MAX,
@@ -85,7 +85,7 @@ class WatchVendors:
         while asked - self._snapshot.taken_at >= STALENESS_SECONDS:
             if self._reading is None or self._reading.done():
                 self._reading = shared(self._read())
-            await patiently(asyncio.shield(self._reading))
+            await within_deadline(asyncio.shield(self._reading))
         return self._snapshot.runs
 
     async def _read(self) -> None:

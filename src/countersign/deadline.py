@@ -1,4 +1,6 @@
-"""A limit for how long something is awaited, of which there may be thousands at once.
+"""The deadline of a request for the database, one sum for all that it asks; and timers for many.
+
+What a request waits for elsewhere, such as an identity provider, does not count.
 
 `asyncio.timeout` has a timer for each wait, and almost none of them ever ends one. Here a loop has
 one timer, for the wait that ends first; when that is over already, it goes on to the next one.
@@ -7,9 +9,69 @@ one timer, for the wait that ends first; when that is over already, it goes on t
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Awaitable, Coroutine
+from contextvars import ContextVar, copy_context
 from math import inf
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Final, Self, TypeVar
+
+from msgspec import Struct
+
+from countersign.errors import StorageUnavailable
+
+T = TypeVar("T")
+
+DEADLINE_SECONDS: Final = 10.0
+RETRY_SECONDS: Final = 2
+"""What a caller is asked to wait before its next attempt."""
+
+
+class TimeLeft(Struct, eq=False):
+    """What is left of a wait; each call on the database takes off how long it took."""
+
+    left: float
+    has_written: bool = False
+    """Whether a write was accepted for it: from then on nothing of it is refused for overload."""
+
+
+DEADLINE: Final[ContextVar[TimeLeft | None]] = ContextVar("deadline", default=None)
+"""What is left for all calls of this task; None: no request is being answered."""
+
+
+async def within_deadline(shared: Awaitable[T]) -> T:
+    """Await what others may have begun: a wait for it is one for the database.
+
+    Raises StorageUnavailable when the request has waited for too long.
+    """
+    deadline = DEADLINE.get()
+    if deadline is None:
+        return await shared
+    began = time.monotonic()
+    limit = TimeLimit(deadline.left)
+    try:
+        with limit:
+            return await shared
+    except TimeoutError:
+        if limit.is_over:
+            raise StorageUnavailable(retry_after=RETRY_SECONDS) from None
+        raise
+    finally:
+        deadline.left -= time.monotonic() - began
+
+
+def detached(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Begin what is not for this request alone: it does not use up this request's deadline."""
+    context = copy_context()
+    context.run(DEADLINE.set, None)
+    return asyncio.create_task(work, context=context)
+
+
+def shared(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """The same for what several requests wait for; all of them may leave before its end."""
+    task = detached(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
 
 
 class TimeLimit:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from countersign.time_limit import TimeLimit
+from countersign.deadline import TimeLimit
 
 LONG = 3600.0
 
