@@ -1,4 +1,7 @@
-"""Background loops of a server: they pause, log errors, and are restarted when they end."""
+"""Background loops of a server: they pause, log errors, and are restarted when they end.
+
+Also how errors are logged, and seldom enough.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ _RESTART_SECONDS: Final = 1.0
 _PAUSE_SECONDS: Final = 1.0
 _PAUSE_SECONDS_MAX: Final = 60.0
 _RETRY_AFTER_SECONDS_MAX: Final = 3600.0
+_THROTTLE_SECONDS: Final = 1.0
 
 _log: Final = structlog.get_logger("countersign.loops")
 
@@ -112,6 +116,27 @@ async def restarted(
         ended[name] += 1
         log_failure("loop_ended", failure, loop=name)
         await (pause() if pause else asyncio.sleep(_RESTART_SECONDS))
+
+
+class Throttle:
+    """Lets one log line a second through for each kind.
+
+    Otherwise anybody could fill the disk, without a key.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._said: dict[tuple[str | None, ...], tuple[float, int]] = {}
+
+    def __call__(self, *kind: str | None) -> int | None:
+        """How many lines of this kind were left out since the last one; None: leave this out."""
+        now = self._monotonic()
+        last, unsaid = self._said.get(kind, (float("-inf"), 0))
+        if now - last < _THROTTLE_SECONDS:
+            self._said[kind] = (last, unsaid + 1)
+            return None
+        self._said[kind] = (now, 0)
+        return unsaid
 
 
 def log_failure(event: str, error: BaseException | None, **facts: str) -> None:

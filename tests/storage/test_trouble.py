@@ -18,10 +18,10 @@ from countersign.db import workers
 from countersign.db.database import Database
 from countersign.db.engine import SQLITE_FILE, Purpose, database_url, disk_full, open_engine
 from countersign.errors import CountersignError, NoticeNotFound, OutcomeUnknown, StorageUnavailable
+from countersign.loops import Throttle
 from countersign.operations import room
 from countersign.operations.reserve import RESERVE_BYTES, Reserve, lent_space
 from countersign.operations.room import WriteCheck
-from countersign.seldom import Seldom
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
@@ -362,7 +362,7 @@ def test_an_error_of_the_database_names_its_lane_and_host(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a failover one has to know which of several hosts it was, and what was waiting."""
-    monkeypatch.setattr(workers, "_seldom", Seldom(time.monotonic))
+    monkeypatch.setattr(workers, "_throttle", Throttle(time.monotonic))
 
     def fail(connection: Connection) -> None:
         connection.execute(text("SELEKT 1"))

@@ -44,7 +44,7 @@ _SERVICE = (
     "snapshot",
     "passkeys",
     "lines loops reason lock private_file",
-    "deadline seldom spans",
+    "deadline spans",
     "paper",
     "instant host mode clock",
     "errors",

@@ -45,7 +45,7 @@ from countersign.errors import (
     OutcomeUnknown,
     StorageUnavailable,
 )
-from countersign.seldom import Seldom
+from countersign.loops import Throttle
 
 _UNTESTED_SECONDS: Final = 1.0
 """How long a connection may have been idle, and is used without a question whether it is there."""
@@ -65,7 +65,7 @@ _WAITING_COMMIT: Final = text(
 )
 
 
-_seldom: Final = Seldom(time.monotonic)
+_throttle: Final = Throttle(time.monotonic)
 _log: Final = structlog.get_logger("countersign.storage")
 
 
@@ -291,7 +291,7 @@ def log_error(error: Exception, refusal: CountersignError) -> None:
     origin = getattr(error, "orig", None)
     kind, state = type(error).__name__, getattr(origin, "sqlstate", None)
     state = state or getattr(origin, "sqlite_errorname", None)
-    unsaid = _seldom(kind, state, refusal.code)
+    unsaid = _throttle(kind, state, refusal.code)
     if unsaid is None:
         return
     damage = {"what_to_do": _REPAIR} if is_damage(refusal) else {}

@@ -44,9 +44,8 @@ from countersign.http.errors import error_reply
 from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply
 from countersign.http.route import UNKNOWN_PATH, Route, Router
 from countersign.ids import ALPHABET, LENGTH
-from countersign.loops import without_values
+from countersign.loops import Throttle, without_values
 from countersign.mode import Mode
-from countersign.seldom import Seldom
 from countersign.server.documents import missing
 from countersign.server.extension import Around
 from countersign.server.limits import Arrivals, Held, Visits
@@ -134,7 +133,7 @@ class App:
         self._request_ids = _request_ids(deployment.entropy)
         self._monotonic = deployment.clock.monotonic
         self._draining = deployment.operations.draining
-        self._seldom = Seldom(deployment.clock.monotonic)
+        self._throttle = Throttle(deployment.clock.monotonic)
         self.streams = Streams()
         self.metrics = Metrics(
             deployment.operations,
@@ -369,7 +368,7 @@ class App:
 
     def _log_refusal(self, code: str, request_id: str, method: str, status: int) -> None:
         """A line a second for each code, and how many there were since the last one."""
-        unsaid = self._seldom(code)
+        unsaid = self._throttle(code)
         if unsaid is not None:
             named = {"request_id": request_id, "code": code, "status": status, "method": method}
             _log.warning("refused", **named, unsaid=unsaid)

@@ -28,7 +28,7 @@ from countersign.db.database import Database
 from countersign.db.engine import is_deadlock, is_embedded, translate
 from countersign.deadline import detached
 from countersign.errors import CountersignError, Overloaded
-from countersign.seldom import Seldom
+from countersign.loops import Throttle
 from countersign.server.limits import Admission, Arrivals, RateLimiter
 from countersign.setting_values import Rate
 
@@ -180,7 +180,7 @@ class SharedLimiter(RateLimiter):
         self._alone_until = -math.inf
         self._returning = set[asyncio.Task[None]]()
         self._is_looking = False
-        self._seldom = Seldom(clock.monotonic)
+        self._throttle = Throttle(clock.monotonic)
 
     async def count(self, key_id: str) -> Admission:
         """See `RateLimiter`. Waits for the database only where no share is left."""
@@ -279,6 +279,6 @@ class SharedLimiter(RateLimiter):
         """Without the database, this server counts for itself."""
         self._leases["failed"] += 1
         self._alone_until = self._clock.monotonic() + _WAIT_SECONDS
-        unsaid = self._seldom(why)
+        unsaid = self._throttle(why)
         if unsaid is not None:
             _log.warning("rate_limit_alone", reason=why, unsaid=unsaid)
