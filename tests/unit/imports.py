@@ -43,7 +43,7 @@ _SERVICE = (
     "setting_values",
     "snapshot",
     "passkeys",
-    "lines loops reason lock private_file",
+    "single_flight loops reason lock private_file",
     "deadline spans",
     "paper",
     "instant host mode clock",

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from countersign.errors import Overloaded
-from countersign.lines import Lines
+from countersign.single_flight import KeyedLocks
 
 WAITING_MAX: Final = 32
 """How many of one owner may wait while one of its documents is being made."""
@@ -24,7 +24,7 @@ class Certificates:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="countersign-certificate")
-        self._lines = Lines(WAITING_MAX, _RETRY_SECONDS)
+        self._locks = KeyedLocks(WAITING_MAX, _RETRY_SECONDS)
         self._closed = False
 
     async def run(self, make: Callable[[], bytes], owner: Hashable) -> bytes:
@@ -33,7 +33,7 @@ class Certificates:
         Raises:
             Overloaded: too many of this owner wait.
         """
-        async with self._lines.turn(owner):
+        async with self._locks.turn(owner):
             if self._closed:
                 raise Overloaded(retry_after=_RETRY_SECONDS)
             return await asyncio.get_running_loop().run_in_executor(self._thread, make)

@@ -8,8 +8,8 @@ from typing import Final
 from countersign.checkout.mails import CopyMails
 from countersign.checkout.qr_codes import QrCodes
 from countersign.checkout.room import Checkout
-from countersign.lines import Lines, Looks
 from countersign.remembered.room import Remembered
+from countersign.single_flight import KeyedLocks, SingleFlight
 
 COPIES_WAITING_MAX: Final = 2
 """Of one session, in one process."""
@@ -22,8 +22,8 @@ class HostedPages(Checkout):
     remembered: Remembered
     mails: CopyMails | None = None
     """None: copies are not sent by e-mail."""
-    copies: Lines = field(default_factory=lambda: Lines(COPIES_WAITING_MAX))
+    copies: KeyedLocks = field(default_factory=lambda: KeyedLocks(COPIES_WAITING_MAX))
     """Those who have the certificate of a session made for its buyer."""
     qr_codes: QrCodes = field(default_factory=QrCodes)
-    looks: Looks = field(default_factory=Looks)
+    looks: SingleFlight = field(default_factory=SingleFlight)
     """Those who only look at a session, and leave the time of it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from countersign.lines import Looks
+from countersign.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -20,7 +20,7 @@ class QrCodes:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], Markup] = {}
-        self._looks = Looks()
+        self._looks = SingleFlight()
 
     async def of(self, url: str, name: str) -> Markup | None:
         """A code of this address, as an SVG element with this name; None: it is too long."""

@@ -13,7 +13,7 @@ from countersign.checkout.asking import Asking
 from countersign.checkout.updates import Updates
 from countersign.clearances.room import Clearances
 from countersign.host import Network
-from countersign.lines import Lines
+from countersign.single_flight import KeyedLocks
 from countersign.vault.vault import Vault
 
 CHANGES_WAITING_MAX: Final = 32
@@ -33,5 +33,7 @@ class Checkout:
     public_url: str
     client_ip_header: str
     trusted_proxies: Sequence[Network]
-    changes: Lines = field(default_factory=lambda: Lines(CHANGES_WAITING_MAX, of_database=True))
+    changes: KeyedLocks = field(
+        default_factory=lambda: KeyedLocks(CHANGES_WAITING_MAX, of_database=True)
+    )
     """Those who change a session, one after the other: else each would undo the others' work."""

@@ -1,0 +1,29 @@
+"""One at a time for each key."""
+
+import asyncio
+
+import pytest
+
+from countersign.deadline import DEADLINE, TimeLeft
+from countersign.errors import StorageUnavailable
+from countersign.single_flight import KeyedLocks
+
+
+def test_waiting_behind_one_who_waits_for_the_database_ends_at_the_deadline() -> None:
+    """Else each would wait as long as all before it together."""
+
+    async def hold() -> None:
+        locks = KeyedLocks(1, of_database=True)
+        async with locks.turn("session"):
+            DEADLINE.set(TimeLeft(0.001))
+            with pytest.raises(StorageUnavailable):
+                await asyncio.wait_for(take(locks), 20)
+        async with locks.turn("session") as waited:
+            assert not waited
+
+    asyncio.run(hold())
+
+
+async def take(locks: KeyedLocks) -> None:
+    async with locks.turn("session"):
+        pytest.fail("two have their turn at once")
