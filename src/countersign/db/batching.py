@@ -66,6 +66,7 @@ class Batcher:
         """`lane` is its name, in log lines and metrics."""
         self.lane = lane
         self.worker = worker
+        self._writes = worker.writes
         self._seconds = self._background = float("inf")
         self._looking = False
         self._gate = threading.Lock()
@@ -149,7 +150,7 @@ class Batcher:
         elif not deadline.has_written:
             if running is not None:  # else it finds out how long it takes
                 self._refuse_late(running, deadline.left * _WAITING_PART)
-            deadline.has_written = self.worker.writes
+            deadline.has_written = self._writes
         future: asyncio.Future[R] = loop.create_future()
         call: QueuedCall = (act, item, future, time.monotonic(), deadline)
         if not self._looking:
@@ -356,7 +357,7 @@ class Batcher:
 
     def _look_at(self, running: Running, now: float) -> None:
         age, late = now - running.since, self._late(running.calls, now)
-        if late and self.worker.writes and running.give_up():
+        if late and self._writes and running.give_up():
             # Nothing of it is committed: those who still have time are done again.
             self._answer(late, StorageUnavailable, now)
             self._queue.extendleft(c for c in reversed(running.calls) if not c[2].done())

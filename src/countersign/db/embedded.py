@@ -119,7 +119,8 @@ class LoopBatcher(Batcher):
             self._loop.call_soon(self._linger, self._loop, self._next, 0)
         else:
             self._busy = False
-            self._idle.set()
+            if self._closing:
+                self._idle.set()
 
 
 class CommitBatcher(Batcher):

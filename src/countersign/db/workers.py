@@ -220,7 +220,7 @@ class WritingWorker(BatchWorker):
 
     def __call__(self, running: Running) -> Outcomes:
         """The outcomes, after the commit."""
-        if time.monotonic() - self._used_at > _UNTESTED_SECONDS:
+        if not self.is_stale and time.monotonic() - self._used_at > _UNTESTED_SECONDS:
             self.close()
         return super().__call__(running)
 
