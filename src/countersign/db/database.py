@@ -31,7 +31,7 @@ _EMPTYING_PAUSE_SECONDS: Final = 0.2
 
 
 class Database:
-    """One database behind three batchers; which kind each is depends on the engine."""
+    """One database behind a batcher for each lane; which kind each is depends on the engine."""
 
     closed: StorageUnavailable | None = None
     """Why no one may write at the moment; sealing and what is read go on. None: all may."""
