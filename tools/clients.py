@@ -16,48 +16,15 @@ ROOT: Final = Path(__file__).parents[1]
 _REF: Final = "#/components/"
 _OF_PEOPLE: Final = ("Countersign-Account", "Countersign-Mode", "Countersign-Reason")
 """Headers of a person, whom no client is for."""
+_PEOPLE: Final = ("staff", "members", "sessions")
+"""Resources of people, which no client has."""
 
 NAMES: Final = {
-    "listNotices": "notices.list",
-    "getNotice": "notices.retrieve",
-    "listNoticeVersions": "notices.list_versions",
-    "acknowledgeNotice": "notices.acknowledge",
-    "getRequirements": "requirements.retrieve",
-    "listAcknowledgments": "acknowledgments.list",
-    "getAcknowledgment": "acknowledgments.retrieve",
-    "getAcknowledgmentProof": "acknowledgments.proof",
-    "getAcknowledgmentCertificate": "acknowledgments.certificate",
-    "getAcknowledgmentDossier": "acknowledgments.dossier",
-    "verifyBuyer": "buyers.verify",
-    "getBuyerStatus": "buyers.status",
-    "listBuyerReviews": "buyers.list_reviews",
-    "reviewBuyer": "buyers.review",
-    "createCheckoutSession": "checkout_sessions.create",
-    "listCheckoutSessions": "checkout_sessions.list",
-    "getCheckoutSession": "checkout_sessions.retrieve",
-    "cancelCheckoutSession": "checkout_sessions.cancel",
     "getCurrentCheckoutSession": "current_checkout_session.retrieve",
     "claimCheckoutEvents": "current_checkout_session.claim_events",
     "acknowledgeCurrentCheckoutSession": "current_checkout_session.acknowledge",
     "declineCurrentCheckoutSession": "current_checkout_session.decline",
     "clearOrder": "clearances.create",
-    "listClearances": "clearances.list",
-    "getClearance": "clearances.retrieve",
-    "fulfilOrder": "clearances.fulfil",
-    "getClearanceDossier": "clearances.dossier",
-    "listEvents": "events.list",
-    "getEvent": "events.retrieve",
-    "createWebhookEndpoint": "webhook_endpoints.create",
-    "listWebhookEndpoints": "webhook_endpoints.list",
-    "getWebhookEndpoint": "webhook_endpoints.retrieve",
-    "changeWebhookEndpoint": "webhook_endpoints.change",
-    "deleteWebhookEndpoint": "webhook_endpoints.delete",
-    "rotateWebhookSecret": "webhook_endpoints.rotate_secret",
-    "listWebhookDeliveries": "webhook_endpoints.list_deliveries",
-    "resendEvent": "webhook_endpoints.resend",
-    "recoverWebhooks": "webhook_endpoints.recover",
-    "sendWebhookExample": "webhook_endpoints.send_example",
-    "getLogPolicy": "log.policy",
     "getTestClock": "sandbox.clock",
     "advanceTestClock": "sandbox.advance_clock",
     "resetTestClock": "sandbox.reset_clock",
@@ -68,64 +35,18 @@ NAMES: Final = {
     "clearTestFault": "sandbox.clear_fault",
     "getHealth": "service.health",
     "getReadiness": "service.readiness",
-    "createAccount": "accounts.create",
-    "listAccounts": "accounts.list",
-    "getAccount": "accounts.retrieve",
-    "renameAccount": "accounts.rename",
-    "changeAccount": "accounts.change",
-    "disableAccount": "accounts.disable",
-    "enableAccount": "accounts.enable",
     "changeBrand": "accounts.change_brand",
     "addOrigin": "accounts.add_origin",
     "removeOrigin": "accounts.remove_origin",
     "previewClosing": "accounts.preview_closing",
-    "closeAccount": "accounts.close",
-    "createKey": "keys.create",
-    "listKeys": "keys.list",
-    "rotateKey": "keys.rotate",
-    "revokeKey": "keys.revoke",
-    "inviteStaffPerson": "staff.invite",
-    "listStaffPersons": "staff.list",
-    "removeStaffPerson": "staff.remove",
-    "linkStaffPerson": "staff.link",
-    "signOutStaffPerson": "staff.sign_out",
-    "inviteMember": "members.invite",
-    "listMembers": "members.list",
-    "removeMember": "members.remove",
-    "linkMember": "members.link",
-    "signOutMember": "members.sign_out",
     "listOwnSessions": "sessions.list",
     "endOwnSession": "sessions.end",
     "endOwnSessions": "sessions.end_all",
     "listNoticeLifecycles": "notices.list_lifecycles",
-    "compareNotices": "notices.compare",
-    "checkNotice": "notices.check",
-    "publishNotice": "notices.publish",
-    "reviewNotice": "notices.review",
-    "withdrawNotice": "notices.withdraw",
-    "reinstateNotice": "notices.reinstate",
     "search": "orders.search",
-    "placeHold": "holds.place",
-    "listHolds": "holds.list",
-    "releaseHold": "holds.release",
-    "openMatter": "matters.open",
-    "listMatters": "matters.list",
-    "releaseMatter": "matters.release",
-    "listErasureRequests": "erasures.list_requests",
-    "previewErasure": "erasures.preview",
     "erase": "erasures.create",
-    "listRetention": "retention.list",
-    "listAudit": "audit.list",
-    "getBuyerEvidence": "buyers.evidence",
-    "blockBuyer": "buyers.block",
-    "unblockBuyer": "buyers.unblock",
-    "revokeBuyer": "buyers.revoke",
-    "reinstateBuyer": "buyers.reinstate",
-    "getDeployment": "deployment.retrieve",
-    "getFindings": "deployment.findings",
-    "getToday": "today.retrieve",
 }
-"""How the clients call each operation."""
+"""How the clients call an operation whose address and identifier do not say it: see `call_of`."""
 
 RESOURCES: Final = {
     "notices": "The notices that buyers initial.",
@@ -151,6 +72,25 @@ RESOURCES: Final = {
     "deployment": "How the deployment stands: for its staff.",
     "today": "What happened lately in an account: for staff.",
 }
+
+
+def call_of(identifier: str, path: str) -> str:
+    """The resource and the method of the clients for an operation, such as `holds.release`.
+
+    Of `releaseHold` at `/v1/holds/{hold_id}/release`: the first part of the address, and the first
+    word of the identifier.
+    """
+    if identifier in NAMES:
+        return NAMES[identifier]
+    resource, *rest = path.removeprefix("/v1/").split("/")
+    verb, last = re.sub("[A-Z].*", "", identifier), (rest or [resource])[-1]
+    if verb == "get":
+        verb = "retrieve" if not rest or last.startswith("{") else last
+    elif verb == "list" and rest:
+        verb = f"list_{last}"
+    elif last.startswith(f"{verb}_"):
+        verb = last
+    return f"{resource}.{verb}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,10 +138,8 @@ class Document:
         ]
 
     def of(self, resource: str) -> list[Operation]:
-        """The operations of a resource, in the order of `NAMES`."""
-        order = list(NAMES.values())
-        found = [one for one in self.operations if one.resource == resource]
-        return sorted(found, key=lambda one: order.index(f"{resource}.{one.name}"))
+        """The operations of a resource, in the order of the document."""
+        return [one for one in self.operations if one.resource == resource]
 
     def errors(self) -> dict[str, str]:
         """What each code of a refusal means, by code."""
@@ -241,9 +179,10 @@ class Document:
             yield from methods.values()
 
     def _operation(self, path: str, method: str, definition: Mapping[str, Any]) -> Operation:
-        if (identifier := definition["operationId"]) not in NAMES:
-            raise SystemExit(f"tools/clients.py: NAMES has no name for the operation {identifier}")
-        resource, _, name = NAMES[identifier].partition(".")
+        identifier = definition["operationId"]
+        resource, _, name = call_of(identifier, path).partition(".")
+        if resource not in {*RESOURCES, *_PEOPLE}:
+            raise SystemExit(f"tools/clients.py: RESOURCES lacks {resource}, of {identifier}")
         parameters = [self.resolved(parameter) for parameter in definition["parameters"]]
         headers = {p["name"] for p in parameters if p["in"] == "header"}
         if unknown := headers - {"Idempotency-Key", "Prefer", "If-None-Match", *_OF_PEOPLE}:

@@ -19,18 +19,13 @@ from tests.clients.runner import Run
 from tests.clients.tokens import ORDER, tokens
 from tests.support import node
 from tests.support.document import Document, committed_document
-from tools.clients import NAMES
+from tools.clients import call_of
 
 pytestmark = pytest.mark.long
 
 KINDS = [Countersign, AsyncCountersign]
 BESIDES = {"clearance_tokens.keys", "clearance_tokens.verify"}
 """What the clients add to the operations."""
-
-
-def of_staff() -> set[str]:
-    """The operations that only answer where the console is on."""
-    return {one.id for one in Document(committed_document()).operations() if one.is_of_staff}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -100,4 +95,5 @@ def passed_in_node(place: Place, built: Path, cases: list[str], file: str) -> in
 def test_the_walk_uses_every_method() -> None:
     """An operation that is new has to be walked, too; those of staff, in tests/staff."""
     walked = {step["call"] for step in CASES["walk"]["steps"] if "call" in step}
-    assert walked == {*NAMES.values(), *BESIDES} - {NAMES[id_] for id_ in of_staff()}
+    operations = Document(committed_document()).of_vendors()
+    assert walked == {*BESIDES} | {call_of(one.id, one.path) for one in operations}

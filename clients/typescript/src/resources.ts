@@ -369,6 +369,43 @@ export class Acknowledgments extends Resource {
   }
 
   /**
+   * Get everything needed to verify an acknowledgment and its order, as a ZIP file.
+   *
+   * As that of its clearance; of several clearances, the newest that was granted.
+   *
+   * Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
+   * `Countersign-Reason`.
+   *
+   * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
+   */
+  dossier(
+    ack_id: string,
+    query: {
+      /**
+       * The personal fields to show, over all records, separated by commas: `initials_per_line`,
+       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `order_reference`, `shipping`,
+       * `verification`, `carrier`, `tracking_number`, `provider_identity_session_id`, `result`,
+       * `evidence_sha256`, `override`, or `none`. Left out: all of them.
+       */
+      disclose?: string | undefined;
+      /**
+       * The size of the checkpoint of the log to prove it by. Records that it does not hold are
+       * left out.
+       */
+      size?: number | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<Uint8Array> {
+    return this.sender.send<Uint8Array>({
+      method: "GET",
+      path: `/v1/acknowledgments/${segment(ack_id)}/dossier`,
+      query,
+      returns: "bytes",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
    * Get the certificate of an acknowledgment for people, as a PDF.
    *
    * The PDF of the dossier, `dossier.pdf`, with the evidence attached.
@@ -401,43 +438,6 @@ export class Acknowledgments extends Resource {
     return this.sender.send<Uint8Array>({
       method: "GET",
       path: `/v1/acknowledgments/${segment(ack_id)}/certificate`,
-      query,
-      returns: "bytes",
-      repeatable: true,
-    }, options);
-  }
-
-  /**
-   * Get everything needed to verify an acknowledgment and its order, as a ZIP file.
-   *
-   * As that of its clearance; of several clearances, the newest that was granted.
-   *
-   * Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
-   * `Countersign-Reason`.
-   *
-   * With `options.waitSeconds` it waits for sealing, at most 10 seconds.
-   */
-  dossier(
-    ack_id: string,
-    query: {
-      /**
-       * The personal fields to show, over all records, separated by commas: `initials_per_line`,
-       * `session_id`, `cbid`, `ip`, `user_agent`, `process`, `order_reference`, `shipping`,
-       * `verification`, `carrier`, `tracking_number`, `provider_identity_session_id`, `result`,
-       * `evidence_sha256`, `override`, or `none`. Left out: all of them.
-       */
-      disclose?: string | undefined;
-      /**
-       * The size of the checkpoint of the log to prove it by. Records that it does not hold are
-       * left out.
-       */
-      size?: number | undefined;
-    } = {},
-    options: CallOptions = {},
-  ): Promise<Uint8Array> {
-    return this.sender.send<Uint8Array>({
-      method: "GET",
-      path: `/v1/acknowledgments/${segment(ack_id)}/dossier`,
       query,
       returns: "bytes",
       repeatable: true,
@@ -1280,6 +1280,23 @@ export class Sandbox extends Resource {
   }
 
   /**
+   * Reset the test clock to real time.
+   *
+   * Reset the test clock to real time. Existing objects keep their times.
+   *
+   * Needs the scope `sandbox:manage`.
+   */
+  resetClock(
+    options: CallOptions = {},
+  ): Promise<types.TestClock> {
+    return this.sender.send<types.TestClock>({
+      method: "DELETE",
+      path: "/v1/test/clock",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
    * Advance the test clock.
    *
    * Advance the test clock. Every server uses it once the response is sent.
@@ -1295,23 +1312,6 @@ export class Sandbox extends Resource {
       path: "/v1/test/clock/advance",
       body: params,
       keyed: true,
-      repeatable: true,
-    }, options);
-  }
-
-  /**
-   * Reset the test clock to real time.
-   *
-   * Reset the test clock to real time. Existing objects keep their times.
-   *
-   * Needs the scope `sandbox:manage`.
-   */
-  resetClock(
-    options: CallOptions = {},
-  ): Promise<types.TestClock> {
-    return this.sender.send<types.TestClock>({
-      method: "DELETE",
-      path: "/v1/test/clock",
       repeatable: true,
     }, options);
   }
@@ -1508,6 +1508,29 @@ export class Accounts extends Resource {
   }
 
   /**
+   * Change the settings of an account.
+   *
+   * Say whether one person decides on a buyer who waits, or two.
+   *
+   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
+   * `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person names
+   * live mode.
+   */
+  change(
+    account_id: string,
+    params: types.AccountChange,
+    options: CallOptions = {},
+  ): Promise<types.AccountView> {
+    return this.sender.send<types.AccountView>({
+      method: "PATCH",
+      path: `/v1/accounts/${segment(account_id)}`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
    * Rename an account.
    *
    * Give an account another name; its id, and what is recorded of it, stay.
@@ -1526,29 +1549,6 @@ export class Accounts extends Resource {
     return this.sender.send<types.AccountView>({
       method: "POST",
       path: `/v1/accounts/${segment(account_id)}/rename`,
-      body: params,
-      keyed: true,
-      repeatable: true,
-    }, options);
-  }
-
-  /**
-   * Change the settings of an account.
-   *
-   * Say whether one person decides on a buyer who waits, or two.
-   *
-   * Needs the scope `accounts:manage`. It answers only where the console is on, else with
-   * `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person names
-   * live mode.
-   */
-  change(
-    account_id: string,
-    params: types.AccountChange,
-    options: CallOptions = {},
-  ): Promise<types.AccountView> {
-    return this.sender.send<types.AccountView>({
-      method: "PATCH",
-      path: `/v1/accounts/${segment(account_id)}`,
       body: params,
       keyed: true,
       repeatable: true,

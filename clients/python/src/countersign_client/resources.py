@@ -465,6 +465,39 @@ class Acknowledgments(Resource[S]):
         )
 
     @operation
+    def dossier(
+        self,
+        ack_id: str,
+        *,
+        disclose: str | None = None,
+        size: int | None = None,
+        wait_seconds: int | None = None,
+    ) -> Call[bytes]:
+        """Get everything needed to verify an acknowledgment and its order, as a ZIP file.
+
+        As that of its clearance; of several clearances, the newest that was granted.
+
+        Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
+        `Countersign-Reason`.
+
+        - `disclose`: The personal fields to show, over all records, separated by commas:
+          `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`,
+          `order_reference`, `shipping`, `verification`, `carrier`, `tracking_number`,
+          `provider_identity_session_id`, `result`, `evidence_sha256`, `override`, or `none`. Left
+          out: all of them.
+        - `size`: The size of the checkpoint of the log to prove it by. Records that it does not
+          hold are left out.
+        - `wait_seconds`: How long to wait for sealing, at most 10.
+        """
+        return Call(
+            method="GET",
+            path=f"/v1/acknowledgments/{segment(ack_id)}/dossier",
+            returns=bytes,
+            query={"disclose": disclose, "size": size},
+            headers={"Prefer": waiting(wait_seconds)},
+        )
+
+    @operation
     def certificate(
         self,
         ack_id: str,
@@ -494,39 +527,6 @@ class Acknowledgments(Resource[S]):
         return Call(
             method="GET",
             path=f"/v1/acknowledgments/{segment(ack_id)}/certificate",
-            returns=bytes,
-            query={"disclose": disclose, "size": size},
-            headers={"Prefer": waiting(wait_seconds)},
-        )
-
-    @operation
-    def dossier(
-        self,
-        ack_id: str,
-        *,
-        disclose: str | None = None,
-        size: int | None = None,
-        wait_seconds: int | None = None,
-    ) -> Call[bytes]:
-        """Get everything needed to verify an acknowledgment and its order, as a ZIP file.
-
-        As that of its clearance; of several clearances, the newest that was granted.
-
-        Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
-        `Countersign-Reason`.
-
-        - `disclose`: The personal fields to show, over all records, separated by commas:
-          `initials_per_line`, `session_id`, `cbid`, `ip`, `user_agent`, `process`,
-          `order_reference`, `shipping`, `verification`, `carrier`, `tracking_number`,
-          `provider_identity_session_id`, `result`, `evidence_sha256`, `override`, or `none`. Left
-          out: all of them.
-        - `size`: The size of the checkpoint of the log to prove it by. Records that it does not
-          hold are left out.
-        - `wait_seconds`: How long to wait for sealing, at most 10.
-        """
-        return Call(
-            method="GET",
-            path=f"/v1/acknowledgments/{segment(ack_id)}/dossier",
             returns=bytes,
             query={"disclose": disclose, "size": size},
             headers={"Prefer": waiting(wait_seconds)},
@@ -1561,6 +1561,22 @@ class Sandbox(Resource[S]):
         )
 
     @operation
+    def reset_clock(
+        self,
+    ) -> Call[types.TestClock]:
+        """Reset the test clock to real time.
+
+        Reset the test clock to real time. Existing objects keep their times.
+
+        Needs the scope `sandbox:manage`.
+        """
+        return Call(
+            method="DELETE",
+            path="/v1/test/clock",
+            returns=types.TestClock,
+        )
+
+    @operation
     def advance_clock(
         self,
         *,
@@ -1583,22 +1599,6 @@ class Sandbox(Resource[S]):
             returns=types.TestClock,
             body={"seconds": seconds, "to": to},
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
-        )
-
-    @operation
-    def reset_clock(
-        self,
-    ) -> Call[types.TestClock]:
-        """Reset the test clock to real time.
-
-        Reset the test clock to real time. Existing objects keep their times.
-
-        Needs the scope `sandbox:manage`.
-        """
-        return Call(
-            method="DELETE",
-            path="/v1/test/clock",
-            returns=types.TestClock,
         )
 
     @operation
@@ -1809,6 +1809,32 @@ class Accounts(Resource[S]):
         )
 
     @operation
+    def change(
+        self,
+        account_id: str,
+        *,
+        reviewers: int,
+        idempotency_key: str | None = None,
+    ) -> Call[types.AccountView]:
+        """Change the settings of an account.
+
+        Say whether one person decides on a buyer who waits, or two.
+
+        Needs the scope `accounts:manage`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person
+        names live mode.
+
+        - `reviewers`: 2: what a first person decides, a second one makes final.
+        """
+        return Call(
+            method="PATCH",
+            path=f"/v1/accounts/{segment(account_id)}",
+            returns=types.AccountView,
+            body={"reviewers": reviewers},
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
     def rename(
         self,
         account_id: str,
@@ -1833,32 +1859,6 @@ class Accounts(Resource[S]):
             path=f"/v1/accounts/{segment(account_id)}/rename",
             returns=types.AccountView,
             body={"name": name},
-            headers={"Idempotency-Key": key_or_new(idempotency_key)},
-        )
-
-    @operation
-    def change(
-        self,
-        account_id: str,
-        *,
-        reviewers: int,
-        idempotency_key: str | None = None,
-    ) -> Call[types.AccountView]:
-        """Change the settings of an account.
-
-        Say whether one person decides on a buyer who waits, or two.
-
-        Needs the scope `accounts:manage`. It answers only where the console is on, else with
-        `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person
-        names live mode.
-
-        - `reviewers`: 2: what a first person decides, a second one makes final.
-        """
-        return Call(
-            method="PATCH",
-            path=f"/v1/accounts/{segment(account_id)}",
-            returns=types.AccountView,
-            body={"reviewers": reviewers},
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )
 
