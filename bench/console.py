@@ -43,8 +43,8 @@ from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.people.roles import invite
 from countersign.server.app import App
-from countersign_console.menu import DEPLOYMENT, OF_ACCOUNT, OF_DEPLOYMENT
-from countersign_console.pages import PAGES
+from countersign_console.menu import DEPLOYMENT
+from countersign_console.pages import SCOPES
 
 URL: Final = "http://localhost:8080"
 SESSION_ID: Final = "cart 7"
@@ -150,8 +150,8 @@ async def _pages(environment: Mapping[str, str], rounds: int) -> dict[str, Cost]
             "an order": (f"{search}/{made.ack_id}", None),
         }
         may = Host(deployment, app.handle).scopes(Role.COMPLIANCE, staff=True)
-        for is_all, name in PAGES:
-            if (OF_DEPLOYMENT if is_all else OF_ACCOUNT)[name] in may:
+        for (is_all, name), scope in SCOPES.items():
+            if scope in may:
                 place = f"{ROOT}/{DEPLOYMENT}" if is_all else here
                 asked[f"{name}, of all" if is_all else name] = f"{place}/{name}", None
         return {page: await _cost(browser, *one, rounds) for page, one in asked.items()}

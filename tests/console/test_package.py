@@ -12,7 +12,7 @@ import pytest
 import countersign_console
 from countersign_console import view
 from countersign_console.lists import ListPage
-from countersign_console.menu import OF_ACCOUNT, OF_DEPLOYMENT, Signed
+from countersign_console.menu import Signed
 from countersign_console.pages import PAGES
 from countersign_console.view import WORDS
 from tests.unit.house import modules_of
@@ -86,9 +86,3 @@ def test_no_list_is_filtered_by_a_buyer() -> None:
         for field in page.filters
     }
     assert filters == {"matter_id", "until"}
-
-
-def test_every_line_of_the_menu_leads_to_a_page() -> None:
-    assert {(False, name) for name in OF_ACCOUNT} | {(True, name) for name in OF_DEPLOYMENT} == (
-        set(PAGES)
-    )

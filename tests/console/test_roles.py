@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from countersign.access.role import Role
-from countersign_console.menu import OF_ACCOUNT, OF_DEPLOYMENT
+from countersign_console.pages import SCOPES
 from tests.checkout.surfer import Page
 from tests.console.visitor import Vendor, Visitor, places
 from tests.people.crew import Console, in_console
@@ -51,8 +51,7 @@ LOOKS: Final = frozenset({"find", "read", "certificate", "dossier", "preview"})
 
 def letter(is_all: bool, page: str, role: Role) -> str:
     """Of the table; of a page that it has not yet, that of the scope with which it is read."""
-    menu = OF_DEPLOYMENT if is_all else OF_ACCOUNT
-    return TABLE.get((is_all, page, role)) or ALLOWED[menu[page], role]
+    return TABLE.get((is_all, page, role)) or ALLOWED[SCOPES[is_all, page], role]
 
 
 def sees(is_all: bool, page: str, role: Role, *, staff: bool) -> bool:

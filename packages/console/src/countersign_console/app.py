@@ -14,7 +14,7 @@ from typing import Final
 from countersign.console_host import ROOT, SESSION, Host, PageReply, PageRequest
 from countersign_console import provider, sessions, sign_in
 from countersign_console.menu import DEPLOYMENT, Place
-from countersign_console.pages import PAGES
+from countersign_console.pages import PAGES, SCOPES
 from countersign_console.view import WORDS, keep_locale, lead, locale_of
 from countersign_console.visit import Refused, Visit
 
@@ -56,6 +56,7 @@ class Console:
             session=session,
             person=person,
             locale=locale,
+            pages=SCOPES,
             place=Place(),
         )
         if request.method == "POST" and not self._host.is_form(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
 from countersign.console_host import ROOT
@@ -15,29 +15,8 @@ DEPLOYMENT: Final = "all"
 _PAGE: Final = 4
 """Where its name stands in the address of a page of an account."""
 
-OF_ACCOUNT: Final = {
-    "today": "search:read",
-    "search": "search:read",
-    "reviews": "buyers:review",
-    "holds": "holds:manage",
-    "matters": "holds:manage",
-    "erasures": "erasure:write",
-    "retention": "retention:read",
-    "keys": "keys:manage",
-    "webhooks": "webhooks:manage",
-    "links": "checkout_sessions:create",
-    "people": "people:manage",
-    "audit": "audit:read",
-}
-"""The pages of an account: page → scope with which it is read."""
-OF_DEPLOYMENT: Final = {
-    "accounts": "accounts:manage",
-    "notices": "notices:read",
-    "state": "deployment:read",
-    "people": "staff:manage",
-    "audit": "audit:read",
-}
-"""The pages of the whole deployment, for its staff."""
+Scopes: TypeAlias = Mapping[tuple[bool, str], str]
+"""(whether of the deployment, page) → scope with which it is read, in the order of the menu."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +74,9 @@ class Place:
         here = f"{self.account_id}/{self.mode}" if self.account_id else DEPLOYMENT
         return f"{ROOT}/{here}/{page}" + (f"?{urlencode(query)}" if query else "")
 
-    def other_mode(self, path: str) -> str:
-        """The address in the other mode of the page that this path is of."""
-        page = next((one for one in path.split("/")[_PAGE:][:1] if one in OF_ACCOUNT), "today")
+    def other_mode(self, path: str, pages: Scopes) -> str:
+        """The address of this path's page in the other mode."""
+        page = next((one for one in path.split("/")[_PAGE:][:1] if (False, one) in pages), "today")
         return replace(self, mode="live" if self.is_test else "test").at(page)
 
 
@@ -116,21 +95,23 @@ class Group(NamedTuple):
     entries: Sequence[Entry]
 
 
-def menu(person: Signed, place: Place, words: Mapping[str, str], path: str) -> Sequence[Group]:
+def menu(
+    person: Signed, place: Place, words: Mapping[str, str], path: str, pages: Scopes
+) -> Sequence[Group]:
     """The pages that this person may read, here and of the deployment; the others' accounts."""
 
-    def entries(where: Place, pages: Mapping[str, str]) -> list[Entry]:
+    def entries(where: Place) -> list[Entry]:
         found = []
-        for page, scope in pages.items():
+        for (is_all, page), scope in pages.items():
             href = where.at(page)
             current = f"{path}/".startswith(f"{href.removeprefix(ROOT + '/')}/")
-            if person.may(where.account_id, scope):
+            if is_all == where.is_deployment and person.may(where.account_id, scope):
                 found.append(Entry(href, words[f"page_{page}"], current))
         return found
 
     groups = []
     if not place.is_deployment:
-        groups.append(Group(place.name, entries(place, OF_ACCOUNT)))
+        groups.append(Group(place.name, entries(place)))
     others = [
         Entry(Place(account_id=account, mode=place.mode).at("search"), name, current=False)
         for account, name in person.accounts.items()
@@ -138,5 +119,5 @@ def menu(person: Signed, place: Place, words: Mapping[str, str], path: str) -> S
     ]
     groups.append(Group(words["accounts_others" if groups else "accounts_yours"], others))
     if "" in person.roles:
-        groups.append(Group(words["deployment"], entries(Place(), OF_DEPLOYMENT)))
+        groups.append(Group(words["deployment"], entries(Place())))
     return [group for group in groups if group.entries]

@@ -192,21 +192,28 @@ def _people(scope: str, path: str, group: str, of: str) -> ListPage:
 
 _MEMBERS: Final = _people("people:manage", "/v1/members", "members", " --account {account}")
 _STAFF: Final = _people("staff:manage", "/v1/staff", "staff", "")
-_OF_ACCOUNT: Final = (_HOLDS, _MATTERS, _RETENTION, _KEYS, WEBHOOKS, LINKS, _MEMBERS)
-PAGES: Final[Mapping[tuple[bool, str], Page]] = {
-    **{(False, page.name): page for page in _OF_ACCOUNT},
-    (False, "today"): Today(),
-    (False, "audit"): Audit(),
-    (True, "accounts"): ACCOUNTS,
-    (True, "people"): _STAFF,
-    (True, "audit"): Audit(),
-    (False, "search"): Orders(),
-    (False, "reviews"): Reviews(),
-    (False, "erasures"): Erasures(),
-    (True, "notices"): Notices(),
-    (True, "state"): State(),
+_DECLARED: Final[Mapping[tuple[bool, str], tuple[str, Page]]] = {
+    (False, "today"): ("search:read", Today()),
+    (False, "search"): ("search:read", Orders()),
+    (False, "reviews"): ("buyers:review", Reviews()),
+    (False, "holds"): ("holds:manage", _HOLDS),
+    (False, "matters"): ("holds:manage", _MATTERS),
+    (False, "erasures"): ("erasure:write", Erasures()),
+    (False, "retention"): ("retention:read", _RETENTION),
+    (False, "keys"): ("keys:manage", _KEYS),
+    (False, "webhooks"): ("webhooks:manage", WEBHOOKS),
+    (False, "links"): ("checkout_sessions:create", LINKS),
+    (False, "people"): ("people:manage", _MEMBERS),
+    (False, "audit"): ("audit:read", Audit()),
+    (True, "accounts"): ("accounts:manage", ACCOUNTS),
+    (True, "notices"): ("notices:read", Notices()),
+    (True, "state"): ("deployment:read", State()),
+    (True, "people"): ("staff:manage", _STAFF),
+    (True, "audit"): ("audit:read", Audit()),
 }
-"""(whether of the deployment, name) → page."""
+"""(whether of the deployment, name) → scope with which it is read, page; in the menu's order."""
+PAGES: Final = {key: page for key, (_, page) in _DECLARED.items()}
+SCOPES: Final = {key: scope for key, (scope, _) in _DECLARED.items()}
 
 
 def refuse_lacking(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from countersign.console_host import PageReply
 from countersign_console.charts import HEIGHT, WIDTH, Period, draw
-from countersign_console.menu import OF_ACCOUNT, Place
+from countersign_console.menu import Place
 from countersign_console.visit import Refused, Visit
 
 CHARTS: Final = {
@@ -87,7 +87,7 @@ def _tiles(visit: Visit, found: Mapping[str, Any], period: Period) -> list[Tile]
         Tile(
             name=name,
             number=period.shown(found[name]),
-            href=visit.at(page) if visit.may(OF_ACCOUNT[page]) else "",
+            href=visit.at(page) if visit.may(visit.pages[False, page]) else "",
         )
         for name, page in _WAITING.items()
     ]

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from countersign.console_host import ROOT, Host, PageReply, PageRequest
-from countersign_console.menu import DEPLOYMENT, Place, Signed, menu
+from countersign_console.menu import DEPLOYMENT, Place, Scopes, Signed, menu
 from countersign_console.problems import in_words
 from countersign_console.view import WORDS, lead, render
 
@@ -71,6 +71,7 @@ class Visit:
     person: Signed
     place: Place
     locale: str
+    pages: Scopes
     parameter: str = ""
     """What the address names, such as an order."""
 
@@ -183,7 +184,8 @@ class Visit:
             title=title,
             person=self.person,
             place=self.place,
-            menu=menu(self.person, self.place, self.words, self.request.path),
+            menu=menu(self.person, self.place, self.words, self.request.path, self.pages),
+            pages=self.pages,
             base=ROOT,
             path=f"{ROOT}/{self.request.path}",
             code=FormCode(self.host, self.session),
