@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from countersign import config
 from countersign.doctor.finding import FINDINGS
+from countersign.errors import REFUSALS
 from countersign.root import Later
 from countersign.root import main as command_line
 
@@ -27,6 +28,7 @@ CLI = DOCS / "cli.md"
 CONFIGURATION = DOCS / "configuration.md"
 COMPONENT_GUIDE = DOCS / "component.md"
 DOCTOR = DOCS / "doctor.md"
+INTEGRATE = DOCS / "integrate.md"
 COMPONENT = DOCS.parent / "src/countersign/checkout/component/countersign-notice.js"
 WIDTH = 80
 
@@ -41,6 +43,7 @@ exit status is 0, or 1 with `error (code): message`, or 2 for a mistake in the c
 Commands can run while a server is running. Before an act that cannot be undone, a command requests
 a confirmation; `--yes` confirms it.
 """
+_OTHER_ERRORS = "| the message says how; most are only for [staff](staff-api.md) |"
 _DOCTOR_HEAD = """\
 # Everything that `doctor` can say
 
@@ -107,6 +110,17 @@ def doctor_page() -> str:
     return f"{_DOCTOR_HEAD}\n{top}{''.join(rows)}"
 
 
+def errors_guide() -> str:
+    """docs/integrate.md: its last row of errors has those that no other row has."""
+    text = INTEGRATE.read_text(encoding="utf-8")
+    start = text.index(_OTHER_ERRORS)
+    end = text.index("\n", start)
+    rows = text[text.index("## Errors") : start]
+    codes = (f"{error.status} `{error.code}`" for error in REFUSALS)
+    others = [code for code in codes if code not in rows]
+    return f"{text[:start]}{_OTHER_ERRORS} {', '.join(others)} |{text[end:]}"
+
+
 def configuration_page() -> str:
     """docs/configuration.md, with each setting: its purpose, its default and an example."""
     page = CONFIGURATION.read_text(encoding="utf-8")
@@ -142,6 +156,7 @@ def _plain(words: str) -> str:
 def write() -> None:
     """Write the pages."""
     DOCTOR.write_text(doctor_page(), encoding="utf-8")
+    INTEGRATE.write_text(errors_guide(), encoding="utf-8")
     CONFIGURATION.write_text(configuration_page(), encoding="utf-8")
     CLI.write_text(cli_page(), encoding="utf-8")
     COMPONENT_GUIDE.write_text(component_guide(), encoding="utf-8")

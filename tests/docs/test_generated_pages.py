@@ -35,6 +35,11 @@ def test_cli_md_shows_the_help_of_every_command() -> None:
     assert generated.CLI.read_text(encoding="utf-8") == generated.cli_page()
 
 
+def test_integrate_md_lists_the_errors_that_are_in_no_other_row() -> None:
+    """A new refusal has to be brought into the page: `make docs`."""
+    assert generated.INTEGRATE.read_text(encoding="utf-8") == generated.errors_guide()
+
+
 def test_doctor_md_shows_everything_that_the_doctor_can_say() -> None:
     """A new finding has to be brought into the page: `make docs`."""
     assert generated.DOCTOR.read_text(encoding="utf-8") == generated.doctor_page()

@@ -50,7 +50,7 @@ def test_success_is_200_with_the_fields_of_the_interface_and_a_receipt(
     answer = acknowledge(client)
     assert answer.status_code == 200
     receipt = answer.json()
-    assert list(receipt) == ["ack_id", "notice_id", "notice_version", "receipt"]
+    assert {"ack_id", "notice_id", "notice_version", "receipt"} <= receipt.keys()
     assert re.fullmatch(r"ack_[0-9a-hjkmnp-tv-z]{26}", receipt["ack_id"])
     notice = client.get(f"/v1/notices/{SHIPPED_NOTICE}").json()
     assert receipt["notice_id"] == SHIPPED_NOTICE
