@@ -1,4 +1,4 @@
-"""How often the browser of a session has its provider asked: each time costs the vendor's quota."""
+"""Limit the provider queries of a session's browser: each costs the vendor's quota."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SESSIONS_MAX: Final = 10_000
 
 
 class Asking:
-    """Counts what each session has asked lately."""
+    """Counts the recent queries of each session."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

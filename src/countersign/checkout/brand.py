@@ -100,7 +100,7 @@ def read_logo(connection: Connection, digest: str) -> bytes | None:
 
 
 def kind_of_logo(picture: bytes) -> bytes | None:
-    """The media type of a PNG, JPEG or WebP file; None if it is none of them."""
+    """The media type of a PNG, JPEG or WebP file; None for any other."""
     return next((kind for form, kind in _KINDS if form.match(picture)), None)
 
 

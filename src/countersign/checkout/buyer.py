@@ -34,7 +34,7 @@ from countersign.notices.model import NoticeEdition
 from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 
 TYPED_LENGTH_MAX: Final = 4 * INITIALS_LENGTH_MAX
-"""Of what is shown again where it is no initials; fields take no more than initials."""
+"""Maximum characters of rejected input that is shown again; fields accept no more than initials."""
 _OTHERS: Final = "Other initials were sent at the same time."
 _TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new text."
 
@@ -65,8 +65,8 @@ async def show(  # noqa: PLR0917 - what is kept of it
 ) -> Session:
     """Note that this text was served.
 
-    Of looks at the same time one is noted, with its time and its page: the one that is written
-    first. A look that finds another one noted since it began does not insist.
+    Of simultaneous views only the first to be written is noted, with its time and page. A view
+    gives way to one that was noted after it began.
     """
     text = (notice.content.version, notice.digest, len(notice.content.bullets))
     began = await store.clock_of(room, session)
@@ -189,7 +189,7 @@ async def review(room: HostedPages, session: Session, locale: str) -> Session:
 
 
 def _initials(session: Session) -> tuple[str, Sequence[str] | None] | None:
-    """The initials that a session has, and the digest of what they are of."""
+    """The initials of a session, and the digest of their text."""
     reading = session.asked.reading
     return None if reading is None else (reading.notice_digest, reading.initials)
 
@@ -277,12 +277,12 @@ def consent(locale: str) -> str:
 def _process(
     session: Session, reading: Reading, notice: NoticeEdition, page_origin: str | None
 ) -> Process:
-    """How the initials came about, as the record says it."""
+    """How the initials were made, as stated in the record."""
     content, at = session.asked, rfc3339_ms
     check = content.identity
     binding = Binding.NONE
     if reading.surface is Surface.PAGE:
-        # What has the token may be another program than the browser in which the check was made.
+        # The holder of the token may be another program than the browser that made the check.
         binding = check.binding if check is not None and check.verified else Binding.LINK
     return Process(
         checkout_session=session.id,

@@ -1,6 +1,6 @@
 """The identity checks of a session: states in, states out, without a clock or a database.
 
-What a check is, and which states it has, is in `buyers.identity_check`.
+`buyers.identity_check` defines a check and its states.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def identify(session: Session, now: datetime, check: IdentityCheck) -> Session:
 
     Raises:
         CheckoutSessionClosed: the session has ended, or is at another step.
-        ValueError: the check is none of this session.
+        ValueError: the check belongs to another session.
     """
     return _judged(session, require_open(session, now, Collected.IDENTITY), check, now)
 
@@ -143,7 +143,7 @@ def identify(session: Session, now: datetime, check: IdentityCheck) -> Session:
 def take_over(session: Session, now: datetime, check: IdentityCheck | None, seen: int) -> Session:
     """The best of all checks of this session, as found without its buyer; `seen` counts decisions.
 
-    Nothing happens after the end, nor if all these decisions were seen before. What is verified
+    No-op after the end, or if all these decisions are known. What is verified
     stays so, unless a decision that is new finds its buyer revoked: a revocation alone is none, and
     is found before the initials are taken.
     """
@@ -175,7 +175,7 @@ def lose(
 def note_unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Session:
     """What is said of the newest check, in which nothing was submitted that is known of.
 
-    Unchanged if it is not the newest, or more is known of it, or another one is being decided.
+    Unchanged if it is not the newest check, if more is known of it, or if another is being decided.
     """
     content = session.content
     if content is None or session.status_at(now) is not Status.OPEN:
@@ -189,7 +189,7 @@ def note_unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> S
 def note_trouble(session: Session, now: datetime, trouble: Trouble) -> Session:
     """The decision about a check could not be taken over; unchanged if it is not the newest.
 
-    Who was led back once stays so.
+    A buyer who returned once counts as returned.
     """
     content = session.content
     if content is None or session.status_at(now) is not Status.OPEN:
@@ -223,12 +223,13 @@ def _judged(session: Session, content: Content, check: IdentityCheck, now: datet
     if check.cbid is not None and Reason.AGE_BELOW_MINIMUM in check.reasons:
         young = tuple(dict.fromkeys((*young, (check.cbid, check.attempt))))
     if check.verified:
-        young = ()  # an erasure finds this session by who is verified, and by no one else
+        young = ()  # an erasure finds this session by the verified buyer alone
     content = structs.replace(content, trouble=None, young=young)
     reasons = () if check.verified else check.reasons
     known = content.check_at(check.attempt)
     if known is not None and known.is_back and check.status not in _COUNTS:
-        # Who is led back from this no need not be who is verified at the same page later.
+        # The buyer who returns from this rejection may not be the one verified later on the same
+        # page.
         content = content.with_check(structs.replace(known, is_back=None, back_at=None))
     changed = with_end(with_content(session, content, identity=check, reasons=reasons), now)
     return ended(changed, Status.COMPLETED, now) if changed.step is None else changed

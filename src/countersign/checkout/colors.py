@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 CONTRAST: Final = 4.5
-"""Of text to what is behind it."""
+"""Contrast of text with its background."""
 SURFACES: Final = ("#fff", "#f5f7f9", "#eef1f4")
 DARK_SURFACES: Final = ("#0d1217", "#151c23", "#1d262f")
-"""What text stands on, as `web/design/tokens.css` has it: light and dark."""
+"""Background colours of text, from `web/design/tokens.css`: light and dark."""
 _LIGHT_MIN: Final = 0.1791
 """From this luminance on, black on a colour has more contrast than white: at least 4.58 to 1."""
 _STEPS: Final = 32
@@ -25,7 +25,7 @@ class Palette(NamedTuple):
 
 
 def palette(color: str) -> Palette:
-    """What is used of a colour of the form `#rrggbb`."""
+    """The colours derived from one of the form `#rrggbb`."""
     return Palette(
         color, on_color(color), _towards(color, 0, SURFACES), _towards(color, 255, DARK_SURFACES)
     )

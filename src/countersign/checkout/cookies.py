@@ -1,4 +1,4 @@
-"""What ties a browser to a checkout session: a cookie, a code in each form, and an own origin."""
+"""Bind a browser to a checkout session: cookie, code in each form, and own origin."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def return_code(room: HostedPages, session_id: str, attempt: int) -> str:
 def set_cookie(room: HostedPages, session: Session, now: datetime, call: Call) -> Header:
     """The header that gives a browser its cookie, for the session and a while to look back at it.
 
-    While a provider decides, for days, it has to be given again by the link. The copy has a link of
-    its own: on a device of several people the next one finds nothing.
+    While a provider decides, for days, it has to be given again by the link. The copy has its own
+    link, so that the next user of a shared device finds nothing.
     """
     browser = browser_of(room, session, call) or b64url(room.access.entropy(_BROWSER_BYTES))
     value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"

@@ -74,7 +74,7 @@ async def changed(
     act: Callable[[Session], Awaitable[Session]],
     damaged: set[str],
 ) -> bool:
-    """Whether an act of a loop has changed this session; one that cannot be read is noted."""
+    """True if this act changed the session; an unreadable session is logged."""
     try:
         session = await find_by_id(room, session_id)
         return session is not None and await act(session) is not session
@@ -87,13 +87,13 @@ async def changed(
 def still_open(connection: Connection, account_id: str) -> Sequence[str]:
     """The sessions of an account, of both modes, that have not ended."""
     own = _c.account_id == account_id
-    # An index finds those that are to expire, and they are few.
+    # An index finds the few sessions that are due.
     query = select(_c.id).where(own, _c.expiry_due_at.is_not(None))
     return connection.execute(query).scalars().all()
 
 
 def end_all(connection: Connection, account_id: str, now: datetime) -> None:
-    """Let the open sessions of an account expire now; the loop reports each at its next look."""
+    """Expire the open sessions of an account now; the loop reports each in its next run."""
     over = {"expires_at": now, "expiry_due_at": now, "revision": _c.revision + 1}
     for ids in chunks(still_open(connection, account_id)):
         # Judged again where another transaction had the row: a session may have ended meanwhile.

@@ -1,7 +1,7 @@
-"""What is known to keep an order from being released, said before the initials are asked for.
+"""Tell the buyer what will block the order before asking for initials.
 
-Only in a browser that is known to be the buyer's: neither the vendor nor another one with the link
-sees anything of it, and the session stays as it is.
+Only in a browser known to be the buyer's: the vendor and others with the link see nothing of it,
+and the session does not change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CHECK_HELPS: Final = frozenset(
 async def foreseen(visit: Visit, notice: NoticeEdition) -> Reply | None:
     """The page that says it; None: nothing is known, or not of this browser."""
     room, call, session = visit.room, visit.call, visit.session
-    # What a page of the same site fetches or frames, it could measure.
+    # A page of the same site could measure what it fetches or frames.
     is_seen = call.method == "GET" and call.headers.get(b"sec-fetch-dest", _A_PAGE) == _A_PAGE
     order = clearance_request(session)
     known = await _known(visit) if is_seen and order else None
@@ -56,7 +56,7 @@ async def foreseen(visit: Visit, notice: NoticeEdition) -> Reply | None:
 
 
 async def _known(visit: Visit) -> str | None:
-    """The buyer whose browser this is, as far as it is known."""
+    """The buyer of this browser, if known."""
     session = visit.session
     if session.asked.is_checked_in(visit.browser):
         return session.cbid

@@ -1,7 +1,7 @@
 """The identity step of a session: start a check at a provider, follow it, take its decision over.
 
-Nothing that a browser brings back decides anything: what counts is what the provider says to this
-service about a session that was started for this very checkout session.
+A browser's return decides nothing: only the provider's own response counts, about a session that
+was started for this checkout session.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ OUTCOMES: Final[Mapping[str, str | None]] = {
     "expired": None,
     "provider_down": "test_provider_unavailable",
 }
-"""What the pretended provider can find, with the session of the sandbox that plays it."""
+"""The outcomes of the simulated provider, each with its sandbox session."""
 _REASONS: Final[Mapping[type[CountersignError], Reason]] = {
     ProviderSessionNotBound: Reason.SESSION_NOT_BOUND
 }
-"""Of errors whose code is not that of the reason."""
+"""Reasons of errors whose code differs from the reason's."""
 _GIVEN_UP: Final = {"cancelled": Reason.SESSION_CANCELED, "expired": Reason.SESSION_EXPIRED}
 """Outcomes of checks in which the buyer submitted nothing."""
 
@@ -65,8 +65,8 @@ _GIVEN_UP: Final = {"cancelled": Reason.SESSION_CANCELED, "expired": Reason.SESS
 async def providers(room: HostedPages, session: Session) -> tuple[str, ...]:
     """The names of the providers that the buyer may choose from, the account's first one first.
 
-    Where none is configured the sandbox plays one. Raises VerificationNotConfigured for a live
-    session of an account without a provider.
+    Without a configured provider the sandbox simulates one. Raises VerificationNotConfigured for a
+    live session of an account without a provider.
     """
     names = await started.providers_for(room.buyers, session.account_id, session.mode)
     return names or played(session.mode)
@@ -91,7 +91,7 @@ async def begin(
     browser: str = "",
     again: bool = False,
 ) -> Session:
-    """Start an identity check, or return the one that the buyer can go on with.
+    """Start an identity check, or return the one that the buyer can continue.
 
     The buyer continues at `session.asked.check.url`, which is a new one where the provider's
     addresses work once. A check that is decided, or that the provider gave up, is followed by a
@@ -135,7 +135,7 @@ async def _go_on(room: HostedPages, session: Session) -> Session:
     check = session.asked.check
     if check is None or not check.opens_once or not session.asked.is_waiting:
         return session
-    # Who has finished has nothing to do on a page that some providers open even then.
+    # Some providers open their page even for a buyer who has finished and has nothing to do there.
     with suppress(Refusal):
         session = await follow(room, session)
     if not session.asked.is_waiting:
@@ -239,11 +239,11 @@ def _played(
 async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Session:
     """Ask the provider about a check now, and take its decision over.
 
-    That is the newest, unless `attempt` is the number of an earlier one.
+    The newest check, or the earlier one with the number `attempt`.
     Nothing happens where nothing was started, or the session has ended or collects something else.
 
     Raises:
-        ProviderUnavailable, VerificationMisconfigured: the provider said nothing usable.
+        ProviderUnavailable, VerificationMisconfigured: no usable response from the provider.
         ProviderSessionNotFound, ProviderSessionNotBound: it denies the session that it made.
         RateLimited: too many ZIP codes tried for this buyer.
     """
@@ -271,7 +271,7 @@ async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Sessi
     )
     if found.cbid is not None or not _says_something(found):
         return session
-    # Nothing was submitted that is known of, so that nothing was written about a buyer.
+    # No submission is known, so nothing was written about a buyer.
     outcome = with_members(found, reasons=_reasons(found))
     return await store.change(room, session, partial(checks.note_unsubmitted, check=outcome))
 
@@ -281,7 +281,7 @@ async def look(
 ) -> tuple[Session, bool]:
     """The same for a buyer who says to be done, or is led back (`is_back`); and if it worked.
 
-    Where the decision cannot be taken over now, the session keeps why.
+    If the decision cannot be applied now, the session stores the reason.
 
     Raises:
         CheckoutSessionClosed, NotFound: the session was erased meanwhile.
@@ -331,7 +331,7 @@ async def take_over(room: HostedPages, session: Session) -> Session:
 async def remembered(
     room: HostedPages, session: Session, informing: Informing, binding: Binding, browser: str = ""
 ) -> Session:
-    """Take over what is known of a remembered buyer, with all that is written of it or nothing.
+    """Apply the stored verification of a remembered buyer; all of it is written, or nothing.
 
     Only a verified buyer ends the step; otherwise the session learns nothing. `binding` is how it
     is known that it is this buyer, and `browser` the one with what is remembered.
@@ -342,7 +342,7 @@ async def remembered(
     """
     found = informing.check
     if found.verification is None:
-        # The session stays as it is: who watches its link does not see that somebody was asked.
+        # The session does not change: an observer of its link cannot see that a buyer was asked.
         require_open(session, await store.clock_of(room, session), Collected.IDENTITY)
         await room.access.database.write(informing.write)
         return session
@@ -385,7 +385,7 @@ async def _is_at_identity(room: HostedPages, session: Session) -> bool:
 
 
 def _says_something(check: IdentityCheck) -> bool:
-    """Whether it says more than that the buyer has not come to an end at the provider."""
+    """True if it says more than "the buyer has not finished at the provider"."""
     waits = {*check.reasons} <= {Reason.IDENTITY_REQUIRES_INPUT}
     return check.cbid is not None or check.status is not BuyerStatus.REQUIRES_INPUT or not waits
 

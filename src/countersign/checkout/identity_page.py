@@ -1,7 +1,7 @@
 """The identity step of the hosted page: to a provider's own page, back from it, and its decision.
 
-What a browser brings back from a provider is not read: only what the provider says to this service
-counts. Nothing is started or asked by looking at a page.
+Parameters that a browser brings back from a provider are ignored: only the provider's own response
+counts. Viewing a page starts no check and queries no provider.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from countersign.http.reply import Call, Header, Reply
 from countersign.reason import Reason
 
 RETURN: Final = "return"
-"""In the address at which a provider sends the buyer's browser back."""
+"""Parameter of the address to which a provider returns the buyer's browser."""
 _NOTICED: Final = "checked"
 _DEVICE: Final = "device"
 _DOWN: Final = "down"
@@ -59,7 +59,7 @@ _ADDRESS_HELP: Final = {
     "persona": "identity_zip_database",
     "plaid": "identity_zip_database",
 }
-"""What may help a buyer whose address has another ZIP code, by provider: docs/verification.md."""
+"""Advice for a buyer whose address has another ZIP code, by provider: docs/verification.md."""
 _NOT_STARTED: Final = (ProviderUnavailable, VerificationMisconfigured, VerificationNotConfigured)
 
 
@@ -72,7 +72,7 @@ class Stage(StrEnum):
     BACK = "back"
     """The buyer was led back, and the provider's decision could not be taken over yet."""
     WRONG = "wrong"
-    """It cannot be taken over until the vendor has put something right."""
+    """The decision cannot be applied until the vendor fixes a problem."""
     BARRED = "barred"
     """Another check does not help this buyer."""
     DECIDING = "deciding"
@@ -110,7 +110,7 @@ _REFUSED: Final = frozenset({Stage.FAILED, Stage.USED_UP, Stage.BARRED})
 
 
 async def up_to_date(visit: Visit) -> Visit:
-    """The same visit, with what was found of the identity meanwhile, without its buyer."""
+    """The same visit, updated with an identity result found without the buyer."""
     session = visit.session
     is_open = session.status_at(visit.now) is Status.OPEN
     if not is_open or session.step is not Collected.IDENTITY or visit.call.method == "HEAD":
@@ -136,7 +136,7 @@ async def show(visit: Visit) -> Reply:
     is_played = names == (PLAYED,)
     at_provider = {Stage.WAITING, Stage.BACK}
     going_on = {*at_provider, Stage.DECIDING, Stage.WRONG}
-    # No other browser than the one that has begun it is led to its page.
+    # Only the browser that began the check is redirected to its page.
     is_own = content.check is not None and content.check.browser == visit.browser
     is_stopped = stage in {Stage.WRONG, Stage.BARRED}
     if content.is_undecided and not is_stopped and not (stage is Stage.WAITING and is_own):
@@ -192,9 +192,9 @@ async def show(visit: Visit) -> Reply:
 
 
 async def start(visit: Visit) -> Reply:
-    """Start a check at the provider that was chosen, or go on with the one that there is."""
+    """Start a check at the chosen provider, or continue the open one."""
     form, content = visit.form, visit.session.asked
-    # Of a button that is pressed twice, the second is for a check that is given up already.
+    # The second press of a button refers to a check that is already abandoned.
     again = form.get("again") == str(content.attempts)
     provider = form.get("provider") or None
     if content.is_waiting and not visit.room.asking.may(visit.session.id):
@@ -210,7 +210,7 @@ async def start(visit: Visit) -> Reply:
         return visit.go_on()
     if form.get(_DEVICE) == "yes":
         return visit.go_on(**{_DEVICE: "yes"})
-    # With a provider that does not lead back, this page stays open in its own window.
+    # If the provider does not redirect back, this page stays open in its own window.
     check = begun.check
     stays = check is None or check.played or not check.leads_back
     return lead(visit.address("" if stays else "/continue"))
@@ -219,8 +219,8 @@ async def start(visit: Visit) -> Reply:
 async def go_to_provider(visit: Visit) -> Reply:
     """Lead on to the provider's page, from a page of ours.
 
-    Browsers compare the policy of a form with wherever its response leads, and the policy of our
-    forms names no other site.
+    Browsers apply a form's policy to redirects of its response too, and our policy names no other
+    site.
     """
     require_open(visit.session, visit.now, Collected.IDENTITY)
     check = visit.session.asked.check
@@ -294,7 +294,7 @@ async def come_back(room: HostedPages, call: Call, session_id: str, key: str) ->
     if is_seen and _may_ask(session):
         came_from = session.asked.check_at(attempt)
         is_back = came_from is not None and came_from.browser == visit.browser
-        # The page has a button that asks again, and what the provider decides arrives anyway.
+        # The page has a button to retry, and the provider's decision arrives anyway.
         with suppress(CheckoutSessionClosed, NotFound):
             if room.asking.may(session_id):
                 session, _ = await identity.look(room, session, attempt, is_back=is_back)
@@ -347,7 +347,7 @@ def _reasons(content: Content) -> tuple[str, ...]:
         return (Reason.SESSION_EXPIRED,)
     if known is None:
         return ()
-    # Why the provider decided so says more than what it decided.
+    # The provider's reason says more than its decision.
     specific = tuple(one for one in known.reasons if one not in _GENERAL)
     return specific or known.reasons or (_OTHER,)
 

@@ -24,7 +24,7 @@ STEP: Final = "step"
 FORM: Final = "form"
 WRONG: Final = "wrong"
 STALE: Final = "stale"
-"""What an address says: which step is wanted, and what was wrong with the form that led there."""
+"""The parameters of an address: the wanted step, and the mistake in the form that led there."""
 _ALL: Final = "yes"
 _SOME: Final = "some"
 NOT_TAKEN: Final = "press"
@@ -52,8 +52,8 @@ async def take(visit: Visit) -> Reply:
 async def press(visit: Visit) -> Reply:
     """Keep what was typed, and put the first line's initials on the line whose button was pressed.
 
-    Fields that are blank leave their lines as they are. Where the account does not allow presses
-    any more, one counts for nothing; what was typed is kept all the same.
+    Fields that are blank leave their lines as they are. A press is ignored if the account no longer
+    allows presses; typed initials are kept.
     """
     room, session = visit.room, visit.session
     before = require_open(session, visit.now, Collected.ACKNOWLEDGMENT).reading
@@ -92,7 +92,7 @@ def _after_press(visit: Visit, pressed: Press | None, before: Reading, after: Re
 
 
 def _press_of(visit: Visit, before: Reading) -> Press | None:
-    """The press that this form is, of a button that showed what the first line has."""
+    """The press that this form sends, of a button that showed the first line's initials."""
     first, number = before.known[0], visit.form.get("line", "")
     numbers = {str(n): n for n in range(2, len(before.lines) + 1)}
     shown = is_code(visit.room, visit.session, _use(before), visit.form.get("adopting", ""))
@@ -101,7 +101,7 @@ def _press_of(visit: Visit, before: Reading) -> Press | None:
 
 
 def adopting(visit: Visit, reading: Reading | None) -> Mapping[str, Any] | None:
-    """What the form shows besides fields where the account allows presses; None: nothing.
+    """The buttons next to the fields if the account allows presses; else None.
 
     `reading` is of the text that is shown.
     """
@@ -118,7 +118,7 @@ def adopting(visit: Visit, reading: Reading | None) -> Mapping[str, Any] | None:
 
 
 def _use(reading: Reading) -> str:
-    """What the code of a button is for: this text, and the initials that the button shows."""
+    """The content that a button's code covers: this text, and the initials on the button."""
     return "\x00".join(("adopt", reading.notice_digest, reading.known[0]))
 
 

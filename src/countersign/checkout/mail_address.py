@@ -15,11 +15,11 @@ _LOCAL: Final = re.compile(
 No encoded word (RFC 2047) either: mail libraries decode it, and the mail goes to another address.
 """
 _DOMAIN: Final = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9-]{1,63}\.)+(?=[^.]*[a-z])[a-z0-9-]{2,63}")
-"""Of at least two labels, of which the last is no number: no address of a machine."""
+"""At least two labels, the last not a number, so that no IP address matches."""
 
 
 def mail_address(text: str) -> str | None:
-    """The address in ASCII, as a mail server takes it; None: it is none."""
+    """The address in ASCII for a mail server; None if it is not valid."""
     local, _, domain = text.strip(" \t\r\n").rpartition("@")
     if len(text) > 2 * ADDRESS_LENGTH_MAX or _LOCAL.fullmatch(local) is None:
         return None
@@ -30,7 +30,7 @@ def mail_address(text: str) -> str | None:
 
 
 def _in_ascii(domain: str) -> str:
-    """A domain as it is looked up; "": it is none."""
+    """The domain as DNS looks it up; "" if it is not valid."""
     import idna  # noqa: PLC0415 - its tables are large, and few processes need them
 
     try:
@@ -41,7 +41,7 @@ def _in_ascii(domain: str) -> str:
 
 
 def counted_as(address: str) -> str:
-    """What addresses that usually lead to one mailbox have in common.
+    """A key shared by the addresses that usually reach one mailbox.
 
     Case, dots in the local part and what follows a plus are left out.
     """

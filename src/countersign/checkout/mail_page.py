@@ -1,4 +1,4 @@
-"""The part of the last page by which a buyer has the link of the copy sent by e-mail."""
+"""The form of the last page that sends the buyer the copy's link by e-mail."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from countersign.instant import from_ns
 from countersign.vault.vault import DEPLOYMENT, NONCE_BYTES
 
 MAIL: Final = "mail"
-"""Where the form is sent to, and what an address of the page says of it."""
+"""The form's address, and its parameter in an address of the page."""
 _WRONG: Final = "wrong"
 
 
 async def offer(visit: Visit) -> Mapping[str, Any]:
-    """What a page with the buyer's copy shows of it; nothing where no mail is sent."""
+    """The values for a page with the buyer's copy; none without a mail server."""
     room = visit.room
     if room.mails is None:
         return {"mail": None}
     said = visit.form.get(MAIL, "")
     number = await room.access.database.read(mails.count, visit.session.id)
     shown = {
-        # What an address claims is not said, unless it can be true.
+        # An outcome claimed in the address is shown only if it can be true.
         "queued": said == MailAnswer.QUEUED and number > 0,
         "busy": said == MailAnswer.BUSY,
         "wrong": said == _WRONG,

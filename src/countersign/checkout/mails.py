@@ -1,8 +1,8 @@
 """Mails with the link of a buyer's copy, in the database: accepted, claimed, and ended.
 
 A mail is due at a time. Claiming it moves that time to the end of a lease, and counts the attempt
-as one that may have sent it, until its outcome is noted. So a mail of which that stays unknown is
-attempted once more, and not again.
+as one that may have sent it, until its outcome is noted. A mail with an unknown outcome is
+attempted once more, then never again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PER_ADDRESS: Final = 5
 """Mails a day to one mailbox, from all sessions of all accounts: the page may flood no one."""
 DAY: Final = timedelta(days=1)
 TRIED: Final = timedelta(days=2)
-"""How long a mail is attempted: a mail server has a weekend to come back. Later the buyer, who has
+"""How long a mail is retried: a mail server may be down for a weekend. Later the buyer, who has
 the link on the page, does not expect it any more."""
 SENDINGS_MAX: Final = 2
 """How many attempts may have sent a mail, if their outcome is not known."""
@@ -35,10 +35,10 @@ _c: Final = copy_mails.c
 
 
 class MailAnswer(StrEnum):
-    """What became of a buyer's request, as the address of the page says it."""
+    """The outcome of a buyer's request, as shown in the page's address."""
 
     QUEUED = "queued"
-    """Or withheld, which is not said: it would say how many mails an address gets."""
+    """Also for a withheld mail: telling would reveal how many mails an address gets."""
     ENOUGH = "enough"
     """The session has had its mails."""
     BUSY = "busy"
@@ -46,7 +46,7 @@ class MailAnswer(StrEnum):
 
 
 class MailOutcome(StrEnum):
-    """How an attempt ended, and with all but the last two the mail."""
+    """The outcome of an attempt; all but the last two are also final for the mail."""
 
     SENT = "sent"
     REFUSED = "refused"
@@ -76,7 +76,7 @@ class NewMail(NamedTuple):
 
 
 class ClaimedMail(NamedTuple):
-    """A mail that this process is to send now."""
+    """A mail that this process has claimed."""
 
     id: str
     account_id: str
@@ -89,7 +89,7 @@ class ClaimedMail(NamedTuple):
 
 @dataclass(slots=True)
 class MailActivity:
-    """What this process has sent, and what waited at its last look."""
+    """Counts of mails sent by this process, and of those waiting at its last check."""
 
     attempts: Counter[MailOutcome] = field(default_factory=Counter)
     waiting: int = 0
@@ -137,7 +137,7 @@ def accept(connection: Connection, new: NewMail, daily_limit: int) -> MailAnswer
     to_address = lately.where(_c.address_index == new.address_index, was_sent)
     is_too_much = connection.execute(to_address).scalar_one() >= PER_ADDRESS
     row = new._asdict() | {
-        # What is withheld waits like the others: the page's next response shows no difference.
+        # A withheld mail waits like the others, so the page's next response does not differ.
         "due_at": new.created_at,
         "attempts": 0,
         "unsure": 0,
@@ -163,7 +163,7 @@ def look(connection: Connection, now: datetime) -> tuple[int, datetime | None, b
 def claim(connection: Connection, now: datetime, lease_until: datetime) -> ClaimedMail | None:
     """Take a mail that is due, the oldest first; no other process gets it before the lease ends.
 
-    What was attempted for too long, or may have been sent too often, is ended before.
+    Mails retried for too long, or possibly sent too often, are ended first.
     """
     end_old(connection, now)
     due = (
@@ -189,7 +189,7 @@ def note(
     connection: Connection, mail: ClaimedMail, outcome: MailOutcome, due_at: datetime | None
 ) -> None:
     """Write how the attempt of a claimed mail ended; with `due_at`, when the next one is."""
-    # What a process writes whose lease has ended, and whose mail another has, is ignored.
+    # A result is ignored if the lease has expired and another process has claimed the mail.
     own = update(copy_mails).where(_c.id == mail.id, _c.attempts == mail.attempts)
     if due_at is None:
         connection.execute(own.values(_ended(outcome)))
@@ -199,7 +199,7 @@ def note(
 
 
 def end_old(connection: Connection, now: datetime) -> None:
-    """End what is due and never to be sent, was attempted too long, or may have gone too often."""
+    """End mails that are withheld, retried too long, or possibly sent too often."""
     for outcome, over in (
         (MailOutcome.WITHHELD, _c.outcome == MailOutcome.WITHHELD),
         (MailOutcome.UNKNOWN, _c.unsure >= SENDINGS_MAX),

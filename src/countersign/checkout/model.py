@@ -28,7 +28,7 @@ from countersign_evidence.process import Binding, Surface, Viewport
 LIFETIME: Final = timedelta(minutes=30)
 LIFETIME_MAX: Final = timedelta(hours=24)
 UNDECIDED_MAX: Final = timedelta(days=15)
-"""How long a session waits for a provider that decides: a day longer than the provider is asked."""
+"""How long a session waits for the provider's decision: a day longer than it is polled."""
 KEPT: Final = timedelta(days=30)
 """How long an ended session can be read, and how long the buyer's own copy can be opened."""
 CLAIMS_MAX: Final = 200
@@ -55,7 +55,7 @@ class Collected(StrEnum):
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """What was asked for, and how far the buyer is: personal, kept sealed."""
+    """The request and the buyer's progress: personal, stored sealed."""
 
     session_id: str
     return_url: str
@@ -76,7 +76,8 @@ class Content(Struct, frozen=True, kw_only=True):
     reading: Reading | None = None
     """Of the browser that changed the session last, or that looks at it now."""
     elsewhere: tuple[Reading, ...] = ()
-    """Of others with the link: initials belong to the browser in which they were typed."""
+    """The readings of other browsers with the link: initials belong to the browser in which they
+    were typed."""
     checks: tuple[IdentityCheck, ...] = ()
     """In the order of their numbers, which begin at 1."""
     identity: IdentityCheck | None = None
@@ -112,7 +113,7 @@ class Content(Struct, frozen=True, kw_only=True):
         return self.checks[attempt - 1] if 0 < attempt <= len(self.checks) else None
 
     def with_check(self, check: IdentityCheck) -> Content:
-        """This content with a check in the place of the one that has its number."""
+        """This content, with the check of the same number replaced."""
         at = check.attempt - 1
         checks = (*self.checks[:at], check, *self.checks[at + 1 :])
         return msgspec.structs.replace(self, checks=checks)
@@ -233,14 +234,14 @@ class Session:
     def subject(self) -> str | None:
         """The buyer with whom this session is erased: `cbid`, else the one that was not verified.
 
-        Of a session that has both, the second is found by its identity checks.
+        If a session has both, the second is found through its identity checks.
         """
         identity = None if self.content is None else self.content.identity
         return self.cbid or (identity.cbid if identity else None)
 
     @property
     def is_of_known_buyer(self) -> bool:
-        """Whether a buyer whom the vendor knows is asked for a new identity check.
+        """True if a buyer known to the vendor must do a new identity check.
 
         Then no other proof will do: neither a cookie nor a passkey of a remembered buyer.
         """
@@ -276,13 +277,13 @@ def seen_by(session: Session, browser: str) -> Session:
         return session
     readings = [*content.elsewhere, *filter(None, [content.reading])]
     own = next((one for one in readings if one.browser == browser), None)
-    # One who only looks, such as a scanner of mail, pushes out no one's initials.
+    # A mere viewer, such as a mail scanner, does not displace anyone's initials.
     others = sorted((one for one in readings if one is not own), key=lambda one: any(one.known))
     return with_content(session, content, reading=own, elsewhere=(*others[-ELSEWHERE_MAX:],))
 
 
 def require_open(session: Session, now: datetime, step: Collected | None = None) -> Content:
-    """What was asked for, of a session that is open, and at this step if one is named.
+    """The content of an open session, at this step if one is named.
 
     Raises:
         CheckoutSessionClosed: it has ended, or this step is over or not reached yet.
@@ -308,7 +309,7 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
     """The notice was served: `notice` is its version, digest and number of lines.
 
     What was initialed of another text is forgotten, and some lines of all on another surface. Once
-    a line has initials, a look changes nothing of it: neither what was typed, nor the times.
+    a line has initials, a view changes neither them nor their times.
     """
     content = require_open(session, now, Collected.ACKNOWLEDGMENT)
     version, digest, lines = notice
@@ -342,7 +343,7 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
 
 
 def typed(session: Session, now: datetime, digest: str, texts: Sequence[str]) -> Session:
-    """What was typed is to be corrected; unchanged if it is of another text than the last."""
+    """Keep rejected input for correction; no-op if it is for an older text."""
     content = require_open(session, now, Collected.ACKNOWLEDGMENT)
     reading = content.reading
     if reading is None or reading.notice_digest != digest or reading.typed == tuple(texts):
@@ -421,7 +422,7 @@ def claimed(
 
 
 def acknowledged(session: Session, now: datetime, ack_id: str, receipt: str | None) -> Session:
-    """The notice is acknowledged, which is the last that a session collects.
+    """The notice is acknowledged: the last step of a session.
 
     The component shows its own review; the page's is served here.
     """
@@ -486,7 +487,7 @@ def with_end(session: Session, now: datetime) -> Session:
 
 
 def ended(session: Session, status: Status, now: datetime) -> Session:
-    """The end; initials and what the browser claimed are in the record, if anywhere."""
+    """End the session; initials and browser claims remain only in the record."""
     content = session.content
     if content is not None:
         content = msgspec.structs.replace(content, reading=None, elsewhere=())

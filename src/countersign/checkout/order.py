@@ -1,4 +1,4 @@
-"""What a buyer is shown of the order: sealed with the session, in no record, event or log."""
+"""The order as shown to the buyer: sealed with the session, in no record, event or log."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def checked_order(order: Order | None) -> Order | None:
     """The order.
 
     Raises:
-        InvalidRequest: it has amounts of no currency, or a line of which nothing is seen.
+        InvalidRequest: amounts without a currency, or a line with nothing visible.
     """
     for number, line in enumerate(order.lines if order else ()):
         if all(category(char)[0] in "CZ" for char in line.text):  # spaces, and of no width

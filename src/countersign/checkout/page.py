@@ -1,7 +1,7 @@
 """The hosted page: a checkout session in the buyer's own browser, by links and forms.
 
-`/c/{token}` gives the browser a cookie, and leads to `/c/{checkout_session_id}`. Nothing that only
-looks uses a link up: the state of a session changes by forms alone.
+`/c/{token}` gives the browser a cookie, and leads to `/c/{checkout_session_id}`. Viewing never
+consumes a link: only forms change the state of a session.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ from countersign_evidence.record import CBID_FIELD
 _FIELD_BYTES_MAX: Final = 512
 """Of the initials of one line, encoded as a browser does it."""
 _MISSING: Final = "missing"
-"""What an address says of the boxes."""
+"""The address parameter for the boxes."""
 _BOXES: Final = ("agreement", "consent")
 _CERTIFICATE_SECONDS: Final = 5.0
 """How long a certificate waits for the record to be sealed."""
@@ -143,7 +143,7 @@ async def _handled(handlers: Mapping[str, VisitHandler], what: str, visit: Visit
     try:
         return await handler(visit)
     except CheckoutSessionClosed:
-        # It ended, or went on, in another tab: that is what the page of its state shows.
+        # It ended or continued in another tab: show the page of its current state.
         return visit.go_on()
     except (NoticeNotInForce, NoticeNotReviewed) as refusal:
         if visit.call.method == "POST":
@@ -167,8 +167,8 @@ async def _enter(room: HostedPages, call: Call, token: str) -> Reply:
     now = await store.clock_of(room, session)
     over = session.status_at(now) is not Status.OPEN and not browser_of(room, session, call)
     if over or now >= session.expires_at:
-        # Links lie in mails and chats: without the cookie of the session, one that is over says
-        # how it ended, and nothing of the buyer.
+        # Links remain in mails and chats: without the session's cookie, an ended session shows its
+        # outcome and nothing about the buyer.
         visit = await visit_of(room, call, session.id, code(room, session, COPY))
         return await _ended(visit, with_copy=False)
     await count(call, session)
@@ -276,7 +276,7 @@ async def _ended(visit: Visit, *, with_copy: bool = True) -> Reply:
 
 
 async def _copied(visit: Visit) -> dict[str, Any]:
-    """What a page with the buyer's copy shows; nothing if there is none, or not any more."""
+    """The values for a page with the buyer's copy; empty if there is no copy, or no longer."""
     session, ack = visit.session, await _acknowledgment(visit)
     if ack is None:
         return {"ack": None, "mail": None}
@@ -322,11 +322,11 @@ async def _certificate(visit: Visit) -> Reply:
     if ack is None:
         raise NotFound
     room, who = visit.room.acknowledgments, principal_of(visit.session)
-    # Nothing is made for a look, as by a scanner of mail.
+    # A view creates nothing: it may be a mail scanner.
     pdf = b""
     if visit.call.method != "HEAD":
         async with visit.room.copies.turn(visit.session.id):
-            # What the vendor decided and reported later is the vendor's to hand out.
+            # Later decisions and reports are for the vendor to hand out.
             made = await dossier(room, who, ack.ack_id, _SHOWN, _CERTIFICATE_SECONDS, alone=True)
             pdf = pdf_of(made)
     name = f'attachment; filename="{ack.ack_id}.pdf"'.encode()
@@ -345,7 +345,7 @@ async def _receipt(visit: Visit) -> Reply:
 
 
 _FILES: Final = {"certificate.pdf": _certificate, "receipt.txt": _receipt}
-"""What a buyer can download."""
+"""The files that a buyer can download."""
 
 
 async def _ask_to_decline(visit: Visit) -> Reply:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 ADDRESS_LENGTH_MAX: Final = 1_200
-"""Of a longer address the code has too many squares for the camera of a phone."""
+"""A longer address makes too many modules for a phone's camera."""
 KEPT_MAX: Final = 256
 
 

@@ -1,4 +1,4 @@
-"""How far a buyer is with one text of a notice: what was served, came back, and is claimed."""
+"""A buyer's progress with one text of a notice: served, received, and claimed by the browser."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Reading(Struct, frozen=True, kw_only=True):
     opened_at: datetime
     lines: tuple[LineSeen, ...]
     typed: tuple[str, ...] | None = None
-    """What was sent last, where something is wrong with it: no initials yet."""
+    """The last rejected input: not initials yet."""
     kept: tuple[str, ...] | None = None
     """The initials of some lines, "" for the others: each line may be a request of its own."""
     initials: tuple[str, ...] | None = None
-    """Of all lines."""
+    """Initials of all lines."""
     reviewed_at: datetime | None = None
     script: bool | None = None
     viewport: Viewport | None = None

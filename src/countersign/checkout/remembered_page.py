@@ -41,8 +41,8 @@ SCRIPT: Final = "remembered.js"
 OFFERED: Final = timedelta(minutes=15)
 """How long after the end, and after the browser was led back: later, somebody else may have it."""
 MEANT_AFTER: Final = timedelta(milliseconds=1200)
-"""How long a page was served before a press on it counts: one that comes sooner was not meant for
-it, such as the second one of a double click on the page before."""
+"""Minimum time from serving a page until a press on it counts: an earlier press, such as the second
+of a double click, was meant for the page before."""
 _WHY: Final[Mapping[BuyerStatus | None, str]] = {
     BuyerStatus.EXPIRED: "expired",
     BuyerStatus.REVOKED: "revoked",
@@ -54,7 +54,7 @@ _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedfr
 
 
 async def asked_first(visit: Visit) -> Reply | None:
-    """The page that asks a remembered buyer; None where no one is known to be remembered."""
+    """The page for a remembered buyer; None if no buyer is known."""
     content = visit.session.asked
     has_begun = any(one.browser == visit.browser for one in content.checks)
     if content.identity or has_begun or visit.form.get("step") == CHECK or not _may_ask(visit):
@@ -152,7 +152,7 @@ NO_OFFER: Final[Mapping[str, Any]] = {"remembered": None, "remembered_yes": Fals
 
 
 async def offer(visit: Visit) -> Mapping[str, Any]:
-    """What the page of an ended session shows: what the buyer can be remembered by, if anything.
+    """The offers of an ended session's page: ways to remember the buyer, if any.
 
     Only to the browser that began the identity check and was led back from it, and only if no
     other one was: a vendor has the link of the session, too, and could otherwise be remembered in
@@ -207,7 +207,7 @@ def is_framed(call: Call) -> bool:
 
 
 def _may_ask(visit: Visit) -> bool:
-    """Whether a remembered buyer may pass: not one who is asked for a new check."""
+    """True if a remembered buyer may pass; False for one who needs a new check."""
     return not is_framed(visit.call) and not visit.session.is_of_known_buyer
 
 
@@ -218,8 +218,8 @@ def _has_passkey(visit: Visit) -> bool:
 def _arrived(visit: Visit, known: KnownBy | None) -> Reply:
     """The page that asks, or another one before it.
 
-    What a cookie remembers needs one press. A buyer whom another site has led here did not ask for
-    this page, and may be in the middle of a press.
+    A buyer remembered by a cookie needs one press. A buyer whom another site has led here did not
+    ask for this page, and may be in the middle of a press.
     """
     is_ours = visit.call.headers.get(b"sec-fetch-site") in _NEAR
     has_pressed = _same(visit.form.get("arrived", ""), _arrived_by(visit))
@@ -257,7 +257,7 @@ def _consent(visit: Visit, known: KnownBy | None, *, too_soon: bool = False) -> 
         "remembered_consent.html",
         framed_by="'none'",
         scripts=(SCRIPT,),
-        # Browsers ask the policy of a form also about where its response leads.
+        # Browsers apply a form's policy to the redirect of its response too.
         form_action=f"'self' {back}" if back else "'self'",
         here=f"{visit.root}/remembered",
         with_cookie=known is not None,

@@ -40,7 +40,7 @@ _WEIGHT: Final = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.ASCII)
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _GAP: Final = re.compile(r"\s*([{};,])\s*|(?<=:)\s+")
 _INDENT: Final = re.compile(r"^[ \t]+", re.MULTILINE)
-"""What a style and a script do not need, and each page would carry."""
+"""Comments and white space, which every page would carry."""
 _OWN_PATH: Final = re.compile(r"(?P<page>/buyer|/c/[\w-]+)(?P<rest>[\w./-]*)", re.ASCII)
 _NO_BRAND: Final = Brand(name="")
 _KEPT_MAX: Final = 256
@@ -118,8 +118,8 @@ def failed(
 ) -> Reply:
     """The page of an error; `accepted` is the header Accept-Language, `known` a better language.
 
-    It leads to the `path` that was asked for again, or to the page that a form is of. Whether there
-    is a session that the visitor may not see, it does not say.
+    It leads to the `path` that was asked for again, or to the page that a form is of. It does not
+    reveal whether a session exists that the visitor may not see.
     """
     locale = known or preferred(accepted)
     name = "unknown" if isinstance(error, NotFound) else "failed"
@@ -143,7 +143,7 @@ def failed(
 
 
 def _again(path: str, *, is_form: bool) -> str | None:
-    """Where to try again what failed at this path; None: it is none of ours."""
+    """The address to retry a failed request to this path; None: not one of ours."""
     found = _OWN_PATH.fullmatch(path)
     return found and found["page"] + ("" if is_form else found["rest"])
 

@@ -1,7 +1,7 @@
 """Sending mails with the link of a copy: a loop of each server, which takes one at a time.
 
 Several servers share the work: one that claims a mail has it for the length of a lease. Nothing
-here is in the transaction of another act, so that a mail server that is down delays no one.
+here runs in another act's transaction, so an unreachable mail server delays no one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SendMails:
                 self._sending.cancel()
 
     async def turn(self) -> None:
-        """Send what is due, one after the other, as long as the mail server takes mails."""
+        """Send due mails one by one while the mail server accepts them."""
         database, activity = self._room.access.database, self._mails.activity
         while True:
             activity.waiting, activity.oldest, is_due = await database.scan(mails.look, self._now)
@@ -138,7 +138,7 @@ class SendMails:
         message["From"], message["To"] = sender, recipient
         message["Subject"] = words["mail_subject"]
         message["Date"] = format_datetime(self._now)
-        # The same at each attempt: a mailbox may see by it that it has the mail already.
+        # The same at each attempt, so a mailbox can recognise a duplicate.
         message["Message-ID"] = f"<{mail.id}@{sender.rpartition('@')[2]}>"
         # No answer by a machine (RFC 3834).
         message["Auto-Submitted"] = "auto-generated"

@@ -150,7 +150,7 @@ async def _require_identity(room: Checkout, who: Principal, shipping_zip: str | 
 async def _new(
     room: Checkout, who: Principal, content: Content, seconds: int | None
 ) -> tuple[Session, str, bytes]:
-    """A session that is not written yet, its token, and what was drawn for its content."""
+    """A session before it is written, its token, and the random bytes for its content."""
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
     time_ns, entropy = room.access.clock.time_ns(), room.access.entropy(_ENTROPY)
     token = compose_token(f"{CLIENT_TOKEN}_{who.mode}", entropy[_ID_ENTROPY:][:ENTROPY_BYTES])
@@ -194,7 +194,7 @@ async def session_of_token(room: Checkout, token: bytes) -> Session:
     """The session that this client token is for, also after its end.
 
     Raises:
-        InvalidClientToken: it is none.
+        InvalidClientToken: it is not valid.
     """
     text = token.decode("ascii", "replace")
     if text.startswith(CLIENT_TOKEN + "_") and well_formed(text):
@@ -232,7 +232,7 @@ def clearance_request(session: Session) -> ClearanceRequest | None:
 def with_decision(order: PreparedOrder, connection: Connection, session: Session) -> Session:
     """Decide an order in the transaction of a session's change; its session as it is then.
 
-    It stays without a decision where the order is refused, or the notices have to be read again.
+    No decision is made if the order is refused or the notices must be read again.
     """
     [done] = clear_together(connection, [order])
     do_late(connection)
@@ -244,14 +244,14 @@ def with_decision(order: PreparedOrder, connection: Connection, session: Session
 
 
 async def cleared(room: Checkout, session: Session) -> Session:
-    """Have the order decided that was not when the session ended; otherwise it stays as it is.
+    """Decide an order that was not decided when the session ended; else no-op.
 
     It is asked at each look: a buyer for whom too many ZIP codes were tried has new ones tomorrow.
     """
     order = await order_of(room, session) if session.may_clear else None
     if order is None:
         return session
-    # A look into the notices that is as old as this session might refuse it a decision again.
+    # Notices read as long ago as this session might refuse the decision again.
     fresh = order._replace(notices=await room.clearances.registry.notices(fresh=True), fresh=True)
 
     def decide(before: Session, _: datetime) -> Session:

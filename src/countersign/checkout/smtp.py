@@ -1,4 +1,4 @@
-"""One mail to a mail server, and what it has answered: accepted, refused, or not known.
+"""Send one mail to a mail server: accepted, refused, or outcome unknown.
 
 No text of a mail server is kept or logged: it may repeat the address.
 """
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import aiosmtplib
 
 ATTEMPT_SECONDS: Final = 60.0
-"""From the name of the mail server to its answer. RFC 5321 §4.5.3.2 would wait for half an hour:
-a server that checks so slowly is asked again."""
+"""From the name of the mail server to its answer. RFC 5321 §4.5.3.2 would wait for half an hour; we
+retry later instead."""
 _REPLY_SECONDS: Final = 30.0
 _GOODBYE_SECONDS: Final = 2.0
 _CONTENT: Final = "content"
@@ -38,7 +38,7 @@ class Attempt(NamedTuple):
 
 
 def load_client() -> None:
-    """Find out whether the library is installed. InvalidConfiguration: it is not."""
+    """Find out whether the library is installed. InvalidConfiguration: the file cannot be used."""
     try:
         import aiosmtplib  # noqa: F401, PLC0415 - an extra
     except ImportError:
@@ -92,7 +92,7 @@ class MailClient:
         await client.rcpt(recipient)
         at[0] = _CONTENT
         await client.data(message.as_bytes())
-        # It is accepted; whatever comes now changes nothing of it.
+        # The mail is accepted; later responses do not matter.
         with suppress(Exception):
             await client.quit(timeout=_GOODBYE_SECONDS)
 
@@ -105,7 +105,7 @@ class MailClient:
             port=server.port,
             username=server.user,
             password=server.password,
-            # Else it would be asked of the name server.
+            # Otherwise the name server would be queried.
             local_hostname=self._mails.sender.rpartition("@")[2],
             timeout=_REPLY_SECONDS,
             use_tls=server.tls == "tls",

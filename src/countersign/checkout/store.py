@@ -78,13 +78,13 @@ _EVENTS: Final[Mapping[Status, EventType]] = {
     Status.CANCELLED: EventType.CHECKOUT_SESSION_CANCELLED,
 }
 _ROUNDS_MAX: Final = 8
-"""Of one change: what another server, or a poll, may come between."""
+"""Retries of one change that another server or a poll interrupts."""
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Content).decode
 
 
 class _Earlier(msgspec.Struct):
-    """What contents that were stored before had in the place of `checks`."""
+    """The former member of stored contents that `checks` replaced."""
 
     attempts: int = 0
     starting: str | None = None
@@ -208,7 +208,7 @@ async def find_many(
 ) -> list[Session]:
     """Sessions in reach, newest first."""
     wanted = select(_c.id).where(reach.rows(checkout_sessions))
-    # By their identifiers those of earlier versions would come before every newer one.
+    # Sorted by identifier, those of earlier versions would precede every newer one.
     wanted = wanted.where(_c.id.startswith(CHECKOUT_SESSION))
     if session_index is not None:
         wanted = wanted.where(_c.session_index == session_index)
@@ -226,7 +226,7 @@ def _rows(connection: Connection, wanted: Select[tuple[str]]) -> list[_Row]:
 
 
 async def _listed(room: Checkout, row: _Row) -> Session:
-    """One of a list, which one that is damaged does not spoil."""
+    """A session of a list; a damaged one does not break the list."""
     try:
         return await _opened(room, row)
     except (DamagedValue, msgspec.MsgspecError) as error:
@@ -310,11 +310,11 @@ class _Change(NamedTuple):
 
 
 def _write_change(connection: Connection, change_: _Change) -> Session | None:
-    """Write it, and give the session as it is then; None if it has changed since it was read."""
+    """Write the change and return the new session; None if it has changed since it was read."""
     room, before, after, _, at, also, remember = change_
     same = before.id, before.revision
     if also is not None:
-        # What is written with it belongs to this state alone, which no one may change meanwhile.
+        # The other writes belong to this state alone, which must not change meanwhile.
         if _hold(connection, *same).rowcount != 1:
             return None
         after = also(connection, after)
@@ -353,7 +353,7 @@ def _stopped(session: Session) -> tuple[Reason, ...]:
 
 
 def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
-    """Destroy what is personal in these sessions; the rows say that they were."""
+    """Erase the personal data of these sessions; their rows remain."""
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
     for id_ in ids:
         bare = blanks(checkout_sessions, "session") | {"revision": _c.revision + 1}

@@ -1,6 +1,6 @@
 """Server-sent events that say when a session has changed (HTML Living Standard §9.2).
 
-They say that it has, and nothing else: the page then shows how it stands.
+They only signal the change; the page then fetches the state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STREAMS_MAX: Final[Mapping[Mode, int]] = {Mode.LIVE: 256, Mode.TEST: 64}
 ACCOUNT_PART: Final = 4
 """An account has at most this part of them: then its newest stream ends its oldest."""
 STREAMS_EACH_MAX: Final = 4
-"""Of these, for one session: its browsers leave room for others."""
+"""Limit for one session, so that its browsers leave room for others."""
 _ALIVE_SECONDS: Final = 15.0
 _LONGEST_SECONDS: Final = 300.0
 _BUSY_SECONDS: Final = 30
@@ -120,7 +120,7 @@ class Updates:
             self._leave(fullest, self._streams[fullest][0])
 
     def _leave(self, owner: Owner, stream: _Stream) -> None:
-        """Take a stream out, unless that was done; it ends with the next look, or the last one."""
+        """Remove a stream (idempotent); it ends at the next check."""
         if stream.is_over:
             return
         stream.is_over = True

@@ -30,7 +30,7 @@ _NOT_PASSED: Final[Mapping[str, str]] = {
     "expired": "remembered_expired",
     "revoked": "remembered_revoked",
 }
-"""By what the address of the page says, the text for a buyer who is remembered, and not passed."""
+"""By the address parameter, the text for a remembered buyer who did not pass."""
 
 
 _IDENTITY_PAGE: Final = "identity.html"
@@ -58,7 +58,7 @@ class Visit:
     call: Call
     session: Session
     browser: str
-    """Which of those with the link; "" for one that has only the link of the copy."""
+    """Identifies one of the browsers with the link; "" for one with only the copy's link."""
     now: datetime
     brand: Brand
     own_locale: str
@@ -72,7 +72,7 @@ class Visit:
 
     @property
     def lang(self) -> str:
-        """What an address says of the language: nothing, if it is the session's own."""
+        """The language parameter of an address; omitted for the session's own language."""
         return "" if self.locale == self.own_locale else f"?lang={self.locale}"
 
     def show(
@@ -128,8 +128,8 @@ class Visit:
     def go_on(self, **said: str) -> Reply:
         """Lead to the page of the state that the session is in now.
 
-        Each form is answered so, also where something is wrong with it: a browser that goes back
-        to the answer of a form would ask whether to send it again.
+        Every form gets a redirect, valid or not: going back to a form's own response makes a
+        browser ask whether to send it again.
         """
         return lead(self.address(**said))
 
@@ -141,7 +141,7 @@ async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | No
     """The visit of a browser that has the cookie of this session, or the key of its copy.
 
     Raises:
-        NotFound: it has not, or there is no such session, or what it was about is erased.
+        NotFound: no session, not a visitor of it, or its data is erased.
     """
     session = await store.find_by_id(room, session_id)
     if session is None or session.content is None:

@@ -10,5 +10,5 @@ from typing import Final
 WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
     (files("countersign.checkout") / "words.toml").read_text("utf-8")
 )
-"""By locale, then by name; `{vendor}`, `{number}` and `{provider}` stand for what belongs there."""
+"""By locale, then by name; `{vendor}`, `{number}` and `{provider}` are placeholders."""
 LOCALES: Final = tuple(WORDS)
