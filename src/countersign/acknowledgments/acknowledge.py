@@ -98,7 +98,7 @@ async def acknowledge(
 ) -> Receipt:
     """Store an acknowledgment of this notice version; durable when this returns.
 
-    `entry` makes what is kept of the response for a repeated request.
+    `entry` makes the stored response for a retry.
     """
     order = await _order(room, who, notice, submission, clock=clock, entry=entry)
     await require_same_reference(
@@ -118,7 +118,7 @@ async def prepare_hosted(
 ) -> Made:
     """Check and make a hosted acknowledgment, of now, for `write_hosted`.
 
-    Of `who`, only account and mode count: the record says that a checkout session was used.
+    Only account and mode of `who` matter: the record states that a checkout session was used.
     """
     if len(process.lines) != len(notice.content.bullets):
         # Readers would refuse the record.
@@ -138,7 +138,7 @@ def write_hosted(connection: Connection, made: Made) -> Receipt:
     if bound_as_now(connection, [made]) != [made]:
         raise StorageUnavailable("The description of a party was changed at this moment.")
     leave(connection, [made])
-    # What the caller does next may need it.
+    # The caller's next statements may need it.
     do_late(connection)
     return made.receipt
 
@@ -211,7 +211,7 @@ def _make(orders: Sequence[_Order]) -> list[Made]:
 
 
 def _rebound(order: _Order, bound: Bound) -> Made:
-    """The same acknowledgment, with what its record is to bind."""
+    """The same acknowledgment, bound to these descriptions."""
     order.bound = order.room.bound[order.who.account_id, order.who.mode] = bound
     order.nonce = b""  # it has encrypted the other response
     return _made([order])[0]

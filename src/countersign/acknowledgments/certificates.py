@@ -1,4 +1,4 @@
-"""The thread in which documents are made, and whose turn it is."""
+"""The thread that makes documents, and its fair queue."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ class Certificates:
             return await asyncio.get_running_loop().run_in_executor(self._thread, make)
 
     async def close(self) -> None:
-        """Give up what waits, and return when what is being made is done."""
+        """Cancel waiting documents, and return when the current one is done."""
         self._closed = True
         await asyncio.to_thread(self._thread.shutdown, wait=True, cancel_futures=True)

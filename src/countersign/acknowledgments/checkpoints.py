@@ -20,7 +20,7 @@ from countersign_evidence.policy import Policy
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.25
 WAITING_MAX: Final = 100
-"""How many requests of one account may wait at once; the others are answered as things are."""
+"""How many requests of one account may wait at once; the others get an immediate response."""
 _STAMPED_WITHIN: Final = timedelta(days=1)
 """A cosigned checkpoint with a time-stamp is better than one without, unless it is far later."""
 
@@ -35,7 +35,7 @@ class Checkpoints:
 
     @contextmanager
     def patience(self, account: str, wait: float) -> Iterator[float]:
-        """How many seconds a caller may wait: none where too many of its account do already."""
+        """How many seconds a caller may wait: 0 if too many of its account already wait."""
         if wait <= 0 or self._waiting[account] >= WAITING_MAX:
             yield 0.0
             return
@@ -49,9 +49,8 @@ class Checkpoints:
         """The oldest checkpoint over an entry that is anchored as far as the policy asks.
 
         So the proof of an acknowledgment stays the same, except when a better one becomes possible.
-        Where the quorum is not met at the deadline, the best that there is is used: a proof that
-        leaves early is worth more than one that waits for a witness. EvidencePending if none
-        covers the entry yet.
+        If the quorum is not met at the deadline, the best checkpoint is used: an early proof is
+        worth more than a witness's cosignature. EvidencePending if none covers the entry yet.
         """
         found, oldest = await self._cosigned(log, index), None
         if found is None:
@@ -69,7 +68,7 @@ class Checkpoints:
         return found
 
     async def _is_cosigned(self, log: Log, index: int, deadline: float) -> bool:
-        """Wait until a checkpoint over an entry meets the quorum, if one is asked for."""
+        """Wait until a checkpoint over an entry meets the quorum, if there is one."""
         policy, seal = self._log.policy, self._log.seal
         while policy.quorum(log.mode) and asyncio.get_running_loop().time() < deadline:
             newest = (await seal.current()).get(log.mode, log)

@@ -1,4 +1,4 @@
-"""Read acknowledgments back: one by its id, or a list by what it was given."""
+"""Read acknowledgments: one by its id, or a list by a submitted value."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _INDEXES: Final[Mapping[Field, Column[bytes]]] = {
     CBID_FIELD: disclosures.c.cbid_index,
     REFERENCE_FIELD: disclosures.c.reference_index,
 }
-"""Where the blind index of a field is, by whose value acknowledgments are found."""
+"""The column of a field's blind index, by which acknowledgments are found."""
 _SELECT_ONE: Final = _SELECT.where(
     records.c.id == bindparam("id"),
     records.c.account_id == bindparam("account_id"),
@@ -102,12 +102,12 @@ def find(
     search: AcknowledgmentsQuery,
     indexes: Mapping[Field, bytes],
 ) -> Sequence[StoredAcknowledgment]:
-    """What is found for the account and mode of this key, newest first.
+    """The matches in the account and mode of this key, newest first.
 
     The blind indexes are those of `session_id`, `cbid` and `order_reference`, by field.
     """
     # By a blind index, a few disclosures lead to their records; else the account's own records are
-    # walked. The conditions stand on the table to begin with, which leaves a planner no choice.
+    # walked. The conditions are on the first table, so the planner has no choice.
     start = disclosures if indexes else records
     id_ = records.c.id if start is records else disclosures.c.record_id
     statement = _SELECT.where(start.c.account_id == who.account_id, start.c.mode == who.mode)
@@ -185,7 +185,7 @@ def refusing_damage(ack_id: str) -> Iterator[None]:
 
 
 async def _listed(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowledgment:
-    """The same in a list, which one that is damaged does not spoil."""
+    """The same in a list, where a damaged row does not fail the others."""
     try:
         return await _view(room, found)
     except EvidenceDamaged:  # which was logged

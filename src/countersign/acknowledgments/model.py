@@ -17,7 +17,7 @@ from countersign_evidence.record import REFERENCE_FIELD
 INITIALS_LENGTH_MAX: Final = 32
 """Characters (Unicode code points) in the initials of one line."""
 HOSTED_CREDENTIAL: Final = "checkout_session"
-"""What a hosted acknowledgment's record says in the place of a kind of key."""
+"""The credential named in the record of a hosted acknowledgment."""
 NO_FIELD: Final = "none"
 """In the place of names of fields: not one of them."""
 
@@ -41,7 +41,7 @@ class VersionSource(StrEnum):
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller submits for one notice."""
+    """A caller's submission for one notice."""
 
     initials_per_line: Sequence[str]
     session_id: str | None
@@ -67,7 +67,7 @@ ALL_FIELDS: Final = (*PERSONAL_FIELDS, PROCESS, REFERENCE_FIELD)
 
 
 class Receipt(NamedTuple):
-    """What the caller of *acknowledge* gets."""
+    """The response of *acknowledge*."""
 
     ack_id: str
     receipt: str | None
@@ -106,4 +106,4 @@ class RecordView(msgspec.Struct, frozen=True, kw_only=True):
     notice_version_source: VersionSource
     capture: Capture
     test_clock: datetime | msgspec.UnsetType = msgspec.UNSET
-    """What the account's test clock showed, if it was ahead."""
+    """The time on the account's test clock, if it was ahead."""

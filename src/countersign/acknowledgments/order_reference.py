@@ -1,4 +1,4 @@
-"""The vendor's reference of an order: what the order is called at the vendor's."""
+"""The vendor's own reference of an order."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from countersign.errors import OrderReferenceMismatch
 from countersign_evidence.record import REFERENCE_FIELD
 
 CHECKOUT_FIELD: Final = "checkout_session.session_id"
-"""What the blind indexes of checkout sessions are of."""
+"""Domain of the blind indexes of checkout sessions."""
 
 
 def reference_index(
     secret: DeploymentSecret, account_id: str, reference: str | None
 ) -> bytes | None:
-    """The blind index by which what has this reference is found; None without one."""
+    """The blind index of this reference; None without one."""
     if reference is None:
         return None
     return secret.blind_index(account_id, REFERENCE_FIELD, reference)
@@ -29,7 +29,7 @@ def reference_index(
 async def require_same_reference(
     access: Access, who: Principal, session_id: str | None, reference: str | None
 ) -> None:
-    """See that what is given for a vendor's session is not of another order than the session.
+    """Check that an object given for a vendor's session belongs to the session's order.
 
     Without a reference nothing is looked up.
 

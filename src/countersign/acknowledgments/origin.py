@@ -107,7 +107,7 @@ def resolve_browser(
     header: str,
     trusted_proxies: Sequence[Network],
 ) -> Origin:
-    """Where a request of a buyer's browser came from, which has these headers.
+    """The origin of a request from a buyer's browser, by its headers.
 
     The address is the right-most that is not a trusted proxy's, in the forwarding header (whose
     name is `header`) of a connection from a trusted proxy; else it is the connection's. A header
@@ -118,7 +118,7 @@ def resolve_browser(
     for element in reversed(forwarded.split(",") if forwarded else ()):
         if hop is None or not _is_trusted(hop, trusted_proxies):
             break
-        # Of the hop before that proxy: one address, or it is not known.
+        # The hop before that proxy: one address, or unknown.
         addresses = forwarding_elements(header, element)
         hop = _address(addresses[0]) if len(addresses) == 1 else None
     if hop is None or _is_trusted(hop, trusted_proxies):
@@ -152,7 +152,7 @@ def header_text(value: bytes) -> str:
 
 
 def readable_part(header: str) -> str:
-    """As much of a forwarding header as is read: its whole elements within HEADER_LENGTH_MAX."""
+    """The whole elements of a forwarding header within HEADER_LENGTH_MAX; the rest is ignored."""
     if len(header) <= HEADER_LENGTH_MAX:
         return header
     return header[:HEADER_LENGTH_MAX].rpartition(",")[0]

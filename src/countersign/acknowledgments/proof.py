@@ -1,7 +1,8 @@
 """Prove an acknowledgment: a proof that anyone can check.
 
-What leaves as evidence is verified first, as its reader would: a database that was changed behind
-the service's back, or that a disk has damaged, must not make it hand out what fails in court.
+Evidence is verified before it is handed out, as its reader would: a database that was changed
+behind the service's back, or that a disk has damaged, must not make it hand out what fails in
+court.
 """
 
 from __future__ import annotations

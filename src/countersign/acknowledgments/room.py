@@ -31,7 +31,8 @@ class Acknowledgments:
     bullet_digests: dict[str, msgspec.Raw] = field(default_factory=dict)
     """The `bullets` member of records, by the digest of the notice version."""
     bound: dict[tuple[str, Mode], Bound] = field(default_factory=dict)
-    """What the last record of an account bound; each transaction compares it with what it finds."""
+    """The descriptions bound by an account's last record; each transaction compares them with the
+    database."""
 
 
 def open_acknowledgments(settings: Settings, notices: Notices) -> Acknowledgments:

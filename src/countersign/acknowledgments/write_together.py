@@ -49,7 +49,7 @@ class Made(msgspec.Struct):
     bound: Bound
     """The parties' records that the record binds."""
     rebound: Callable[[Bound], Made]
-    """The same with others."""
+    """The same, with other values."""
 
 
 _TYPES: Final = {
@@ -59,7 +59,7 @@ _TYPES: Final = {
     **dict.fromkeys(("reference_index", "shred_key", "slot", "fingerprint", "response"), "bytea"),
     **dict.fromkeys(("kept_at", "expires_at", "log_id", "leaf_index"), "bigint"),
 }
-"""The columns of what is written together, with their types on PostgreSQL."""
+"""The columns of a batch, with their types on PostgreSQL."""
 
 
 def _insert(table: Table, same: str, where: str = "", **others: str) -> str:
@@ -130,7 +130,7 @@ def write_together(
 ) -> Sequence[Receipt | CountersignError]:
     """Write acknowledgments that share a transaction, all of them on the database of one room.
 
-    See `slot_taken` for one that was written before.
+    See `slot_taken` for an entry that was written before.
     """
     left = taken(connection, [made.entry for made in new])
     written = bound_as_now(connection, [m for m, known in zip(new, left, strict=True) if not known])

@@ -1,7 +1,7 @@
 """Anchor checkpoints outside: cosignatures of witnesses, and RFC 3161 time-stamps.
 
-Only statements of third parties keep an operator from rewriting a log. Both are optional; what is
-absent is shown as absent, and the local clock never stands in for either.
+Only statements of third parties keep an operator from rewriting a log. Both are optional; evidence
+shows if one is absent, and the local clock never replaces either.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class AnchorLog:
         self._cosigning = asyncio.Lock()
         self._on_demand: asyncio.Task[None] | None = None
         self.gauges: Sequence[LastAnchor] = ()
-        """What the last round found, for the metrics."""
+        """The results of the last round, for the metrics."""
 
     async def run(self) -> None:
         """Anchor until cancelled; nothing to do where neither is configured."""
@@ -166,7 +166,7 @@ class AnchorLog:
                     await self._try(witness.url or "", self.cosign(*newest, witness))
 
     async def _newest(self) -> tuple[Log, StoredCheckpoint] | None:
-        """The live log and its newest checkpoint, which may leave; None: there is none now."""
+        """The live log and its newest published checkpoint; None without one."""
         try:
             log = (await self._seal.current())[Mode.LIVE]
             checkpoint = await self._database.read(logs_sql.latest, log.id)
@@ -180,7 +180,7 @@ class AnchorLog:
         return log, checkpoint
 
     def _may_ask(self, whom: str, seconds: float) -> bool:
-        """Whether so many seconds have passed since this third party was asked last."""
+        """True if so many seconds have passed since the last request to this third party."""
         now = self._clock.monotonic()
         if now - self._asked_at.get(whom, float("-inf")) < seconds:
             return False
@@ -188,7 +188,7 @@ class AnchorLog:
         return True
 
     async def _last_size(self, checkpoint: StoredCheckpoint, kind: str, name: str) -> int | None:
-        """The size that this third party anchored last; None: this checkpoint, and lately."""
+        """The size this third party anchored last; None: this checkpoint, recently."""
         newest = await self._database.read(logs_sql.newest_anchor, checkpoint.log_id, kind, name)
         size, at = newest or (0, None)
         lately = at is not None and from_ns(self._clock.time_ns()) - at < AGAIN
@@ -270,7 +270,7 @@ class AnchorLog:
         return body, timestamps.ends_at(body)
 
     def _checking(self, authority: str) -> CheckTimestamp:
-        """What checks the time-stamps of this authority."""
+        """Checks the time-stamps of this authority."""
         if self._check is not None:
             return self._check
         (known,) = [one for one in known_authorities().values() if one.url == authority]
@@ -324,7 +324,7 @@ def _size(body: bytes) -> int:
 
 
 def _timestamp_check(roots: Path | None) -> CheckTimestamp:
-    """What checks the time-stamps that arrive."""
+    """Checks received time-stamps."""
     timestamps: Any = timestamps_package()
     check: CheckTimestamp = timestamps.check_timestamp
     try:

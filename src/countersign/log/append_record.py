@@ -25,13 +25,13 @@ _decode: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class Fact(TypedDict):
-    """What the record of a fact of an account says."""
+    """The content of a record about a fact of an account."""
 
     record_id: str
     account_id: str
     mode: Mode
     members: Mapping[str, Json]
-    """What it says openly, in addition to what every record says."""
+    """Its public members, besides those of every record."""
     personal: NotRequired[Sequence[tuple[str, object]]]
     """Name and value of each field that becomes an encrypted disclosure."""
     cbid_index: NotRequired[bytes]
@@ -99,7 +99,7 @@ def _made(
     entropy: Entropy,
     personal: Sequence[tuple[str, object]] = (),
 ) -> tuple[NewRecord, Sequence[str]]:
-    """The record of a fact of no one yet, and its encoded disclosures."""
+    """The record of a fact, not yet assigned to a buyer, and its encoded disclosures."""
     at = from_ns(time_ns)
     common = {"type": type_.value, "id": record_id, "mode": mode.value, "at": rfc3339_ms(at)}
     drawn = entropy(entropy_needed(len(personal)))

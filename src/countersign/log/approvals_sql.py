@@ -60,7 +60,7 @@ def add_proposal(connection: Connection, proposal: StoredProposal) -> None:
 
 
 def newest_proposal(connection: Connection) -> StoredProposal | None:
-    """The last one that was made: an earlier one cannot be approved any more."""
+    """The newest proposal: an earlier one can no longer be approved."""
     newest = select(log_proposals).order_by(log_proposals.c.id.desc()).limit(1)
     return row(connection, newest, StoredProposal)
 

@@ -25,7 +25,7 @@ from countersign_evidence.canonical import canonical_json
 
 SEALED_EVERY: Final = timedelta(hours=1)
 FIRST: Final = bytes(32)
-"""What stands before the first entry."""
+"""The hash before the first entry."""
 _PREFIX: Final = b"countersign/audit/v1\n"
 _SALT_BYTES: Final = 16
 _PAGE: Final = 500
@@ -51,9 +51,9 @@ def digest_of(salt: bytes, before: bytes, entry: Row[*tuple[Any, ...]]) -> bytes
 
 
 async def seal_audit(room: LogRoom, *, now_too: bool = False) -> str | None:
-    """Chain what is new, and seal the head if it moved and the last one is an hour old.
+    """Chain new entries, and seal the head if it moved and the last sealed head is an hour old.
 
-    Gives the head that was sealed; None: none was. `now_too`: although the last one is younger.
+    Gives the head that was sealed; None: none was. `now_too`: also if that one is younger.
     """
     return await room.database.write(_seal, room, now_too=now_too)
 
@@ -81,7 +81,7 @@ def _last_sealed(connection: Connection) -> Row[*tuple[Any, ...]] | None:
 
 
 def _chain(connection: Connection, entropy: Entropy) -> bytes:
-    """Chain the entries that are not yet; gives the head."""
+    """Chain new entries; returns the head."""
     newest = select(_c.position, _c.digest).order_by(_c.position.desc()).limit(1)
     last = connection.execute(newest).one_or_none()
     position, head = (0, FIRST) if last is None else (last.position, last.digest)
@@ -101,7 +101,7 @@ def _chain(connection: Connection, entropy: Entropy) -> bytes:
 
 
 async def check_audit(room: LogRoom) -> AsyncIterator[str]:
-    """What is wrong with the chain, and which sealed heads it does not have."""
+    """Errors of the chain, and the sealed heads that it lacks."""
     heads = await room.database.scan(_sealed_heads)
     before, after = FIRST, 0
     while page := await room.database.scan(_page, after):

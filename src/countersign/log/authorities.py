@@ -19,7 +19,7 @@ from countersign.errors import InvalidArgument, InvalidConfiguration
 from countersign.log.model import AUDIT_SUBJECT
 
 NONE: Final = "none"
-"""The choice that no authority is asked."""
+"""The choice of no authority."""
 _FILE: Final = "time-stamp-authorities.pem"
 _VALUE: Final = "time_stamp_authorities"
 _CHOSEN: Final = deployment.c.name == _VALUE
@@ -36,19 +36,19 @@ class Authority(NamedTuple):
     name: str
     url: str
     certificate: bytes
-    """What its time-stamps lead to, in PEM."""
+    """The root certificates of its time-stamps, in PEM."""
 
 
 @cache
 def known_authorities() -> Mapping[str, Authority]:
-    """Those that come with this release, by name."""
+    """The authorities included in this release, by name."""
     text = (resources.files(__package__) / _FILE).read_text("utf-8")
     found = _ENTRY.findall(text)
     return {name: Authority(name, url, certificate.encode()) for name, url, certificate in found}
 
 
 def write_authorities(data_dir: Path) -> Path:
-    """The file with those of this release; a file that is there stays as it is."""
+    """The file with this release's authorities; an existing file is not changed."""
     file = data_dir / _FILE
     if not file.exists():
         file.write_text((resources.files(__package__) / _FILE).read_text("utf-8"))
@@ -80,7 +80,7 @@ def chosen_authorities(connection: Connection) -> tuple[str, ...]:
 
 
 def timestamps_package() -> ModuleType:
-    """What makes and checks time-stamps; InvalidConfiguration if the extra is not installed."""
+    """The time-stamp client; InvalidConfiguration if the extra is not installed."""
     try:
         from countersign_evidence import timestamp_signer  # noqa: PLC0415 - an optional extra
     except ImportError as error:

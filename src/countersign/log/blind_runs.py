@@ -1,4 +1,4 @@
-"""Blind indexes: records are found by keyed hashes of what a buyer, session or order is called.
+"""Blind indexes: records are found by keyed hashes of the name of a buyer, session or order.
 
 Keys are random. On the embedded database an index of them would dirty a page for each, and more the
 more is stored. So the keys of new disclosures wait in `blind_recent`, in the order of records, and
@@ -33,7 +33,7 @@ _RUNS: Final = (
     " SELECT (SELECT min(b.run) FROM blind_runs AS b WHERE b.run > runs.run)"
     " FROM runs WHERE runs.run IS NOT NULL) SELECT run FROM runs WHERE run IS NOT NULL"
 )
-"""From each run to the next, which is one look into the primary key."""
+"""Steps from each run to the next by one look-up in the primary key."""
 _FOUND: Final = text(
     "SELECT record_id FROM blind_recent WHERE session_index IN :keys OR cbid_index IN :keys"  # noqa: S608 - our own names
     " OR reference_index IN :keys"
@@ -47,7 +47,7 @@ _FIRST_KEYS: Final = DriverStatement(
     "SELECT run, (SELECT min(key) FROM blind_runs AS b WHERE b.run = r.run)"  # noqa: S608 - our own names
     f" FROM ({_RUNS}) AS r"
 )
-# What another process has just done finds nothing to do.
+# No-op if another process has just done it.
 _MOVE: Final = DriverStatement(
     "INSERT OR IGNORE INTO blind_runs SELECT ?, key, record_id FROM ("
     " SELECT session_index AS key, record_id FROM blind_recent WHERE record_id <= ? UNION ALL"
@@ -83,7 +83,7 @@ Step: TypeAlias = NewRun | Slice
 
 
 def found_by(connection: Connection, column: Column[Any], *indexes: bytes) -> ColumnElement[bool]:
-    """That disclosures have one of these blind indexes: `column` is one of theirs."""
+    """The condition that disclosures have one of these blind indexes in `column`."""
     own = column.in_(indexes)
     if connection.dialect.name != "sqlite":
         return own
@@ -92,7 +92,7 @@ def found_by(connection: Connection, column: Column[Any], *indexes: bytes) -> Co
 
 
 def next_step(connection: Connection, rows: int = RUN_ROWS) -> Step | None:
-    """What is to be done next; None: nothing. `rows` is of how many records a new run has keys."""
+    """The next step; None: nothing to do. `rows` is of how many records a new run has keys."""
     waiting = _LAST(connection, rows - 1).fetchone()
     if waiting is not None:
         return NewRun(run=waiting[1], last=waiting[0])
@@ -127,7 +127,7 @@ def do_step(connection: Connection, step: Step) -> None:
 
 
 async def merge(database: Database, rows: int = RUN_ROWS) -> int:
-    """Do all that is to be done; returns the number of steps."""
+    """Do every pending step; returns their number."""
     done = 0
     while (step := await database.scan(next_step, rows)) is not None:
         await database.write(do_step, step)

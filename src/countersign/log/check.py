@@ -1,6 +1,6 @@
 """Check the logs against the database: every entry, tile and checkpoint, and every record.
 
-It trusts nothing that sealing has left behind: leaves are made from the records' own bytes, and
+It trusts no result of sealing: leaves are made from the records' own bytes, and
 the roots of all checkpoints from those leaves.
 """
 

@@ -1,8 +1,8 @@
 """Check the tables outside of the logs: each record against its row, disclosures and notice.
 
-The log protects a record's bytes. This module checks the rest of the database: what it says of a
-record in columns, that nothing was taken away, and that nothing is kept from the log. It reads
-whole tables as they stand: they may contain anything.
+The log protects a record's bytes. This module checks the rest of the database: columns against
+their records, nothing deleted, nothing withheld from the log. It reads whole tables as they stand:
+they may contain anything.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Row(NamedTuple):
 
 
 class _Body(msgspec.Struct):
-    """The members of a record that other rows say again; a record has those of its type."""
+    """The members of a record that other rows repeat; a record has those of its type."""
 
     id: str
     mode: str
@@ -156,7 +156,7 @@ def _finding(row: _Row, wrong: str) -> tuple[Mode | None, str]:
 
 
 def _wrong(row: _Row, notices: _Notices, named: dict[str, _Row]) -> Iterator[str]:
-    """What is wrong with a row. Records that it says are erased are added to `named`."""
+    """An error in a row. Records that it says are erased are added to `named`."""
     if not row.sealed and not row.pending:
         yield "is neither sealed nor waiting to be sealed"
     if row.body is None or sha256(row.body).digest() != row.digest:
@@ -228,7 +228,7 @@ def _notice_rows(connection: Connection) -> Sequence[tuple[str, str, str, bytes 
 
 
 def _erased(connection: Connection, record_ids: Sequence[str]) -> frozenset[str]:
-    """Those of these records that the database knows to be erased."""
+    """The subset of these records that is erased according to the database."""
     id_ = erasures.c.record_id
     queries = [select(id_).where(id_.in_(chunk)) for chunk in chunks(record_ids)]
     return frozenset(one for query in queries for one in connection.execute(query).scalars())
@@ -237,7 +237,7 @@ def _erased(connection: Connection, record_ids: Sequence[str]) -> frozenset[str]
 def _sealed(
     connection: Connection, record_ids: Sequence[str]
 ) -> Sequence[tuple[str, str, bytes, bytes | None]]:
-    """Of those of these records that have disclosures: id, account, payload and shred key."""
+    """Id, account, payload and shred key of the records that have disclosures."""
     query = (
         select(
             disclosures.c.record_id,

@@ -2,7 +2,7 @@
 
 A checkpoint with a time of the future cannot be taken back. So a server compares its clock with the
 database's and with those of the witnesses and authorities that it asks anyway, and notices a jump.
-What others have said holds by the monotonic clock, which does not jump.
+Times received from others are advanced by the monotonic clock, which does not jump.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from countersign.loops import forever
 
 WRONG_SECONDS: Final = 30.0
 HOLD_SECONDS: Final = 60.0
-"""How long a jump is waited with that no other clock confirms: who set it may set it right."""
+"""How long sealing waits after a jump that no other clock confirms: it may be corrected."""
 PERIOD_SECONDS: Final = 1.0
 _ASK_SECONDS: Final = 300.0
 _ASK_AGAIN_SECONDS: Final = 10.0
@@ -34,14 +34,14 @@ _NO_TIME: Final = (
     ValueError,
     OverflowError,
 )
-"""Who does not respond, or writes what is no time, or one that no calendar has."""
+"""No response, or no valid time in it."""
 _TIME: Final = text("SELECT extract(epoch FROM clock_timestamp())::float8")
 
 _log: Final = structlog.get_logger("countersign.clock")
 
 
 class ClockGuard:
-    """Of one server; until `look` is called for the first time the clock is trusted."""
+    """Guards the clock of one server, which is trusted until the first call of `look`."""
 
     def __init__(self, clock: Clock, times: Callable[[], Awaitable[Mapping[str, float]]]) -> None:
         """`times` returns the times of other clocks, Unix seconds by name."""
@@ -50,7 +50,7 @@ class ClockGuard:
         self._trusted: float | None = None
         """By how much the clock was ahead of the monotonic one when it was trusted last."""
         self._others: Mapping[str, float] = {}
-        """The same of the other clocks."""
+        """The same for the other clocks."""
         self._asked_at = float("-inf")
         self._was_answered = False
         """Whether asking did not fail; few or none may have responded."""
@@ -61,7 +61,7 @@ class ClockGuard:
         await forever("clock", self.look, PERIOD_SECONDS)
 
     def why_not(self) -> str | None:
-        """Why nothing is to be signed at this time; None: it may be."""
+        """The reason not to sign now; None: signing is allowed."""
         if self._trusted is None:
             return None
         now = self._offset()
@@ -88,12 +88,12 @@ class ClockGuard:
         now, reason = self._clock.monotonic(), self.why_not()
         is_settled = self._was_answered and reason is None
         if now - self._asked_at >= (_ASK_SECONDS if is_settled else _ASK_AGAIN_SECONDS):
-            # Before: a failure must not have all of them asked at each look.
+            # Before the requests: a failure must not repeat all of them at each look.
             self._asked_at, self._was_answered = now, False
             found = await self.ask()
             self._asked_at = now = self._clock.monotonic()
             self._was_answered = True
-            # Where none responds, what they said before holds.
+            # Without any response, the previous times stay valid.
             self._others = {name: at - now for name, at in found.items()} or self._others
             self._trusted = self._offset() if self._trusted is None else self._trusted
             reason = self.why_not()

@@ -2,7 +2,7 @@
 
 One object a mode. It is only ever replaced on the condition that it is still what was compared with
 the database: of several servers that publish at once one is first, and the others compare again.
-Errors are named by what is known to hold no secret, since a store puts URLs and keys into its own.
+Error messages are our own: a store's messages may contain URLs and keys.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 _SECONDS: Final = 1.5
-"""How long one request is waited for. Sealing makes up to three in a transaction, which counts as
+"""Deadline of one request. Sealing makes up to three in a transaction, which counts as
 stuck after five seconds."""
 _PAUSE_SECONDS: Final = 2.0
-"""How long a store that did not respond is not asked: who asks has an answer at once meanwhile."""
+"""Pause after a store did not respond: callers fail at once meanwhile."""
 _CHECKED_SECONDS: Final = 60.0
 _PLACE: Final = "place"
 _NO_VERSION: Final = {"e_tag": '"0"', "version": "1"}
@@ -44,7 +44,7 @@ _REASONS: Final = re.compile(
 class _Object(NamedTuple):
     content: bytes
     version: Mapping[str, str]
-    """What a condition of replacing it names."""
+    """The version that a compare-and-set names."""
 
 
 def open_heads(place: Path | str) -> Heads:
@@ -56,13 +56,13 @@ class HeadStore(Heads):
     """`live.checkpoint` and `test.checkpoint`, named as files are: copying these moves them."""
 
     def __init__(self, url: str) -> None:
-        """Nothing is asked yet. InvalidConfiguration: what the URL or its variables say is wrong.
+        """Connects to nothing yet. InvalidConfiguration: the URL or its variables are wrong.
 
         Credentials are in the variables that the store's own tools use, such as AWS_….
         """
         self._url = url
         self._store = _open(url)
-        # An answer may never come: the caller goes on without it.
+        # The response may never come: the caller continues without it.
         self._pool = ThreadPoolExecutor(2, "countersign-heads")
         self._known: dict[str, _Object] = {}
         self._away_until = self._checked_until = float("-inf")
@@ -106,7 +106,7 @@ class HeadStore(Heads):
     def check(self) -> None:
         """Find out whether a checkpoint could be kept: not more often than once a minute.
 
-        A store that ignores the condition of a write would let what is kept go backwards.
+        In a store that ignores the condition of a write, the head could go backwards.
         """
         if time.monotonic() < self._checked_until:
             return

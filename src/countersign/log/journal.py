@@ -98,7 +98,7 @@ def _row(r: NewRecord) -> tuple[object, ...]:
 
 
 def _inserts(new: Sequence[NewRecord]) -> Iterator[tuple[BulkInsert, _Rows]]:
-    """What is inserted of these records, in this order."""
+    """The inserted columns of these records, in this order."""
     own: _Rows = [_row(r) for r in new if r.account_id is None]
     if own:
         yield _insert_own_records, own

@@ -108,7 +108,7 @@ class LogKeys:
         return signer, LogKey(log_id=at[0], vkey=vkey, seed=sealed, created_at=from_ns(at[1]))
 
     async def signers(self, log: Log) -> list[Signer]:
-        """Those that sign for a log now: by Ed25519 before ML-DSA-44, the newest first.
+        """The keys that sign for a log now: Ed25519 before ML-DSA-44, newest first.
 
         A key that is damaged is left out: nothing but sealing needs it, and that waits if there is
         no other. One on a token that cannot be used is not: sealing waits for it.
@@ -184,7 +184,7 @@ class LogKeys:
     async def load(self) -> None:
         """Give the sequencer the keys of the newest log of each mode.
 
-        Where they have changed and cannot be read, sealing is suspended.
+        If they have changed and cannot be read, sealing is suspended.
         """
         # Before reading: a later change is noticed again.
         changed = frozenset(self._sequencer.unknown_keys)

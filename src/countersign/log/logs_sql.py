@@ -45,7 +45,7 @@ _STANDING: Final = DriverStatement(
     " WHERE l.epoch = (SELECT max(epoch) FROM logs n WHERE n.mode = l.mode) ORDER BY l.id"
 )
 KEPT: Final = timedelta(days=1)
-"""How much older than the newest checkpoint of its log one is that may go."""
+"""How much older than its log's newest checkpoint a checkpoint must be to be deleted."""
 # A key's first and last checkpoints are not known to the millisecond: those around stay, too.
 _AGED: Final = DriverStatement(
     "SELECT c.size, EXISTS (SELECT 1 FROM anchors a WHERE a.log_id = c.log_id AND a.size = c.size)"
@@ -60,7 +60,7 @@ _AGED: Final = DriverStatement(
 
 
 class Standing(NamedTuple):
-    """How the newest log of a mode stands."""
+    """The state of a mode's newest log."""
 
     log_id: int
     size: int
@@ -79,7 +79,7 @@ def all_logs(connection: Connection) -> Sequence[Log]:
 
 
 def standing(connection: Connection) -> Sequence[Standing]:
-    """What changes whenever a log has something to do: a server asks for it all the time."""
+    """A value that changes whenever a log has work; servers poll it."""
     suspended = (f"{SUSPENDED}:{mode.value}" for mode in Mode)
     return [Standing(*row) for row in _STANDING(connection, *suspended).fetchall()]
 
@@ -157,8 +157,8 @@ def outdated(
 ) -> tuple[Sequence[int], int] | None:
     """Of the checkpoints of a log that are larger than `after`, the sizes of those that may go.
 
-    At most `limit` are looked at; the second is the size of the last of them. None: none is left to
-    look at. The rule is that of the table's trigger, which has the last word.
+    At most `limit` are looked at; the second is the size of the last of them. None: no checkpoint
+    is left. The table's trigger enforces the same rule.
     """
     newest = latest(connection, log_id)
     end = 0 if newest is None else size_before(connection, log_id, newest.at - KEPT)
@@ -167,7 +167,7 @@ def outdated(
 
 
 def forget(connection: Connection, log_id: int, sizes: Sequence[int]) -> None:
-    """Delete these checkpoints, of which the database itself refuses every one that has to stay."""
+    """Delete these checkpoints; the database refuses to delete one that must stay."""
     some = checkpoints.c.size.in_(sizes)
     connection.execute(delete(checkpoints).where(checkpoints.c.log_id == log_id, some))
 
@@ -269,7 +269,7 @@ def _meets(policy: Policy) -> ColumnElement[int]:
 
 
 def anchors_of(connection: Connection, log_id: int, size: int) -> Sequence[Anchor]:
-    """Those of one checkpoint, by kind and name, the oldest first."""
+    """The anchors of one checkpoint, by kind and name, oldest first."""
     own = select(anchors).where(anchors.c.log_id == log_id, anchors.c.size == size)
     return rows(connection, own.order_by(anchors.c.kind, anchors.c.name, anchors.c.at), Anchor)
 
@@ -277,7 +277,7 @@ def anchors_of(connection: Connection, log_id: int, size: int) -> Sequence[Ancho
 def newest_anchor(
     connection: Connection, log_id: int, kind: str, name: str
 ) -> tuple[int, datetime] | None:
-    """Of the checkpoints of a log that this third party anchored the largest: size, and when."""
+    """Size and time of the largest checkpoint of a log that this third party anchored."""
     row = connection.execute(
         select(anchors.c.size, anchors.c.at)
         .where(

@@ -10,7 +10,7 @@ from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.note import Verifier
 
 AUDIT_SUBJECT: Final = "log"
-"""What audit entries about the logs name as their subject."""
+"""Subject of audit entries about the logs."""
 WITNESS: Final = "witness"
 TIMESTAMP: Final = "rfc3161"
 """The kinds of anchors."""

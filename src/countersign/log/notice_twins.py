@@ -58,7 +58,7 @@ def unmatched_events(connection: Connection) -> list[tuple[Mode, str]]:
 
 
 def _named_in(body: bytes) -> _Event | None:
-    """The event that a record says; None: it is damaged, which is a finding of its own."""
+    """The event in a record; None if it is damaged, which is a separate finding."""
     try:
         twin = _read(body)
     except (msgspec.MsgspecError, TypeError):

@@ -87,7 +87,7 @@ async def _begin(
     host: str,
     after: tuple[Mapping[str, Json] | None, PublishedHead | None] = (None, None),
 ) -> NewEpoch:
-    """Begin a log; `after` what its first entry cites, and what was published last till then."""
+    """Begin a log; its first entry cites `after`, the last published checkpoint."""
     cited, kept = after
     origin = _origin(mode, epoch, host)
     logs = await room.database.read(logs_sql.all_logs)
@@ -130,7 +130,7 @@ async def _begin(
             )
         write_audit(connection, audit)
         if first is not None:
-            # It is the log's first entry, whatever else is waiting.
+            # It becomes the log's first entry, before the queue.
             Journal(room.sequencer).write(connection, [first])
         return True
 
@@ -140,7 +140,7 @@ async def _begin(
         raise EvidenceRefused(
             f"Epoch {epoch} of the {mode.value} log was already started by another process."
         )
-    # If a server has published meanwhile, what it has compared with the new log stays.
+    # If a server has published meanwhile, its head, which agrees with the new log, stays.
     room.heads.replace(mode, empty, kept)
     return NewEpoch(origin, keys[0].vkey)
 
@@ -205,7 +205,7 @@ async def log_in_use(room: LogRoom, mode: Mode) -> Log:
 async def refuse_elsewhere(room: LogRoom) -> None:
     """Refuse to decide by these heads if the deployment keeps its own in another place.
 
-    EvidenceRefused: they do not say what was published last.
+    EvidenceRefused: they do not show the last published checkpoint.
     """
     reason = await room.database.read(fork_guard.kept_elsewhere, room.heads.place())
     if reason is not None:
@@ -219,7 +219,7 @@ async def refuse_elsewhere(room: LogRoom) -> None:
 async def accept_head(
     room: LogRoom, mode: Mode, published: PublishedHead, reason: str, *, overrule: bool = False
 ) -> None:
-    """Take this checkpoint, which the operator has from elsewhere, as the last published one.
+    """Store this checkpoint, which the operator got elsewhere, as the last published one.
 
     The decision is recorded, with its reason and the checkpoint kept until then; `overrule`:
     although a later or another one is kept as the last published one.
@@ -255,7 +255,7 @@ async def accept_head(
 
 
 async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpoint:
-    """Take the database's own head as the last published one, where none is kept."""
+    """Store the database's own head as the last published one, if none is stored."""
     log = await log_in_use(room, mode)
     kept = room.heads.read(mode)
     newest = await room.database.read(logs_sql.latest, log.id)

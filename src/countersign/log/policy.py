@@ -74,18 +74,18 @@ def _line(items: Sequence[bytes]) -> list[bytes]:
 
 
 def _cosigning(vkey: bytes) -> bytes:
-    """The key of a witness, of the kind by which it signs."""
+    """A witness's key, of the kind that signs."""
     try:
         key = Verifier.parse(vkey.decode(), any_kind=True)
     except (EvidenceError, UnicodeDecodeError):
-        return vkey  # the policy's reader says what is wrong with it, and in which line
+        return vkey  # the policy's reader reports the error and its line
     return replace(key, kind=COSIGNATURE).vkey.encode() if key.kind == ED25519 else vkey
 
 
 _SKEW: Final = timedelta(seconds=2)
 """More than the clocks of two servers may differ, so that they say the same of a key."""
 _STILL: Final = timedelta(minutes=1) + _SKEW
-"""How long a server may sign with a key that has retired: it reads the keys once a minute."""
+"""How long a server may sign with a retired key: it reads the keys once a minute."""
 
 
 class LogPolicy:
@@ -98,7 +98,7 @@ class LogPolicy:
         self._witnesses = witnesses or _NO_WITNESSES
         policy = parse_policy(self._witnesses, any_kind=True)
         self._quorum = None if policy.quorum == NONE else policy
-        # Of a log, the size before a past moment, which does not change.
+        # The size of a log before a past moment does not change.
         self._sizes: dict[tuple[int, datetime], int] = {}
 
     async def keys(self) -> Sequence[Verifier]:
@@ -137,11 +137,11 @@ class LogPolicy:
         return "".join(lines).encode() + self._of_witnesses(log.mode)
 
     async def without_quorum(self, mode: Mode) -> Policy:
-        """The same, read, and asking for no cosignature: those that are there have to be good."""
+        """The same, parsed, without a quorum: existing cosignatures must still be valid."""
         return replace(parse_policy(await self.text(mode), any_kind=True), quorum=NONE)
 
     def quorum(self, mode: Mode) -> Policy | None:
-        """Whose cosignatures evidence of this mode needs; None: it needs none."""
+        """The witnesses that evidence of this mode needs; None: no cosignature is needed."""
         return self._quorum if mode is Mode.LIVE else None
 
     async def _keys_of(self, log: Log) -> Sequence[LogKey]:

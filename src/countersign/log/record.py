@@ -39,7 +39,7 @@ class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):
     session_index: bytes | None
     cbid_index: bytes | None
     reference_index: bytes | None = None
-    """Of the vendor's reference of the order."""
+    """Blind index of the vendor's order reference."""
 
 
 class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """Where the log holds a record."""
+    """The place of a record in the log."""
 
     origin: str
     index: int

@@ -40,7 +40,7 @@ class LogRoom:
     anchor: AnchorLog
     clock_guard: ClockGuard
     seal_within: timedelta
-    """In what time a receipt promises the entry of a record."""
+    """The time within which a receipt promises the entry of a record."""
 
     @property
     def database(self) -> Database:

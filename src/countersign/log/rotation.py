@@ -91,9 +91,9 @@ async def set_approvers(room: LogRoom, threshold: int, vkeys: Sequence[str]) -> 
 
 
 async def approve(room: LogRoom, note: bytes) -> Change:
-    """Take the approvals in a signed proposal; the last one that is needed carries it out.
+    """Accept the approvals in a signed proposal; the last one needed executes it.
 
-    EvidenceRefused if it is not the proposal that is open, or no approver signed it.
+    EvidenceRefused if it is not the open proposal, or no approver signed it.
     """
     change = await room.database.write(_approve, room, note)
     await room.keys.load()
@@ -175,7 +175,7 @@ def _approve(connection: Connection, room: LogRoom, note: bytes) -> Change:
 def _approvals(
     connection: Connection, stored: StoredProposal, roster: Roster
 ) -> list[tuple[str, bytes]]:
-    """Those by approvers of the roster in force: who was removed since does not count."""
+    """The approvals by approvers in the current roster; those removed since do not count."""
     known = {approver.vkey for approver in roster.approvers}
     given = approvals_sql.approvals_of(connection, stored.id)
     return [(key, line) for key, line in given if key in known]

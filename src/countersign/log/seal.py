@@ -34,11 +34,11 @@ PERIOD_SECONDS: Final = 0.25
 """How long a record waits for its entry at most while a caller waits for that, where it is not
 sealed in its own transaction. Otherwise a log gets its next checkpoint after `CHECKPOINT_MS`."""
 _IDLE_SECONDS: Final = 5.0
-"""How long a log that stands still, or whose acts seal and sign, is left alone: no longer, since
-the clock, its keys, what waits, and the checkpoint outside the database can change without it."""
+"""Pause for an idle log, or one whose acts seal and sign: bounded, since clock, keys, queue and the
+checkpoint outside the database can change without it."""
 _NEVER: Final[tuple[Sequence[logs_sql.Standing], float]] = (), float("-inf")
 _KEYS_SECONDS: Final = 55.0
-"""How long keys are used until they are read again: a minute, with a turn that comes late."""
+"""How long keys are cached: a minute, including a late turn."""
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.05
 
@@ -78,14 +78,14 @@ class SealLog:
         self._cosigned: dict[int, StoredCheckpoint | None] = {}
         self._publishing = asyncio.Lock()
         self._covered: dict[int, int] = {}
-        """Of each log, up to which size it would survive the database server."""
+        """The size of each log that would survive a loss of the database server."""
         self._current: dict[Mode, Log] = {}
         self._wanted = False
         """Whether a caller waits for a record that is not sealed yet."""
         self._still = _NEVER
-        """How the logs stood when nothing was left to do, and until when that is believed."""
+        """The state of the logs when nothing was left to do, and when it expires."""
         self.gauges: Mapping[Mode, tuple[int, int]] = {}
-        """Of each mode, as last seen: entries in the newest log, and records that wait."""
+        """For each mode, as last seen: entries in the newest log, and waiting records."""
         self._sealed_soon = SharedQuestion(self._places, _POLL_SECONDS)
 
     @property
@@ -178,8 +178,8 @@ class SealLog:
     async def _keep(self, log: Log, checkpoint: StoredCheckpoint) -> None:
         """Make sure that this checkpoint, or a later one, is kept outside the database.
 
-        What is kept there is replaced only while the database agrees with it and sealing goes on:
-        nothing else shows that a database was restored.
+        The stored head is replaced only while the database agrees with it and sealing runs: nothing
+        else detects a restored database.
         """
         mode = log.mode
         while True:
@@ -215,7 +215,7 @@ class SealLog:
                     await self.release(log, newest)
 
     async def sealed(self, record_id: str, seconds: float) -> tuple[int, Sealed]:
-        """Where the log holds a record; waits up to so many seconds, then EvidencePending."""
+        """The place of a record in the log; waits up to so many seconds, then EvidencePending."""
         deadline = self._clock.monotonic() + seconds
         found = (await self._places([record_id])).get(record_id)
         while found is None:
@@ -232,8 +232,8 @@ class SealLog:
     async def newest(self, log: Log, quorum: Policy | None) -> bytes:
         """The checkpoint of a log for everyone, with its cosignatures.
 
-        The newest one that meets the quorum; where none is asked for, or none meets it yet, the
-        newest one that was released.
+        The newest checkpoint that meets the quorum; without a quorum, or if none meets it yet, the
+        newest published one.
         """
         cosigned = None if quorum is None else await self.cosigned(log.id, quorum)
         found = cosigned or await self.released(log)
@@ -248,10 +248,10 @@ class SealLog:
         return found
 
     async def released(self, log: Log) -> Released:
-        """The newest checkpoint of a log, or else the last one that has left.
+        """The newest checkpoint of a log, or else the last published one.
 
-        Where the database has lost that one, it is what is kept outside. StorageUnavailable if none
-        can be released, and which was the last cannot be read.
+        If the database has lost it: the head stored outside. StorageUnavailable if none can be
+        published, and the last one cannot be read.
         """
         newest = await self._database.read(logs_sql.latest, log.id)
         if newest is None:
@@ -267,9 +267,9 @@ class SealLog:
         return found
 
     async def tiles_up_to(self, log: Log) -> int:
-        """The size of the tree whose tiles may leave: of what was released, as far as it is there.
+        """The tree size up to which tiles may be served: the published part that is present.
 
-        What is beyond it could still be lost with the database, and caches keep a tile for a year.
+        Later entries could still be lost with the database, and caches keep a tile for a year.
         """
         released = await self.released(log)
         if released.size >= log.size:
@@ -314,7 +314,7 @@ class SealLog:
             return
         wanted, self._wanted = self._wanted, False
         await self._turn(sign=wanted)
-        # As long as something waits or could not be published, every turn is a whole one.
+        # While anything waits or could not be published, every turn is a full one.
         done = not self.suspended and all(
             self._has_left(log, log.size) and not self.gauges[mode][1]
             for mode, log in self._current.items()
@@ -330,7 +330,7 @@ class SealLog:
         )
 
     def _is_early(self, found: Sequence[logs_sql.Standing]) -> bool:
-        """Whether what is new waits for its checkpoint: the last one of its log is too young."""
+        """True if new entries wait for a checkpoint because the log's last one is too young."""
         now_ms = self._clock.time_ns() // 1_000_000
         young = {
             0 <= now_ms - log.signed_at < CHECKPOINT_MS

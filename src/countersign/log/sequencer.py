@@ -51,12 +51,12 @@ from countersign_evidence.tree import leaf_hash
 BATCH_MAX: Final = 10_000
 BATCH_MIN: Final = 64
 SLICE_SECONDS: Final = 0.02
-"""How long one transaction of sealing may take, roughly: acts wait for it meanwhile."""
+"""Rough limit for one sealing transaction: acts wait for it."""
 _APART_SECONDS: Final = 0.1
 """The same on PostgreSQL: acts do not wait, and a commit may have to reach a standby."""
 _CLOCK_TOLERANCE_MS: Final = 1000
 CHECKPOINT_MS: Final = 1000
-"""How old the last checkpoint is before the next one, where no caller waits for one."""
+"""Minimum age of the last checkpoint before the next one, unless a caller waits."""
 _NUMBER: Final = re.compile(r"[0-9]+")
 _DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
@@ -112,7 +112,7 @@ _Take: TypeAlias = Callable[[], _Waiting]
 
 
 class Placed(NamedTuple):
-    """Where a log goes on: its id, the index of the first new entry, and Unix milliseconds."""
+    """Where a log continues: its id, the first new index, and Unix milliseconds."""
 
     log_id: int
     start: int
@@ -158,13 +158,13 @@ class Sequencer:
         self._signing: dict[Mode, Sequence[Signer]] = {}
         self._accepted: dict[Mode, tuple[int, int]] = {}
         self._forks: dict[Mode, str] = {}
-        """Of each mode, why no server may seal: the database has yet to note it."""
+        """For each mode, why no server may seal; not yet noted in the database."""
         self.suspended: dict[Mode, str] = {}
         """Why the records of a mode are not sealed at the moment."""
         self.quiet = False
         """Whether the caller shows why sealing is suspended, so that no line of the log has to."""
         self.why_no_time: Callable[[], str | None] = lambda: None
-        """Why nothing is to be signed by this machine's clock; None: it may be."""
+        """The reason not to sign by this machine's clock; None: signing is allowed."""
         self.unknown_keys: set[Mode] = set()
         """The modes whose log has signing keys that this process has not learned."""
 
@@ -190,7 +190,7 @@ class Sequencer:
         return None if edge is None else (edge.head.log_id, edge.head.size)
 
     def note_accepted(self) -> None:
-        """After a commit: note outside the embedded database, which may lose its end, what it had.
+        """After a commit: note the head outside the embedded database, which may lose its end.
 
         Callers have no answer yet.
         """
@@ -201,7 +201,7 @@ class Sequencer:
                 self._accepted[mode] = place
 
     def forget_unaccepted(self) -> None:
-        """After a rollback: what was not committed must not be noted by the next commit."""
+        """After a rollback: the next commit must not note the head that was not committed."""
         for mode, edge in [*self._edges.items()]:
             if self._accepted.get(mode) != (edge.head.log_id, edge.head.size):
                 self.check_again(mode)
@@ -223,7 +223,7 @@ class Sequencer:
     def seal_inline(self, connection: Connection, waiting: _Waiting) -> _Waiting:
         """Seal these in the transaction of their act; the result is those that could not be sealed.
 
-        It never raises: trouble with sealing is no reason to refuse an act.
+        It never raises: a failure to seal must not fail the act.
         """
         left: list[NewRecord | Unsealed] = []
         for mode in {entry.mode for entry in waiting}:
@@ -259,7 +259,7 @@ class Sequencer:
 
         def take() -> _Waiting:
             nonlocal sealed
-            # What is sealed is exactly what this statement took from the queue.
+            # Exactly the records that this statement took from the queue are sealed.
             taken = _TAKE[connection.dialect.name](connection, mode.value, self.batch)
             rows = sorted((row[0], bytes(row[1])) for row in taken)
             sealed = len(rows)
@@ -282,7 +282,7 @@ class Sequencer:
     def sign_last(self, connection: Connection, mode: Mode) -> None:
         """Make a checkpoint of all that the log of a mode holds, since it ends with that.
 
-        Nothing if its keys are missing. It is a prefix of whatever was published, so it is no fork.
+        No-op if its keys are missing. It is a prefix of whatever was published, so it is no fork.
         """
         row = _HEAD(connection, mode.value).fetchone()
         if row is None or row[6] == row[2]:
@@ -431,7 +431,7 @@ class Sequencer:
             connection, mode, self._heads.accepted(mode)
         )
         if reason is not None and note is not None:
-            # All have to stop. That heads are elsewhere, or missing, says nothing of others.
+            # All have to stop. Missing or remote heads say nothing about other servers.
             self._forks[mode] = reason
         elif elsewhere is not None:
             reason = elsewhere
@@ -440,7 +440,7 @@ class Sequencer:
 
 
 def _grown(connection: Connection, known: _Edge, head: _Head) -> _Edge | None:
-    """The edge after what another process has sealed; None if it does not lead to this head.
+    """The edge after another process's entries; None if it does not lead to this head.
 
     Only what is new is read, since workers of one server seal in turn.
     """
@@ -488,6 +488,6 @@ def _tree(connection: Connection, head: _Head) -> GrowingTree:
 
 
 def _fitting(sealed: int, seconds: float, slice_seconds: float) -> int:
-    """How many fit into a slice, where so many took this long; at most twice as many."""
+    """How many records fit into a slice by the last one's time; at most double."""
     fit = int(sealed * slice_seconds / max(seconds, slice_seconds / 2))
     return min(max(fit, BATCH_MIN), BATCH_MAX)

@@ -20,7 +20,7 @@ from countersign.errors import InvalidConfiguration, TokenUnavailable
 from countersign_evidence.note import ED25519, Signer, Verifier
 
 CALL_SECONDS: Final = 5.0
-"""How long a call may take; what it was about waits then."""
+"""Deadline of a call; its work waits afterwards."""
 MAKE_SECONDS: Final = 60.0
 _ED25519_PARAMETERS: Final = bytes.fromhex("130c656477617264733235353139")
 """The name edwards25519 as a DER PrintableString (PKCS#11 3.0, section 2.3.10)."""
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Token:
-    """The token of the deployment. Nothing is opened before the first use."""
+    """The token of the deployment. The token is opened at the first use."""
 
     def __init__(
         self, module: Path, label: str, pin_file: Path, seconds: float = CALL_SECONDS
@@ -95,7 +95,7 @@ class Token:
         if self._refused is not None:
             raise self._refused
         if self._session is not None:
-            with suppress(Exception):  # it says below what is wrong, if it still is
+            with suppress(Exception):  # a lasting error is raised below
                 return act()
         try:
             self._open()
@@ -141,7 +141,7 @@ class Token:
         public, _ = parameters.generate_keypair(
             mechanism=Mechanism.EC_EDWARDS_KEY_PAIR_GEN, id=key_id, label=name, store=True
         )
-        # The point, in an OCTET STRING or as it is: modules differ.
+        # The point, in an OCTET STRING or bare: modules differ.
         return bytes(public[Attribute.EC_POINT][-_POINT_BYTES:])
 
     def _sign(self, key_id: bytes, message: bytes) -> bytes:

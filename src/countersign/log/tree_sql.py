@@ -125,7 +125,7 @@ def stored_tile(
 
 
 def surplus(connection: Connection, log_id: int) -> Sequence[str]:
-    """What a log of its size cannot have: entries, complete tiles, checkpoints; 100 of each."""
+    """Entries, complete tiles and checkpoints beyond the size of the log; at most 100 of each."""
     # Asked in each statement: the log may be growing.
     size = select(log_heads.c.size).where(log_heads.c.log_id == log_id).scalar_subquery()
     indexes = connection.execute(

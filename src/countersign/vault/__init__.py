@@ -1,1 +1,1 @@
-"""Keys and envelopes for what is personal or secret."""
+"""Keys and envelopes for personal and secret data."""

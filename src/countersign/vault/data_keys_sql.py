@@ -73,7 +73,7 @@ def counts(connection: Connection) -> Mapping[bytes, int]:
 
 
 def noted_copies(connection: Connection) -> bytes | None:
-    """What an erasure has noted about copies in the write-ahead log; None: there are none."""
+    """An erasure's note about copies in the write-ahead log; None: there are none."""
     noted = select(deployment.c.value).where(deployment.c.name == COPIES_REMAIN)
     return connection.execute(noted).scalar_one_or_none()
 

@@ -108,7 +108,7 @@ class KeyRing:
 
 
 def key_id(key: bytes) -> bytes:
-    """The four bytes by which a key-encryption key is named."""
+    """The four bytes that name a key-encryption key."""
     return sha256(b"countersign/v1/key-encryption-key\x00" + key).digest()[:ID_BYTES]
 
 
@@ -138,7 +138,7 @@ def key_text(key: bytes) -> str:
 
 
 def key_source(uri: str) -> Callable[[], str]:
-    """What reads the keys: `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENT…`."""
+    """The source of the keys: `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENT…`."""
     scheme, _, rest = uri.partition(":")
     if scheme == "file":
         return lambda: _from_file(Path(rest))
@@ -164,7 +164,7 @@ def _from_file(path: Path) -> str:
 
 def _from_command(command: Sequence[str]) -> str:
     try:
-        # Its standard error is the operator's to see; what it prints is never repeated.
+        # The operator sees its standard error; its output is never shown.
         done = subprocess.run(  # noqa: S603 - the operator's own command, without a shell
             command,
             stdin=subprocess.DEVNULL,

@@ -34,7 +34,7 @@ from countersign_evidence.files import locked, replace_file
 _VALUE: Final = "vault"
 _CHUNK: Final = 200
 _SETTLE_SECONDS: Final = 2.0
-"""A server that read the file just before it changed has stored what it wrapped by then."""
+"""A server that read the file just before the change has stored its wrapped keys by then."""
 
 
 class KeyFile:

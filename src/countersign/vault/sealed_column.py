@@ -37,6 +37,6 @@ class SealedColumn:
         return Place(table=self._table, column=self._column, account=account, row_id=row_id)
 
     def _row_key(self, row_id: str) -> bytes:
-        """What stands in for a shred key: no secret, and different for each row."""
+        """Replaces a shred key: not secret, and different for each row."""
         place = f"countersign/v1/{self._table}.{self._column}\x00{row_id}"
         return sha256(place.encode()).digest()

@@ -1,4 +1,4 @@
-"""The vault: envelopes for what is personal or secret (AES-256-GCM).
+"""The vault: envelopes for personal and secret data (AES-256-GCM).
 
 A key-encryption key, which the database never sees, wraps one data key per account and month. The
 key of a single row is derived from the data key and from 32 random bytes in a separate table, the
@@ -42,7 +42,7 @@ _CONTEXT: Final = "v1|{table}|{column}|{account}|{row_id}|{key}"
 
 
 class Place(TypedDict):
-    """Where a sealed value stands."""
+    """The place of a sealed value."""
 
     table: str
     column: str
@@ -102,7 +102,7 @@ class Vault:
     async def data_key(self, scope: str, time_ns: int) -> DataKey:
         """The data key of a scope (an account, or DEPLOYMENT) for the month of this time.
 
-        It is stored before it is given out for the first time. WrongKeyEncryptionKey if it does not
+        It is stored before its first use. WrongKeyEncryptionKey if it does not
         open, StorageUnavailable if the key-encryption key cannot be had at the moment.
         """
         month, known = _month(time_ns // _NS_PER_DAY), self._current.get(scope)
