@@ -18,11 +18,11 @@ from countersign.mode import Mode
 
 BRAND: Final = "csign"
 CLIENT_TOKEN: Final = "cst"  # noqa: S105 - a mark, not a token
-"""What the token of a checkout session begins with: made like a key, and no key."""
+"""Prefix of a checkout session's token: made like a key, but not a key."""
 PERSON_SESSION: Final = f"{BRAND}_ps"
-"""What the token of a person's session begins with."""
+"""Prefix of the token of a person's session."""
 PERSON_LINK: Final = f"{BRAND}_pl"
-"""What the token of a link begins with by which a person comes in."""
+"""Prefix of the token of an invitation link."""
 RANDOM_LENGTH: Final = 32
 ENTROPY_BYTES: Final = 24
 PERSON_ENTROPY_BYTES: Final = 32
@@ -80,7 +80,7 @@ PEOPLE_SCOPES: Final = frozenset(
         Scope.DEPLOYMENT_READ,
     }
 )
-"""What no key has: the audit names the person who does it."""
+"""Scopes that no key has: the audit must name a person."""
 
 LIVE_SCOPES: Final = frozenset({Scope.ACCOUNTS_MANAGE, Scope.PEOPLE_MANAGE})
 """With these, both modes of an account are changed: test mode only looks."""
@@ -88,8 +88,8 @@ LIVE_SCOPES: Final = frozenset({Scope.ACCOUNTS_MANAGE, Scope.PEOPLE_MANAGE})
 MACHINE_SCOPES: Final = frozenset(
     {Scope.BUYERS_REVIEW, Scope.HOLDS_MANAGE, Scope.ERASURE_WRITE, Scope.AUDIT_READ}
 )
-"""What destroys, decides or looks into people's data: of people, and of keys that were made on the
-machine. A key that a person has made does nothing with them.
+"""Scopes that destroy, decide or read personal data: for people, and for keys made on the machine.
+A key that a person has made does nothing with them.
 """
 STAFF_SCOPES: Final = (
     PEOPLE_SCOPES | MACHINE_SCOPES | {Scope.KEYS_MANAGE, Scope.SEARCH_READ, Scope.RETENTION_READ}
@@ -97,10 +97,10 @@ STAFF_SCOPES: Final = (
 """For what staff do: a vendor's server needs none of them."""
 
 READING_SCOPES: Final = frozenset({Scope.ACKS_READ, Scope.CLEARANCES_READ, Scope.EVIDENCE_READ})
-"""What a key reads personal data with."""
+"""Scopes that read personal data."""
 
 VENDOR_SCOPES: Final = frozenset(Scope) - STAFF_SCOPES
-"""All that a vendor's server needs: what a key made without `--scope` may do."""
+"""The scopes of a vendor's server: the default of a key made without `--scope`."""
 
 
 class KeyKind(StrEnum):
@@ -117,7 +117,7 @@ class KeyKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """What is kept of a key; the key itself is shown once and forgotten."""
+    """The stored data of a key; the key itself is shown once and not stored."""
 
     id: str
     account_id: str
@@ -136,7 +136,7 @@ class ApiKey:
     """The person (`per_…`); None: it was made on the machine."""
 
     def works_at(self, now: datetime) -> bool:
-        # A revocation is not compared with the clock: one that is behind would undo it.
+        # A revocation is not compared with the clock: a slow clock would undo it.
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
@@ -193,7 +193,7 @@ def _base62(value: int, length: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonAsking:
-    """What the session of a person allows beyond its scopes, for one account or for none."""
+    """Further properties of a person's session, for one account or for none."""
 
     id: str
     role: str
@@ -206,7 +206,7 @@ class PersonAsking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who is asking: what a working key, or the session of a person, says about its bearer."""
+    """The caller: properties of a valid key, or of a person's session."""
 
     key_id: str
     """Of the key, or of the session."""
@@ -222,7 +222,7 @@ class Principal:
 
     @property
     def reach(self) -> Reach:
-        """Whose rows the bearer may touch."""
+        """The reach of the caller."""
         return reach_of(self.account_id, self.mode)
 
     @property
@@ -246,5 +246,5 @@ class Principal:
 
     @property
     def maker(self) -> str | None:
-        """Whose a key is that is made with this: the person's, or that of the key's own maker."""
+        """The creator of this caller's keys: the person, or the calling key's creator."""
         return self.person_id or self.made_by

@@ -1,6 +1,6 @@
 """How often keys that people made read personal data: one entry of the audit for a key and day.
 
-A person gives a reason for each look. A key that the person made reads on without one, so what it
+A person states a reason for each read. A key that the person made reads on without one, so what it
 reads is counted, in memory and within a second on the row of the key; the first write of a later
 day, or housekeeping, puts the sum into the audit.
 """
@@ -44,7 +44,7 @@ class KeyReads:
             self._storing = detached(self._store())
 
     async def settle(self) -> None:
-        """Note in the audit what was read on days that are over."""
+        """Write the audit entries of past days."""
         await self._database.write(_settle, self._audit, _k.read_on < self._today())
 
     async def _store(self) -> None:
@@ -65,7 +65,7 @@ class KeyReads:
 def _add(connection: Connection, audit: Audit, counts: Mapping[tuple[str, datetime], int]) -> None:
     for (key_id, day), number in sorted(counts.items()):
         _settle(connection, audit, (_k.id == key_id) & (_k.read_on < day))
-        # What another server stored of the next day is not taken back: a minute's reads move there.
+        # Another server may have stored the next day already: a minute's reads then count for it.
         known = update(api_keys).where(_k.id == key_id, _k.read_on >= day)
         if not connection.execute(known.values(reads=_k.reads + number)).rowcount:
             first = update(api_keys).where(_k.id == key_id)

@@ -191,7 +191,7 @@ def _refuse_gone(
 ) -> None:
     """Refuse a person who was removed, or a key that has ended, since the gates looked.
 
-    What they read may be some seconds old, and a new key would outlast that.
+    Their data may be some seconds old, and a new key would outlast it.
 
     Raises Forbidden, InvalidApiKey.
     """
@@ -243,7 +243,7 @@ def lock_key(connection: Connection, key_id: str) -> ApiKey:
 
 
 def unknown_key(key_id: str) -> UnknownKey:
-    """What is refused where there is no such key, or none that the caller may see."""
+    """The refusal for an unknown key, or one out of reach."""
     return UnknownKey(f"The key {key_id!r} does not exist; see the list of keys.")
 
 

@@ -41,7 +41,7 @@ def origin_of(url: str) -> str | None:
 
 
 def parse_origin(text: str) -> str | None:
-    """An origin that was given as such: nothing may follow the port. None if it is none."""
+    """An origin that was given as such: nothing may follow the port. None if it is not one."""
     found = _parse(text)
     return found[0] if found is not None and found[1] in {"", "/"} else None
 

@@ -66,10 +66,10 @@ def refuse_test_buyer(mode: Mode, cbid: str | None) -> None:
 
 
 def reach_of(account_id: str, mode: Mode | None) -> Reach:
-    """The reach of the one who is kept as this owner; an empty account: the deployment."""
+    """The reach of a stored owner; an empty account: the deployment."""
     return AccountReach(account_id, mode) if account_id and mode else DEPLOYMENT
 
 
 def owner_of(reach: Reach) -> tuple[str, Mode | None]:
-    """As what owner a reach is kept."""
+    """The owner that is stored for a reach."""
     return (reach.account_id, reach.mode) if isinstance(reach, AccountReach) else ("", None)

@@ -1,4 +1,4 @@
-"""By what rows that stay name a buyer: a random reference, whose meaning goes with the buyer."""
+"""Remaining rows name a buyer by a random reference, whose meaning is erased with the buyer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from countersign.db.tables import buyer_references, buyers
 from countersign.ids import BUYER, SANDBOX_BUYER, id_pattern
 
 ERASED_BUYER: Final = "erased buyer"
-"""What a reference is shown as once its buyer is erased."""
+"""Shown in place of a reference whose buyer is erased."""
 
 _PREFIX: Final = "ref"
 _CBID: Final = re.compile(

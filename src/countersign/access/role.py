@@ -23,7 +23,7 @@ class Role(StrEnum):
 
 
 class Allowed(NamedTuple):
-    """What a role allows."""
+    """The scopes of a role."""
 
     acts: frozenset[Scope]
     """Scopes of all operations that the person may call."""
@@ -38,9 +38,10 @@ class Allowed(NamedTuple):
 
 
 _EVIDENCE: Final = frozenset({Scope.ACKS_CREATE, Scope.BUYERS_VERIFY, Scope.CLEARANCES_CREATE})
-"""What evidence is made by: it says that a vendor's server asked, so people do not."""
+"""Scopes that create evidence: it states that a vendor's server called, so people have none of
+them."""
 OWN: Final = frozenset({Scope.SESSIONS_MANAGE})
-"""What every person may do, whatever the role: it is about the person alone."""
+"""Scopes of every person in any role: they concern the person alone."""
 _ALL: Final = frozenset(Scope) - _EVIDENCE - OWN
 _STATUS: Final = frozenset(
     {
@@ -56,7 +57,7 @@ _STATUS: Final = frozenset(
         Scope.ACCOUNTS_MANAGE,
     }
 )
-"""How things stand, and for staff in which accounts."""
+"""Scopes to read states, and for staff the list of accounts."""
 
 ROLES: Final = {
     Role.OWNER: Allowed(_ALL, _ALL, personal=False),
@@ -98,6 +99,6 @@ WITHOUT_ACCOUNT: Final = PEOPLE_SCOPES | {
     Scope.AUDIT_READ,
     Scope.BUYERS_REVIEW,
 }
-"""What staff may do in a call that names no account: it is about all of them."""
+"""Scopes of staff in a call that names no account: it concerns all of them."""
 OF_DEPLOYMENT: Final = PEOPLE_SCOPES - {Scope.PEOPLE_MANAGE} - OWN
-"""What only staff may do."""
+"""Scopes of staff alone."""

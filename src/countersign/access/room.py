@@ -72,7 +72,7 @@ def open_access(
 
 
 def acting(room: R, audit: Audit) -> R:
-    """The same room, whose acts note themselves with this audit: of a person, over the API."""
+    """The same room with another audit: that of a person, over the API."""
     if isinstance(room, Access):
         return replace(room, audit=audit)
     if not is_dataclass(room) or isinstance(room, type):

@@ -1,4 +1,4 @@
-"""The deployment's secret key, and what is derived from it.
+"""The deployment's secret key, and the keys derived from it.
 
 One file of 32 random bytes (base64) is the root. Each use has a key of its own by HKDF-SHA-256
 (RFC 5869), so that none of them says anything about another.
@@ -87,7 +87,7 @@ class DeploymentSecret:
         return b64encode(entropy).decode("ascii") + "\n"
 
     def check_value(self) -> bytes:
-        """What the database keeps to recognise this secret by."""
+        """The value by which the database recognises this secret."""
         return self._derive("check value")
 
     def event_id_key(self) -> bytes:
@@ -101,7 +101,7 @@ class DeploymentSecret:
     def blind_index(self, account_id: str, field: Field, value: str, more: str = "") -> bytes:
         """16 bytes by which rows with this value can be found, and by no one without the key.
 
-        `more` keeps several of one field apart.
+        `more` separates several indexes of one field.
         """
         message = b"\x00".join((account_id.encode(), (field + more).encode(), value.encode()))
         return self._index_key(message)[:INDEX_BYTES]
@@ -116,7 +116,7 @@ class DeploymentSecret:
         return self._page_key(b"\x00".join((use.encode(), session_id.encode(), token_digest)))
 
     def idempotency_slot(self, *parts: str) -> bytes:
-        """The keyed hash of what an idempotency key belongs to."""
+        """The keyed hash of an idempotency key's owner."""
         message = b""
         for part in map(str.encode, parts):
             message += len(part).to_bytes(4, "big") + part
@@ -173,7 +173,7 @@ def make_secret(path: Path, url: URL, entropy: Entropy) -> None:
 
 
 def open_secret(path: Path, url: URL) -> DeploymentSecret:
-    """The secret in this file, which is that of the database.
+    """The secret in this file; it must match the database.
 
     Raises:
         WrongSecretKey: the file is missing or not readable, or the database has another secret.

@@ -1,6 +1,6 @@
 """Sessions of people: from a Bearer token, an account and a mode to a principal.
 
-Nothing of them is remembered in memory: a session, or a role, that is taken away ends at once.
+Nothing is cached: a revoked session or role ends at once.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from countersign.mode import Mode
 SESSION_LASTS: Final = timedelta(hours=12)
 """A working day: on the next one the person uses a passkey again."""
 IDLE_MAX: Final = timedelta(minutes=30)
-"""Of a browser that was left open: as long as OWASP allows for what is of low risk."""
+"""Idle limit: the longest that OWASP allows for low risk."""
 FRESH: Final = timedelta(minutes=5)
-"""How long a passkey counts as used now, for what cannot be undone."""
+"""How long a used passkey counts as recent, for irreversible acts."""
 CREDENTIAL: Final = "person"
 _NOTE_GRAIN: Final = timedelta(minutes=1)
 _TOKEN_LENGTH_MAX: Final = 100
@@ -56,7 +56,7 @@ class PersonSession(Struct, frozen=True, kw_only=True):
 
     @property
     def ends_at(self) -> datetime:
-        """When it ends, if nothing more is asked with it."""
+        """When it expires without further requests."""
         return min(self.created_at + SESSION_LASTS, self.last_used_at + IDLE_MAX)
 
     def is_fresh(self, now: datetime) -> bool:
@@ -74,7 +74,7 @@ class Grant(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSession:
-    """What the database says of a person who asks, about one account or none."""
+    """The database's data of a calling person, for one account or none."""
 
     session: PersonSession
     grants: list[Grant]
@@ -92,9 +92,9 @@ class Sessions:
         self._notes: set[asyncio.Task[None]] = set()
 
     async def __call__(self, token: bytes, account_id: str, mode: Mode) -> Principal:
-        """Who asks about this account, or about none ("").
+        """The caller for this account, or for none ("").
 
-        A person without a role there is no one: a principal without scopes.
+        A person without a role there gets a principal without scopes.
 
         Raises:
             InvalidApiKey: the session is unknown or has ended.
@@ -112,7 +112,7 @@ class Sessions:
         return _principal(found, account_id, mode, now)
 
     def digest(self, token: bytes) -> bytes | None:
-        """By what the session with this token is found; None: it cannot be a token."""
+        """The look-up key of this token's session; None: not a token."""
         text = token[: _TOKEN_LENGTH_MAX + 1].decode("ascii", "replace")
         if text.startswith(PERSON_SESSION + "_") and well_formed(text):
             return self._secret.key_digest(text)
@@ -203,7 +203,7 @@ def _principal(found: FoundSession, account_id: str, mode: Mode, now: datetime) 
 def _scopes(
     staff: Iterable[Role], member: Iterable[Role], account_id: str
 ) -> tuple[frozenset[Scope], frozenset[Scope]]:
-    """The scopes to act with, and those to look with."""
+    """The scopes to act, and those to read."""
     acts, looks = set(OWN), set[Scope]()
     for roles, never in ((staff, frozenset[Scope]()), (member, OF_DEPLOYMENT)):
         for role in roles:

@@ -1,7 +1,7 @@
 """Test clocks as servers read them: a snapshot of all that are ahead, at most 250 ms old.
 
-An account without a test clock pays a look into a dictionary. What changes a sandbox returns only
-when no server can still go by an older snapshot, so the response is true on every server.
+An account without a test clock costs one dictionary look-up. An act that changes a sandbox returns
+only when no server can use an older snapshot, so the response is true on every server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AHEAD_MAX: Final = timedelta(days=3650)
 
 
 class AccountClock(Struct, frozen=True, kw_only=True):
-    """How far the sandbox of an account is ahead; nothing: it goes by real time."""
+    """How far an account's sandbox is ahead; none: real time."""
 
     ahead: timedelta = timedelta(0)
 
@@ -63,7 +63,7 @@ class AccountClock(Struct, frozen=True, kw_only=True):
     def advanced_to(self, time: datetime, now: datetime) -> AccountClock:
         """This clock, moved ahead until it shows that time, to the end of its second.
 
-        All times of the API are cut to the second: what they say happens then has happened.
+        All times of the API are cut to the second, so the events of that second have happened.
 
         Raises InvalidRequest if it shows a later time already, or that is too far ahead.
         """
@@ -75,7 +75,7 @@ REAL_TIME: Final = AccountClock()
 
 @dataclass(frozen=True, slots=True)
 class SandboxState:
-    """What servers keep in memory of all sandboxes."""
+    """The servers' cache of all sandboxes."""
 
     clocks: Mapping[str, AccountClock]
     """By account; only those that are ahead."""
@@ -87,7 +87,7 @@ class SandboxState:
 
 
 class TestClocks:
-    """The time by which the sandbox of an account goes."""
+    """The time in an account's sandbox."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._clock = clock
@@ -107,7 +107,7 @@ class TestClocks:
         return now + (await self._state.get()).clocks.get(account_id, REAL_TIME).ahead
 
     async def shown(self, principal: Principal) -> datetime | None:
-        """What the test clock of the caller's account shows now; None: it goes by real time."""
+        """The time of the caller's test clock; None: real time."""
         clock = await self.of(principal.account_id, principal.mode)
         return clock.at(from_ns(self._clock.time_ns())) if clock.ahead else None
 

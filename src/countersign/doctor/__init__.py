@@ -1,1 +1,1 @@
-"""What is wrong with a deployment, and what to do: looked at from outside, and never changed."""
+"""Diagnose a deployment from outside: problems and remedies, without changing it."""

@@ -27,7 +27,7 @@ _HOST: Final = (
 
 
 def database(look: Sight) -> Iterator[Diagnosis]:
-    """It responds: each of its hosts, which is the primary, version and encoding."""
+    """The database responds: each host, the primary, version and encoding."""
     if look.embedded_url is not None:
         yield _file(look, Path(look.embedded_url.database or ""))
         return
@@ -93,7 +93,7 @@ def _host(arguments: dict[str, Any]) -> tuple[Any, ...] | str | None:
 
 
 def schema(look: Sight) -> Iterator[Diagnosis]:
-    """It is the one that this release's migrations make."""
+    """The schema is the one that this release's migrations make."""
     refusal = look.schema_refusal
     if isinstance(refusal, DatabaseMoved):
         raise UnseenError("see `database`")
@@ -115,7 +115,7 @@ def of_tables(check: str, look: Sight) -> Iterator[Diagnosis]:
 
 
 def of_postgresql(check: str, look: Sight) -> Iterator[Diagnosis]:
-    """The same of PostgreSQL alone, of which nothing else is a check."""
+    """The same, for facts of PostgreSQL that nothing else checks."""
     if look.embedded_url is None:
         yield from of_tables(check, look)
 
@@ -145,7 +145,7 @@ def sessions(look: Sight) -> Iterator[Diagnosis]:
 
 
 def damage(look: Sight) -> Iterator[Diagnosis]:
-    """What is stored can be read as it was written, as far as that is seen in this time."""
+    """Stored data is readable, as far as checked in this time."""
     with look.session() as connection:
         if look.embedded_url is None:
             yield from queried(connection, "damage")

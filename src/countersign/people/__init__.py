@@ -1,1 +1,1 @@
-"""People who use the console: who may come in, with what role, and how they sign in."""
+"""People who use the console: invitations, roles and sign-in."""

@@ -1,6 +1,6 @@
-"""How a person comes in, signs in or authenticates again at a provider of OpenID Connect.
+"""Accept an invitation, sign in or re-authenticate at an OpenID Connect provider.
 
-Nothing is stored while the person is there. The browser keeps a *flow*: when it began, random bytes
+Nothing is stored meanwhile. The browser keeps a *flow*: when it began, random bytes
 and what it is for. `state`, `nonce` and the code verifier are keyed hashes of it and of the link or
 session that it is for, so a response counts only in the browser that asked for it.
 """
@@ -58,7 +58,7 @@ class _Flow(NamedTuple):
 async def begin(
     room: People, use: str, *, session: str = "", link: str = ""
 ) -> tuple[str, str] | ProviderRefusal:
-    """Where to send the browser, and the flow that it keeps; or why that is not possible."""
+    """The redirect for the browser, and the flow that it keeps; or why there is none."""
     began = to_ms(from_ns(room.access.clock.time_ns()))
     text = f"{began}.{b64url(room.access.entropy(_NONCE_BYTES))}.{use}"
     flow = await _read(room, text, session, link)
@@ -87,10 +87,10 @@ async def finish(
     link: str = "",
     address: str = "",
 ) -> SignedIn | ProviderRefusal | None:
-    """Do what a flow is for, with the parameters that the browser came back with.
+    """Complete a flow, with the parameters that the browser brought back.
 
-    A new session, or None: the session of before counts as fresh now; or why not. A flow asks the
-    provider once. `address` is where the browser is, if that is known.
+    A new session; None: the earlier session counts as fresh now; or the reason why not. A flow asks
+    the provider once. `address` is where the browser is, if that is known.
     """
     flow = await _read(room, text, session, link)
     if isinstance(flow, ProviderRefusal):
@@ -142,7 +142,7 @@ async def _read(room: People, text: str, session: str, link: str) -> _Flow | Pro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Return:
-    """Who has come back from the provider."""
+    """The person who returned from the provider."""
 
     room: People
     flow: _Flow
@@ -151,7 +151,7 @@ class _Return:
     now: datetime
 
     def __call__(self, connection: Connection) -> SignedIn | ProviderRefusal | None:
-        """Do what the flow is for."""
+        """Complete the flow."""
         link = self.flow.link
         if link is not None:
             # Two people who connect the same account there wait for each other.

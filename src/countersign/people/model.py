@@ -1,4 +1,4 @@
-"""What is known of people, and how long what lets them in works."""
+"""Data of people, and the lifetimes of links and sessions."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from countersign.access.key import ApiKey
 from countersign.access.role import Role
 
 INVITATION_LASTS: Final = timedelta(hours=24)
-"""A person is invited on one day, and comes in by the next."""
+"""An invitation is accepted within a day."""
 WAY_BACK_LASTS: Final = timedelta(minutes=15)
-"""For one who waits for it: it takes the place of a passkey."""
+"""For a person who waits for it: it replaces a passkey."""
 CLOCKS_APART: Final = timedelta(minutes=1)
-"""How far the clock of a provider of OpenID Connect may be from the own."""
+"""Tolerated clock difference of an OpenID Connect provider."""
 
 
 class LinkKind(StrEnum):
-    """What a link is for."""
+    """The purpose of a link."""
 
     INVITATION = "invitation"
     WAY_BACK = "way_back"
 
 
 class ProviderUse(StrEnum):
-    """What a person goes to the provider for."""
+    """The purpose of a redirect to the provider."""
 
     IN = "in"
     LINK = "link"
-    """To come in by a link, and to sign in there from then on."""
+    """Accept an invitation, and sign in there from then on."""
     AGAIN = "again"
     """To authenticate now, before what cannot be undone."""
 
 
 class ProviderRefusal(StrEnum):
-    """Why no one signs in by the provider."""
+    """Why a provider sign-in failed."""
 
     UNAVAILABLE = "unavailable"
-    """It does not respond, or not as it should."""
+    """No response, or an invalid one."""
     DECLINED = "declined"
     """It did not sign the person in."""
     REFUSED = "refused"
-    """The response is not one to what this browser asked, or too late."""
+    """The response does not belong to this browser's request, or is too late."""
     LINK = "link"
     """The link does not work."""
     UNKNOWN = "unknown"
@@ -69,13 +69,13 @@ class Named(NamedTuple):
 
     issuer: str
     subject: str
-    """What the issuer calls the person: never another one's, and never changed."""
+    """The issuer's identifier of the person: unique and permanent."""
     at: datetime | None
     """When the person authenticated there (`auth_time`); None: the token does not say."""
 
 
 class HeldRole(Struct, frozen=True, kw_only=True):
-    """Where a person has a role: in one account, or in the whole deployment (None)."""
+    """The place of a role: one account, or the whole deployment (None)."""
 
     account_id: str | None
     account_name: str | None
@@ -91,7 +91,7 @@ class Member(Struct, frozen=True, kw_only=True):
     granted_at: datetime
     granted_by: str
     has_passkey: bool
-    """False: the person has not come in yet, is to come in again, or `has_provider`."""
+    """False: the invitation is not accepted yet, a new link is open, or `has_provider`."""
     has_provider: bool
     """Whether the person signs in at the provider of OpenID Connect."""
     link_until: datetime | None
@@ -99,7 +99,7 @@ class Member(Struct, frozen=True, kw_only=True):
     last_used_at: datetime | None
     """When the person signed in last, or used the passkey otherwise."""
     keys: Sequence[ApiKey] = ()
-    """Those that the person made there and that work, or have just been ended."""
+    """The person's working keys there, or those just ended."""
 
 
 class LinkRow(Struct, frozen=True, kw_only=True):
@@ -130,7 +130,7 @@ class Invited(NamedTuple):
 
 
 class LinkSays(NamedTuple):
-    """What the page says before a link is used."""
+    """The text of the page before a link is used."""
 
     name: str
     kind: LinkKind
@@ -146,7 +146,7 @@ class SignedIn(NamedTuple):
 
 
 class SignedInPerson(NamedTuple):
-    """Who is signed in with a session."""
+    """The person of a session."""
 
     id: str
     name: str

@@ -1,7 +1,7 @@
 """A provider of OpenID Connect: where it signs people in, and whom its ID tokens name.
 
 OpenID Connect Core 1.0 §3.1 (authorization code), Discovery 1.0 §4, PKCE (RFC 7636), the issuer in
-the response (RFC 9207). Keys are asked for with each token, so that a new key is known at once.
+the response (RFC 9207). Keys are fetched with each token, so a new key works at once.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Provider:
             await self._http.aclose()
 
     async def address(self, *, state: str, nonce: str, verifier: str, again: bool) -> str:
-        """Where to send a browser; `again`: the provider is to authenticate the person now.
+        """The redirect for a browser; `again`: the provider must authenticate the person now.
 
         Raises ProviderFailed.
         """
@@ -102,7 +102,7 @@ class Provider:
         return address
 
     async def subject(self, response: Mapping[str, str], *, nonce: str, verifier: str) -> Named:
-        """Who signed in, by the parameters of the response, whose `state` was checked.
+        """The person who signed in, from the response's parameters; the caller has checked `state`.
 
         Raises ProviderFailed.
         """
@@ -156,12 +156,13 @@ class Provider:
         return await self._ask("token", "POST", url, content=body, headers=headers, **given)
 
     async def _discovered(self) -> Mapping[str, Any]:
-        """What the provider says of itself, for five minutes."""
+        """The provider's metadata, cached for five minutes."""
         now = self._clock.monotonic()
         if self._metadata is not None and now < self._metadata[0] + _KEPT_SECONDS:
             return self._metadata[1]
         if self._discovering is None:
-            # All who wait share one question: a provider that is down is not asked by each.
+            # Concurrent callers share one request, so an unreachable provider is not queried by
+            # each.
             self._discovering = asyncio.create_task(self._discover())
             self._discovering.add_done_callback(lambda _: setattr(self, "_discovering", None))
         return await asyncio.shield(self._discovering)

@@ -48,7 +48,7 @@ ALL_KEYS: Final = "all"
 """All keys that a person made, in the place of a list of their ids."""
 LINK_PATH: Final = "/console/link"
 STAFF: Final = "deployment"
-"""What the audit calls the place of staff."""
+"""The audit's name for the deployment."""
 _LASTS: Final[dict[LinkKind, timedelta]] = {
     LinkKind.INVITATION: INVITATION_LASTS,
     LinkKind.WAY_BACK: WAY_BACK_LASTS,
@@ -144,8 +144,8 @@ def remove(
     Raises:
         UnknownPerson: no one there has this id or name.
         PeopleRefused: it is the last owner.
-        KeysRemain: there are such keys, and it is not said which of them end.
-        UnknownKey: one to end is none of them.
+        KeysRemain: there are such keys, and the call does not say which of them end.
+        UnknownKey: a key to end is not one of them.
         Forbidden: `by` is no owner there any more.
     """
     as_owner(connection, by, reach)
@@ -221,14 +221,14 @@ def find_member(connection: Connection, who: str, reach: Reach) -> Member:
 
 
 def _line(act: str, who: str, reach: Reach, more: str = "") -> str:
-    """What is said of a link that the machine alone makes, with the line to type there."""
+    """The refusal for links that only the machine makes, with the command to type."""
     account = reach.account_id
     group, of = ("members", f" --account {account}") if account else ("staff", "")
     return f"On the machine, type: countersign {group} {act} {who}{of}{more}"
 
 
 def _new_link(connection: Connection, room: People, person_id: str, kind: LinkKind) -> Link:
-    """A link in place of those of before."""
+    """A link that replaces the earlier ones."""
     access = room.access
     token = compose_person_token(PERSON_LINK, access.entropy(PERSON_ENTROPY_BYTES))
     time_ns = access.clock.time_ns()

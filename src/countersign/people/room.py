@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from countersign.people.provider import Provider
 
 RETURN_PATH: Final = "/console/provider/return"
-"""Where a provider of OpenID Connect leads back to."""
+"""The redirect URI for an OpenID Connect provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,5 +25,5 @@ class People:
     provider: Provider | None
     """Who else signs people in; None: no one."""
     url: str
-    """Where the console is, without a slash at the end."""
+    """The console's address, without a trailing slash."""
     is_on: bool

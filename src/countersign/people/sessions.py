@@ -20,7 +20,7 @@ _s: Final = person_sessions.c
 
 
 class EndedSessions(NamedTuple):
-    """Whose sessions were ended, and how many."""
+    """The person whose sessions were ended, and their number."""
 
     person_id: str
     number: int
@@ -53,7 +53,7 @@ def end_session(
 def sign_out_member(
     connection: Connection, room: People, person_id: str, reach: Reach, by: str
 ) -> EndedSessions:
-    """End all sessions of one who has a role in an account or in the deployment.
+    """End all sessions of a person with a role in an account or the deployment.
 
     The person signs in again with the passkey: what takes that too is a removal, or a way back.
 
@@ -69,7 +69,7 @@ def sign_out_member(
 def end_sessions(
     connection: Connection, room: People, person_id: str, **details: str
 ) -> EndedSessions:
-    """End all sessions of a person, also the one in which this is asked."""
+    """End all sessions of a person, the calling one included."""
     all_of = delete(person_sessions).where(_s.person_id == person_id)
     number = connection.execute(all_of).rowcount
     noted = room.access.audit.entry(

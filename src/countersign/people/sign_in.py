@@ -1,4 +1,4 @@
-"""How a person comes in by a link, signs in with a passkey, and out.
+"""Accept an invitation, sign in with a passkey, and sign out.
 
 A new session has a new token, whatever the browser sent before. Challenges are not stored: each is
 a keyed hash of what it is for, and a passkey signs one only once.
@@ -74,7 +74,7 @@ async def link_options(room: People, token: str) -> dict[str, Any] | None:
 async def use_link(room: People, token: str, response: str) -> SignedIn | None:
     """Come in by a link, with the passkey that the browser has made.
 
-    It takes the place of the person's passkeys of before, whose sessions end. None: the link does
+    It replaces the person's earlier passkeys, whose sessions end. None: the link does
     not work, or the passkey is not what was asked for; then the link stays.
     """
     link, party = await find_link(room, token), room.party
@@ -111,7 +111,7 @@ def sign_in_options(room: People, session: str = "") -> tuple[dict[str, Any], st
 
 
 async def sign_in(room: People, state: str, response: str) -> SignedIn | None:
-    """Sign in with a passkey; None: it is none of a person with a role, or not what was asked."""
+    """Sign in with a passkey; None: no person with a role has it, or the challenge is wrong."""
     used = await _used(room, state, response, "")
     if used is None:
         return None
@@ -120,7 +120,7 @@ async def sign_in(room: People, state: str, response: str) -> SignedIn | None:
 
 
 async def freshen(room: People, session: str, state: str, response: str) -> bool:
-    """Use the passkey again, before what cannot be undone; False: it is not the person's."""
+    """Use the passkey again before an irreversible act; False: another person's passkey."""
     used = await _used(room, state, response, session)
     if used is None:
         return False
@@ -138,7 +138,7 @@ async def sign_out(room: People, session: str) -> None:
 
 
 async def signed_in(room: People, session: str) -> SignedInPerson | None:
-    """Who is signed in with this session; None: no one is."""
+    """The person signed in with this session; None: no one."""
     return await room.access.database.read(_who, _bound(room, session), _now(room))
 
 
@@ -147,7 +147,7 @@ def _now(room: People) -> datetime:
 
 
 def _bound(room: People, session: str) -> bytes:
-    """What a session is found by; b"" for what is none."""
+    """The look-up key of a session; b"" for an invalid token."""
     return room.access.sessions.digest(session.encode()) or b""
 
 
@@ -260,7 +260,7 @@ def _use(connection: Connection, passkey: Row[*tuple[Any, ...]], count: int, now
 
 
 class Begun(NamedTuple):
-    """How a session begins."""
+    """Start a session."""
 
     person_id: str
     action: AuditAction

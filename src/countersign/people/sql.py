@@ -65,7 +65,7 @@ def names_of(connection: Connection, person_ids: Sequence[str]) -> dict[str, str
 
 
 def places_of(connection: Connection, person_id: str) -> Sequence[HeldRole]:
-    """Where a person has a role: the deployment first, then accounts by their names."""
+    """The places where a person has a role: the deployment first, then accounts by name."""
     found = (
         select(_g.account_id, accounts.c.name.label("account_name"), _g.role)
         .outerjoin(accounts, accounts.c.id == _g.account_id)

@@ -59,15 +59,15 @@ AsgiScope: TypeAlias = MutableMapping[str, Any]
 
 QUERY_BYTES_MAX: Final = 8192
 _HELD_BYTES_MAX: Final = 64 * BODY_BYTES_MAX
-"""Of those without a key, for each route: so much in memory at once."""
+"""Bytes of request bodies without a key in memory at once, per route."""
 _HELD_EACH_MAX: Final = (4, 8)
 """Of these, for one session (or for the messages of providers for one account), and for all of one
 account.
 """
 _AT_A_DOOR_MAX: Final = 3
-"""Forms by which somebody signs in, from one address at once: each counts whole."""
+"""Concurrent sign-in forms from one address: each counts whole."""
 _STRANGERS_SECONDS_MAX: Final = 10
-"""A slow sender gives its place back then."""
+"""Deadline after which a slow sender loses its place."""
 _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
 _OF_A_PERSON: Final = f"{PERSON_SESSION}_".encode()
@@ -81,8 +81,8 @@ _NO_PAGE: Final[Header] = (
     b"content-security-policy",
     b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 )
-"""The policy of a response that has none of its own: a browser that shows it as a page runs
-nothing, and no other page frames it.
+"""The default content security policy: a browser that shows the response as a page runs no script,
+and no page may frame it.
 """
 _LETTERS: Final = (ALPHABET * 8).encode()
 """For each byte a character: all are equally likely."""
@@ -150,7 +150,7 @@ class App:
         client, raw_headers = scope.get("client"), list(scope["headers"])
         path, raw_path = scope["path"], scope.get("raw_path", b"")
         if b"%" in raw_path and b"%2f" in raw_path.lower():
-            # It is no separator (RFC 3986 §2.2): a proxy that keeps paths apart saw none.
+            # Not a separator (RFC 3986 §2.2): a proxy that filters by path saw none.
             path = raw_path.decode("latin-1")
         call = Call(
             method=scope["method"],
@@ -290,7 +290,7 @@ class App:
         with ExitStack() as until_done:
 
             async def read_body(most: int, owners: Sequence[str]) -> bytes:
-                """It counts for its owners until the reply is made."""
+                """It counts against its owners' quotas until the reply is made."""
                 take = until_done.enter_context(held.share(owners))
                 if most == DOOR_BYTES_MAX:
                     take(most)
@@ -300,7 +300,7 @@ class App:
 
             call.read_body = read_body
             reply = await route.handler(room, call)
-            await incoming.drain()  # what the handler did not want
+            await incoming.drain()  # body bytes that the handler did not read
             return reply
 
     async def _once(
@@ -322,13 +322,13 @@ class App:
                 try:
                     return await route.handler(room, call)
                 except Exception as failure:
-                    # What speaks against it now may be that another server has just done it.
+                    # The refusal may be the result of another server having just done it.
                     if route.slot_decides or isinstance(failure, CountersignError):
                         kept = await idempotency.kept_instead(slot, failure)
                     if kept is None:
                         raise
             if route.decide_again is not None and route.decide_again(kept):
-                call.entry = None  # the slot keeps what it has
+                call.entry = None  # the slot keeps its content
                 reply = await route.handler(room, call)
                 if reply.body != kept:
                     return reply
@@ -337,7 +337,7 @@ class App:
             idempotency.end(slot)
 
     def _failure(self, error: Exception, request_id: str, call: Call) -> Reply:
-        """The response to what was raised; what is wrong inside is not the caller's to know."""
+        """The response to an exception; callers learn nothing about internal errors."""
         if not isinstance(error, CountersignError):
             _log.error("unexpected_error", request_id=request_id, exc_info=without_values(error))
             return self._refused(InternalError(), call)
@@ -348,10 +348,10 @@ class App:
         shown = error if isinstance(error, Refusal) else InternalError()
         if isinstance(error, DatabasePermissionDenied):
             shown = StorageUnavailable(retry_after=_DENIED_RETRY_SECONDS)
-            if call.audit is not None:  # an act of staff, for which it was never granted
+            if call.audit is not None:  # a staff operation that the database role was not granted
                 shown = NotGranted()
         if isinstance(error, OutcomeUnknown) and call.method in _WITHOUT_BODY:
-            # What was written on the way is not the caller's, who has only asked.
+            # A read may write on the way; its caller is not concerned.
             shown = StorageUnavailable(retry_after=error.retry_after)
         reply = self._refused(shown, call)
         if reply.status in {401, 403} or reply.status >= 500:
@@ -375,12 +375,12 @@ class App:
 
 
 def _is_from_strangers(route: Route[Any]) -> bool:
-    """Whether its body comes from one without a key."""
+    """True if its body comes from a caller without a key."""
     return route.scope is None and (route.raw_body_max > 0 or route.request is not None)
 
 
 def _held(route: Route[Any]) -> Held:
-    """What holds the bodies of a route: each has its own, so that none takes another's places."""
+    """The body quota of a route: routes do not share places."""
     size = route.raw_body_max or BODY_BYTES_MAX
     each = (_AT_A_DOOR_MAX,) if size == DOOR_BYTES_MAX else _HELD_EACH_MAX
     return Held(_HELD_BYTES_MAX, *(size * number for number in each))

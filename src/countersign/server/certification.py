@@ -1,4 +1,4 @@
-"""Drafts of certifications: what a deployment knows of one record, for a person to certify.
+"""Drafts of certifications: a deployment's facts about one record, for a person to certify.
 
 The templates are `certifications/*.md`. A draft asserts nothing: what only a person can state is a
 blank, and it is never signed. No text of a law is in it that `docs/certifications.md` does not name
@@ -42,29 +42,29 @@ class ExhibitRecord(NamedTuple):
 
 
 class Exhibit(NamedTuple):
-    """A file that is to be offered with the certification, verified."""
+    """A verified file to attach to the certification."""
 
     name: str
     digest: str
     size: int
     verdict: str
-    """What verifying it came to, in one line."""
+    """The result of verifying it, in one line."""
     records: Sequence[ExhibitRecord]
 
 
 class CertificationFacts(NamedTuple):
-    """What a draft is filled in from."""
+    """The data that fills a draft."""
 
     subject: DossierRecord
     dossier: Dossier
-    """Where the record is proved, and the parties are that it names."""
+    """The proof of the record, and of the parties that it names."""
     checkpoint_at: datetime
     """When the checkpoint was made, by the service's clock."""
     erased_at: datetime | None
 
 
 class CertificationDraft(NamedTuple):
-    """A draft, the facts in it by name, and what a person still has to fill in."""
+    """A draft, its facts by name, and the blanks for a person to fill in."""
 
     text: str
     facts: Mapping[str, str]
@@ -99,7 +99,7 @@ def draft(kind: str, facts: CertificationFacts, exhibit: Exhibit | None) -> Cert
 
 
 def _facts(record: Mapping[str, Any], facts: CertificationFacts) -> Iterator[tuple[str, str]]:
-    """What the evidence shows, by name; nothing in it is personal."""
+    """The facts that the evidence shows, by name; none is personal."""
     from countersign.server.guides import packaged  # noqa: PLC0415 - it is slow to load
 
     description = packaged(DESCRIPTION).read_bytes()
@@ -164,7 +164,7 @@ def _party(facts: CertificationFacts, member: str) -> Mapping[str, Any] | None:
 
 
 def _processes(facts: CertificationFacts) -> str:
-    """Who the parties are, and how the account captures, as the records that are bound say."""
+    """The parties and the capture process, from the bound records."""
     parts = []
     for member, title in (("operator_record", "operator"), ("account_record", "account")):
         found = _party(facts, member)

@@ -112,7 +112,7 @@ def _records(data: bytes, verdict: Verdict) -> list[ExhibitRecord]:
 
 
 async def _facts_of(room: Acknowledgments, who: Principal, id_: str) -> CertificationFacts:
-    """What the record's dossier shows, which is verified as its reader would."""
+    """The facts in the record's dossier, which is verified as its reader would."""
     wanted = DossierQuery(disclose=NO_FIELD)
     made = dossier_of(await dossier(room, who, id_, wanted, SEALING_SECONDS))
     (subject,) = [one for one in made.records if one.id == id_]

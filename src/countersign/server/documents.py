@@ -1,4 +1,4 @@
-"""The pages that the service serves about itself; nothing on them comes from elsewhere."""
+"""The service's own pages; they load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _templates: Final = Environment(
 
 
 def document(path: str) -> Reply:
-    """What is served at this path; rendered when it is first asked for."""
+    """The page at this path; rendered at the first request."""
     if path in _PAGES:
         return _page(path)
     found = _site().get(path)
@@ -49,7 +49,7 @@ def document(path: str) -> Reply:
 
 @cache
 def missing() -> Reply:
-    """What a browser gets where there is nothing."""
+    """The page for unknown paths."""
     return _html("missing.html")._replace(status=NotFound.status)
 
 
@@ -77,7 +77,7 @@ def _site() -> dict[str, Reply]:
 
 
 def _openapi() -> dict[str, Any]:
-    """The document as it is committed; a test makes it from the routes and compares."""
+    """The committed document; a test compares it with one made from the routes."""
     found: dict[str, Any] = json.loads(packaged("spec/openapi.json").read_bytes())
     return found
 

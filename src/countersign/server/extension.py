@@ -31,12 +31,12 @@ Around: TypeAlias = Callable[[Route[Any], Call, Admit], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """What a package adds to a server process."""
+    """A package's part in a server process."""
 
     name: str
-    """Of its background work, in the log and the metrics."""
+    """Name of its background work in the log and the metrics."""
     around: Around
-    """Wraps the authenticated requests of test mode. Those of live mode never get there."""
+    """Wraps the authenticated requests of test mode. Requests of live mode never reach it."""
     run: Callable[[], Awaitable[object]]
     """Background work, until it is cancelled."""
 

@@ -35,7 +35,7 @@ class Section:
     level: int
     text: str
     code: str
-    """What stands in blocks of code."""
+    """The content of code blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def images() -> dict[str, bytes]:
 
 
 def search_index(guides: Sequence[Guide]) -> list[dict[str, str]]:
-    """What the search looks through: a section each, with where it is."""
+    """The search index: one entry per section, with its address."""
     return [
         {
             "url": f"{guide.path}#{section.anchor}",
@@ -110,7 +110,7 @@ def _linked() -> dict[str, str]:
 
 
 def _resolve(source: str, href: str) -> str:
-    """The file that a relative link leads to, from the root of the repository."""
+    """The target file of a relative link, from the root of the repository."""
     return normpath(
         join(Path(source).parent.as_posix(), href.partition("#")[0] or Path(source).name)
     )
@@ -134,7 +134,7 @@ def _render(source: str, group: str, served: dict[str, str]) -> Guide:
 
 
 def _point(child: Token, source: str, served: dict[str, str]) -> None:
-    """Turn a relative link into one to the served page; links to what is not served lose theirs."""
+    """Turn a relative link into one to the served page; unlink targets that are not served."""
     if child.type == "image":
         child.attrs["src"] = f"/docs/images/{Path(str(child.attrs['src'])).name}"
         child.attrs["loading"] = "lazy"
@@ -194,7 +194,7 @@ def _plain(token: Token) -> str:
 
 def _markdown() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    # What scrolls sideways can be reached from the keyboard.
+    # Elements that scroll sideways are focusable by keyboard.
     parser.add_render_rule("fence", _fence)
     parser.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>\n')
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")

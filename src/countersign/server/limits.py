@@ -18,14 +18,14 @@ _ACCOUNT_TIMES: Final = 20
 _SESSIONS: Final = 100
 _SESSION_MIN: Final = Rate(60, 60)
 _ROUNDING: Final = 1e-3
-"""Of the time of one request, at most of a second: what sums of its time may be wrong by."""
+"""Share of one request's time, at most of a second: the tolerated rounding error of sums."""
 
 Admission: TypeAlias = "tuple[int, tuple[Header, Header]]"
 """The seconds to wait (0: it is let through), and the headers that state what is left."""
 
 
 class Arrivals:
-    """When the bucket of each key is empty again, if nothing more comes."""
+    """When the bucket of each key will be empty without further requests."""
 
     def __init__(self) -> None:
         self._times: dict[str, float] = {}
@@ -37,7 +37,7 @@ class Arrivals:
         if arrival - now <= most:
             if len(self._times) >= self._tidy_at:
                 self._times = {k: a for k, a in self._times.items() if a > now}
-                # Where most are in use, not again with the next one.
+                # If most are in use, do not sweep again with the next one.
                 self._tidy_at = max(_KEYS_MAX, 2 * len(self._times))
             self._times[key_id] = arrival
         return arrival
@@ -72,7 +72,7 @@ class RateLimiter:
         now = self._clock.monotonic()
         ahead = self._arrivals.add(key_id, now, self._interval, self._most) - now
         wait = max(1, math.ceil(ahead - self._most)) if ahead > self._most else 0
-        # As many as would be let through now.
+        # The number of requests that would pass now.
         left = 0 if wait else int((self._most - ahead) / self._interval)
         return wait, self._said(left, wait or math.ceil(ahead - self._slack))
 
@@ -122,7 +122,7 @@ class Held:
     def share(self, owners: Sequence[str]) -> Iterator[Callable[[int], None]]:
         """Give what counts bytes for these owners; they are counted until the block ends.
 
-        What it gives raises Overloaded beyond a bound.
+        The yielded function raises Overloaded beyond a bound.
         """
         held = 0
 

@@ -19,9 +19,9 @@ _UNREAD_MILLISECONDS_MAX: Final = 30_000
 
 
 def opener(host: str, port: int) -> Callable[[], socket.socket]:
-    """What opens the listening sockets of a server: at this address, unless one is handed over.
+    """Opens listening sockets: at this address, unless the service manager has one.
 
-    One that the service manager holds stays open between two servers: connections wait in it.
+    A socket of the service manager stays open between two servers: connections wait in it.
 
     Raises:
         AddressInUse: the host and port are taken.

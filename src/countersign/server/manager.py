@@ -1,4 +1,4 @@
-"""What a service manager such as systemd gives to this process and is to know of it.
+"""Sockets from, and notifications to, a service manager such as systemd.
 
 Without a library: sd_notify(3), sd_watchdog_enabled(3) and sd_listen_fds(3) are a few variables
 and one datagram.
@@ -44,7 +44,7 @@ def beat_seconds() -> float | None:
 def handed_over() -> socket.socket | None:
     """The listening socket that the manager has opened for this process, once; None without one.
 
-    Raises InvalidConfiguration if there are several, or it is none of TCP that listens.
+    Raises InvalidConfiguration unless it is one listening TCP socket.
     """
     given = {name: os.environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS")}
     if given["LISTEN_PID"] != str(os.getpid()):

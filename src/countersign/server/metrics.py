@@ -37,7 +37,8 @@ _SECONDS_MAX: Final = 5.0
 _DECLARED: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """The meaning of each metric, and its labels."""
 _EDGES: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, float("inf"))
-"""Of the histograms, in seconds. After ten seconds every request that waits has its response."""
+"""Bucket edges of the histograms, in seconds. After ten seconds every request that waits has its
+response."""
 
 
 def _family(kind: Callable[..., Any], name: str, of: Mapping[Any, float] | None = None) -> Any:  # noqa: ANN401 - of that kind
@@ -65,7 +66,7 @@ class Metrics(Collector):
     ) -> None:
         self._responses: Counter[tuple[str, int]] = Counter()
         self._taken = defaultdict[str, list[float]](lambda: [0] * (len(_EDGES) + 1))
-        """Of each operation how many responses took up to each edge, and all seconds."""
+        """For each operation: how many responses took up to each edge, and their total seconds."""
         self._database = operations.database
         self._vital_signs = operations.vital_signs
         self._seal_log = operations.notices.log.seal
@@ -75,7 +76,7 @@ class Metrics(Collector):
         self._checkout = checkout
         self._leases = leases
         self.loops_ended: Counter[str] = Counter()
-        """How often each loop of the server has ended and was begun again."""
+        """How often each loop of the server was restarted."""
 
     def count(self, operation: str, status: int, seconds: float) -> None:
         """Count one response, and how long it took."""

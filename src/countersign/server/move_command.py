@@ -43,7 +43,7 @@ def migrate_database(*, to: str | None, cancel: bool, as_json: bool) -> None:
 
     Killed or failed, it goes on where it was when it is run again. Each row is compared, and the
     logs are checked in the new database; until then neither can be used, afterwards only the new
-    one. It asks nothing.
+    one. It requests no confirmation.
     """
     settings = load_settings()
     source = database_url(None, settings.data_dir)

@@ -1,4 +1,4 @@
-"""What the gates ask of a person beyond what they ask of a key, and what is noted of the call."""
+"""Gates for people, in addition to those for keys, and the audit of their calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from countersign.mode import Mode
 
 _LOOKS: Final = frozenset({"GET", "HEAD"})
 _NOTE_NOTHING: Final = frozenset({Scope.SANDBOX_MANAGE, Scope.CHECKOUT_SESSIONS_CREATE})
-"""Scopes of acts that no operator does by a command of their own, and that note nothing."""
+"""Scopes of acts that have no own command and write no audit entry."""
 _DEPLOYMENT: Final = "deployment"
 _SUBJECT_MAX: Final = 80
 _ERRORS_FROM: Final = 300
@@ -30,7 +30,7 @@ def looks(route: Route[Any]) -> bool:
 
 
 def lacks(who: Principal, scope: Scope) -> Forbidden:
-    """The refusal of one who lacks the scope of an operation."""
+    """The refusal of a caller without the operation's scope."""
     if who.person is None:
         return Forbidden(scope=scope)
     if not who.person.role:
@@ -40,15 +40,15 @@ def lacks(who: Principal, scope: Scope) -> Forbidden:
 
 
 def judge(route: Route[Any], scope: Scope, call: Call) -> None:
-    """Refuse who lacks the scope, or asks about an account what is of all, or the other way round.
+    """Refuse a caller without the scope, or with an account where none belongs, or vice versa.
 
-    And a person who may only look, who must use the passkey first, or sees no such data.
+    Also a person who may only read, must use the passkey first, or may not see such data.
 
     Raises:
         Forbidden: the key or the role does not allow it.
         PasskeyRequired: the operation destroys something.
-        ModeMismatch: the operation changes what live mode has too, and test mode is asked for.
-        InvalidRequest: personal data is asked for without a reason, or no account is named.
+        ModeMismatch: the operation changes data that both modes share, in test mode.
+        InvalidRequest: personal data without a reason, or no account named.
     """
     who, person = call.principal, call.principal.person
     if scope not in who.scopes:
@@ -78,10 +78,10 @@ async def by_person(
     carry_out: Callable[[Any], Awaitable[Reply]],
     room: Any,  # noqa: ANN401 - that of the route
 ) -> Reply:
-    """Have what a person asks for done in the person's name.
+    """Run a person's call in the person's name.
 
-    A look at personal data is noted before it is shown, with its reason. An act that notes nothing
-    by itself is noted before it is done.
+    Reading personal data is audited, with its reason, before the data is shown. An act that notes
+    nothing by itself is noted before it is done.
     """
     audit, who = call.audit, call.principal
     if audit is None:
@@ -91,7 +91,7 @@ async def by_person(
         said |= {"account_id": who.account_id, "mode": who.mode.value}
     place = who.account_id or _DEPLOYMENT
     if route.scope in _NOTE_NOTHING and not looks(route):
-        # What a path names may not be there: it may be of another account, or no identifier.
+        # The path's object may not exist, belong to another account, or not be an identifier.
         named = call.parameter
         about = {"checkout_session_id": named} if is_id(CHECKOUT_SESSION, named) else {}
         await audit.note(AuditAction.CALLED, place, **said, **about)

@@ -42,10 +42,10 @@ from countersign.server.workers import Worker
 from countersign.webhooks.deliver import DeliverWebhooks
 
 _CONNECTIONS_MAX: Final = 10_000
-"""Beyond them, connections wait to be accepted. Idle ones are closed when no header comes."""
+"""Beyond them, connections wait to be accepted. Idle connections without a header are closed."""
 _CONNECTIONS_MIN: Final = 16
 _OWN_FILES: Final = 64
-"""More than a process opens besides its connections."""
+"""File descriptors for everything but connections, with reserve."""
 _HEADER_MILLISECONDS_MAX: Final = 10_000
 _HEADER_BYTES_MAX: Final = 32 * 1024
 """Of a request line and its headers, which need no key; one read more can be taken."""
@@ -134,7 +134,7 @@ async def serve(
         for task in background:
             task.cancel()
         await asyncio.wait(background)
-        # What was acknowledged last is sealed before the process ends, where that is possible.
+        # The last acknowledgments are sealed before the process ends, if possible.
         with suppress(CountersignError):
             await deployment.log.seal.settle()
 
@@ -220,7 +220,7 @@ class _Server(Server):
 def _connections_max() -> int:
     """Each takes a file descriptor: use as many as the operator allows, but for some.
 
-    Those are for the database, the checkpoints and what is asked of others.
+    These remain for the database, the checkpoints and outgoing requests.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * _CONNECTIONS_MAX if hard == resource.RLIM_INFINITY else hard

@@ -33,7 +33,7 @@ _OF_EACH: Final = frozenset(
 )
 _BOARD_BYTES: Final = 256 * 1024
 _HEAD: Final = struct.Struct("@QII")
-"""The number of the writing, the length and the checksum of what was written."""
+"""Sequence number, length and checksum of the content."""
 
 _BEATS: Final = struct.Struct("@Q")
 
@@ -46,8 +46,7 @@ _decode: Final = msgspec.msgpack.Decoder(list[_Row]).decode
 class SharedArrivals(Arrivals):
     """The requests of every key at all workers.
 
-    A table of fixed size: where eight keys fall into one group, the one that is empty soonest makes
-    room for a ninth.
+    A table of fixed size: in a full group of eight keys, the one that empties soonest is replaced.
     """
 
     def __init__(self) -> None:
@@ -80,13 +79,14 @@ class SharedArrivals(Arrivals):
         self._release()
 
     def _release(self) -> None:
-        # It may be free: a worker that was frozen with it goes on after `recover` took it away.
+        # It may be free: a worker that was frozen while holding it continues after `recover`
+        # released it.
         with suppress(ValueError):
             self._lock.release()
 
 
 class Boards:
-    """What each worker counts, for the one that serves the metrics.
+    """The counters of each worker, for the one that serves the metrics.
 
     A board has two halves, written in turn: who dies while writing leaves the other half.
     """
@@ -111,7 +111,7 @@ class Boards:
         return [] if newest is None else _decode(newest[1])
 
     def all_rows(self) -> Iterator[_Row]:
-        """What all workers have written."""
+        """The content written by all workers."""
         for worker in range(self._workers):
             yield from self.read(worker)
 
@@ -147,7 +147,7 @@ class Pulses:
 class SummedMetrics(Collector):
     """The metrics of all workers as those of one server.
 
-    What a worker had counted before it died stays in the sums: a counter never falls.
+    The counts of a dead worker stay in the sums: a counter never decreases.
     """
 
     def __init__(self, own: Collector, boards: Boards, worker: int) -> None:

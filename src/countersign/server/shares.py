@@ -1,8 +1,8 @@
-"""Limits that several servers have in common: each process leases shares of what is left.
+"""Limits shared by several servers: each process leases shares of the remainder.
 
 PostgreSQL has a bucket for each name, as `Arrivals` has one in memory. A process takes some
-requests out of it at once, lets them through by itself, and asks for more when few are left. What
-it did not need it returns. One that dies has taken a hundredth at most, which time fills again.
+requests out of it at once, lets them through by itself, and asks for more when few are left. Unused
+shares are returned. A process that dies has leased a hundredth at most, which refills with time.
 See docs/decisions/operations.md.
 """
 
@@ -35,12 +35,12 @@ from countersign.setting_values import Rate
 LEASE_SECONDS: Final = 5.0
 """A share lasts about so long; one that was not used for so long is returned."""
 _PARTS: Final = 100
-"""A share is at most this part of what may come at once."""
+"""A share is at most this part of the burst."""
 _PAUSE: Final = 0.02
 _PAUSE_SECONDS_MAX: Final = 0.25
-"""Where a share was less than was asked for, this part of the window passes before the next."""
+"""After a share smaller than requested, this part of the window passes before the next request."""
 _EARLY: Final = 4
-"""Of a share of at least so many requests, so great a part is left when more is asked for."""
+"""A share of at least so many requests is renewed when this part of it is left."""
 _WAIT_SECONDS: Final = 1.0
 """How long a request waits for a share, and a process without the database asks for none."""
 
@@ -70,7 +70,7 @@ _log: Final = structlog.get_logger("countersign.http")
 
 
 class Ask(NamedTuple):
-    """For so many requests out of the bucket of a name; negative: they are returned."""
+    """Requests to take from the bucket of a name; negative: to return."""
 
     name: bytes
     want: int
@@ -81,7 +81,7 @@ class Ask(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What is granted, and in how many seconds the bucket is empty again."""
+    """The granted requests, and the seconds until the bucket is empty."""
 
     granted: int
     ahead: float
@@ -142,17 +142,17 @@ class Limiters:
 
 
 class _Held(Struct, eq=False):
-    """What a process has of one bucket, and knows of it."""
+    """A process's share of one bucket, and its knowledge of the bucket."""
 
     used_at: float
     tokens: int = 0
     size: int = 1
-    """Of the next share."""
+    """Size of the next share."""
     leased_at: float = -math.inf
     ahead: float = 0.0
     """Of the bucket, when the last share was taken."""
     closed_until: float = -math.inf
-    """Nothing is asked for before."""
+    """No request for a share before this time."""
     waiting: int = 0
     asking: asyncio.Task[None] | None = None
 
@@ -213,7 +213,7 @@ class SharedLimiter(RateLimiter):
         return 0, self._said(left, math.ceil(ahead - self._slack))
 
     def return_idle(self) -> None:
-        """Return what was not used for long."""
+        """Return shares unused for long."""
         now = self._clock.monotonic()
         for key_id, held in [*self._held.items()]:
             is_idle = held.asking is None and not held.waiting

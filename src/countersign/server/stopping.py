@@ -1,4 +1,4 @@
-"""How a server ends: it drains, then closes, then gives up what still runs.
+"""How a server stops: it drains, closes, then cancels running requests.
 
 See docs/decisions/operations.md.
 """
@@ -17,7 +17,7 @@ _GRACE_SECONDS: Final = 10.0
 
 
 class Stopping:
-    """What the signals to stop do, on the event loop of the server."""
+    """Handles the stop signals on the server's event loop."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Stopping:
         self._draining.set()
 
     def _close(self) -> None:
-        # Their readers come back at once: it should not be to this server.
+        # Their clients reconnect at once, which should reach another server.
         self._streams.end()
         self._loop.call_soon(self._interrupt)
         self._loop.call_later(_GRACE_SECONDS, self._abandon)

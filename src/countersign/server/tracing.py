@@ -1,7 +1,7 @@
 """OpenTelemetry traces, an extra: a span for each request, and one for each request to a provider.
 
-A span names the operation, never what was sent: paths of hosted pages and queries hold what only
-the buyer or the vendor may know. The names are those of the semantic conventions for HTTP.
+A span names the operation, never its data: paths of hosted pages and queries hold secrets of the
+buyer or the vendor. The names are those of the semantic conventions for HTTP.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class TracedApp(App):
             try:
                 yield
             except Exception as error:
-                # Its kind alone: the text can hold what was sent, or who was asked about.
+                # Its type alone: the text may contain personal data.
                 span.set_attribute("error.type", type(error).__name__)
                 span.set_status(self._failed)
                 raise

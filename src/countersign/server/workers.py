@@ -38,7 +38,7 @@ _PAUSE_SECONDS_MAX: Final = 30.0
 _READY: Final = b"\0"
 """No stack has this byte: pieces of one arrive on the same socket, and begin anywhere."""
 _TICK_SECONDS: Final = 1.0
-"""Between two ticks of a worker's event loop, and between two looks of the parent at them."""
+"""Seconds between two ticks of a worker's event loop, and between two checks by the parent."""
 _FROZEN_SECONDS: Final = 10.0
 """A worker whose event loop has not ticked for so long is replaced."""
 _LAST_WORDS_SECONDS: Final = 2.0
@@ -50,7 +50,7 @@ _log: Final = structlog.get_logger("countersign.workers")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What the workers of one server share; made before the first is forked."""
+    """Memory shared by the workers of one server; created before the first fork."""
 
     turns: SharedTurns
     arrivals: SharedArrivals
@@ -62,12 +62,12 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """What a process knows that serves as one of several."""
+    """The knowledge of one worker process."""
 
     number: int
     """From 1. The first does the work in the background, and serves the metrics."""
     forks: int
-    """How many processes have had this number, with this one."""
+    """How many processes have had this number, this one included."""
     shared: Shared
     listening: socket.socket
     parent: socket.socket
@@ -118,17 +118,17 @@ class _Place:
     """It outlives the worker if another one follows at once: connections wait in it."""
     begun: float = 0.0
     failures: int = 0
-    """How often it died young, in a row."""
+    """Consecutive early deaths."""
     due: float | None = None
     """When to fork it, by the monotonic clock."""
     was_ready: bool = False
     last_words: bytes = b""
-    """Where a worker that dies of a signal was: faulthandler(3)."""
+    """Traceback of a worker that a signal kills (faulthandler)."""
     beats: int = 0
     still: float = 0.0
     """For how long it has had these beats, of the time in which the parent was there to look."""
     asked: bool = False
-    """Whether it was asked to end, and to say where it is."""
+    """True if it was told to stop and to print its traceback."""
 
     def leave(self) -> None:
         """Stop listening here: the others take its connections meanwhile."""
@@ -189,7 +189,7 @@ class _Parent:
         self._selector.register(self._woken, selectors.EVENT_READ)
 
     def watch(self) -> Worker:
-        """Fork what is due, until all have ended; returns in a worker."""
+        """Fork due workers until all have ended; returns in a worker."""
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         for number in _STOPPING:
             signal.signal(number, self._stop)
@@ -234,7 +234,7 @@ class _Parent:
             place.asked = True
             _log.error("worker_frozen", worker=place.number, seconds=round(place.still))
             os.kill(place.pid, signal.SIGABRT)
-            os.kill(place.pid, signal.SIGCONT)  # one that was stopped hears nothing else
+            os.kill(place.pid, signal.SIGCONT)  # a stopped process receives nothing else
         elif place.still >= _FROZEN_SECONDS + _LAST_WORDS_SECONDS:
             os.kill(place.pid, signal.SIGKILL)
 
@@ -250,7 +250,7 @@ class _Parent:
 
     def _fork(self, place: _Place) -> Worker | None:
         """Fork the worker of a place; the worker, in itself."""
-        # A signal that comes meanwhile is for this process until it knows of the other.
+        # A signal that arrives meanwhile is handled here until the other process is known.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         if self._stopping:  # since it was looked at last
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
@@ -297,7 +297,7 @@ class _Parent:
             if end is not None:
                 end.close()
         faulthandler.enable(parent.fileno())
-        # What it would hold are keys.
+        # A core dump would contain keys.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
         _name_in_logs(place.number)
