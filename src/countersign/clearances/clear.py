@@ -89,7 +89,7 @@ class PreparedOrder(NamedTuple):
     signers: Signers
     notices: KnownNotices
     fresh: bool
-    """Whether the notices are those of now."""
+    """True if the notices are current."""
     input_required: bool
     entry: Keep | None
 
@@ -109,7 +109,7 @@ async def clear_order(
     """
     item = await prepare_order(room, who, order, entry, input_required=input_required)
     while (cleared := await room.access.database.write_batched(clear_together, item)) is None:
-        # What speaks against the notice counts only after a fresh look, which leaves nothing open.
+        # A reason against the notice counts only after a fresh read.
         item = item._replace(notices=await room.registry.notices(fresh=True), fresh=True)
     return cleared
 
@@ -122,7 +122,7 @@ async def prepare_order(
     *,
     input_required: bool = False,
 ) -> PreparedOrder:
-    """All that `clear_together` needs; it may be called in the transaction of another act.
+    """Prepare the input of `clear_together`, which may run in another act's transaction.
 
     Raises:
         InvalidRequest: no notice is about such a class of products.
@@ -143,7 +143,7 @@ async def prepare_order(
     more = 0 if reference is None else SALT_BYTES
     entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY + more)
     index, account_id, zip_ = access.secret.blind_index, who.account_id, zip5(order.shipping_zip)
-    # All that makes two orders the same, as one text.
+    # The identity of an order as one text.
     whole = [order.ack_id, order.session_id, zip_, class_, order.shipping_address]
     new = NewClearance(
         clearance_id=timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY]),
@@ -171,8 +171,8 @@ def clear_together(
     """Decide these orders one after the other, and leave the decisions to be written together.
 
     None, and nothing written, for an order whose notices may be too old to decide by. See
-    `slot_taken` for one that was decided before. What is left is written with the commit, or by
-    `do_late` before the same transaction reads it.
+    `slot_taken` for an order that was decided before. What is left is written with the commit, or
+    by `do_late` before the same transaction reads it.
     """
     room, late = items[0].room, late_statements(connection)
     if late is None:
@@ -240,7 +240,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
     earlier = None if reasons else valid_earlier(new, facts)
     granted, ends = earlier, expiry(case)
     if earlier is not None and earlier.reference_index is None and new.reference_index is not None:
-        # A record is to say what the order is called; that does not prolong what was granted.
+        # The new record names the order's reference, but does not prolong the clearance.
         granted, ends = None, min(ends, earlier.expires_at)
     if not reasons and granted is None:
         granted = GrantedClearance(
@@ -264,7 +264,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
 
 
 def case_of(item: PreparedOrder, facts: OrderFacts) -> ClearanceInput:
-    """All that a decision about this order rests on."""
+    """The input of the decision about this order."""
     new, floor, acknowledgment = item.new, item.room.floor, facts.acknowledgment
     rules = facts.buyer_rules.at_least(floor) if facts.buyer_rules else floor
     view = None
@@ -361,7 +361,7 @@ def _record(new: NewClearance, result: ClearanceResult, written: SealedRecord) -
             written.disclosures,
             new.entropy[-SEAL_ENTROPY:],
             account_id=new.account_id,
-            # What is cleared is found by its acknowledgment, which is of the same session.
+            # A granted clearance is found by its acknowledgment, which is of the same session.
             session_index=None if result.granted else new.session_index,
             cbid_index=new.cbid_index,
             reference_index=new.reference_index,

@@ -1,4 +1,4 @@
-"""What the database holds about orders that are to be decided: a few statements for many."""
+"""The stored facts about orders to decide: a few statements for many orders."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _select_rules: Final = SelectAmong(
 
 
 class BatchFacts:
-    """What is known about the orders of one transaction, and what they change of it."""
+    """The facts about the orders of one transaction, and their changes."""
 
     def __init__(
         self, connection: Connection, secret: DeploymentSecret, batch: Sequence[NewClearance]
@@ -174,7 +174,7 @@ class BatchFacts:
     def _verifications_of(
         self, new: NewClearance, buyer: Buyer | None
     ) -> Sequence[StoredVerification]:
-        """What the account knows of the buyer from verifications of its own, oldest first."""
+        """The account's own verifications of the buyer, oldest first."""
         cbids = {new.order.cbid, buyer.cbid} if buyer is not None else set[str]()
         found = [one for cbid in cbids for one in self._verifications.get(cbid, ())]
         own = (new.account_id, new.mode)
@@ -203,7 +203,7 @@ class _Simulated(NamedTuple):
 def _acknowledgments(
     connection: Connection, ack_ids: Iterable[str]
 ) -> dict[tuple[str, Mode, str], AcknowledgmentFacts]:
-    """Those that there are of these acknowledgments, by account, mode and identifier."""
+    """The existing ones of these acknowledgments, by account, mode and identifier."""
     found = {}
     for row in _select_acknowledgments(connection, ack_ids):
         id_, account_id, mode, at, notice_id, body, kept, *indexes = row
@@ -259,7 +259,7 @@ def _verifications(
 def _simulated(
     verifications: Mapping[str, Sequence[StoredVerification]], buyers: Mapping[str, Buyer]
 ) -> dict[str, _Simulated]:
-    """Those of these buyers that the sandbox made."""
+    """The simulated ones of these buyers."""
     cbids = {buyer.cbid for buyer in buyers.values() if buyer.simulated and not buyer.proofs}
     return {
         cbid: _Simulated(made[-1].subject_index, frozenset(z for v in made if (z := v.zip_index)))

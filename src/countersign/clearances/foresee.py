@@ -1,4 +1,4 @@
-"""What speaks against an order before there are initials: for the eyes of its buyer alone."""
+"""Reasons against an order before there are initials, shown to its buyer alone."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _SIGNATURE: Final = "adult_signature_obtained"
 _TIMES: Final = ("shipped_at", "delivered_at")
 _OPEN: Final = (_SIGNATURE, *_TIMES)
 CLOCKS_APART: Final = timedelta(minutes=5)
-"""How much earlier than what came before it an event may be: clocks differ."""
+"""How much earlier than its predecessor an event may be: clocks differ."""
 
 
 class _Reported(NamedTuple):
@@ -96,7 +96,7 @@ async def fulfil_order(
 
 
 def _facts(report: FulfilmentRequest | Fulfilment) -> dict[str, Json]:
-    """What it states, by field."""
+    """The stated facts, by field."""
     values = {name: getattr(report, name) for name in (*_OPEN, *_PERSONAL)}
     return {
         name: rfc3339(in_utc(value, f"$.{name}")) if isinstance(value, datetime) else value
@@ -213,7 +213,7 @@ def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
 def _refuse_contradiction(earlier: list[_Reported], facts: Mapping[str, Json]) -> None:
     for one in earlier:
         for name, value in one.facts.items():
-            # That no signature was obtained holds until one is.
+            # "No signature" holds until one is reported.
             later = name == _SIGNATURE and value is False
             if not later and facts.get(name, value) != value:
                 raise FulfilmentContradicted(
@@ -224,9 +224,9 @@ def _refuse_contradiction(earlier: list[_Reported], facts: Mapping[str, Json]) -
 def _out_of_order(
     decided_at: datetime, earlier: list[_Reported], facts: Mapping[str, Json]
 ) -> str | None:
-    """What of the times that these facts add contradicts the order of events; None: nothing.
+    """The contradiction of the newly reported times with the order of events; None: none.
 
-    Of what earlier reports state, nothing is said again.
+    Contradictions within earlier reports are not repeated.
     """
     known = {name for one in earlier for name in one.facts}
     said = {name: value for one in earlier for name, value in one.facts.items()} | {**facts}

@@ -44,7 +44,7 @@ class ClearanceKey:
     seed: bytes
     created_at: datetime
     signs_from: datetime
-    """It signs from then, until the time of the next key has come."""
+    """It signs from then until the next key's start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class Signers:
     by_kid: dict[str, TokenSigner]
 
     def at(self, now: datetime) -> TokenSigner:
-        """The newest whose time has come; on a clock that went back, the first."""
+        """The newest key already valid; the first if the clock went back."""
         ready = (key for key in reversed(self.keys) if key.signs_from <= now)
         return self.by_kid[next(ready, self.keys[0]).kid]
 
     def of(self, kid: str, now: datetime) -> TokenSigner:
-        """The one with this id, so that the same claims give the same token again."""
+        """The key with this id, so that the same claims give the same token again."""
         return self.by_kid.get(kid) or self.at(now)
 
 
@@ -81,7 +81,7 @@ class ClearanceKeys:
                 await self.rotate(mode, timedelta(0))
 
     async def signers(self, mode: Mode) -> Signers:
-        """What signs in this mode, as of at most STALENESS_SECONDS ago."""
+        """The signing keys of this mode, at most STALENESS_SECONDS old."""
         return await self._signers[mode].get()
 
     async def published(self, modes: Sequence[Mode]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class ClearanceKeys:
 
 
 def _valid(keys: Sequence[ClearanceKey], now: datetime) -> list[ClearanceKey]:
-    """Those that sign, will sign, or signed, until a newer one did, what may still be valid."""
+    """Keys that sign, will sign, or signed clearances that may still be valid."""
     ends = [*accumulate((key.signs_from for key in reversed(keys[1:])), min)][::-1]
     return [k for k, end in zip_longest(keys, ends) if end is None or now < end + LIFETIME_MAX]
 

@@ -1,7 +1,7 @@
 """Clearances: may this order ship? One decision over acknowledgment, buyer, ZIP and order.
 
 Each condition is a check of its own, and all that fail are reported at once, in the order of the
-table. Nothing here knows a law: what a notice suffices for and what has to follow is its data.
+table. No law is coded here: coverage and obligations are data of the notice.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _AGE_MAX: Final = timedelta(days=365)
 
 
 class ClearanceRules(Struct, frozen=True, kw_only=True):
-    """What an account asks of its clearances."""
+    """An account's rules for clearances."""
 
     acknowledgment_max_age: timedelta = timedelta(days=7)
     """How old an acknowledgment may be when its order is cleared."""
     lifetime: timedelta = timedelta(hours=24)
     """How long a clearance is valid, unless the verification ends before."""
     product_class_required: bool = True
-    """Whether live orders have to say what is sold."""
+    """True if live orders must state the product class."""
 
     def seconds(self) -> dict[str, int]:
         """Its lengths of time, as they are shown and stored."""
@@ -43,7 +43,7 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
         }
 
     def mistake(self) -> str | None:
-        """What is wrong with these rules, in a sentence."""
+        """The error in these rules, in a sentence."""
         if not timedelta(minutes=1) <= self.acknowledgment_max_age <= _AGE_MAX:
             return f"An acknowledgment can be valid for one minute to {_AGE_MAX.days} days."
         if not timedelta(minutes=1) <= self.lifetime <= LIFETIME_MAX:
@@ -74,7 +74,7 @@ class NewClearance(Struct, frozen=True, kw_only=True):
     """The time that the conditions go by: later than `at` where a test clock is ahead."""
     key: DataKey
     entropy: bytes
-    """What its record is sealed with."""
+    """The key that encrypts its record's disclosures."""
 
 
 class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):
 
 
 class AcknowledgmentUse(NamedTuple):
-    """What an acknowledgment is bound to: a buyer, and once it is cleared, an order."""
+    """The binding of an acknowledgment: a buyer, and once it is cleared, an order."""
 
     cbid: str | None
     """None once the buyer is erased; the index stays."""
@@ -99,15 +99,15 @@ class AcknowledgmentUse(NamedTuple):
     clearance_id: str | None = None
     """The newest clearance of the order that was granted."""
     closed: bool = False
-    """Whether all that the order asked for was reported as done."""
+    """True if every obligation of the order is reported."""
 
 
 class GrantedClearance(Struct, frozen=True, kw_only=True):
-    """What a token says of the clearance that it is for."""
+    """The claims of a token about its clearance."""
 
     clearance_id: str
     kid: str
-    """Of the key that signs it."""
+    """Id of the key that signs it."""
     at: datetime
     clock_at: datetime
     expires_at: datetime
@@ -117,7 +117,7 @@ class GrantedClearance(Struct, frozen=True, kw_only=True):
 
 
 class StoredVerification(NamedTuple):
-    """What is stored of a verification."""
+    """The stored data of a verification."""
 
     id: str
     account_id: str
@@ -130,14 +130,14 @@ class StoredVerification(NamedTuple):
 
 
 class OrderFacts(Struct, frozen=True, kw_only=True):
-    """All that the database holds about an order."""
+    """The stored facts about an order."""
 
     acknowledgment: AcknowledgmentFacts | None
     use: AcknowledgmentUse | None
     earlier: GrantedClearance | None
     """The newest that was granted with the acknowledgment."""
     buyer: Buyer | None
-    """The one that the identifier leads to."""
+    """The buyer that the identifier resolves to."""
     is_blocked: bool
     """Whether the account refuses the buyer's orders."""
     bound_to: str | None
@@ -152,7 +152,7 @@ class OrderFacts(Struct, frozen=True, kw_only=True):
 
 
 class ClearanceInput(Struct, frozen=True, kw_only=True):
-    """All that a decision rests on."""
+    """The input of a decision."""
 
     new: NewClearance
     facts: OrderFacts
@@ -160,9 +160,9 @@ class ClearanceInput(Struct, frozen=True, kw_only=True):
     """Of the identifiers that are known to name the buyer."""
     notice_in_force: bool
     following: Following
-    """What follows from the version that was acknowledged."""
+    """Coverage and obligations of the acknowledged version."""
     standing: BuyerStatusView | None
-    """Of the buyer, for this account; None if there is no such buyer."""
+    """The buyer's standing for this account; None if there is no such buyer."""
     zip_proved: bool | None
     """Whether the ZIP code is one that was proved; None: there is nothing to compare it with."""
     verification: str | None
@@ -170,7 +170,7 @@ class ClearanceInput(Struct, frozen=True, kw_only=True):
 
 
 class ClearanceResult(Struct, frozen=True, kw_only=True):
-    """What was decided, and what it leads to."""
+    """A decision and its consequences."""
 
     reasons: tuple[str, ...]
     obligations: tuple[Mapping[str, Any], ...]

@@ -72,7 +72,7 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
     shred_key: bytes | None
     origin: str | None
     leaf_index: int | None
-    """Where the log contains it, once it does."""
+    """Its place in the log, once sealed."""
     reference_index: bytes | None
     erased_at: datetime | None
 
@@ -151,9 +151,8 @@ def _find(
     indexes: Mapping[str, bytes],
 ) -> list[StoredClearance]:
     """One more than the page holds, if there are as many; the blind indexes are by field."""
-    # What is sought decides where to begin: by the acknowledgment, by a blind index, or else by
-    # walking the account's records. The conditions stand on that table, which leaves a planner
-    # no choice.
+    # The filter decides the first table: acknowledgment, blind index, or else the account's
+    # records. The conditions are on that table, so the planner has no choice.
     statement = select(clearances)
     id_: ColumnElement[str] = clearances.c.id
     if query.ack_id is not None:
@@ -247,7 +246,7 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
 async def _reference(
     room: Clearances, who: Principal, stored: StoredClearance, personal: Mapping[str, Any]
 ) -> str | None:
-    """What the order is called: as given with it, else with its acknowledgment."""
+    """The order's reference: its own, else the acknowledgment's."""
     if REFERENCE_FIELD in personal or stored.record.reference_index is None:
         return personal.get(REFERENCE_FIELD)
     ids = {"ids": [stored.ack_id]}

@@ -20,5 +20,5 @@ class Clearances:
     registry: Registry
     keys: ClearanceKeys
     floor: VerificationRules
-    """What the deployment asks of every verification."""
+    """The deployment's requirements for every verification."""
     public_url: str

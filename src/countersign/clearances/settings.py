@@ -1,4 +1,4 @@
-"""What each account asks of its clearances: set by the operator."""
+"""Each account's rules for clearances, set by the operator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from countersign.errors import InvalidArgument
 
 
 async def set_rules(room: Clearances, id_or_name: str, rules: ClearanceRules) -> str:
-    """Set what an account asks, from the next clearance on; returns the account's id."""
+    """Set an account's rules from the next clearance on; returns the account's id."""
     mistake = rules.mistake()
     if mistake is not None:
         raise InvalidArgument(mistake)
@@ -43,7 +43,7 @@ async def set_rules(room: Clearances, id_or_name: str, rules: ClearanceRules) ->
 
 
 async def get_rules(room: Clearances, id_or_name: str) -> tuple[str, ClearanceRules]:
-    """The account's id, and what it asks: the defaults if nothing was set."""
+    """The account's id and rules; the defaults if none were set."""
     account = await find_account(room.access, id_or_name)
     rules = await room.access.database.read(rules_of, [account.id])
     return account.id, rules.get(account.id, ClearanceRules())

@@ -1,4 +1,4 @@
-"""What a dossier's PDF says of an acknowledgment, as rows and sentences."""
+"""The text of a dossier's PDF about an acknowledgment, as rows and sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ An initial counts for ten: there may be code points below it.
 _CHECKED: Final = frozenset({Binding.IDENTITY_SESSION, Binding.PASSKEY, Binding.COOKIE})
 """Bindings of a session in which this service itself found the buyer."""
 _SAYERS: Final = ("operator", "vendor", "client", "provider")
-"""Whose word alone there can be, in the order of the table."""
+"""The parties whose word can stand alone, in the order of the table."""
 
 
 def is_hosted(record: Mapping[str, Any]) -> bool:
@@ -94,7 +94,7 @@ def notice_words(notice: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a tree of 
 def notice_rows(
     notice: Mapping[str, Any], record: Mapping[str, Any], review: tuple[str, str | None]
 ) -> list[dict[str, Any]]:
-    """Which notice it is, whose words, and what is missing in it.
+    """The notice, the source of its text, and its gaps.
 
     `review` is who compared it with the official text, and where that comes from.
     """
@@ -130,7 +130,7 @@ def captured_row(record: Mapping[str, Any]) -> dict[str, Any]:
 def recorded_rows(
     record: Mapping[str, Any], fields: Mapping[str, Any], absent: str
 ) -> list[dict[str, Any]]:
-    """What was recorded with the initials, each with its source."""
+    """Data recorded with the initials, each with its source."""
 
     def given(name: str, value: str | None) -> str:
         if name not in fields:
@@ -182,7 +182,7 @@ def _ip_note(ip: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
 
 
 def said_of(record: Mapping[str, Any], fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What rests on the word of one party alone: who, and a sentence."""
+    """The facts that rest on one party's word alone: the party, and a sentence."""
     words = SENTENCES["said"]
     hosted = is_hosted(record)
     yield "operator", words["accepted"]
@@ -215,7 +215,7 @@ def not_proved(
     *,
     seen: bool,
 ) -> list[str]:
-    """What is not proved even then, of an acknowledgment if there is one.
+    """The limits of the proof, with those of an acknowledgment if there is one.
 
     `seen`: whether anyone but the operator has signed the checkpoint.
     """
@@ -245,6 +245,6 @@ def how_rows(verify_url: str, id_: str, digest: str) -> list[str]:
 
 
 def alone_in_time(*, seen: bool) -> str:
-    """What stands in place of witnesses or time-stamps that are not there."""
+    """The text in place of missing witnesses or time-stamps."""
     words: str = SENTENCES["seal"]["none_here" if seen else "none"]
     return words

@@ -37,7 +37,7 @@ def first_rows(
 
 
 def absent(dossier: Dossier, one: DossierRecord) -> str:
-    """What stands in place of a personal field: when it was erased, if a record here says so."""
+    """The text in place of a personal field: when it was erased, if a record here says so."""
     at = next((e.record["at"] for e in dossier.of(ERASURE) if one.id in e.record["erased"]), None)
     return f"erased on {time_text(at)}" if at else "withheld or erased"
 

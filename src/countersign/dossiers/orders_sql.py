@@ -1,7 +1,7 @@
 """The records of one order in the database, of any type, and the places in the log that they have.
 
-What is chosen depends on nothing but the records that a checkpoint holds, so that the dossier under
-one checkpoint stays the same.
+The selection depends only on the records under a checkpoint, so the dossier under one checkpoint
+stays the same.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Stored(NamedTuple):
 
 
 class Within(NamedTuple):
-    """Whose records are meant, and up to which size of a log they count; None: all."""
+    """The account and mode of the records, and the log size up to which they count; None: all."""
 
     who: Principal
     log_id: int | None = None
     size: int | None = None
     alone: bool = False
-    """Of an acknowledgment without its clearance."""
+    """For an acknowledgment without its clearance."""
 
     def holds(self, row: Stored) -> bool:
         if self.size is None:

@@ -1,4 +1,4 @@
-"""The PDF of a dossier: what was checked, for people, made of nothing else.
+"""The PDF of a dossier: the checked facts for people, and nothing else.
 
 The same dossier gives the same bytes, so that a reader of this release can make it again. The
 template is `pdf.typ`, after the common parts.
@@ -77,7 +77,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 @cache
 def maker() -> bytes:
-    """What is in the bytes of each PDF that this release makes, and in no other's."""
+    """Bytes in every PDF of this release, and in no other's."""
     return made_with(*map(_source, _SOURCES), verifier(VERIFY_PY)).encode()
 
 
@@ -106,7 +106,7 @@ def _attached(evidence: Mapping[str, bytes]) -> list[dict[str, str]]:
 
 
 def _kind(name: str) -> str:
-    """What a file of evidence is, as `attached` in `pdf.toml` names it."""
+    """The kind of an evidence file, named as in `attached` of `pdf.toml`."""
     kinds = ("disclosures.json", "tlog-proof", "notice.json", "policy.txt")
     return next((kind.partition(".")[0] for kind in kinds if name.endswith(kind)), "record")
 
@@ -275,7 +275,7 @@ def _process(acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
 
 
 def _rows(dossier: Dossier, one: DossierRecord) -> list[dict[str, Any]]:
-    """All that a record says: its open members, and what is disclosed of the others."""
+    """The whole content of a record: its public members, and its disclosures."""
     apart, known = _TECHNICAL, []
     if one.type == ACKNOWLEDGMENT:
         absence = absent(dossier, one)
@@ -354,7 +354,7 @@ def _proves(dossier: Dossier) -> list[dict[str, Any]]:
 
 
 def _said(dossier: Dossier, acknowledgment: DossierRecord | None) -> Iterator[tuple[str, str]]:
-    """What rests on the word of one party alone."""
+    """The facts that rest on one party's word alone."""
     words = _WORDS["said"]
     if acknowledgment:
         yield from said_of(acknowledgment.record, acknowledgment.shown)

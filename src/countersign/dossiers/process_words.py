@@ -22,14 +22,14 @@ _CLAIMED: Final = "claimed by the client; not observed by this service"
 
 
 def clock_of(record: Mapping[str, Any]) -> str:
-    """By which clock the times of the process are."""
+    """The clock of the process's times."""
     return TEST_CLOCK if "test_clock" in record else SERVICE_CLOCK
 
 
 def process_rows(
     process: Mapping[str, Any], ids: Sequence[str] | None, record: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """What the service observed, then what the client claims, which each row says.
+    """The service's observations, then the client's claims; each row says which.
 
     `process` was checked by a reader; `ids` are those of the notice's lines, None if
     the lines stand elsewhere. Its times are by the clock of the sandbox if the record has that
@@ -138,7 +138,7 @@ def _claimed_rows(process: Mapping[str, Any]) -> list[dict[str, Any]]:
 def changes(line: Mapping[str, Any]) -> str:
     """How often other initials were received for a line, and how the last ones came.
 
-    What is typed before it is sent is not observed.
+    Typing before sending is not observed.
     """
     method = line.get("method", "")
     how = f"; {SENTENCES['methods'].get(method, method)}" if method else ""

@@ -115,7 +115,7 @@ def _rows(new: Sequence[NewEvent]) -> list[tuple[object, ...]]:
 
 
 def write_one_event(connection: Connection, new: NewEvent) -> RecordedEvent:
-    """Write an event, and return it as it is stored."""
+    """Write an event, and return the stored event."""
     row = connection.execute(
         insert(events)
         .values(tx=_OWN_TX[connection.dialect.name], **(new._asdict() | {"reasons": None}))

@@ -124,7 +124,7 @@ class NoticeEdition:
     effective_at: datetime
     events: tuple[NoticeEvent, ...]
     following: Following = field(init=False)
-    """What the version suffices for, and what has to follow its orders."""
+    """Coverage of the version, and obligations of its orders."""
     rules: tuple[AppliesTo, ...] = field(init=False)
     """Which orders the notice is for: every rule that was published for the version, in order."""
 

@@ -1,4 +1,4 @@
-"""What a notice version suffices for and what has to follow its order: data of the version.
+"""Coverage and obligations of a notice version: data of the version.
 
 `obligations` of a notice file is a list of tables, each with a `type` and whatever belongs to it:
 
@@ -37,14 +37,14 @@ _CLASSES: Final = "product_classes"
 _USUAL_CLASSES: Final = frozenset(
     {"accessory", "manufacturing_machine", "firearm_accessory", "firearm_manufacturing_machine"}
 )
-"""What a version suffices for that does not say so. Not barrels: they are sold in person only
+"""The default coverage of a version. Not barrels: they are sold in person only
 (SB 704)."""
 KNOWN_CLASSES: Final = _USUAL_CLASSES | {"barrel"}
 """The classes that an order may name although no notice does."""
 
 
 class Following(Struct, frozen=True):
-    """What follows from a notice version."""
+    """Coverage and obligations of a notice version."""
 
     classes: frozenset[str]
     """The classes of goods that the notice suffices for."""
@@ -56,7 +56,7 @@ class Following(Struct, frozen=True):
 
 
 NOTHING: Final = Following(_USUAL_CLASSES, ())
-"""What follows from a version that says nothing."""
+"""The default obligations of a version."""
 
 
 def following(data: Any) -> Following:  # noqa: ANN401 - any canonical JSON

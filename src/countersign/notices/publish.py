@@ -64,7 +64,7 @@ _SHIPPED: Final = "shipped:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """What publishing did. `new` is False if exactly this was published before."""
+    """The result of publishing. `new` is False if exactly this was published before."""
 
     content: NoticeContent
     new: bool
@@ -276,7 +276,7 @@ async def refuse_changed(room: Notices) -> None:
 def _change(
     place: str, data: bytes, versions: Mapping[tuple[str, str], PublishedVersion]
 ) -> str | None:
-    """What is wrong with a file whose version is published."""
+    """The error in a file whose version is published."""
     try:
         content = parse_notice_file(data)
     except InvalidNoticeFile:
@@ -293,7 +293,7 @@ def _change(
 
 
 def _read_if_there(place: str) -> bytes:
-    """The file's bytes; none where it is gone, for what it said is in the database."""
+    """The file's bytes; empty if it is gone: its content is in the database."""
     try:
         file = Path(place)
         is_notice = file.is_file() and file.stat().st_size <= NOTICE_BYTES_MAX

@@ -46,7 +46,7 @@ class KnownNotices:
     classes: frozenset[str] = KNOWN_CLASSES
     """The product classes that an order may name."""
     in_force: dict[tuple[str, Mode], NoticeEdition] = field(default_factory=dict)
-    """What was looked up before, by notice and mode."""
+    """Cached look-ups, by notice and mode."""
 
     def look_up(self, notice_id: str, mode: Mode, at: datetime, *, remember: bool) -> NoticeEdition:
         """The version in force; see `version_in_force`.

@@ -1,4 +1,4 @@
-"""What an order needs: the notices, what to prove of the buyer, and what has to follow.
+"""Requirements of an order: notices, proofs about the buyer, and obligations.
 
 Pure: the notices, an order and a time lead to an answer. A room that collects what an order needs
 calls `requirements_of` and `Requirements.to_collect`.
@@ -82,7 +82,7 @@ class RequirementWarning(Struct, frozen=True, kw_only=True):
 
 
 class Collect(NamedTuple):
-    """What to collect from the buyer. What is not known is collected."""
+    """What to collect from the buyer. Unknown requirements are collected."""
 
     notice_ids: tuple[str, ...]
     identity: bool
@@ -128,7 +128,7 @@ class _Case(NamedTuple):
 def requirements_of(
     known: KnownNotices, cart: Cart, mode: Mode, at: datetime, *, remember: bool = False
 ) -> Requirements:
-    """What an order needs at this time, for keys of this mode.
+    """Requirements of an order at this time, for keys of this mode.
 
     `remember` what is in force: not by the time of a test clock.
     """
@@ -199,7 +199,7 @@ def _judged(case: _Case, cart: Cart, classes: frozenset[str]) -> NoticeRequireme
 
 
 def _identity(judged: Sequence[tuple[_Case, NoticeRequirement]]) -> IdentityRequirement:
-    """What the rules ask of the buyer. What an unreviewed one does not ask is not known."""
+    """What the rules ask of the buyer. A requirement that an unreviewed rule lacks is unknown."""
     answers, asking = [], []
     for case, notice in judged:
         open_ = notice.required is not _NOT_REQUIRED

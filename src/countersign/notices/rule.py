@@ -139,7 +139,7 @@ class RequirementReason(StrEnum):
 def judge(
     rule: AppliesTo, cart: Cart, known_classes: frozenset[str]
 ) -> tuple[Requirement, list[RequirementReason]]:
-    """What a rule says of an order.
+    """The verdict of a rule on an order.
 
     A notice is not required only if everything is known that the rule asks about.
     """

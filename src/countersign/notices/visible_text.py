@@ -1,4 +1,4 @@
-"""What counts as blank: text of which nothing can be seen."""
+"""Blank text: text without a visible character."""
 
 from countersign_evidence.offline import verify as rules
 

@@ -5,7 +5,7 @@ shred keys in it, and those go into a small file of their own, which is replaced
 no longer than erased data may still exist. On PostgreSQL its own tools do this: see the manual.
 
 A copy is made page by page within one read transaction, so that what servers write meanwhile
-neither begins it again nor is in it by half. Nothing here needs memory for what it copies: SQLite
+neither begins it again nor is in it by half. Copies need no memory for their content: SQLite
 may be built to keep temporary tables and rollback journals in memory, so there are none.
 """
 
@@ -62,7 +62,7 @@ class KeysAge(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What came back: how many shred keys, and how many disclosures have none."""
+    """The result of a restore: shred keys, and disclosures without one."""
 
     shred_keys: int
     unreadable: int
@@ -108,7 +108,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, repor
                 number = source.execute("SELECT count(*) FROM shred_keys").fetchone()[0]
                 _require_room(keys.parent, number * _SHRED_KEY_BYTES)
                 _copy(source, copy, target, number * _SHRED_KEY_BYTES, report)
-                # Only now: what is erased while copying is in neither.
+                # Only now: data erased during the copy is in neither file.
                 _take_keys_out(copy, keys_draft, made_ns)
             # The keys first: without them, no one can read the copy.
             sync(keys_draft)
@@ -214,7 +214,7 @@ def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401
     copy.execute("INSERT INTO keys.made VALUES (?)", (made_ns,))
     copy.execute("INSERT INTO keys.shred_keys SELECT record_id, key FROM main.shred_keys")
     copy.execute("DELETE FROM main.shred_keys")
-    # Who was erased by now: a backup from before still knows the buyer.
+    # Buyers erased by now, whom an earlier backup still contains.
     copy.execute("CREATE TABLE keys.erased_buyers (name TEXT PRIMARY KEY, value BLOB)")
     copy.execute(
         "INSERT INTO keys.erased_buyers SELECT name, value FROM main.deployment WHERE name GLOB ?",
@@ -226,7 +226,7 @@ def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401
 
 
 def _refuse_other_file(keys: Path, data_dir: Path) -> None:
-    """What is no file of shred keys is not replaced by one.
+    """Another kind of file is not overwritten by shred keys.
 
     Raises BackupFailed if something else is there, or if it lies in the data directory.
     """
@@ -269,7 +269,7 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
         )
         number = done.rowcount
         if age is KeysAge.NEWER:
-            # Those that were erased since the backup.
+            # The records erased since the backup.
             connection.execute(
                 "INSERT OR REPLACE INTO main.deployment (name, value) SELECT name, ? FROM"
                 " (SELECT name, value FROM keys.erased_buyers"

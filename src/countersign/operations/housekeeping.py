@@ -1,4 +1,4 @@
-"""Housekeeping: what has served its time is deleted, a little at a time."""
+"""Housekeeping: delete expired rows in small batches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _log: Final = structlog.get_logger("countersign.housekeeping")
 
 
 async def keep_house(room: Operations) -> None:
-    """Delete what has expired now and then, and bring the audit up to date, until cancelled."""
+    """Delete expired rows periodically, and bring the audit up to date, until cancelled."""
     looked: dict[int, int] = {}
 
     async def turn() -> None:

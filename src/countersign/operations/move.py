@@ -79,7 +79,7 @@ class _Plan:
 
     @classmethod
     def of(cls, table: Table) -> _Plan:
-        """By the primary key, or by what is unique."""
+        """By the primary key, or by a unique constraint."""
         unique = (c for c in table.constraints if isinstance(c, UniqueConstraint))
         key = [c.name for c in table.primary_key] or [c.name for c in next(unique).columns]
         columns = [c.name for c in table.columns]
@@ -130,7 +130,7 @@ class Move:
         self.rows = sum(self._counts)
 
     def copy(self, report: Report) -> None:
-        """Copy what is not there yet. Raises MoveFailed if PostgreSQL does not take it."""
+        """Copy the missing rows. Raises MoveFailed if PostgreSQL does not take it."""
         place = _note(self._target, FILLING) or {}
         begun = place.get("table", 0)
         done = sum(self._counts[:begun])
@@ -240,7 +240,8 @@ def begun_move(source: URL, target: URL, slice_rows: int = _SLICE_ROWS) -> Itera
         if not is_made:
             schema.upgrade(target)
         with connected(target, Purpose.WRITE) as new:
-            # Its end comes with the whole of it: what a crash of PostgreSQL loses is copied again.
+            # It is flushed at the end of the move: rows lost by a crash of PostgreSQL are copied
+            # again.
             new.execute(text("SET synchronous_commit = off"))
             if _note(new, FILLING) is None:
                 _write(new, FILLING, {"id": note["id"]})

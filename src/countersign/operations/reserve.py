@@ -1,7 +1,7 @@
-"""Room for the last words: a file that is given up when the disk is full.
+"""Reserved disk space: a file that is deleted when the disk is full.
 
-Whatever has filled it: what was accepted is then still sealed and published, the server can end in
-order, and a command that frees space can run. Until there is space again, nothing is accepted.
+Accepted records are then still sealed and published, the server can stop cleanly, and a command
+that frees space can run. Until there is space again, nothing is accepted.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Reserve:
             elif not self._file.exists() and free >= _ENOUGH_BYTES:
                 self._make()
         except OSError as error:
-            # Where nothing can be written, the database says why.
+            # If nothing can be written, the database reports the reason.
             return error.errno not in _FULL
         return self._file.exists()
 

@@ -75,7 +75,7 @@ class WriteCheck:
             return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS)
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
-                # Where an act has failed, a row may fit in which its rows do not.
+                # After a failed act, a smaller row may still fit.
                 await self._database.write(_try_writing, _ACT_BYTES if failure else 0)
         except (Overloaded, TimeoutError) as error:
             # Much to do, or a command holds the lock: that passes by itself. But where nothing was

@@ -1,4 +1,4 @@
-"""What the role of servers may do on PostgreSQL: declared here, granted and checked from here."""
+"""Privileges of the servers' role on PostgreSQL: declared here, granted and checked from here."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from countersign.db.schema import connected
 from countersign.errors import DatabasePermissionDenied, InvalidConfiguration
 
 _GRANTED: Final = {
-    # It notes why sealing has to stop, and where heads are kept; it takes nothing back.
+    # It stores why sealing must stop, and where heads are kept; it deletes nothing.
     "SELECT, INSERT": "deployment",
     "SELECT": "alembic_version notice_versions notice_events erasures legal_holds logs "
     "log_keys verification_settings further_providers clearance_keys clearance_settings "
     "account_origins account_brands matters parties buyer_references ended_records buyer_blocks",
-    # Of a column that it never changes: that is what locking a row takes.
+    # On a column that it never changes: locking a row requires it.
     "SELECT, UPDATE (name)": "accounts",
     "SELECT, UPDATE (last_used_at), UPDATE (read_on), UPDATE (reads)": "api_keys",
     "SELECT, UPDATE": "log_heads",

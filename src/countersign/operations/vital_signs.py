@@ -1,4 +1,4 @@
-"""What is measured now and then, so that alarms come before something breaks: disk and clock."""
+"""Periodic measurements for early alarms: disk and clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class VitalSigns:
         self._clock = clock
         self._places = places
         self.free: dict[str, tuple[int, float]] = {}
-        """Of each place: how many bytes are free, and which part of the disk."""
+        """For each directory: free bytes, and their share of the disk."""
         self.clock_ahead: float | None = None
         """By how many seconds this clock is ahead of the database's; None: it has none."""
 

@@ -27,13 +27,13 @@ class Closing:
     """What closing an account ends, and what stays."""
 
     keys: int
-    """Those that are not revoked."""
+    """Keys that are not revoked."""
     webhook_endpoints: int
     origins: int
     checkout_sessions: int
-    """Those that are open: buyers in the middle of a checkout."""
+    """Open checkout sessions: their buyers are in the middle of a checkout."""
     records: int
-    """What stays: the records of both modes, with their proofs."""
+    """Remaining records of both modes, with their proofs."""
     records_with_personal_data: int
     """Those of them that still disclose it, until retention or an erasure ends that."""
 

@@ -1,6 +1,6 @@
 """The end of evidence: an account may set one, and whole orders go that are past it.
 
-Of an order go its acknowledgment, its clearances and the reports of its fulfilment, all at once.
+Delete an order's acknowledgment, clearances and reports of fulfilment in one transaction.
 Their entries in the log stay, so that the log verifies and evidence that others hold does, too.
 """
 
@@ -108,7 +108,7 @@ async def end_evidence(
 ) -> list[str]:
     """End the evidence of these orders, and write that down; returns the records that went.
 
-    What was put on hold since, or belongs to an account that has changed its mind, stays. `report`
+    Orders put on hold since, or of an account that changed its setting, are kept. `report`
     is given how many orders were looked at.
     """
     gone: list[str] = []
@@ -138,7 +138,7 @@ async def _erasures(privacy: Privacy, order: EndingOrder) -> list[RecordErasure]
 def _page(
     connection: Connection, account: Account, now: datetime, *, mode: Mode, kind: str, after: str
 ) -> tuple[list[EndingOrder], str | None]:
-    """Of the next records of a kind, the orders that have reached their end."""
+    """The orders in the next records of a type whose evidence period has ended."""
     assert account.evidence_years is not None  # noqa: S101 - only such accounts are asked for
     # What is so old to the millisecond has reached it.
     before = earliest_id(kind, to_ms(years_after(now, -account.evidence_years)) + 1)
@@ -152,7 +152,7 @@ def _page(
 def reached(
     connection: Connection, account: Account, keys: Sequence[str], now: datetime
 ) -> list[EndingOrder]:
-    """Those of the orders with these keys whose evidence has reached its end.
+    """The orders with these keys whose evidence period has ended.
 
     An order with the key of a record that is only part of it is left out, and so is one that waits
     for its entry in the log.
@@ -241,7 +241,7 @@ def _erase(
     rests: Rests,
     erasures: Mapping[str, Sequence[RecordErasure]],
 ) -> bool:
-    """Erase what is left of an order; False: not all of it was planned, or a hold keeps it."""
+    """Delete the rest of an order; False: not all of it was planned, or a hold keeps it."""
     left = {record.record_id for record in order.records if record.erased_at is None}
     parts = [p for p in erasures.get(order.key, ()) if not left.isdisjoint(p.record_ids)]
     if not parts or len(parts) != len(left):

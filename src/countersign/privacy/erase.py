@@ -1,4 +1,4 @@
-"""Destroy what is personal, and keep the proof; after a restore, destroy it again."""
+"""Erase personal data and keep the proof; after a restore, erase it again."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from countersign.privacy.room import Privacy
 from countersign.vault.data_keys_sql import noted_copies
 
 KEYS_MISSING: Final = "restored_keys_missing"
-"""Name of the deployment's value that says: what has no shred key here was erased."""
+"""Name of the deployment's value that means: data without a shred key here is erased."""
 ERASURE_DUE: Final = b"due"
 """Value of a remembered erasure after a restore, until the buyer is erased again."""
 _DONE: Final = b"done"
@@ -69,9 +69,9 @@ _log: Final = structlog.get_logger("countersign.restore")
 async def plan_erasure(
     privacy: Privacy, subject: str, reach: Reach, *, with_acknowledgments: bool = False
 ) -> Plan:
-    """What erasing an acknowledgment, a verification or a buyer would destroy in this reach.
+    """The plan to erase an acknowledgment, a verification or a buyer in this reach.
 
-    Of a buyer, an account erases what it has itself; others rely on the rest as before.
+    An account erases its own part of a buyer; other accounts keep theirs.
     `with_acknowledgments`: of a buyer, also those that name the buyer.
 
     Raises UnknownSubject if nothing in reach is it, or names it.
@@ -118,7 +118,7 @@ def _naming(
 
 
 async def kept_of_plan(privacy: Privacy, plan: Plan) -> HeldRecords:
-    """What legal holds keep of what is planned, as things are now.
+    """The part of the plan that legal holds currently keep.
 
     Raises OnHold as `erase_planned` does.
     """
@@ -148,7 +148,7 @@ async def erase_planned(
     record of its own, and they are in random order: one that listed all records of a buyer would
     show permanently that they were of one buyer.
 
-    What was written of the buyer since the plan goes, too.
+    Data of the buyer written since the plan is erased too.
 
     Raises OnHold if a legal hold keeps the buyer itself, or part of what is no buyer's; nothing was
     destroyed.
@@ -205,7 +205,7 @@ def erased_entries(
     reason: ErasureReason,
     **details: object,
 ) -> list[AuditEntry]:
-    """What the audit of each account that loses something says, with how many of its records.
+    """The audit entries of the accounts that lose data, with the number of their records.
 
     `by`: in whose name it is done: of the buyer, if `details` say so, of the account itself, or of
     the deployment, which also erases what is due.
@@ -297,7 +297,7 @@ def _forget_person(
 ) -> list[str]:
     """Destroy what is in reach of a buyer, and the buyer itself if no other account relies on it.
 
-    One that the sandbox played is of its account alone. Gives what holds keep.
+    A simulated buyer belongs to its account alone. Gives what holds keep.
     """
     relying, within = dict[str, str](), reach
     if isinstance(reach, AccountReach):
@@ -308,8 +308,8 @@ def _forget_person(
         sql.leave_buyer(connection, relying, reach)
         sql.remember_erased(connection, secret, [*relying], reach)
     if within != reach:
-        # Sessions elsewhere are no ties where a test key began them, or their account has left. In
-        # doubt they wait: `carry_out_waiting` opens what has to be opened to know.
+        # Sessions elsewhere are no ties where a test key began them, or their account has left. If
+        # in doubt they wait: `carry_out_waiting` decrypts what it needs to decide.
         named = find_person(connection, secret, person.cbids[0], within).references
         theirs = [id_ for id_ in named if id_ not in person.references]
         others, sealed = find_held(connection, secret, theirs, {}, within) if theirs else ({}, [])
@@ -349,7 +349,7 @@ def _refusal(
 
 
 async def destroy_copies(database: Database) -> bool:
-    """Destroy copies of what was erased; False if another process keeps some of them.
+    """Destroy copies of erased data; False if another process keeps some of them.
 
     They are pages in the write-ahead log of the embedded database. On PostgreSQL vacuum and
     archiving decide: nothing is known of copies here.
@@ -359,13 +359,13 @@ async def destroy_copies(database: Database) -> bool:
         return True
     if not await database.empty_log():
         return False
-    # Only what was noted before: something may have been erased since.
+    # Only earlier notes: there may have been an erasure since.
     await database.write(sql.delete_noted_copies, noted)
     return True
 
 
 async def finish_restore(privacy: Privacy) -> int:
-    """After a restore, erase again what was erased since the backup, and write that down.
+    """After a restore, repeat the erasures since the backup, and record that.
 
     Returns how many records that were; harmless when it is done already. Such disclosures are those
     whose keys are missing. Buyers have no keys: their erasure is remembered by keyed hashes, which

@@ -105,7 +105,7 @@ def find_retention_years(connection: Connection) -> dict[str, int]:
 
 
 def kept_until(record: Erasable, years: Mapping[str, int]) -> datetime | None:
-    """When the retention period of an acknowledgment ends; None: it has none, or is none."""
+    """When an acknowledgment's retention ends; None without one, or no acknowledgment."""
     if not is_id(ACKNOWLEDGMENT, record.record_id):
         return None
     kept = years.get(_read_acknowledgment(record.body).notice_digest)
@@ -115,7 +115,7 @@ def kept_until(record: Erasable, years: Mapping[str, int]) -> datetime | None:
 def find_records(
     connection: Connection, reach: Reach, *conditions: ColumnElement[bool]
 ) -> list[Erasable]:
-    """The records in reach for which this holds."""
+    """The records in reach that match the condition."""
     return rows(connection, SELECT_ERASABLE.where(reach.rows(records), *conditions), Erasable)
 
 
@@ -225,7 +225,7 @@ def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
 
 
 def _forget_uses(connection: Connection, named: ColumnElement[bool]) -> None:
-    """Overwrite by what buyer and order could be found; the acknowledgments stay used."""
+    """Overwrite the blind indexes of buyer and order; the acknowledgments stay used."""
     uses = acknowledgment_uses.c
     for row in connection.execute(select(uses.ack_id, uses.order_index).where(named)).all():
         order_index = row.order_index and os.urandom(INDEX_BYTES)
@@ -237,8 +237,8 @@ def _forget_uses(connection: Connection, named: ColumnElement[bool]) -> None:
 def _forget_zips(connection: Connection, ids: Sequence[str], at: datetime) -> None:
     """Destroy the keyed hashes of ZIP codes of these verifications, but for what still counts.
 
-    A buyer who stays is verified for the ZIP codes that were proved, until that has expired. What
-    the sandbox made up counts as long as its buyer is there.
+    A buyer who stays is verified for the ZIP codes that were proved, until that has expired.
+    Simulated data counts as long as its buyer exists.
     """
     v = verifications.c
     live = (v.id.in_(ids), v.mode == Mode.LIVE)
@@ -270,8 +270,8 @@ def forget_sessions(  # noqa: PLR0917 - of one statement
 ) -> None:
     """Destroy what checkout sessions in reach hold of these records or sessions, or of this buyer.
 
-    `held`: the sessions that a hold keeps with all that they tell. The responses that are kept for
-    retries and name any of what goes go, too.
+    `held`: the sessions that a hold keeps with all that they tell. Stored responses that name
+    erased objects are deleted too.
     """
     c = checkout_sessions.c
     sessions = select(c.id).where(c.content.is_not(None), reach.rows(checkout_sessions))
@@ -308,7 +308,7 @@ def forget_ties(
     used = acknowledgment_uses.c.cbid.in_(cbids)
     _forget_uses(connection, and_(used, reach.rows(acknowledgment_uses)))
     for statement in (
-        # The events stay in their place as long as others do, and name no one.
+        # The events stay in their place as long as others, and name no one.
         update(events)
         .where(literal_column(EVENT_OF_BUYER, Boolean()), events.c.object_id.in_(cbids))
         .where(reach.rows(events))
@@ -372,7 +372,7 @@ def _without(proof: ProvedSession, buyer: Buyer, account_id: str) -> ProvedSessi
 
 
 def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
-    """Destroy what is known of a buyer beyond what accounts have, under all these identifiers.
+    """Destroy the shared data of a buyer, not accounts' own, under all these identifiers.
 
     A revocation stays, or erasing would be a way around it: then the identifiers, and the keyed
     hashes of documents and sessions, stay, and nothing else.

@@ -1,4 +1,4 @@
-"""What a hold keeps of an order: all of it, whichever of its records the hold is on."""
+"""A hold keeps the whole order, whichever of its records it is on."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class UnreadRecord(NamedTuple):
 
 
 class KeptRecords(NamedTuple):
-    """What holds keep of these records, and what that was found by."""
+    """The records that holds keep, and the data by which they were found."""
 
     held: HeldRecords
     rests: Rests
@@ -88,10 +88,11 @@ def find_held(
     rests: Rests,
     reach: Reach,
 ) -> tuple[HeldRecords, list[UnreadRecord]]:
-    """Which of these a hold keeps; second, what has to be opened first to know.
+    """The records that a hold keeps; second, those to decrypt before this is known.
 
     The check of an order is what its disclosures name, or else the newest of the same account and
-    buyer: that is the one that a dossier shows. A checkout session is kept with what it led to.
+    buyer: that is the one that a dossier shows. A checkout session is kept with its acknowledgment
+    or clearance.
     """
     active = active_holds(connection, reach)
     if not active:
@@ -213,7 +214,7 @@ def _sealed(connection: Connection, ids: Sequence[str]) -> list[UnreadRecord]:
 def _check_of_order(
     connection: Connection, members: Collection[str], named: Sequence[str]
 ) -> set[str]:
-    """What an order rests on: the check that it names, or else the newest one of its buyer.
+    """The identity check of an order: the one that it names, or else the newest of its buyer.
 
     It is of the same account and mode, as in a dossier, so that no hold reaches further by it.
     """

@@ -39,7 +39,7 @@ from countersign.privacy.room import Privacy
 from countersign_evidence.record import CBID_FIELD
 
 ActiveHolds: TypeAlias = Mapping[str, Sequence[tuple[str, Reach]]]
-"""By subject: the holds on it, with what each binds."""
+"""Holds by subject, each with its scope."""
 _HOLDS_LOCK: Final = 0x636F756E68
 _h: Final = legal_holds.c
 
@@ -195,7 +195,7 @@ def active_holds(
         .outerjoin(buyer_references, b.reference == _h.subject)
         .where(_h.released_at.is_(None), binding, records.c.id.is_(None) | reach.rows(records))
     )
-    # Two statements, each of which has an index.
+    # Two statements, each with an index.
     ways = [true()] if on is None else [_h.subject.in_(on), b.cbid.in_(on)]
     found = [one for way in ways for one in connection.execute(wanted.where(way).order_by(_h.id))]
     known = identifiers_by(connection, {one.cbid for one in found if one.cbid})
@@ -211,10 +211,10 @@ def active_holds(
 def relying_elsewhere(
     connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: AccountReach
 ) -> dict[str, str]:
-    """By identifier, another account that relies on it; one that has left the buyer does not.
+    """By identifier, another account that relies on the buyer; an account that left does not.
 
-    What an account that left has kept may still name the buyer: its acknowledgments, whose own
-    time has not come. What it has made since counts, and so does its hold on the buyer.
+    Data kept by an account that left may still name the buyer: acknowledgments within their
+    retention period. Its later data counts, and so does its hold on the buyer.
     """
     active = active_holds(connection, DEPLOYMENT, cbids)
     found = {

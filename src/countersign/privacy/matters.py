@@ -1,4 +1,4 @@
-"""Matters: legal holds on several orders under one name, and what the end of a hold brings."""
+"""Matters: legal holds on several orders under one name, and erasures after a hold ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Erasing: what is destroyed, what prevents it, and what is due."""
+"""Erasing: plans, holds, and due data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Erasable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasableBuyer:
-    """A buyer with all its identifiers, the current one first, and what is in reach of it."""
+    """A buyer with all its identifiers, the current one first, and its data in reach."""
 
     cbids: tuple[str, ...]
     owner: tuple[str, Mode]
@@ -48,7 +48,7 @@ class ErasableBuyer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What erasing a subject would destroy."""
+    """The plan to erase a subject."""
 
     subject: str
     reach: Reach
@@ -61,13 +61,13 @@ class Plan:
 
     @property
     def ids(self) -> list[str]:
-        """What a hold can keep: the records, and the checkout sessions of a buyer."""
+        """Objects that a hold can keep: records, and the checkout sessions of a buyer."""
         sessions = self.buyer.sessions if self.buyer else ()
         return [*(record.record_id for record in self.records), *sessions]
 
 
 class Outdated(NamedTuple):
-    """Nothing was erased: something was written of the buyer since the plan."""
+    """Nothing was erased: data of the buyer was written since the plan."""
 
     found: Sequence[Erasable]
     """The records of it; none where it is a check that began."""
@@ -94,12 +94,12 @@ class Hold:
     matter_id: str | None = None
     """The matter that it is part of, which can hold several orders."""
     account_id: str = ""
-    """Whose hold it is; empty: the deployment's, which binds everyone in both modes."""
+    """The account of the hold; empty: the deployment, for everyone in both modes."""
     mode: Mode | None = None
 
     @property
     def owner(self) -> Reach:
-        """What it binds, and whose it is to release."""
+        """The scope of the hold, and of its release."""
         return reach_of(self.account_id, self.mode)
 
 

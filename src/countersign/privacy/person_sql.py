@@ -46,17 +46,17 @@ _IN_SESSION: Final = checkout_sessions.c.cbid_index
 
 
 class Tie(NamedTuple):
-    """That an account has something in a mode which names a buyer."""
+    """A tie: an account has data in a mode that names a buyer."""
 
     cbid: str
     account_id: str
     mode: Mode
     id: str
-    """The record, session or check that does, by which its time is known."""
+    """The record, session or check of the tie, which dates it."""
 
     @property
     def owner(self) -> AccountReach:
-        """Whose tie it is."""
+        """The account and mode of the tie."""
         return AccountReach(self.account_id, self.mode)
 
 
@@ -67,7 +67,7 @@ class Person(NamedTuple):
     """The current identifier first; those after it are of the same person, or of buyers who exist
     only by an undecided or failed check in one of the sessions."""
     references: tuple[str, ...]
-    """The checkout sessions of the buyer in reach: what was started for these goes."""
+    """The checkout sessions of the buyer in reach, whose checks are erased."""
 
 
 def identifiers_of(connection: Connection, cbid: str) -> list[str]:
@@ -112,7 +112,7 @@ def cbid_indexes(
 def find_ties(
     connection: Connection, secret: DeploymentSecret, cbids: Collection[str], reach: Reach
 ) -> set[Tie]:
-    """Who in reach has which of these identifiers in a check, a record or a session.
+    """The accounts in reach that have one of these identifiers in a check, a record or a session.
 
     A test key can name a live buyer in its records: that is no tie, or erasing would cross modes.
     """
@@ -137,7 +137,7 @@ def find_relying(
 ) -> list[Tie]:
     """The ties in reach, but for what an account that left the buyer had and kept.
 
-    What it has made since counts.
+    Its later data counts.
     """
     ties, d = sorted(find_ties(connection, secret, cbids, reach)), deployment.c
     marks, left = marks_of(connection, ties), dict[tuple[str, AccountReach], bytes]()
@@ -152,9 +152,9 @@ def find_relying(
 
 
 def marks_of(connection: Connection, ties: Collection[Tie]) -> dict[str, bytes]:
-    """Digests of the shred keys of what names a buyer now, not of what will later.
+    """Digests of the shred keys of the data that names a buyer now.
 
-    They lead to nothing that was erased: its key is gone.
+    They reveal no erased data: its key is destroyed.
     """
     found, k = dict[str, bytes](), shred_keys.c
     for chunk in chunks([tie.id for tie in ties]):
@@ -259,13 +259,13 @@ def _references(
 
 
 def _pending(person: Person, reach: Reach) -> ColumnElement[bool]:
-    """That a followed session is about the buyer, or was started in a session of the buyer."""
+    """The condition that a polled session is the buyer's, or started in one of theirs."""
     mine = or_(pending_sessions.c.cbid.in_(person.cbids), _followed(person.references))
     return and_(mine, reach.rows(pending_sessions))
 
 
 def _followed(references: Sequence[str]) -> ColumnElement[bool]:
-    """That a followed session was started for one of these."""
+    """The condition that a polled session was started for one of these."""
     p, s = pending_sessions.c, started_checks.c
     return (
         select(s.session_index)

@@ -40,11 +40,11 @@ from countersign.privacy.room import Privacy
 
 
 class ErasureOutcome(StrEnum):
-    """What came of a request; of several parts, what comes last here."""
+    """The outcome of a request; of several parts, the last in this order."""
 
     ERASED = "erased"
     KEPT = "kept"
-    """Erased but for what orders on hold need; that is erased when the hold has ended."""
+    """Erased except the data of orders on hold, which is erased after the hold."""
     REQUESTED = "requested"
     """The server may not erase: `countersign retention run` does, as the owner of the tables."""
     ON_HOLD = "on_hold"
@@ -52,7 +52,7 @@ class ErasureOutcome(StrEnum):
 
 
 class ErasureRequest(NamedTuple):
-    """A buyer who has asked to be erased, and is not yet."""
+    """A buyer with an open request for erasure."""
 
     cbid: str
     requested_at: datetime
@@ -61,7 +61,7 @@ class ErasureRequest(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What is left to do at an account for a buyer who has asked."""
+    """The remaining work at an account for a buyer's request."""
 
     owner: Reach
     older: list[str] | None
@@ -71,7 +71,7 @@ class _Part(NamedTuple):
 async def request_erasure(privacy: Privacy, cbid: str) -> ErasureOutcome:
     """Erase a buyer at the buyer's own request, or keep the request; durable when this returns.
 
-    What the buyer is remembered by goes in any case.
+    Passkeys and cookies of the buyer are erased in any case.
     """
     now = from_ns(privacy.access.clock.time_ns())
     await privacy.access.database.write(_request, cbid, now)
@@ -81,11 +81,11 @@ async def request_erasure(privacy: Privacy, cbid: str) -> ErasureOutcome:
 async def carry_out_request(
     privacy: Privacy, cbid: str, reach: Reach, *, at_once: bool = False
 ) -> ErasureOutcome:
-    """Try to erase in this reach what there was of a buyer when the buyer asked for it.
+    """Try to erase in this reach the buyer's data from before the request.
 
-    A vendor's hold on the buyer keeps what it has itself and the shared facts of the buyer; what
-    others have goes at once. Accounts that have something later keep that, and the shared facts
-    with it. `at_once`: whatever there is was there, also by the clock of another server.
+    A vendor's hold on the buyer keeps its own data and the buyer's shared data; that of others is
+    erased at once. Accounts that have something later keep that, and the shared facts with it.
+    `at_once`: whatever there is was there, also by the clock of another server.
     """
     database, now = privacy.access.database, from_ns(privacy.access.clock.time_ns())
     parts = await database.scan(_parts, privacy.access.secret, cbid, reach)
@@ -126,7 +126,7 @@ async def _take(privacy: Privacy, cbid: str, part: _Part) -> ErasureOutcome:
 def _parts(
     connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
 ) -> list[_Part]:
-    """The accounts in reach that have something of a buyer who has asked."""
+    """The accounts in reach that have data of a buyer with a request."""
     names = identifiers_of(connection, cbid)
     wanted = select(erasure_requests.c.requested_at).where(erasure_requests.c.cbid.in_(names))
     asked = connection.execute(wanted).scalar()
@@ -134,7 +134,7 @@ def _parts(
         return [_Part(reach, [])]
     ties, until = find_relying(connection, secret, names, reach), to_ms(asked)
     if not ties and isinstance(reach, AccountReach):
-        # Whose hold alone has kept the buyer takes the buyer along.
+        # The account whose hold alone kept the buyer erases the buyer too.
         others = relying_elsewhere(connection, secret, names, reach)
         return [] if others else [_Part(reach, None)]
     later = {tie.owner for tie in ties if made_at_ms(tie.id) > until}
@@ -155,7 +155,7 @@ def _settle(connection: Connection, cbid: str, at: datetime) -> None:
 
 
 async def carry_out_waiting(privacy: Privacy, reach: Reach, *, by: str = "") -> list[str]:
-    """Erase what waited in reach for the end of a hold, but for what one still keeps.
+    """Erase the data in reach that waited for the end of a hold, unless another hold keeps it.
 
     Returns the records and checkout sessions that were erased.
     """
@@ -217,7 +217,7 @@ def requested(
 ) -> Sequence[ErasureRequest]:
     """The buyers who are still to be erased, in the order of their requests.
 
-    In the reach of an account, those of whom it has something that is to go. `kept_by`: only those
+    In the reach of an account, the buyers of whom it still has data to erase. `kept_by`: only those
     whom holds on these subjects can have kept.
     """
     asked = erasure_requests.c

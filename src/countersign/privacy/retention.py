@@ -1,4 +1,4 @@
-"""What retention makes due."""
+"""Data whose retention period has ended."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ _Pages: TypeAlias = Callable[
 async def list_due(
     privacy: Privacy, reach: Reach, until: datetime | None = None, after: str = ""
 ) -> AsyncIterator[Due]:
-    """What in reach has outlived its retention, on hold or not: acknowledgments, then checks.
+    """Data in reach past its retention, on hold or not: acknowledgments, then checks.
 
-    Of each, the oldest come first. `until`: what will have outlived it then; `after`: only what
-    comes after this record.
+    Each oldest first. `until`: due at that time; `after`: only records after this one.
     """
     now = until or from_ns(privacy.access.clock.time_ns())
     kinds = ((ACKNOWLEDGMENT, _acknowledgments), (VERIFICATION, _evidence))
@@ -76,7 +75,7 @@ def _due(  # noqa: PLR0917 - of one query
 def _acknowledgments(
     connection: Connection, _: Privacy, now: datetime, after: str, reach: Reach
 ) -> Sequence[tuple[Erasable, datetime | None]]:
-    """Those that still have disclosures and are old enough for the shortest period."""
+    """Acknowledgments that still have disclosures and are old enough for the shortest period."""
     years = sql.find_retention_years(connection)
     if not years:
         return []
@@ -99,7 +98,7 @@ def _acknowledgments(
 def _evidence(
     connection: Connection, privacy: Privacy, now: datetime, after: str, reach: Reach
 ) -> Sequence[tuple[Erasable, datetime | None]]:
-    """Verifications that still have evidence whose time has come."""
+    """Verifications with evidence past its retention."""
     kept, other_kept = privacy.verified_evidence_kept, privacy.other_evidence_kept
     verified, at = verifications.c.status == BuyerStatus.VERIFIED, verifications.c.at
     query = (

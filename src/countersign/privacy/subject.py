@@ -1,4 +1,4 @@
-"""All that is kept of one buyer, by what the tables declare: see `Personal` in `db.tables`."""
+"""All stored data of one buyer, as the tables declare it: see `Personal` in `db.tables`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def personal_of(
 ) -> Iterator[tuple[str, RowMapping]]:
     """Every row in reach with personal columns of this buyer: its table, and those columns, sealed.
 
-    What accounts share of a buyer is in the reach of the deployment alone.
+    The shared data of a buyer is in the deployment's reach alone.
     """
     person = find_person(connection, secret, cbid, reach)
     checks = find_verifications(connection, person.cbids, reach)

@@ -28,7 +28,7 @@ async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
 
 
 async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
-    """Who is remembered by this cookie in this mode."""
+    """The buyer remembered by this cookie in this mode."""
     if not 0 < len(value) <= _LENGTH_MAX:
         return None
     access = room.buyers.access
@@ -38,7 +38,7 @@ async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
 
 
 async def use_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
-    """Who is remembered by this cookie, which is used now; durable when this returns."""
+    """The buyer remembered by this cookie; its use is durable when this returns."""
     known = await by_cookie(room, mode, value)
     if known is not None:
         access = room.buyers.access
@@ -47,7 +47,7 @@ async def use_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None
 
 
 async def forget_cookie(room: Remembered, value: str) -> None:
-    """Forget this cookie; nothing happens if there is none."""
+    """Forget this cookie; no-op if there is none."""
     if 0 < len(value) <= _LENGTH_MAX:
         await room.buyers.access.database.write(sql.remove_by, _lookup(room, value))
 

@@ -1,7 +1,7 @@
 """Informing an account about a remembered buyer who has agreed to it, and writing that down.
 
-What is written goes into the transaction that takes the response over: who is informed and what
-is written of it are never two different things.
+The record is written in the transaction that applies the response, so information and record never
+differ.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _USE: Final = "use"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Informing:
-    """What an account is to be informed of: nothing is written before `write`."""
+    """Information for an account; nothing is written before `write`."""
 
     room: Remembered
     query: StatusQuery

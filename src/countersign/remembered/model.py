@@ -1,4 +1,4 @@
-"""What a buyer is remembered by, for how long, and who asked."""
+"""Passkeys and cookies of buyers, their lifetimes, and requests about buyers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ KEPT_MAX: Final = 10
 
 
 class Kind(StrEnum):
-    """What a buyer is remembered by."""
+    """The means to remember a buyer."""
 
     PASSKEY = "passkey"
     COOKIE = "cookie"
 
     @property
     def binding(self) -> Binding:
-        """What the evidence says of it."""
+        """Its name in the evidence."""
         return Binding(self.value)
 
 
@@ -50,7 +50,7 @@ class NotKnown(StrEnum):
     UNKNOWN = "unknown"
     """Never known here, or removed, erased or expired since."""
     REFUSED = "refused"
-    """Not what was asked for: signed for another page, in another way, or before."""
+    """Wrong challenge: signed for another page, in another way, or earlier."""
     COPIED = "copied"
     """There is a copy of the passkey, which was removed therefore."""
 

@@ -40,7 +40,7 @@ async def register(
 ) -> bool:
     """Keep the passkey that a browser has made for this challenge; durable when this returns.
 
-    False: it is not what was asked for, is known already, or the buyer was erased.
+    False: wrong challenge, already known, or the buyer was erased.
     """
     party = room.party
     if party is None:
@@ -61,7 +61,7 @@ async def assert_passkey(
     response: str,
     asked_at: datetime | None = None,
 ) -> KnownBy | NotKnown:
-    """Whose passkey has signed this challenge, of this mode if one is named.
+    """The buyer whose passkey signed this challenge, in this mode if one is named.
 
     A counter that did not grow means that there is a copy of the passkey (§6.1.1): it is removed.
     `asked_at`, where the challenge itself can be used more than once: a passkey that was used since

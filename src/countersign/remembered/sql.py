@@ -35,14 +35,14 @@ def signed_in(connection: Connection, id_: str, since: datetime, now: datetime) 
 
 
 def sign_out(connection: Connection, id_: str, now: datetime) -> None:
-    """End what was signed in with this passkey, in every browser."""
+    """End the sign-ins with this passkey in every browser."""
     connection.execute(update(remembered).where(_c.id == id_).values(signed_out_at=now))
 
 
 def add(connection: Connection, row: dict[str, object]) -> bool:
     """Write a passkey or a cookie of a buyer who is to be changed by no one else meanwhile.
 
-    False: what it is found by is there already, or the buyer was erased.
+    False: its digest exists already, or the buyer was erased.
     """
     cbid = str(row["cbid"])
     if cbid not in buyers_by_cbid(connection, [cbid], to_change=True):
@@ -67,7 +67,7 @@ def use(connection: Connection, id_: str, before: Row[*tuple[Any, ...]], **value
 
 
 def touch(connection: Connection, id_: str, now: datetime) -> None:
-    """Note a use of what can be used often."""
+    """Note a use of a passkey or reusable cookie."""
     connection.execute(update(remembered).where(_c.id == id_).values(last_used_at=now))
 
 
@@ -82,7 +82,7 @@ def remove_by(connection: Connection, lookup: bytes) -> None:
 
 
 def all_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[KnownBy]:
-    """What these buyers are remembered by, the newest first."""
+    """The passkeys and cookies of these buyers, newest first."""
     own = select(remembered).where(_c.cbid.in_(cbids), _c.expires_at > now)
     return rows.rows(connection, own.order_by(_c.id.desc()), KnownBy)
 

@@ -39,7 +39,7 @@ _UNSURE: Final = "unsure"
 
 
 async def get_page(room: SelfService, call: Call) -> Reply:
-    """What the visitor may see, or how to sign in."""
+    """The visitor's data, or the sign-in form."""
     return await _page(await visit_of(room, call))
 
 
@@ -51,7 +51,7 @@ async def sign_in(room: SelfService, call: Call) -> Reply:
 
 
 async def post_form(room: SelfService, call: Call) -> Reply:
-    """A form of one who is known; that of anybody else is not read."""
+    """The form of a signed-in buyer; forms of others are not read."""
     refuse_foreign(room.checkout, call)
     visit = await visit_of(room, call)
     known = visit.known
@@ -144,7 +144,7 @@ async def _sign_out(visit: BuyerVisit) -> Reply:
     """Sign out here, and on the server: a copy of the cookie is worth nothing any more."""
     if visit.known is not None and visit.signed_in_at is not None:
         database = visit.room.checkout.access.database
-        # Of several servers, the clock of this one may be behind that of the sign-in.
+        # This server's clock may be behind that of the server that signed the buyer in.
         ended = max(visit.now, visit.signed_in_at)
         await database.write(sql.sign_out, visit.known.id, ended)
     return _lead(visit, "signed_out", visit.header())
@@ -168,7 +168,7 @@ def _remove_one(connection: Connection, cbid: str, id_: str) -> None:
 
 
 async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
-    """Erase everything that is known of the buyer, if the buyer has said to be sure."""
+    """Erase all data of the buyer, if the buyer ticked "I am sure"."""
     room = visit.room
     kept, _ = await room.checkout.access.database.read(_all_of, known.cbid, visit.now)
     if is_partial(known, kept) or visit.is_stale:

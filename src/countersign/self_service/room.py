@@ -1,4 +1,4 @@
-"""The room in which buyers look after themselves: what its acts work with."""
+"""The room of the buyers' own page: dependencies of its acts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from countersign.privacy.room import Privacy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfService:
-    """What a buyer sees and removes without a vendor."""
+    """A buyer's own access to stored data, without a vendor."""
 
     checkout: HostedPages
     privacy: Privacy

@@ -47,7 +47,7 @@ class BuyerVisit:
     token: str
     """Of this browser, for a while: forms and challenges belong to it."""
     known: KnownBy | None
-    """By what the buyer is known; None: no one is signed in."""
+    """The sign-in of the buyer; None: no one is signed in."""
     signed_in_at: datetime | None = None
     """When a passkey was used, if that is minutes ago."""
     form: Mapping[str, str]
@@ -62,7 +62,7 @@ class BuyerVisit:
         return self._code("form")
 
     def challenge(self, asked_at: datetime) -> bytes:
-        """What a passkey has to sign, of this browser and time."""
+        """The challenge for a passkey, bound to this browser and time."""
         return self._made(f"challenge {to_ms(asked_at)}")
 
     def header(self, known: KnownBy | None = None) -> Header:
@@ -74,17 +74,17 @@ class BuyerVisit:
         return cookie_header(self.room.checkout, _COOKIE, Mode.LIVE, value, SIGNED_IN)
 
     def renewed(self) -> BuyerVisit:
-        """The same visit with another token: one that was there before signs no one in."""
+        """The same visit with a new token: an earlier one signs no one in."""
         entropy = self.room.checkout.access.entropy(_VISIT_BYTES)
         return replace(self, token=b64url(entropy))
 
     def says(self, what: str) -> str:
-        """What the page is to say next, as only this service can ask it to in this browser."""
+        """A message for the next page, which only this service can set in this browser."""
         return f"{what}.{self._code(f'says {what}')}"
 
     @property
     def said(self) -> str:
-        """What the page was asked to say; "" if that was not by `says`."""
+        """The message for this page; "" unless `says` made it."""
         sent = self.form.get("says", "")
         what = sent.partition(".")[0]
         return what if compare_digest(self.says(what).encode(), sent.encode()) else ""

@@ -132,7 +132,7 @@ class _Batch:
     backoff: Backoff
     waiting: Iterator[ClaimedDelivery]
     last_start: float
-    """What has not begun by then is released: its lease would end during the attempt."""
+    """Deliveries not begun by then are released: their lease would expire during the attempt."""
     gone: bool = False
     failure: CountersignError | None = None
     took_ms: list[int] = field(default_factory=list)
@@ -276,7 +276,7 @@ class DeliverWebhooks:
                     finished = await self._attempt(batch, delivery)
                 await self._database.write_batched(deliveries.finish, finished)
             except CountersignError as error:
-                # What others send now is still written, if that becomes possible again.
+                # Results of concurrent attempts are still written, if that becomes possible again.
                 batch.failure = error
 
     async def _attempt(

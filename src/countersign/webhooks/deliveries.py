@@ -99,13 +99,13 @@ _insert_attempts: Final = BulkInsert(
 _OWN: Final = and_(
     _d.endpoint_id == bindparam("endpoint"),
     _d.event_seq == bindparam("seq"),
-    # What a process writes whose lease has ended, and whose delivery another has, is ignored.
+    # A result is ignored if the lease has expired and another process has claimed the delivery.
     _d.attempts == bindparam("number"),
 )
 _SUCCEEDED: Final = (
     update(webhook_deliveries).where(_OWN).values(status=DeliveryStatus.SUCCEEDED, due_at=None)
 )
-# One that was stopped stays so.
+# A stopped delivery stays stopped.
 _FAILED: Final = (
     update(webhook_deliveries)
     .where(_OWN, _d.due_at.is_not(None))
@@ -440,7 +440,7 @@ def delete_old(
 ) -> int:
     """Delete events and finished deliveries from before these times.
 
-    What has been attempted since before `tried_since` is ended. At most `limit` rows of each kind;
+    Deliveries attempted since before `tried_since` are ended. At most `limit` rows of each kind;
     returns the largest of the numbers.
     """
     largest = 0

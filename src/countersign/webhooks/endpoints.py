@@ -161,7 +161,7 @@ def delete_endpoint(
 
 
 def end_endpoint(connection: Connection, endpoint_id: str, now: datetime) -> None:
-    """Nothing is delivered to it any more, and nothing is left to sign with."""
+    """Deliveries to it stop, and its secrets are destroyed."""
     set_columns(connection, endpoint_id, {"deleted_at": now})
     connection.execute(delete(webhook_secrets).where(_s.endpoint_id == endpoint_id))
     _stop_deliveries(connection, endpoint_id)

@@ -98,7 +98,7 @@ class Disabled(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointSecret:
-    """What signs for an endpoint: a shared secret and a private key, sealed by the vault."""
+    """The signing keys of an endpoint: a shared secret and a private key, sealed by the vault."""
 
     id: str
     public_key: str
@@ -121,7 +121,7 @@ class Endpoint:
     url: str
     description: str
     event_types: frozenset[EventType] | None
-    """None: all, those of later releases too."""
+    """None: all types, those of later releases too."""
     created_at: datetime
     disabled_at: datetime | None
     disabled_reason: Disabled | None

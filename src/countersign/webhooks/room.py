@@ -56,7 +56,7 @@ class WebhookSecrets:
         return made, shared
 
     async def signing_keys(self, endpoint: Endpoint, now: datetime) -> Sequence[SigningKey]:
-        """Those that sign for the endpoint now: the newest first, each in both ways."""
+        """The endpoint's current signing keys: newest first, each of both kinds."""
         return [
             key
             for secret in endpoint.secrets
@@ -77,12 +77,12 @@ class WebhookSecrets:
 
 @dataclass(slots=True)
 class DeliveryActivity:
-    """What this process has sent and is sending."""
+    """Finished and current deliveries of this process."""
 
     attempts: Counter[Outcome] = field(default_factory=Counter)
     """The number of attempts, by outcome."""
     endpoints_waiting: int = 0
-    """For how many endpoints there was work at the last look."""
+    """Endpoints with work at the last check."""
     examples: Counter[str] = field(default_factory=Counter)
     """The number of examples being sent, by endpoint id and by account id."""
 

@@ -1,8 +1,8 @@
 """Standard Webhooks 1.0.0: signing a message.
 
 See https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md .
-What is signed is `id.timestamp.body`. A header may carry several signatures, which is how secrets
-are rotated: `v1` is HMAC-SHA256 under a shared secret, `v1a` is Ed25519.
+The signature covers `id.timestamp.body`. A header may carry several signatures, which is how
+secrets are rotated: `v1` is HMAC-SHA256 under a shared secret, `v1a` is Ed25519.
 """
 
 from __future__ import annotations
