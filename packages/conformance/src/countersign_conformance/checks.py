@@ -1,4 +1,4 @@
-"""The checks of requests in a conformance run: pure functions of what was observed."""
+"""The checks of requests in a conformance run: pure functions of observations."""
 
 from __future__ import annotations
 

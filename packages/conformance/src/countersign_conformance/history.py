@@ -12,12 +12,12 @@ _TIMES_MAX: Final = 10
 
 
 class History(NamedTuple):
-    """What was seen, in its order, until a time."""
+    """Observations in order, until a time."""
 
     seen: Sequence[Observation]
     now: datetime
     linger: timedelta = LINGER
-    """How long to watch before what did not happen counts as not done."""
+    """How long to watch before an act counts as not done."""
 
     def of(self, *operations: str) -> list[Observation]:
         """All of these operations."""
@@ -28,11 +28,11 @@ class History(NamedTuple):
         return next((one for one in self.seen if one.provoked is provocation), None)
 
     def before(self, one: Observation) -> Sequence[Observation]:
-        """What was seen before this."""
+        """Observations before this one."""
         return self.seen[: self._place(one)]
 
     def after(self, one: Observation) -> Sequence[Observation]:
-        """What was seen after this."""
+        """Observations after this one."""
         return self.seen[self._place(one) + 1 :]
 
     def _place(self, wanted: Observation) -> int:

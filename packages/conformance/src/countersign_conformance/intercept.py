@@ -67,14 +67,14 @@ class Interceptor:
     async def _observed(self, request: _Request, admit: Admit) -> Reply:
         run, route = request.run, request.route
         try:
-            # A repeated request must not meet what is armed for a first one.
+            # A retry must not trigger the provocation armed for a first request.
             reply = await admit(replace(route, handler=request.handler, slot_decides=False))
         except Refusal as refusal:
             status = error_reply(refusal, "").status
             seen = request.seen(Reply(b"", (), status), refusal.code)
             await self._watch.note(run, seen)
             raise
-        # Before the response is sent: what a vendor does because of it is observed after it.
+        # Before the response is sent, so the vendor's reactions are observed after it.
         await self._watch.note(run, request.seen(reply))
         if request.provocation is Provocation.ANSWER_WITHHELD:
             # The final response says that the request may have been stored.
@@ -121,7 +121,7 @@ class _Request:
         return await handler(room, call)
 
     def seen(self, reply: Reply, code: str | None = None) -> Observation:
-        """What this request and its response show; `code` is that of a refusal."""
+        """An observation of this request and its response; `code` is the refusal's."""
 
         def mark(field: str, value: object) -> str | None:
             text = _text(value)
@@ -175,7 +175,7 @@ async def _is_verified(deployment: Deployment, call: Call, cbid: str) -> bool:
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    """A JSON object; empty if it is none, which the handler refuses."""
+    """A JSON object; empty for other content, which the handler refuses."""
     try:
         found = _decode(data) if data else {}
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

@@ -23,7 +23,7 @@ _TIDY_RUNS: Final = 5
 
 
 def extension(deployment: Deployment) -> Extension:
-    """What the kit does in a server process."""
+    """The kit's part in a server process."""
     watch = watch_vendors(deployment)
     tidy = partial(delete_old_runs, RunStore(deployment.database), deployment.clock)
     return Extension(
@@ -34,7 +34,7 @@ def extension(deployment: Deployment) -> Extension:
 
 
 def watch_vendors(deployment: Deployment) -> WatchVendors:
-    """What notices the accounts under a run."""
+    """Detects accounts with a run."""
     return WatchVendors(
         RunStore(deployment.database),
         deployment.access.secret,
@@ -44,7 +44,7 @@ def watch_vendors(deployment: Deployment) -> WatchVendors:
 
 
 def run_conformance(deployment: Deployment) -> RunConformance:
-    """What conducts a run."""
+    """Conducts a run."""
     return RunConformance(
         RunStore(deployment.database),
         watch_vendors(deployment),
@@ -55,7 +55,7 @@ def run_conformance(deployment: Deployment) -> RunConformance:
 
 
 async def delete_old_runs(store: RunStore, clock: Clock) -> None:
-    """Delete the runs that ended a week ago, with what was seen in them."""
+    """Delete the runs that ended a week ago, with their observations."""
     before = from_ns(clock.time_ns()) - KEPT
     while await store.delete(before, _TIDY_RUNS) == _TIDY_RUNS:
         pass

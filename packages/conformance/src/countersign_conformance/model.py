@@ -23,11 +23,11 @@ HOLD_MAX: Final = timedelta(minutes=2)
 OBSERVATIONS_MAX: Final = 5000
 """Per run; whatever comes after them is not looked at."""
 KEPT: Final = timedelta(days=7)
-"""How long a run and what was seen in it are kept."""
+"""How long a run and its observations are kept."""
 LINGER: Final = timedelta(seconds=30)
 """The default time for which a run watches that nothing happens that must not happen."""
 RETRY_AFTER_SECONDS: Final = 2
-"""What the provoked `provider_unavailable` says in `Retry-After`."""
+"""`Retry-After` of the provoked `provider_unavailable`."""
 
 GET_NOTICE: Final = "getNotice"
 ACKNOWLEDGE: Final = "acknowledgeNotice"
@@ -63,7 +63,7 @@ MEETS: Final = {
 
 
 class Probe(StrEnum):
-    """A message sent to a webhook endpoint, to see what is made of it."""
+    """A message sent to a webhook endpoint to observe the reaction."""
 
     GENUINE = "genuine"
     AGAIN = "again"
@@ -72,7 +72,7 @@ class Probe(StrEnum):
     FOREIGN_KEY = "foreign_key"
     """Signed, with keys that are not the endpoint's."""
     ALTERED = "altered"
-    """The body is not the one that was signed."""
+    """The body differs from the signed one."""
     OLD = "old"
     """Properly signed, an hour ago."""
     GENUINE_AFTER = "genuine_after"
@@ -91,11 +91,11 @@ class Run(Struct, frozen=True, kw_only=True):
     hold: timedelta
     """For how long to withhold a response."""
     armed: Provocation | None = None
-    """What the next request that meets it meets."""
+    """The provocation for the next matching request."""
 
 
 class Observation(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was seen of one request or message. No personal data: keyed digests, in hex."""
+    """The observation of one request or message. No personal data: keyed digests, in hex."""
 
     operation: str
     at: datetime
@@ -108,7 +108,7 @@ class Observation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str | None = None
     """The `Idempotency-Key`."""
     body: str | None = None
-    """With what the path names: the same report about two orders is two acts."""
+    """Includes the path's object: the same report about two orders is two acts."""
     notice: str | None = None
     """Of a notice that was fetched or acknowledged."""
     session: str | None = None
@@ -129,17 +129,17 @@ class Observation(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def done(self) -> bool:
-        """Whether it did what was asked, for the first time."""
+        """True if it succeeded for the first time."""
         return self.status == 200 and not self.replayed
 
 
 class Verdict(StrEnum):
-    """What came of a check."""
+    """The result of a check."""
 
     PASSED = "passed"
     FAILED = "failed"
     NOT_SEEN = "not_seen"
-    """Nothing happened that the check is about. Never counted as passed."""
+    """No observation for the check. Never counted as passed."""
 
 
 class Check(Struct, frozen=True, kw_only=True):
@@ -148,16 +148,16 @@ class Check(Struct, frozen=True, kw_only=True):
     id: str
     title: str
     provoked: str
-    """What the run does to find out; empty: it only watches."""
+    """The run's provocation; empty: it only watches."""
     advice: str
     page: str
     """The path and anchor of the guide, as the server serves it: `/docs/integrate#retries`."""
     not_judged: str = ""
-    """What cannot be seen from outside."""
+    """Facts that cannot be observed from outside."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """What came of one check, and by what."""
+    """The result of one check, and its observations."""
 
     verdict: Verdict
     seen: str
@@ -168,7 +168,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What came of a run."""
+    """The result of a run."""
 
     run: Run
     ended_at: datetime

@@ -10,7 +10,7 @@ from countersign_conformance.model import ACKNOWLEDGE, GET_NOTICE, Observation
 
 
 class Order(NamedTuple):
-    """By what the requests of an order are recognised: its session or, without one, its buyer."""
+    """The identity of an order's requests: its session or, without one, its buyer."""
 
     session: str | None
     buyer: str | None

@@ -34,7 +34,7 @@ from countersign_conformance.webhook_checks import SENT
 
 _AGE_SECONDS: Final = 3600
 PROBING_SECONDS: Final = 1.0
-"""How long it is watched what the vendor does anyway."""
+"""How long the vendor's normal behaviour is observed."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -54,7 +54,7 @@ class ProbeWebhooks:
         """Send all probes to each enabled test endpoint of an account; gives how many there are.
 
         `note` gets each message before it is sent, and again with its response. `reaction`: how
-        long it is watched what the vendor does after a message that it may act on.
+        long to watch the vendor after a message that it may act on.
         """
         own = AccountReach(account_id, Mode.TEST).rows(webhook_endpoints)
         found = await self._webhooks.access.database.scan(find_endpoints, own)
@@ -69,7 +69,7 @@ class ProbeWebhooks:
     async def _probe(self, endpoint: Endpoint, note: Note, reaction: timedelta) -> None:
         keys = await self._webhooks.secrets.signing_keys(endpoint, self._now())
         type_ = next(type_ for type_ in EventType if endpoint.wants(type_))
-        # What the vendor does anyway is not done because of a message.
+        # Normal behaviour is not a reaction to a message.
         await asyncio.sleep(PROBING_SECONDS)
         began = self._now()
         genuine = self._example(endpoint, type_, began)

@@ -40,7 +40,7 @@ _QUIET: Final = timedelta(seconds=2)
 """An order of which nothing was heard for this long is over."""
 _LATE: Final = timedelta(seconds=10)
 _REACTION: Final = timedelta(seconds=5)
-"""How long to watch what comes of a webhook, if things are watched for so long at all."""
+"""Upper limit of the time to watch for reactions to a webhook."""
 
 Say = Callable[[str], None]
 
@@ -126,7 +126,7 @@ class RunConformance:
             verdict = finding.verdict.value if finding.due is None else "so far"
             say(f"    {verdict}: {finding.seen}")
             if number == 1:
-                # After an order, so that what the vendor does anyway has been seen.
+                # After an order, so that the vendor's normal behaviour is known.
                 await self._send_messages(conduct, say)
         await conduct.arm(None)
         await conduct.linger_on(say)
@@ -207,7 +207,7 @@ class _Conduct:
     async def arm(self, step: Step | None) -> None:
         """Have the step's provocation met by the next request on whichever server.
 
-        What is seen from now on belongs to the step.
+        Later observations belong to the step.
         """
         await self._look()
         self._before = len(self._known)
@@ -243,7 +243,7 @@ class _Conduct:
             await self._pause()
 
     async def report(self) -> Report:
-        """What came of the run."""
+        """The result of the run."""
         await self._look(everything=True)
         return Report(
             run=self.run,
@@ -270,7 +270,7 @@ class _Conduct:
         return [self._known[id_] for id_ in sorted(self._known)]
 
     async def _look(self, *, everything: bool = False) -> None:
-        # Servers write at the same time: what is seen late may have happened before.
+        # Servers write concurrently: a late observation may be of an earlier event.
         since = self.run.started_at if everything else self.now()
         since_id = earliest_id(OBSERVATION, to_ms(since - _LATE))
         self._known |= await self._store.observed(self.run.id, since_id)

@@ -60,7 +60,7 @@ _RIGHTS: Final = {
     _runs_table.name: "SELECT, UPDATE, DELETE",
     _observations_table.name: "SELECT, INSERT, DELETE",
 }
-"""What servers need that do not own the tables."""
+"""Privileges of servers that do not own the tables."""
 _SERVING_ROLES: Final = text(
     "SELECT DISTINCT grantee FROM information_schema.role_table_grants"
     " WHERE table_schema = current_schema() AND table_name = 'idempotency_keys'"
@@ -111,7 +111,7 @@ class RunStore:
         )
 
     async def arm(self, run_id: str, provocation: Provocation | None, now: datetime) -> None:
-        """Provoke the next request of the matching operation; replaces what was armed before."""
+        """Provoke the next request of the matching operation; replaces an earlier provocation."""
         await self._database.write_batched(_change, _Change(run_id, now, {"armed": provocation}))
 
     async def take(self, run_id: str, provocation: Provocation, now: datetime) -> bool:

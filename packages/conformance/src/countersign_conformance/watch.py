@@ -1,4 +1,4 @@
-"""Which accounts are under a conformance run, and what was seen of them, on any server process.
+"""Accounts with a conformance run, and observations of them by any server process.
 
 Servers know the runs from a snapshot, at most 250 ms old. For an account without a run that is a
 dictionary lookup; requests of live mode do not come here.
@@ -66,7 +66,7 @@ class WatchVendors:
         return await self._store.take(run.id, provocation, self.now())
 
     async def note(self, run: Run, observation: Observation) -> None:
-        """Store what was seen. A failure is only logged: the vendor gets its response."""
+        """Store observations. A failure is only logged: the vendor gets its response."""
         if self._noted[run.id] >= OBSERVATIONS_MAX:
             return
         self._noted[run.id] += 1
@@ -93,7 +93,7 @@ class WatchVendors:
         try:
             runs = await self._store.active(self.now())
         except CountersignError as error:
-            # The requests themselves report what is wrong with the database.
+            # The requests themselves report database errors.
             _log.warning("runs_not_read", code=error.code)
             self._snapshot = _Snapshot(self._clock.monotonic(), self._snapshot.runs)
             return

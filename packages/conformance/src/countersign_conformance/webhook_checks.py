@@ -53,7 +53,7 @@ def duplicate_accepted(history: History) -> Finding:
 
 
 def signature_checked(history: History) -> Finding:
-    """Only what the endpoint's secret has signed is accepted."""
+    """Only messages signed with the endpoint's secret are accepted."""
     return _refused(history, _FORGED)
 
 
@@ -101,9 +101,9 @@ def _responses(history: History) -> list[Observation]:
 
 
 def _acts(history: History, *probes: Probe | None) -> set[tuple[str, str]]:
-    """What the vendor did between one of these messages and the next.
+    """The vendor's acts between one of these messages and the next.
 
-    None: what no message can have caused, before the first or well after the last.
+    None: acts that no message can have caused, before the first or well after the last.
     """
     done: set[tuple[str, str]] = set()
     last: Probe | None = None

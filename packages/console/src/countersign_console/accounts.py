@@ -24,7 +24,7 @@ class Accounts(ListPage):
     """`accounts`, for the staff of the deployment."""
 
     async def extras(self, visit: Visit, item: Mapping[str, Any]) -> Mapping[str, Any]:
-        """How readable the colour is, and what the person may do besides."""
+        """Contrast of the colour, and further acts of the person."""
         is_open = visit.may_do("accounts:manage") and item["status"] != "closed"
         found = contrasts(color) if (color := item["brand"]["color"]) else {}
         return {

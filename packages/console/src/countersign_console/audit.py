@@ -1,4 +1,4 @@
-"""Who did or looked at what: filters that stand in no address, further pages, and CSV."""
+"""The audit: filters that appear in no address, further pages, and CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLUMNS: Final = ("audit_id", "at", "actor", "action", "subject", "details")
 _ROWS_MAX: Final = 10_000
 """From so many on a time has to be said, so that no file lacks what was asked for."""
 _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection)."""
+"""Characters with which a spreadsheet begins a formula (OWASP, CSV injection)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Audit:
     """`audit`. The subject may be a buyer, so a filter is sent as a form."""
 
     async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
-        """What was done, newest first."""
+        """Audit entries, newest first."""
         form = visit.form
         try:
             query = _query(form)
@@ -58,7 +58,7 @@ class Audit:
         return await self.show(visit)
 
     async def do(self, visit: Visit, action: str) -> PageReply:
-        """Show what the form asks for, or give it as a file."""
+        """Show the filtered entries, or return them as a file."""
         if action != "csv":
             return await self.show(visit)
         try:

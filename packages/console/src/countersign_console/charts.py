@@ -1,7 +1,8 @@
 """Bars over time, as the page draws them: SVG without script and without a style of its own.
 
 Several series stand on each other. They differ in more than colour: the first is dark, the second
-is hollow, the third is pale. What was not measured has a dashed edge up to the top, and is no bar.
+is hollow, the third is pale. Unmeasured intervals have a dashed edge up to the top instead of a
+bar.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A drawing with what it says in words."""
+    """A drawing with its text alternative."""
 
     name: str
     """Of its words, and in its identifiers."""
@@ -73,7 +74,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """What the figures are of: the last hours or the last days."""
+    """The period of the figures: the last hours or the last days."""
 
     name: str
     figures: Sequence[Mapping[str, Any]]
@@ -95,7 +96,7 @@ class Period:
         return self.words["or_more"].format(number=text) if value >= self.most else text
 
     def total(self, series: str) -> str:
-        """The sum of what was measured."""
+        """The sum of measured values."""
         known = [one[series] for one in self.figures if one[series] is not None]
         if not known:
             return self.words["not_measured"]
@@ -162,7 +163,7 @@ def _sum(figure: Mapping[str, Any], series: Sequence[str]) -> int | None:
 
 
 def _round_up(most: int) -> int:
-    """The next 1, 2 or 5 with noughts: what the highest line stands for."""
+    """The next 1, 2 or 5 with zeros: the value of the highest line."""
     power = 1
     while True:
         for step in _STEPS:

@@ -79,13 +79,13 @@ class Held(NamedTuple):
 
     name: str
     what: str
-    """Which word says what it is."""
+    """The name of the text that describes it."""
 
 
 async def cover(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noqa: ANN401 - JSON
     """A page to print, which goes on top of the dossier.
 
-    Of the evidence it says what the verdict says on paper, and no more.
+    About the evidence it repeats the printed verdict, and no more.
     """
     verdict = verify_file(dossier.data)
     lines = verdict.dossier.summary if verdict.dossier else verdict.summary
@@ -105,7 +105,7 @@ async def cover(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noq
 
 
 def _held(files: Mapping[str, bytes]) -> Iterator[Held]:
-    """What a dossier holds, in its order: a line for the three files of a record."""
+    """The content of a dossier in order: one line for the three files of a record."""
     for name, body in files.items():
         if found := _RECORD.fullmatch(name):
             yield Held(f"records/{found[1]}", f"part_{json.loads(body)['type']}")

@@ -1,4 +1,4 @@
-"""Pages that are a list, its items, and what can be done with them: declared, not written.
+"""List pages: a list, its items and their acts, declared in data.
 
 A list page shows what one operation of the API returns, a line an item. An item has a page with all
 its members and a form for each act. Names of columns, fields and acts are words of `words.toml`.
@@ -15,12 +15,12 @@ from countersign_console.visit import Refused, Visit
 
 _NOT_FOUND: Final = 404
 _DIGITS_MAX: Final = 15
-"""Python reads no number of any length; the API refuses what is longer as text."""
+"""Python limits the digits of a number; the API refuses longer text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """What a form asks for: a member of the body of a call."""
+    """A form field: a member of the body of a call."""
 
     name: str
     kind: str = "text"
@@ -29,7 +29,7 @@ class Field:
     """
     required: bool = False
     options: Sequence[Any] = ()
-    """What there is to choose from; none: any text."""
+    """The choices; none: any text."""
     own: frozenset[str] = frozenset()
     """Options, scopes, that are shown only to those who have them."""
     is_reason: bool = False
@@ -69,7 +69,7 @@ class Act:
     path: str
     """Of the API; `{id}` stands for the item's identifier."""
     scope: str
-    """What the person must be able to do with it."""
+    """The scope that the person needs."""
     method: str = "POST"
     fields: Sequence[Field] = ()
     danger: bool = False
@@ -79,16 +79,16 @@ class Act:
     shows: Sequence[str] = ()
     """Members of the response that are shown once, such as a new key."""
     sends: Mapping[str, Any] = field(default_factory=dict)
-    """What the body always has."""
+    """Constant members of the body."""
     when: Callable[[Mapping[str, Any]], bool] = bool
     """Whether this can be done with an item."""
     hidden: bool = False
     """Whether the template has a form of its own for it."""
     shape: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] = _as_read
-    """The body of the call, from what the fields have read, and the form."""
+    """The body of the call, from the parsed fields and the form."""
 
     def body(self, form: Mapping[str, str]) -> dict[str, Any]:
-        """The body of the call; what is left empty is left out."""
+        """The body of the call, without empty fields."""
         read = {one.name: one.read(form) for one in self.fields if not one.is_reason}
         return self.shape({n: value for n, value in read.items() if value is not None}, form) | {
             **self.sends
@@ -123,16 +123,16 @@ class ListPage:
     filters: Sequence[Field] = ()
     """They stand in the address of the list: none may be of a buyer."""
     machine: str = ""
-    """The line to type for what the machine alone does, with `{account}`."""
+    """The command for acts on the machine, with `{account}`."""
     item_machine: str = ""
     """The same about an item, with `{account}` and `{id}`."""
     template: str = "item.html"
     """Of an item."""
     note: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
-    """A line of the list, with what the page says of it besides."""
+    """A row of the list, with the page's additions."""
 
     async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
-        """The list, and forms for what is new."""
+        """The list, and forms for new items."""
         wanted = {one.name: visit.request.query.get(one.name, "") for one in self.filters}
         read = {one.name: str(one.read(wanted) or "") for one in self.filters}
         after = visit.request.query.get("after", "")
@@ -154,7 +154,7 @@ class ListPage:
         )
 
     async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
-        """One item with all its members, and what can be done with it."""
+        """One item with all its members and acts."""
         (item,) = await _named(visit, [await self._item(visit)])
         extras = await self.extras(visit, item)
         return visit.show(
@@ -176,11 +176,11 @@ class ListPage:
         )
 
     async def extras(self, visit: Visit, item: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - a template's own
-        """What the template of an item shows besides."""
+        """Further values for an item's template."""
         return {}
 
     async def do(self, visit: Visit, action: str) -> PageReply:
-        """What a form of the list or of an item asks for."""
+        """Carry out a form of the list or of an item."""
         acts = self.acts if visit.parameter else self.new
         act = next((one for one in acts if one.name == action and visit.may_do(one.scope)), None)
         show = self.show_item if visit.parameter else self.show
@@ -233,7 +233,7 @@ async def _named(visit: Visit, items: Sequence[Mapping[str, Any]]) -> Sequence[M
 
 
 async def _carry_out(visit: Visit, act: Act) -> Any:  # noqa: ANN401 - JSON
-    """What the API returns to an act. What is gone already has been deleted by the same form."""
+    """The API's response to an act. A deleted object was deleted by the same form."""
     path = act.path.replace("{id}", visit.parameter)
     try:
         why = next((one.read(visit.form) for one in act.fields if one.is_reason), None)

@@ -1,4 +1,4 @@
-"""Where a page is, an account and a mode or the whole deployment, and which pages a person has."""
+"""The place of a page, account and mode or whole deployment, and the menu of a person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEPLOYMENT: Final = "all"
 """In an address, in the place of an account and a mode."""
 
 _PAGE: Final = 4
-"""Where its name stands in the address of a page of an account."""
+"""Position of the page's name in an account page's address."""
 
 Scopes: TypeAlias = Mapping[tuple[bool, str], str]
 """(whether of the deployment, page) → scope with which it is read, in the order of the menu."""
@@ -27,9 +27,9 @@ class Signed:
     roles: Mapping[str, str]
     """Account ("" for the deployment) → role."""
     scopes: Mapping[str, frozenset[str]]
-    """Account ("" for the deployment) → what the person may ask for there."""
+    """Account ("" for the deployment) → the person's scopes there."""
     acts: Mapping[str, frozenset[str]]
-    """The same, without what the person only looks at."""
+    """The same, without scopes that only read."""
     accounts: Mapping[str, str]
     """The accounts that the menu names: identifier → name."""
     is_fresh: bool
@@ -54,7 +54,7 @@ def _allowed(scopes: Mapping[str, frozenset[str]], account_id: str, scope: str) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """What a page is about."""
+    """The place that a page shows."""
 
     account_id: str = ""
     """Of one account; "": of the whole deployment."""

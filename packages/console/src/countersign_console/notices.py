@@ -64,7 +64,7 @@ class Notices:
         )
 
     async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
-        """One version: its life, its difference to the one before, what can be done with it."""
+        """One version: its history, difference from its predecessor, and acts."""
         notice_id, _, version = visit.parameter.partition(_VERSION)
         query = {"notice_id": notice_id}
         versions = await visit.all_of("/v1/notices/lifecycle", query)
@@ -124,7 +124,7 @@ class Notices:
 
 
 async def _body(visit: Visit) -> dict[str, Any]:
-    """What the API takes of the file in the form, which is read for those who may publish it."""
+    """The notice in the form's file, parsed for those who may publish it."""
     if not visit.may_do("notices:manage"):
         raise Refused(403, "forbidden", visit.words["problem_forbidden"])
     read = await visit.host.notice_in(visit.form.get("file", ""))

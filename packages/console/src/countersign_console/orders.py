@@ -25,7 +25,7 @@ _DOCUMENTS: Final = {"dossier": "application/zip", "certificate": "application/p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """`search`, and `search/{order}`. What was searched for is in no address."""
+    """`search`, and `search/{order}`. Search terms appear in no address."""
 
     async def show(self, visit: Visit) -> PageReply:
         """The one field."""

@@ -22,16 +22,16 @@ from countersign_console.webhooks import WEBHOOKS
 
 
 class Page(Protocol):
-    """What answers at one address of the menu."""
+    """The handler of one page of the menu."""
 
     async def show(self, visit: Visit) -> PageReply:
         """The page itself."""
 
     async def show_item(self, visit: Visit) -> PageReply:
-        """The page of what the address names."""
+        """The page of the item that the address names."""
 
     async def do(self, visit: Visit, action: str) -> PageReply:
-        """What a form asks for."""
+        """Carry out a form."""
 
 
 def _works(key: Mapping[str, Any]) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 _PLACE: Final = re.compile(r" - at `\$\.?(\w*)[^`]*`\.?$")
-"""Where in the body a value is wrong, as every message about one ends."""
+"""The path of a wrong value, which ends every message about one."""
 
 
 def in_words(code: str, message: str, words: Mapping[str, str]) -> str:
-    """What a page says about a refusal.
+    """The text of a refusal on a page.
 
     A frequent code has words of its own. Of the others the message is shown as the API has it, in
     English, which a page in another language says; in place of a path in JSON it has the label of

@@ -28,7 +28,7 @@ def is_provider(host: Host, path: str) -> bool:
 
 
 async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
-    """To the provider, or what comes back from there."""
+    """Redirect to the provider, or handle its response."""
     door = Door(host=host, request=request, locale=locale)
     if request.path == _THERE:
         return await _go(door)

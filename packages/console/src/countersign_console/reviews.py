@@ -1,4 +1,4 @@
-"""Buyers who wait for a decision: the evidence behind each, and what one or two people decide.
+"""Buyers who wait for a decision: the evidence, and the decision by one or two people.
 
 A page is named by the attempt (`ver_…`); a buyer is in no address.
 """
@@ -22,7 +22,7 @@ class Reviews:
     """`reviews`, and `reviews/{attempt}`."""
 
     async def show(self, visit: Visit) -> PageReply:
-        """Those who wait, the longest first."""
+        """Waiting buyers, the longest first."""
         found = await visit.page_of(_PATH, after=visit.request.query.get("after", ""))
         more = found["next_cursor"]
         return visit.show(
@@ -39,7 +39,7 @@ class Reviews:
         status: int = 200,
         evidence: Any = None,  # noqa: ANN401 - JSON
     ) -> PageReply:
-        """One buyer, with what was proposed, and a form."""
+        """One buyer, with the proposal and a form."""
         one = await self._waiting(visit)
         by = one.get("proposal", {}).get("by", "")
         names = await visit.host.names([by] if by.startswith("per_") else [])

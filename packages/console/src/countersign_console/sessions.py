@@ -10,7 +10,7 @@ _PATH = "/v1/me/sessions"
 
 
 async def answer(visit: Visit) -> PageReply:
-    """`sessions`: the page, or what one of its forms asks for."""
+    """`sessions`: the page, or one of its forms."""
     try:
         return await (_end(visit) if visit.request.method == "POST" else _show(visit))
     except Refused as refused:

@@ -68,7 +68,7 @@ async def name_of(visit: Visit, account_id: str) -> str | None:
 
 
 async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
-    """A door: the page, or what its form leads to."""
+    """A sign-in route: the page, or the result of its form."""
     in_numbers = request.headers.get("host", "").startswith(_IN_NUMBERS)
     if request.method == "GET" and in_numbers and host.url.startswith(_BY_NAME):
         return lead(f"{host.url}{ROOT}/{request.path}")
@@ -118,7 +118,7 @@ class Door:
         return WORDS[self.locale]
 
     def cookie(self, name: str) -> str:
-        """What the browser has kept under this name; "" if nothing."""
+        """The cookie with this name; "" without one."""
         return self.request.cookies.get(self.host.cookie_name(name), "")
 
     def show(

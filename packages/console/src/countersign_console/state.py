@@ -1,4 +1,4 @@
-"""How the service stands: what is wrong and what to do, logs, witnesses, the last backup."""
+"""State of the service: problems and remedies, logs, witnesses, last backup."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ON_THE_MACHINE: Final = {
     "recover": "countersign log recover",
     "owner": "countersign staff link NAME",
 }
-"""What is not done in the console, since it needs the machine itself → the line to type."""
+"""Task that needs the machine itself → the command to type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

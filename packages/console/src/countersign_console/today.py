@@ -1,4 +1,4 @@
-"""What is seen first: how an account does, what waits for whom, and how the service stands."""
+"""The first page: figures of an account, waiting work, and the state of the service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WAITING: Final = {
     "deliveries_repeated": "webhooks",
     "endpoints_disabled": "webhooks",
 }
-"""What waits → the page on which something is done about it."""
+"""Kind of waiting work → the page to act on it."""
 _OF_SERVICE: Final = "deployment:read"
 
 
@@ -94,7 +94,7 @@ def _tiles(visit: Visit, found: Mapping[str, Any], period: Period) -> list[Tile]
 
 
 async def _service(visit: Visit) -> Mapping[str, Any] | None:
-    """How the whole service stands, for its staff; None: it is none of this person's business."""
+    """The state of the whole service, for its staff; None for other people."""
     if not visit.person.may("", _OF_SERVICE):
         return None
     everywhere = visit.of(Place())

@@ -1,4 +1,4 @@
-"""One request for a page: who asks, about which account and mode, and what the API says."""
+"""One page request: the person, account and mode, and calls of the API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SEES_PERSONAL_DATA: Final = frozenset({"compliance", "auditor"})
 
 
 class Refused(Exception):
-    """The API refused a call; `message` is what the page says about it."""
+    """The API refused a call; `message` is the page's text."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -43,12 +43,12 @@ class Refused(Exception):
 
 
 def form_id(form: Mapping[str, str]) -> str:
-    """What is the same each time that this form is sent, and of no other form."""
+    """An identifier of this form, the same each time that it is sent."""
     return sha256(form.get("code", "").encode()).hexdigest()[:32]
 
 
 class FormCode:
-    """What a form has that was made for this session: a page elsewhere does not know it.
+    """A form's code for this session: a page elsewhere does not know it.
 
     Each time that a template writes it, it is another: each form has a key of its own.
     """
@@ -73,7 +73,7 @@ class Visit:
     locale: str
     pages: Scopes
     parameter: str = ""
-    """What the address names, such as an order."""
+    """The item in the address, such as an order."""
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -109,7 +109,7 @@ class Visit:
         reason: str | None = None,
         is_look: bool = False,
     ) -> Any:  # noqa: ANN401 - JSON
-        """What the API returns to this call, made as this person.
+        """The API's response to this call, made as this person.
 
         A call that a form makes has the key of the form, so that a form that is sent again gets the
         response of the first time; `is_look`: a POST that changes nothing, and needs none.
@@ -142,7 +142,7 @@ class Visit:
         return answer.data
 
     async def page_of(self, path: str, **query: str) -> Mapping[str, Any]:
-        """A page of a list: `data` and `next_cursor`; what is empty in the query is left out."""
+        """A page of a list: `data` and `next_cursor`; empty query parameters are omitted."""
         asked = {name: text for name, text in query.items() if text}
         page: Mapping[str, Any] = await self.call("GET", path, query={"limit": _PAGE_LIMIT} | asked)
         return page
@@ -194,7 +194,7 @@ class Visit:
         )
 
     def failed(self, status: int, problem: str) -> PageReply:
-        """A page that says what is wrong, with the menu next to it."""
+        """An error page with the menu."""
         return self.show("failed.html", self.words["failed"], status=status, problem=problem)
 
     def first(self) -> PageReply:
@@ -205,12 +205,12 @@ class Visit:
 
     @property
     def sees_personal_data(self) -> bool:
-        """Whether a role of the person here is one that does, for a reason."""
+        """True if a role of the person here sees personal data, for a reason."""
         roles = self.person.roles
         return bool(_SEES_PERSONAL_DATA & {roles.get(self.place.account_id), roles.get("")})
 
     def to_passkey(self, page: str) -> str:
-        """The address that asks for the passkey before what needs it, and then leads here."""
+        """The address that asks for the passkey first and then redirects here."""
         back = self.at(page).removeprefix(f"{ROOT}/")
         return f"{ROOT}/passkey?{urlencode({'back': back})}"
 
@@ -223,7 +223,7 @@ class Visit:
         return lead(self.to_passkey(page))
 
     def lead(self, page: str, said: str = "") -> PageReply:
-        """To another page, which says what was done."""
+        """Redirect to another page, which confirms the act."""
         return lead(self.at(page, said=said) if said else self.at(page))
 
     def of(self, place: Place) -> Visit:

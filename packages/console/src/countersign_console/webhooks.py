@@ -1,4 +1,4 @@
-"""Webhook endpoints: what they get, what was sent to them, sending it again."""
+"""Webhook endpoints: their events, deliveries, and resending."""
 
 from __future__ import annotations
 

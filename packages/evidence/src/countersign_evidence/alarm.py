@@ -1,7 +1,7 @@
 """Alarms: what somebody who watches a log found, in one file that others can check.
 
 An alarm is proved if the log's own signatures contradict each other, or what its entries may be. It
-is an observation if it rests on the word of its writer that this is what was served.
+is an observation if it rests on its writer's word that the log served this.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ KEY_HISTORY: Final = "keys"
 
 
 class AlarmKind(StrEnum):
-    """What is wrong with the log."""
+    """The kind of failure of the log."""
 
     FORK = "fork"
     """Two signed checkpoints that are not of one tree."""
@@ -45,7 +45,7 @@ class AlarmKind(StrEnum):
     KEY = "key"
     """A checkpoint in the log's name has no good signature by its keys."""
     QUORUM = "quorum"
-    """Too few witnesses of the policy cosigned what was served."""
+    """Too few witnesses of the policy cosigned the served checkpoint."""
     EPOCH = "epoch"
     """The log that follows does not cite what this one had published."""
     SUPPRESSED = "suppressed"
@@ -73,7 +73,7 @@ class Alarm:
     path: tuple[bytes, ...] = ()
     """From the entry with this index to the root of the last checkpoint."""
     resources: Mapping[str, bytes | None] = field(default_factory=dict)
-    """What was served below the address of the log, by path; None: it was not found."""
+    """Responses below the address of the log, by path; None: not found."""
 
 
 _Hash = Annotated[bytes, msgspec.Meta(min_length=HASH_BYTES, max_length=HASH_BYTES)]
@@ -96,7 +96,7 @@ class _File(msgspec.Struct, kw_only=True):
 
 
 _SAME: Final = ("url", "observed_at", "message", "before", "after", "index", "path", "resources")
-"""What the file has under the same names."""
+"""The members of the file with the same names."""
 _decode: Final = msgspec.json.Decoder(_File).decode
 
 
@@ -136,5 +136,5 @@ def is_history(name: str) -> bool:
 
 
 def said_by(note: bytes) -> Checkpoint:
-    """What a signed checkpoint says; no signature is looked at."""
+    """The content of a signed checkpoint; signatures are not checked."""
     return parse_checkpoint(parse_note(note).text)

@@ -25,13 +25,13 @@ from countersign_evidence.note import (
 
 ROTATE: Final = "rotate-key"
 SET_APPROVERS: Final = "set-approvers"
-"""What can be approved."""
+"""The kinds of changes to approve."""
 _PRIVATE: Final = "PRIVATE+KEY+"
 _HEAD_LINES: Final = 5
 
 
 class Roster(NamedTuple):
-    """Who approves changes of the keys, and how many of them each takes; 0: none is needed."""
+    """The approvers of key changes, and how many each needs; 0: none."""
 
     threshold: int
     approvers: tuple[Verifier, ...]
@@ -72,7 +72,7 @@ class Proposal:
         return [value for other, value in self.lines if other == name]
 
     def text(self) -> bytes:
-        """What is signed. Its first line is never an origin, that is the first of a checkpoint."""
+        """The signed text. Its first line is never an origin, that is the first of a checkpoint."""
         lines = [f"{entry_host(self.origin)}/approval/v1", self.origin]
         lines += [f"proposal {self.id}", f"until {rfc3339_ms(self.until)}", f"act {self.act}"]
         lines += [f"{name} {value}" for name, value in self.lines]

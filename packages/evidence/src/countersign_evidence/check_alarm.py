@@ -1,4 +1,4 @@
-"""Check the file of an alarm against a policy: does it show what it says, and by whose word."""
+"""Check an alarm file against a policy: whether it shows its claim, and by whose word."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ from countersign_evidence.tree import (
 
 
 class Shown(StrEnum):
-    """What the file of an alarm came to."""
+    """The result for an alarm file."""
 
     PROVED = "proved"
     """The log's own signatures show it."""
@@ -64,7 +64,7 @@ class Shown(StrEnum):
     UNCHECKED = "unchecked"
     """It depends on a signature of a kind that this reader cannot check."""
     FAILED = "failed"
-    """It does not show what it says."""
+    """It does not show its claim."""
 
 
 class Judged(NamedTuple):
@@ -96,7 +96,7 @@ class _Trust:
         return check_checkpoint(note, self.policy, self.histories)
 
     def said(self, note: bytes) -> Checkpoint:
-        """What one of the log's keys signed. Raises EvidenceError.
+        """The content signed by one of the log's keys. Raises EvidenceError.
 
         A wrong line next to it takes nothing from an accusation: anyone can append one.
         """
@@ -117,8 +117,8 @@ def check_alarm(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) ->
     alarm = None
     try:
         alarm = parse_alarm(data)
-        # The reader's own ones first: those in the file have to go on from them. In it, what its
-        # writer knew stands before what was served.
+        # The reader's own ones first: those in the file have to go on from them. In it, the
+        # writer's own knowledge precedes the served data.
         names = dict.fromkeys([*(of_log(log.name) for log in policy.logs), KEY_HISTORY])
         held = [body for body in map(alarm.resources.get, names) if body is not None]
         known = _Trust(policy, (*histories, *held))

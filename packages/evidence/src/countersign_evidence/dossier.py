@@ -65,9 +65,9 @@ class Dossier:
     joins: tuple[str, ...]
     """In words: which record belongs to which, and by what."""
     missing: tuple[str, ...]
-    """In words: what an order can have, and this dossier does not show."""
+    """Text: parts of an order that this dossier lacks."""
     remarks: tuple[str, ...]
-    """In words: what is odd in it, and no failure."""
+    """Text: oddities that are no failure."""
     origin: str
     size: int
     root: bytes
@@ -78,7 +78,7 @@ class Dossier:
     timestamps: tuple[Stamped, ...]
     key_fingerprint: str
     words: tuple[str, ...] = ()
-    """The records, what joins them and what is missing, for people."""
+    """The records, their links and gaps, for people."""
     summary: tuple[str, ...] = ()
     """The verdict in at most six lines, as paper can give it: no key of it was checked."""
 
@@ -97,7 +97,7 @@ class RecordFiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DossierContents:
-    """What a dossier holds; the records by identifier, in their order."""
+    """The content of a dossier; the records by identifier, in their order."""
 
     records: Mapping[str, RecordFiles]
     notice: bytes | None
@@ -128,7 +128,7 @@ def evidence_of(contents: DossierContents) -> dict[str, bytes]:
 
 
 def dossier_contents_of(files: Mapping[str, bytes]) -> tuple[DossierContents, bytes]:
-    """What the files of a dossier hold, and its SHA256SUMS; no digest is checked yet."""
+    """The contents of a dossier's files, and its SHA256SUMS; digests are not checked yet."""
     ids, stamps = by_the_rules(rules.check_names)(files)
     contents = DossierContents(
         records={id_: _record_files(files, id_) for id_ in ids},

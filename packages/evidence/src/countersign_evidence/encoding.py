@@ -1,6 +1,6 @@
 """How the C2SP formats write bytes, hashes and numbers: one way each, and no other is read.
 
-The readers are those of `verify.py`: what evidence looks like is written once.
+The readers are those of `verify.py`: the format of evidence is written once.
 """
 
 from collections.abc import Callable

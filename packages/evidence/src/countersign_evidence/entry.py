@@ -1,4 +1,4 @@
-"""Log entries: what the log holds of a record is its digest and nothing else."""
+"""Log entries: of a record, the log holds its digest alone."""
 
 import re
 from binascii import b2a_base64
@@ -33,17 +33,17 @@ def entry_length(host: str) -> int:
 
 
 def entry_host(origin: str) -> str:
-    """The host (and port) of an origin: what stands before its first slash."""
+    """The host (and port) of an origin: the part before its first slash."""
     return origin.partition("/")[0]
 
 
 def service_of(origin: str) -> str:
-    """What an origin has before `/v1/log/`: the host, the port and the path of its service."""
+    """The part of an origin before `/v1/log/`: host, port and path of its service."""
     return _parts(origin)[0].removesuffix("/v1/log")
 
 
 def check_origin(origin: str) -> None:
-    """Refuse what is not the origin of a log: `<host[:port][/path]>/v1/log/{mode}/{epoch}`."""
+    """Refuse an invalid origin; valid: `<host[:port][/path]>/v1/log/{mode}/{epoch}`."""
     if len(origin) > _ORIGIN_LENGTH_MAX or ORIGIN.fullmatch(origin) is None:
         raise EvidenceError("not the origin of a log: <host>/v1/log/<test or live>/<epoch>")
 

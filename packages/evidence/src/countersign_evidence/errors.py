@@ -1,4 +1,4 @@
-"""The one error that evidence code lets out, and those of its commands."""
+"""The one error that evidence code raises, and those of its commands."""
 
 from typing import ClassVar
 

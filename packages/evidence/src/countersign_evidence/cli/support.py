@@ -1,4 +1,4 @@
-"""What all commands share: `--json`, messages on standard error, and errors."""
+"""Parts shared by all commands: `--json`, messages on standard error, and errors."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Watching a log from outside: no server, no database, only what the log publishes."""
+"""Watching a log from outside: no server, no database, only published data."""

@@ -16,7 +16,7 @@ WEEK: Final = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """What is read again: a part of the log that follows the clock, and a sample."""
+    """The parts to read again: a slice of the log that follows the clock, and a sample."""
 
     whole: timedelta = WEEK
     """The time in which everything is read again once."""
