@@ -89,7 +89,7 @@ def test_initials_that_could_be_mistaken_have_their_code_points_next_to_them() -
     assert "U+" not in words_of(make_certificate(made_dossier(plain)))
 
 
-def test_what_shows_nothing_or_turns_the_writing_is_shown_as_its_code_point() -> None:
+def test_invisible_and_directional_characters_are_shown_as_code_points() -> None:
     """A reader sees that something is there that cannot be seen."""
     assert showable("a\u202eb\u200bc\u00add\x00") == "a[U+202E]b[U+200B]c[U+00AD]d[U+0000]"
     assert showable("one\ntwo\t", keep="\n") == "one\ntwo[U+0009]"
@@ -97,7 +97,7 @@ def test_what_shows_nothing_or_turns_the_writing_is_shown_as_its_code_point() ->
     assert showable({"x": ["\u0301", None, 1, True]}) == {"x": ["[U+0301]", None, 1, True]}
 
 
-def test_what_combines_stays_with_what_it_combines_with() -> None:
+def test_combining_characters_stay_with_their_base() -> None:
     """Accents that were typed apart, joined letters, and emoji of several; never a pile of them."""
     for whole in (
         "e\u0301",

@@ -274,7 +274,7 @@ def test_a_statement_of_several_lines_has_its_line_breaks() -> None:
     assert "The buyer types." in lines
 
 
-def test_what_happened_is_in_order_each_by_the_clock_that_it_is_known_from() -> None:
+def test_the_timeline_is_in_order_and_names_the_clock_of_each_event() -> None:
     """In UTC and in Pacific time, also where a day or a summer begins."""
     at = Stamped("timestamps/tsa.tsr", "2026-07-02T03:00:00Z")
     words = words_of(make_certificate(made_dossier(timestamps=(at,))))
@@ -349,7 +349,7 @@ def test_lines_that_came_in_several_requests_have_their_own_times() -> None:
     assert "other initials 2 times, last" in words
 
 
-def test_what_the_client_says_was_changed_while_typing_is_its_claim() -> None:
+def test_changes_while_typing_are_shown_as_the_clients_claim() -> None:
     """The service sees what is sent, and not what was typed before."""
     lines = [{**line, "changed_at": None, "changes": 0} for line in TWO_LINES["lines"]]
     claim = {"line": 1, "event": "changed", "at": "2026-11-20T21:30:30.000Z"}
@@ -448,7 +448,7 @@ def test_a_certificate_never_claims_what_is_for_a_court_to_decide(capture: str) 
     assert "who typed the initials" in words
 
 
-def test_what_the_qr_code_opens_is_the_verify_page_with_the_digest_of_the_record() -> None:
+def test_the_qr_code_opens_the_verify_page_with_the_digest_of_the_record() -> None:
     """The digest stands behind `#`, so that it is never sent to a server."""
     facts = made_dossier()
     reader = PdfReader(io.BytesIO(make_certificate(facts)), strict=True)

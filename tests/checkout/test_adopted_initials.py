@@ -230,7 +230,7 @@ def test_an_account_that_stops_allowing_it_takes_no_further_press(
     assert recorded(surfer, shop, review)[1] == ["typed", "adopted", "typed", "typed"]
 
 
-def test_what_is_too_long_is_refused_and_kept_to_correct(begun: tuple[Surfer, Page]) -> None:
+def test_too_long_input_is_refused_and_kept_for_correction(begun: tuple[Surfer, Page]) -> None:
     surfer, page = begun
     page = press(surfer, page, 2, initials_3="A" * 33)
     assert page.links == page.links | {EN["too_long"].replace("{number}", "3"): "#initials-3"}

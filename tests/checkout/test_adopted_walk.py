@@ -134,7 +134,7 @@ def reading_of(one: Session) -> Reading:
 
 @given(st.lists(STEPS, max_size=12))
 @settings(deadline=None)
-def test_the_lines_say_what_was_observed_of_each(steps: list[Tried]) -> None:
+def test_each_line_shows_its_observations(steps: list[Tried]) -> None:
     """Each line's initials, how they came, and when; whatever else happened."""
     one, plain = shown(session(), BEGIN, Surface.PAGE), Plain()
     plain.look(BEGIN, Surface.PAGE)

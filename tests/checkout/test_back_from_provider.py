@@ -96,7 +96,7 @@ WRONG: Final[dict[str, tuple[Mood, str]]] = {
 
 @pytest.mark.parametrize("name", SIMULATORS)
 @pytest.mark.parametrize("locale", ["en", "es"])
-def test_a_buyer_who_is_back_is_not_sent_there_again(
+def test_a_returned_buyer_is_not_redirected_to_the_provider_again(
     shop: Shop, operator: Operator, name: str, locale: str
 ) -> None:
     """At each provider the page says what is known, and the result follows when it is there."""
@@ -123,7 +123,7 @@ def test_a_buyer_who_is_back_is_not_sent_there_again(
 
 
 @pytest.mark.parametrize("trouble", PASSING)
-def test_what_passes_by_itself_asks_nothing_of_the_buyer(desk: Counter, trouble: str) -> None:
+def test_a_temporary_failure_needs_no_action_of_the_buyer(desk: Counter, trouble: str) -> None:
     """The vendor learns the reason, and gets no event: there is nothing to do."""
     mood, reason = PASSING[trouble]
     surfer = desk.buyer()
@@ -141,7 +141,7 @@ def test_what_passes_by_itself_asks_nothing_of_the_buyer(desk: Counter, trouble:
 
 @pytest.mark.parametrize("trouble", WRONG)
 @pytest.mark.parametrize("led", [True, False])
-def test_what_the_vendor_has_to_put_right_is_said_to_both(
+def test_a_mistake_of_the_vendor_is_shown_to_vendor_and_buyer(
     desk: Counter, trouble: str, *, led: bool
 ) -> None:
     """The buyer is not sent in a circle, the session has the reason, and one event reports it."""
@@ -178,7 +178,7 @@ def test_another_provider_is_offered_where_one_is_set_up_wrong(desk: Counter) ->
             assert come_back(surfer, finish(url, "verified")).heading == EN["title"]
 
 
-def test_what_was_being_decided_is_still_said_to_be(desk: Counter) -> None:
+def test_a_pending_decision_is_still_shown_as_pending(desk: Counter) -> None:
     """A provider that is down for a moment while it decides makes nothing undone."""
     surfer = desk.buyer()
     location = finish(begin(surfer), "later")
@@ -205,7 +205,7 @@ def test_another_browser_with_the_link_is_not_said_to_be_back(desk: Counter) -> 
         assert named(EN["identity_back"]) not in other.open(other.root).text
 
 
-def test_who_was_sent_back_without_having_finished_can_go_on(desk: Counter) -> None:
+def test_a_buyer_who_returns_unfinished_can_continue(desk: Counter) -> None:
     """Where the provider responds, what it says counts, and not the return."""
     surfer = desk.buyer()
     url = begin(surfer)

@@ -89,7 +89,7 @@ def test_the_command_takes_pictures_by_what_they_are(
         ("--logo", "/nowhere"),
     ],
 )
-def test_what_could_mislead_or_harm_is_refused(
+def test_misleading_or_harmful_brands_are_refused(
     deployment: Deployment, operator: Operator, tmp_path: Path, option: str, value: str | bytes
 ) -> None:
     account = operator.account()
@@ -147,7 +147,7 @@ def test_a_page_leads_to_the_shop_and_says_who_operates_it(
         ("--font", "comic"),
     ],
 )
-def test_a_way_that_leads_elsewhere_is_refused(
+def test_a_return_address_at_another_site_is_refused(
     deployment: Deployment, operator: Operator, option: str, value: str
 ) -> None:
     account = operator.account()

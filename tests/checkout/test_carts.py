@@ -38,7 +38,7 @@ def test_a_session_made_from_a_cart_collects_exactly_what_the_cart_needs(shop: S
     assert (known["collect"], known["notice_id"]) == (["acknowledgment"], "ab1263")
 
 
-def test_what_is_not_known_of_a_cart_is_collected(shop: Shop) -> None:
+def test_unknown_requirements_of_a_cart_are_collected(shop: Shop) -> None:
     unknown = {"product_classes": ["accessory"], "ship_to": {"state": "NV"}}
     made = shop.create(notice_id=None, cart=unknown).json()
     assert made["collect"] == ["identity", "acknowledgment"]

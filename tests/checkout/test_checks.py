@@ -53,7 +53,7 @@ def seen(checks: Checks, session: Session) -> CheckoutSession:
     return sessions.view(checks.room, checks.read(session.id), checks.stage.clock.now)
 
 
-def test_a_buyer_who_goes_on_gets_an_address_that_is_not_spent(checks: Checks) -> None:
+def test_a_buyer_who_continues_gets_an_unused_address(checks: Checks) -> None:
     """Links of Persona and Stripe work once: the session and the attempt stay the same."""
     session = checks.begin(checks.create(Collected.IDENTITY), "persona")
     again = checks.begin(session, "persona")
@@ -95,7 +95,7 @@ def test_of_two_browsers_that_come_back_from_a_check_neither_is_the_buyers(
     assert (begun.browser, begun.is_back) == ("a", expected)
 
 
-def test_who_came_back_from_a_no_has_not_come_back_from_the_yes_after_it(checks: Checks) -> None:
+def test_a_return_from_a_rejection_does_not_count_for_a_later_approval(checks: Checks) -> None:
     """The provider's page may be at somebody else by then."""
     session = checks.begin(checks.create(Collected.IDENTITY), browser="a")
     checks.submit(session, "document_expired")
@@ -112,7 +112,7 @@ def test_who_came_back_from_a_no_has_not_come_back_from_the_yes_after_it(checks:
     assert begun.back_at is not None
 
 
-def test_who_came_back_before_a_no_has_not_come_back_from_the_yes_after_it(checks: Checks) -> None:
+def test_a_return_before_a_rejection_does_not_count_for_a_later_approval(checks: Checks) -> None:
     """It was led back while the provider decided; the check then goes on at the same page."""
     session = checks.begin(checks.create(Collected.IDENTITY), browser="a")
     now, seen_before = checks.stage.clock.now, session.check_revision
@@ -164,7 +164,7 @@ def test_a_positive_decision_completes_a_session_of_the_identity_alone(checks: C
     assert checks.events(session.id) == ["checkout_session.completed"]
 
 
-def test_who_never_comes_back_is_verified_all_the_same(checks: Checks) -> None:
+def test_a_buyer_who_never_returns_is_still_verified(checks: Checks) -> None:
     """The provider is polled, and the loop completes the session."""
     session = checks.begun()
     checks.submit(session, "never")

@@ -31,7 +31,7 @@ def _made(checks: Checks) -> str:
 
 @each_engine
 @pytest.mark.timeout(600)
-def test_killed_before_any_statement_a_check_goes_on_where_it_was(stage: Stage) -> None:
+def test_a_check_resumes_after_a_kill_before_any_statement(stage: Stage) -> None:
     """One attempt and one session of the provider, one end and one event, whenever it dies."""
     states = set()
     with ExitStack() as stack:

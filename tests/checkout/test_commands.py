@@ -39,7 +39,7 @@ def test_a_link_made_by_hand_leads_a_buyer_to_the_end(embedded: Deployment) -> N
     assert f"ack_id: {ended['ack_id']}" in embedded.run(*shown).stdout
 
 
-def test_what_is_asked_for_is_what_the_api_would_create(embedded: Deployment) -> None:
+def test_the_command_creates_the_same_session_as_the_api(embedded: Deployment) -> None:
     more: tuple[str, ...] = ("--cbid", "cbid_x", "--zip", "94111", "--product-class", "accessory")
     more += ("--origin", SHOP.upper(), "--locale", "es")
     more += ("--collect", "acknowledgment", "--collect", "identity")
@@ -92,7 +92,7 @@ def test_a_link_that_verifies_a_buyer_is_made_by_hand(embedded: Deployment) -> N
         (("cancel", *IN_TEST, "chk_00000000000000000000000000", "--yes"), "not_found"),
     ],
 )
-def test_what_the_api_would_refuse_is_refused(
+def test_the_command_refuses_the_same_input_as_the_api(
     embedded: Deployment, arguments: tuple[str, ...], code: str
 ) -> None:
     done = embedded.run("checkout-sessions", *arguments, check=False)

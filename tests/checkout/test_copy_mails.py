@@ -180,7 +180,7 @@ def test_a_mail_waits_for_a_mail_server_that_is_down(stage: Stage) -> None:
         assert post.states() == [("sent", False, 2)]
 
 
-def test_what_a_mail_server_refuses_for_now_is_tried_again_less_and_less_often(
+def test_a_temporary_refusal_is_retried_with_growing_pauses(
     post: Post,
 ) -> None:
     """After a minute, then twice as long each time, at most an hour; after two days it ends."""
@@ -204,9 +204,7 @@ def test_what_a_mail_server_refuses_for_now_is_tried_again_less_and_less_often(
     ("to_recipient", "to_content"),
     [("550 5.1.1 No such user", "250 OK"), ("250 OK", "554 5.7.1 Refused")],
 )
-def test_what_a_mail_server_refuses_for_good_is_not_tried_again(
-    post: Post, to_recipient: str, to_content: str
-) -> None:
+def test_a_permanent_refusal_is_not_retried(post: Post, to_recipient: str, to_content: str) -> None:
     post.got.to_recipient, post.got.to_content = to_recipient, to_content
     post.ask(post.completed())
     post.turn()
@@ -215,7 +213,7 @@ def test_what_a_mail_server_refuses_for_good_is_not_tried_again(
     assert len(post.got.tried) == 1
 
 
-def test_what_is_wrong_with_the_sender_ends_no_mail(post: Post) -> None:
+def test_an_error_of_the_sender_ends_no_mail(post: Post) -> None:
     """An operator can put it right, and others would meet the same: the queue pauses."""
     post.got.to_sender = "553 5.7.1 Not your address"
     post.ask(post.completed())
@@ -336,7 +334,7 @@ def test_the_keyed_hash_of_an_address_goes_after_a_day(post: Post) -> None:
     assert post.states() == [("sent", False, 1)]
 
 
-def test_what_waits_ends_after_two_days_also_where_no_one_sends_it(post: Post) -> None:
+def test_waiting_mails_end_after_two_days_without_a_sender(post: Post) -> None:
     """An operator who takes the setting away keeps no addresses."""
     post.ask(post.completed())
     post.stage.clock.now += timedelta(days=2)
@@ -360,7 +358,7 @@ def test_no_address_is_kept_beyond_two_days_however_late_the_last_attempt(stage:
 
 
 @each_engine
-def test_a_mail_goes_with_what_its_session_holds(post: Post) -> None:
+def test_a_mail_is_erased_with_its_session(post: Post) -> None:
     """Erased or deleted: nothing is sent, no row is left, and none is accepted any more."""
     erased, deleted = post.completed(), post.completed()
     post.ask(erased)
@@ -376,7 +374,7 @@ def test_a_mail_goes_with_what_its_session_holds(post: Post) -> None:
     assert post.got.tried == []
 
 
-def test_what_was_claimed_before_its_session_was_erased_is_not_sent(post: Post) -> None:
+def test_a_claimed_mail_of_an_erased_session_is_not_sent(post: Post) -> None:
     """The session is looked at again right before."""
     session = post.completed()
     post.ask(session)
@@ -481,11 +479,11 @@ NO_ADDRESSES: Final = (
 )
 
 
-def test_what_is_an_address_is_read_as_mail_servers_take_it() -> None:
+def test_valid_addresses_are_normalised_for_mail_servers() -> None:
     """A domain of other letters by the rules that registries have now."""
     assert {text: mail_address(text) for text in ADDRESSES} == ADDRESSES
 
 
-def test_what_is_no_plain_address_is_refused() -> None:
+def test_anything_but_a_plain_address_is_refused() -> None:
     """Nothing that hides another one, a header or a command can get into a mail."""
     assert {text: mail_address(text) for text in NO_ADDRESSES if mail_address(text)} == {}

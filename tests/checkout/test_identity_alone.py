@@ -109,7 +109,7 @@ def test_a_buyer_goes_on_at_the_next_of_two_providers_while_one_is_down(
             assert address(surfer.send(form, provider="stripe")).startswith(desk.provider.url)
 
 
-def test_what_the_vendor_has_to_put_right_is_in_the_session_and_an_event(
+def test_a_mistake_of_the_vendor_is_in_the_session_and_an_event(
     desk: Counter, linked: Linked
 ) -> None:
     """It has an event of its own."""

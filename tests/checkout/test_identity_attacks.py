@@ -111,7 +111,7 @@ def test_no_browser_is_given_the_address_of_a_check_that_another_one_began(desk:
     assert len(desk.operator.rows(numbers, id=buyer.buyer.id)) == 2
 
 
-def test_a_return_into_the_session_of_somebody_else_leads_nowhere(desk: Counter) -> None:
+def test_a_return_into_another_session_has_no_effect(desk: Counter) -> None:
     victim, thief = desk.buyer(), desk.buyer()
     begin(victim)
     location = finish(begin(thief), "verified")

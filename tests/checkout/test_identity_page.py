@@ -316,7 +316,7 @@ def test_a_session_without_a_notice_says_nothing_of_one(surf: Surf) -> None:
     assert "Your identity was not verified." in declined.text
 
 
-def test_who_goes_on_with_the_same_session_of_the_provider_is_seen_at_once(desk: Counter) -> None:
+def test_continuing_with_the_same_provider_session_is_noticed_at_once(desk: Counter) -> None:
     surfer = desk.buyer(collect=["identity"])
     url = begin(surfer)
     blurred = come_back(surfer, finish(url, "photo_blurred"))

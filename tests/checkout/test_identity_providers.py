@@ -100,7 +100,7 @@ def test_a_buyer_reads_why_a_check_failed_and_tries_again(desk: Counter, outcome
     assert desk.shop.events(surfer.buyer) == ["checkout_session.completed"]
 
 
-def test_a_decision_that_comes_later_ends_a_session_that_no_one_looks_at(
+def test_a_later_decision_ends_a_session_without_a_viewer(
     desks: Mapping[str, Counter], operator: Operator
 ) -> None:
     """By a provider's message; and where that is lost, by asking again."""

@@ -80,7 +80,7 @@ def test_the_last_page_sends_the_link_and_says_that_it_will(posted: Posted) -> N
         assert not other.client.cookies
 
 
-def test_what_is_no_address_is_said_at_the_field(posted: Posted) -> None:
+def test_an_invalid_address_is_reported_at_its_field(posted: Posted) -> None:
     """In the title first, and the field names what is wrong with it; nothing is kept of it."""
     surfer, before = posted.surfer(), posted.number
     wrong = surfer.send(
@@ -163,7 +163,7 @@ def test_nothing_is_sent_before_the_end_or_where_there_is_no_copy(posted: Posted
     assert posted.number == before
 
 
-def test_a_look_at_the_address_of_the_form_leads_to_the_page(posted: Posted) -> None:
+def test_a_get_of_the_forms_address_redirects_to_the_page(posted: Posted) -> None:
     """Such as Back, or a reload."""
     surfer = posted.surfer()
     surfer.complete()

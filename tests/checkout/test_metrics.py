@@ -55,7 +55,7 @@ def test_started_checks_are_counted_by_provider_and_outcome(checks: Checks) -> N
     assert f'{name}{{outcome="provider_unavailable",provider="persona"}} 1.0' in seen
 
 
-def test_who_passes_is_counted_by_what_it_was_known_by(checks: Checks) -> None:
+def test_remembered_buyers_are_counted_by_passkey_or_cookie(checks: Checks) -> None:
     """And who is not verified is not: no one passed."""
     session = checks.begun()
     checks.submit(session, "verified")

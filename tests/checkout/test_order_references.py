@@ -92,7 +92,7 @@ def test_without_a_reference_none_is_returned(shop: Shop) -> None:
     assert session["order_reference"] is None
 
 
-def test_what_is_found_by_reference_is_of_one_account(shop: Shop, other_shop: Shop) -> None:
+def test_a_search_by_reference_finds_one_accounts_objects(shop: Shop, other_shop: Shop) -> None:
     bought(shop)
     for kind in LISTS:
         assert found(other_shop.client, kind, order_reference=ORDER) == []
@@ -222,7 +222,7 @@ class Ordering:
         return self.desk.clear(self.who, asked)
 
 
-def test_an_expired_clearance_does_not_say_what_the_order_is_called(desk: Desk) -> None:
+def test_an_expired_clearance_sets_no_order_reference(desk: Desk) -> None:
     """Until the second in which it expires, it does."""
     vendor = Ordering(desk, "of-expired-references")
     first = vendor.clear("A-1")

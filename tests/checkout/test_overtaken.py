@@ -185,9 +185,7 @@ def test_a_start_whose_end_comes_after_that_of_another_tab_goes_on_with_the_same
     assert len(desk.operator.rows(_OF_ALL, account=account)) == 1
 
 
-def test_a_review_of_initials_is_not_noted_for_those_of_another_tab(
-    shop: Shop, operator: Operator
-) -> None:
+def test_a_review_is_not_noted_for_another_tabs_initials(shop: Shop, operator: Operator) -> None:
     """A record would say so, and who has agreed to the first ones would have sent the others."""
     with Surfer(shop.server, shop.buyer()) as surfer:
         assert surfer.initial(surfer.open()).heading == EN["review_title"]

@@ -254,7 +254,7 @@ def test_the_language_can_be_changed_at_every_step_and_the_record_has_the_senten
     assert (process["locale"], process["consent"]) == ("es", ES["consent"])
 
 
-def test_a_new_text_is_shown_and_what_was_initialed_of_the_old_one_is_dropped(
+def test_a_new_text_is_shown_and_the_old_texts_initials_are_dropped(
     surf: Surf, shop: Shop, operator: Operator
 ) -> None:
     name = f"page-{uuid.uuid4().hex[:8]}"
@@ -288,9 +288,7 @@ def test_two_tabs_and_a_repeated_click_give_one_acknowledgment(surf: Surf, shop:
     assert shop.events(surfer.buyer) == ["checkout_session.completed"]
 
 
-def test_what_one_tab_reviewed_is_not_sent_with_the_initials_of_another(
-    surf: Surf, shop: Shop
-) -> None:
+def test_one_tabs_review_does_not_submit_another_tabs_initials(surf: Surf, shop: Shop) -> None:
     surfer = surf()
     form = surfer.open()
     review = surfer.initial(form)

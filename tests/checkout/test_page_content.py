@@ -277,7 +277,7 @@ def test_a_notice_that_is_stopped_meanwhile_is_not_acknowledged(
     assert shop.read(surfer.buyer)["status"] == "open"
 
 
-def test_a_form_that_is_not_taken_leads_to_where_the_buyer_was(surf: Surf) -> None:
+def test_a_rejected_form_redirects_to_the_buyers_page(surf: Surf) -> None:
     """It keeps its status; of a session that the browser may not see, nothing is said."""
     surfer, stranger = surf(), surf()
     form = surfer.open().form
@@ -288,7 +288,7 @@ def test_a_form_that_is_not_taken_leads_to_where_the_buyer_was(surf: Surf) -> No
     assert (unknown.status, EN["retry"] in unknown.links) == (404, False)
 
 
-def test_what_is_erased_is_on_no_page_any_more(surf: Surf, shop: Shop, operator: Operator) -> None:
+def test_erased_data_is_on_no_page(surf: Surf, shop: Shop, operator: Operator) -> None:
     surfer = surf()
     link = surfer.complete().links[EN["copy_link"]]
     ack_id = shop.read(surfer.buyer)["ack_id"]

@@ -122,7 +122,7 @@ def _keep_house(operator: Operator, later: timedelta) -> None:
     operator.act(work)
 
 
-def test_no_file_holds_what_was_asked_or_typed_nor_the_token(tmp_path: Path) -> None:
+def test_no_file_has_the_request_the_initials_or_the_token(tmp_path: Path) -> None:
     own = another_deployment(tmp_path / "data")
     key = own.key(own.account("vendor"))
     planted = {
@@ -145,7 +145,7 @@ def test_no_file_holds_what_was_asked_or_typed_nor_the_token(tmp_path: Path) -> 
             assert not [form for form in hidden_forms(text) if form in seen], text
 
 
-def test_a_backup_does_not_bring_back_what_a_session_held(tmp_path: Path) -> None:
+def test_a_backup_does_not_restore_an_erased_sessions_content(tmp_path: Path) -> None:
     """Restored with the newest shred keys: of an acknowledgment that was erased, and of a buyer."""
     own = another_deployment(tmp_path / "data")
     key = own.key(own.account("vendor"))

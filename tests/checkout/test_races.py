@@ -121,7 +121,7 @@ def test_of_acceptance_refusal_and_cancellation_at_once_one_ends_the_session(
         assert {refusal(a) for a in answers if a.status_code != 200} == {CLOSED}
 
 
-def test_of_two_who_accept_with_different_initials_one_is_recorded(
+def test_concurrent_acceptances_with_different_initials_record_one(
     shop: Shop, rivals: Rivals
 ) -> None:
     """And only the one whose initials they are is answered that the session is completed."""

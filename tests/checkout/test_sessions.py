@@ -71,7 +71,7 @@ def test_initials_on_every_line_complete_the_session(shop: Shop) -> None:
     assert shop.events(buyer) == ["checkout_session.completed"]
 
 
-def test_the_process_says_what_was_observed_and_what_was_claimed(shop: Shop) -> None:
+def test_the_process_separates_observations_from_claims(shop: Shop) -> None:
     buyer = shop.buyer(origin=SHOP, locale="es")
     current = buyer.current()
     claims = [{"line": 1, "event": "shown"}, {"line": 1, "event": "initialed"}]

@@ -70,7 +70,7 @@ def test_rules_that_became_stricter_after_the_identity_step_are_applied_to_the_i
     assert again.asked.attempts == 2
 
 
-def test_a_session_names_no_buyer_who_is_not_verified_and_is_erased_with_it(
+def test_a_session_hides_an_unverified_buyer_and_is_erased_with_the_buyer(
     checks: Checks,
 ) -> None:
     session = checks.begin(checks.create(*BOTH))

@@ -215,9 +215,7 @@ def test_a_link_is_opened_so_often_and_no_more(
     assert b"retry-after" in dict(component_too.headers)
 
 
-def test_tokens_and_sessions_that_are_none_are_not_remembered(
-    limited: Operator, limited_shop: Shop
-) -> None:
+def test_invalid_tokens_and_sessions_are_not_cached(limited: Operator, limited_shop: Shop) -> None:
     """A stranger who makes them up fills no memory, and takes nothing from a buyer."""
     path, page, component = entered(limited_shop)
     token = component["authorization"]

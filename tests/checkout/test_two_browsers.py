@@ -50,7 +50,9 @@ def test_the_first_browser_keeps_its_own(surf: Surf, shop: Shop) -> None:
     assert set(shop.acknowledgment(first.buyer)["initials_per_line"]) == {"XX"}
 
 
-def test_what_has_the_token_alone_shares_nothing_with_a_browser(surf: Surf, shop: Shop) -> None:
+def test_a_client_with_the_token_alone_shares_nothing_with_a_browser(
+    surf: Surf, shop: Shop
+) -> None:
     """The component and a program have no cookie: what they send is shown in no browser."""
     surfer = surf()
     surfer.initial(surfer.open(), "XX")
@@ -60,7 +62,7 @@ def test_what_has_the_token_alone_shares_nothing_with_a_browser(surf: Surf, shop
     assert {line["changes"] for line in process["lines"]} == {0}
 
 
-def test_who_only_looks_pushes_out_no_initials(surf: Surf, shop: Shop) -> None:
+def test_a_mere_viewer_displaces_no_initials(surf: Surf, shop: Shop) -> None:
     """However many scanners of mail open the link: what was typed stays for its browser."""
     first = surf()
     review = first.initial(first.open(), "XX")

@@ -72,7 +72,7 @@ def test_a_look_of_the_component_forgets_nothing_that_was_typed(
 
 
 @pytest.mark.parametrize("named", [SHOP, None])
-def test_the_origin_in_the_record_is_what_the_request_named(shop: Shop, named: str | None) -> None:
+def test_the_record_has_the_origin_that_the_request_named(shop: Shop, named: str | None) -> None:
     """Nothing, where a program that is no browser sent it: also with a session for that origin."""
     buyer = shop.buyer(origin=SHOP)
     buyer.current()

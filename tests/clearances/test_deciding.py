@@ -377,7 +377,7 @@ def test_a_clearance_reads_back_as_it_was_asked_and_answered(checkout: Checkout)
     assert read_back(checkout.client, ack_id)["clearance_id"] == answer["clearance_id"]
 
 
-def test_what_was_refused_reads_back_too(checkout: Checkout) -> None:
+def test_refused_clearances_can_be_read(checkout: Checkout) -> None:
     answer = checkout.decision("nonsense", "cbid_nobody")
     back = checkout.back(answer["clearance_id"])
     assert {name: back[name] for name in MEMBERS} == answer
@@ -442,7 +442,7 @@ def test_asking_and_reading_need_scopes_of_their_own(checkout: Checkout) -> None
         assert refusal(client.get(CLEARANCES)) == (403, "forbidden")
 
 
-def test_what_an_operator_sets_for_an_account_counts_for_its_next_clearance(
+def test_an_accounts_new_rules_apply_to_its_next_clearance(
     checkout: Checkout,
 ) -> None:
     """And is in the audit log; other accounts keep theirs."""

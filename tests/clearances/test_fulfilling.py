@@ -131,7 +131,7 @@ def test_a_report_that_contradicts_another_is_refused(
         assert len(checkout.back(clearance_id)["fulfilments"]) == 1
 
 
-def test_a_report_that_repeats_what_is_known_gets_the_receipt_of_the_earlier_one(
+def test_a_repeated_report_gets_the_earlier_receipt(
     checkout: Checkout,
 ) -> None:
     """A vendor that lost a response can ask without a key; the zone of a time is no matter."""

@@ -124,7 +124,7 @@ def test_nothing_personal_of_an_order_is_in_the_database_in_the_clear(checkout: 
     assert [word for word in [*secrets, cbid] if word in log] == []
 
 
-def test_erasing_an_acknowledgment_erases_what_is_personal_in_its_clearances(
+def test_erasing_an_acknowledgment_erases_its_clearances_personal_data(
     checkout: Checkout,
 ) -> None:
     """Of those refused, of those granted, and of what was reported; the decisions stay."""

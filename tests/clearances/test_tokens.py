@@ -96,7 +96,7 @@ def test_a_changed_token_fails(checkout: Checkout) -> None:
             checked(changed, jwks)
 
 
-def test_the_token_that_is_read_back_is_the_one_that_was_given(checkout: Checkout) -> None:
+def test_reading_a_clearance_returns_the_issued_token(checkout: Checkout) -> None:
     answer = checkout.cleared()
     assert checkout.back(answer["clearance_id"])["token"] == answer["token"]
 
@@ -178,7 +178,7 @@ def _published(desk: Desk) -> dict[str, Any]:
     return desk.do(desk.deployment.clearances.keys.published([Mode.TEST]))
 
 
-def test_a_new_key_signs_when_the_overlap_is_over_and_the_old_one_goes_when_nothing_needs_it(
+def test_a_new_key_signs_after_the_overlap_and_the_old_one_ends_unused(
     desk: Desk,
 ) -> None:
     """Over a whole rotation, a token is always signed by a key that is published."""

@@ -103,7 +103,7 @@ def test_no_key_of_a_disabled_account_works_until_it_is_enabled(
     assert listed(bench, account)["status"] == "active"
 
 
-def test_of_a_closed_account_the_evidence_stays_and_nothing_else(
+def test_a_closed_account_keeps_its_evidence_alone(
     served: tuple[Bench, Server], tmp_path: Path
 ) -> None:
     bench, server = served

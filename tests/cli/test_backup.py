@@ -40,7 +40,7 @@ def exported(bench: Bench, account: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
-def test_what_is_left_of_another_database_is_named_and_nothing_is_restored(
+def test_leftovers_of_another_database_are_named_and_nothing_is_restored(
     initialised: Bench, tmp_path: Path, suffix: str
 ) -> None:
     """SQLite would play a write-ahead log into any database next to it."""

@@ -265,7 +265,7 @@ def test_records_of_both_versions_have_drafts(kind: str, name: str) -> None:
 
 
 @given(words=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=80))
-def test_what_a_party_wrote_is_no_markup(words: str) -> None:
+def test_text_of_a_party_is_not_markup(words: str) -> None:
     """No heading, no box, no line of its own: it cannot add to the draft."""
     operator = {"type": "operator", "legal_name": words, "address": None, "licence": None}
     party = DossierRecord(

@@ -264,7 +264,7 @@ def test_keys_that_are_loose_missing_or_wrong_are_said(initialised: Bench) -> No
 
 
 @pytest.mark.one_engine
-def test_a_database_that_lacks_what_was_published_is_said(
+def test_a_database_behind_the_published_head_is_reported(
     initialised: Bench, tmp_path: Path
 ) -> None:
     """An older copy of it, next to the last published checkpoints; or these cannot be read."""
@@ -409,7 +409,7 @@ def test_a_sequence_that_is_behind_its_table_is_said(either: Bench) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("either", [POSTGRES], indirect=True)
-def test_what_a_role_lacks_and_an_old_transaction_are_said(either: Bench) -> None:
+def test_missing_privileges_and_an_old_transaction_are_reported(either: Bench) -> None:
     """The role of servers has no more rights than it needs, and the doctor needs no other."""
     either.run("init")
     url = either.settings["DATABASE_URL"].replace("+psycopg", "")

@@ -182,7 +182,7 @@ def test_a_key_can_be_made_to_expire(vendor: Bench, text: str, seconds: int) -> 
 
 
 @pytest.mark.parametrize("text", ["0d", "-1d", "1", "1w", "1.5h", "", "9999999d"])
-def test_a_lifetime_that_is_none_is_refused(vendor: Bench, text: str) -> None:
+def test_an_invalid_lifetime_is_refused(vendor: Bench, text: str) -> None:
     done = vendor.run(
         *("keys", "create", "--account", "vendor", "--mode", "test", "--expires-in", text),
         check=False,

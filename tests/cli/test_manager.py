@@ -71,7 +71,7 @@ def test_a_server_shows_the_watchdog_that_it_lives(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_who_connects_between_two_servers_is_answered_by_the_second(
+def test_a_connection_between_two_servers_is_served_by_the_second(
     initialised: Bench, place: Path, workers: str
 ) -> None:
     """The manager holds the socket, so connections wait in it."""
@@ -91,7 +91,7 @@ def test_who_connects_between_two_servers_is_answered_by_the_second(
 
 
 @pytest.mark.parametrize("kind", ["not listening", "of no network", "several"])
-def test_what_is_no_listening_tcp_socket_is_refused(
+def test_anything_but_a_listening_tcp_socket_is_refused(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A unit that hands over something else is wrong: it is not served on another address."""

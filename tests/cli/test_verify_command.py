@@ -89,9 +89,7 @@ def test_text_of_a_dossier_cannot_play_tricks_on_a_terminal(
     assert all(c.isprintable() for c in said.stderr.replace("\n", ""))
 
 
-def test_what_a_file_names_cannot_play_tricks_in_the_verdict(
-    nothing: Deployment, tmp_path: Path
-) -> None:
+def test_names_in_a_file_cannot_forge_the_verdict(nothing: Deployment, tmp_path: Path) -> None:
     """Names of fields and an origin: they add no line to standard output, and are printable."""
     name = "\x1b[2J\u202e\nOK  \x9b\x00"
     shown = builder.disclosure(1, name, 1)
@@ -168,7 +166,7 @@ def test_a_certificate_is_said_to_show_nothing_by_itself(
     assert "ack_01m7xdxbmvex7t29vh2x05yyyq" in done.stderr
 
 
-def test_what_is_no_file_is_not_read(nothing: Deployment, tmp_path: Path) -> None:
+def test_only_regular_files_are_read(nothing: Deployment, tmp_path: Path) -> None:
     """A pipe that no one writes to and a device without an end, alone and in a folder."""
     folder = unpacked(builder.material().dossier(), tmp_path / "folder")
     (folder / "notice.json").unlink()

@@ -217,7 +217,7 @@ def test_a_list_whose_pages_lead_to_themselves_ends() -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_c2hvcnQ=", "whsec_é", "whpk_", "secret"])
-def test_a_secret_that_is_none_verifies_nothing(secret: str) -> None:
+def test_an_invalid_secret_verifies_nothing(secret: str) -> None:
     """With an empty one everyone could sign."""
     body, headers = webhook_message("buyer.failed", {"cbid": "c"})
     signature = b64encode(

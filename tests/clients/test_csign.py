@@ -112,7 +112,7 @@ def test_events_are_printed(run: Run, vendor: Countersign) -> None:
     assert json.loads(run("events", "show", event["id"], "--json").stdout) == event
 
 
-def test_what_is_refused_ends_with_status_1(run: Run) -> None:
+def test_a_refusal_ends_with_status_1(run: Run) -> None:
     """A sentence for people, the code for programs, nothing on standard output."""
     done = run("events", "show", "evt_unknown")
     assert (done.exit_code, done.stdout) == (1, "")
@@ -176,7 +176,7 @@ def test_events_are_forwarded_as_webhooks(
     assert json.loads(body)["timestamp"] == json.loads(body)["created_at"]
 
 
-def test_who_listens_waits_as_long_as_the_server_says() -> None:
+def test_listen_waits_as_long_as_the_server_says() -> None:
     """At most a minute; anything else would add to its load."""
     limits = [
         Refusal(status=429, code="rate_limited", headers={"Retry-After": s}) for s in ("50", "9000")

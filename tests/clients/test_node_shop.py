@@ -224,7 +224,7 @@ def test_a_parcel_to_california_waits_whatever_the_state_says(
     assert customer.check_out("barrel", **where).heading == "Not sold here"
 
 
-def test_what_needs_no_notice_is_sold_as_ever(shop: Shop, customer: Customer) -> None:
+def test_products_without_a_notice_are_sold_as_before(shop: Shop, customer: Customer) -> None:
     assert customer.check_out("apron").heading == "Thank you"
     assert shop.last()["payments"] == ["authorised", "captured"]
 

@@ -79,7 +79,7 @@ def test_the_report_is_json_and_the_exit_status_is_the_verdict(
         assert f"{step}/5 Place" in done.stderr
 
 
-def test_what_was_not_seen_is_shown_as_that_and_is_not_a_pass(
+def test_unseen_checks_are_shown_as_not_seen_and_do_not_pass(
     operator: Operator, server: Server, deployment: Deployment
 ) -> None:
     """A run in which nothing happened has proved nothing, and its status says so."""

@@ -257,7 +257,7 @@ def test_a_history_is_judged_as_the_page_says(
         (checks.timeout_repeated, [LOST, REPEATED]),
     ],
 )
-def test_what_must_not_happen_is_watched_for_before_it_is_passed(
+def test_a_forbidden_act_is_watched_for_before_the_check_passes(
     judge: Judge, seen: Sequence[Observation]
 ) -> None:
     """Nothing can be seen of what is not done, but for a time in which it was not done."""
@@ -330,7 +330,7 @@ def test_the_endpoint_that_answered_wrongly_is_named() -> None:
     assert "from whe_forgotten" in found.seen
 
 
-def test_what_is_done_again_after_the_second_message_was_done_because_of_it() -> None:
+def test_an_act_repeated_after_the_second_message_is_its_reaction() -> None:
     """What the vendor does anyway, or with the kept answer, was not."""
     act = see(CLEAR, body="b")
     assert verdict(webhooks.duplicate_accepted, *messages({}, [act])) is Verdict.FAILED

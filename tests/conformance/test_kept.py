@@ -75,7 +75,7 @@ def test_an_account_has_one_run_at_a_time(database: Database, run: RunLoop) -> N
     assert run(store.begin(new_run(owner.id, clock)))
 
 
-def test_a_run_and_what_was_seen_in_it_are_deleted_after_a_week(
+def test_a_run_and_its_observations_are_deleted_after_a_week(
     database: Database,  # noqa: F811 - a fixture
     run: RunLoop,  # noqa: F811 - a fixture
 ) -> None:

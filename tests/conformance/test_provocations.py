@@ -102,7 +102,7 @@ def armed(operator: Operator, run: Run) -> str | None:
     return found
 
 
-def test_a_repeated_request_does_not_meet_what_is_armed_for_a_first_one(
+def test_a_retry_does_not_trigger_a_first_requests_provocation(
     operator: Operator, vendor: Vendor
 ) -> None:
     def act(key: str) -> httpx2.Response:

@@ -99,7 +99,7 @@ def check_whole(page: Page) -> None:
                 assert have[name].startswith(ALLOWED), have
 
 
-def test_a_cookie_of_before_is_never_that_of_who_signs_in(tmp_path: Path) -> None:
+def test_an_earlier_cookie_never_becomes_the_signed_in_session(tmp_path: Path) -> None:
     """Who plants a session in a browser has not got the one that begins there; out ends it."""
 
     async def work(console: Console) -> list[str]:
@@ -141,7 +141,7 @@ def test_a_cookie_of_before_is_never_that_of_who_signs_in(tmp_path: Path) -> Non
     assert attributes == ["Path=/", "HttpOnly", "SameSite=Strict", "Secure"]
 
 
-def test_who_comes_by_an_address_in_numbers_is_led_to_the_name(tmp_path: Path) -> None:
+def test_a_visit_by_ip_address_is_redirected_to_the_host_name(tmp_path: Path) -> None:
     """`make run` prints the one, and browsers allow passkeys at the other alone."""
 
     async def work(console: Console) -> list[str]:
@@ -153,7 +153,7 @@ def test_who_comes_by_an_address_in_numbers_is_led_to_the_name(tmp_path: Path) -
     assert led == [f"{ORIGIN}/console/sign-in", f"{ORIGIN}/console/link", ""]
 
 
-def test_what_vendors_and_buyers_wrote_is_text_on_every_page(tmp_path: Path) -> None:
+def test_texts_of_vendors_and_buyers_are_escaped_on_every_page(tmp_path: Path) -> None:
     """Whatever it would be as markup, as a link, or from right to left."""
 
     async def work(console: Console) -> list[str]:

@@ -84,7 +84,7 @@ def test_where_two_decide_one_person_decides_once_whatever_is_in_hand(tmp_path: 
     in_console(tmp_path, work)
 
 
-def test_what_a_path_names_is_noted_only_if_it_is_an_identifier(tmp_path: Path) -> None:
+def test_the_audit_notes_a_paths_object_only_if_it_is_an_identifier(tmp_path: Path) -> None:
     """An act on what is not there puts no such text into the audit, nor into another account's."""
 
     def noted(connection: Connection, subject: str) -> list[str]:

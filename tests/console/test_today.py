@@ -58,7 +58,7 @@ def test_bars_are_as_high_as_their_figures() -> None:
     assert chart.says == "Most in one hour: 200, from 03:00 UTC."
 
 
-def test_what_was_not_measured_is_no_nought() -> None:
+def test_unmeasured_values_are_not_zero() -> None:
     """It has an edge in the place of a bar, and words in the place of a number."""
     unknown = dict.fromkeys(FIGURES)
     period = hours(unknown, {})

@@ -163,7 +163,7 @@ def test_a_decision_is_about_the_order_as_it_is_now(shop: Shop, changed: dict[st
     assert orders.refresh(order) == State.CLEARED
 
 
-def test_what_was_finished_for_another_address_is_not_paid(shop: Shop) -> None:
+def test_a_session_finished_for_another_address_is_not_paid(shop: Shop) -> None:
     """Its end was not known here when the order was changed."""
     order = shop.order()
     mine, session = Order.objects.filter(pk=order.pk), order.checkout_session_id
@@ -253,7 +253,7 @@ def test_a_parcel_that_was_reported_before_a_crash_has_left(shop: Shop) -> None:
     ("classes", "code"),
     [(["barrel"], "not_sufficient"), (["accessory", "manufacturing_machine"], "not_together")],
 )
-def test_what_cannot_be_sold_is_refused_before_anything_is_asked(
+def test_unsellable_products_are_refused_before_any_request(
     shop: Shop, classes: list[str], code: str
 ) -> None:
     with pytest.raises(orders.CannotSell) as caught:
@@ -274,7 +274,7 @@ def test_a_wrong_address_is_the_mistake_of_the_buyer(
     assert orders.needs(["accessory"], state="CA", zip_code="94105-1234") is not None
 
 
-def test_what_the_service_refuses_is_logged_once(
+def test_a_refusal_of_the_service_is_logged_once(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The page of the buyer does not say it. Here `begin` fails in `refresh`."""
@@ -460,7 +460,7 @@ def test_evidence_is_downloaded_with_the_key_of_the_server(shop: Shop, staff: Cl
     assert staff.get(f"{place}countersign/secrets/").status_code == 404
 
 
-def test_what_countersign_said_cannot_be_edited(shop: Shop, staff: Client) -> None:
+def test_countersigns_decisions_cannot_be_edited(shop: Shop, staff: Client) -> None:
     order = shop.order()
     place = f"/admin/django_shop/order/{order.pk}/change/"
     page = staff.get(place).content.decode()

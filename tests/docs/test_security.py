@@ -132,7 +132,7 @@ def test_every_requirement_is_there_once() -> None:
     ) in text
 
 
-def test_what_is_held_names_a_file_and_a_test() -> None:
+def test_each_mitigation_names_a_file_and_a_test() -> None:
     """And what is not says why."""
     for number, requirement, state, why in requirements():
         assert len(requirement) > 3, number
@@ -285,7 +285,7 @@ def test_the_times_on_the_page_are_those_of_the_code(page: Page) -> None:
     assert "ten remembered passkeys and cookies" in " ".join(page.prose.split())
 
 
-def test_what_is_costly_is_bounded_as_the_page_says(page: Page) -> None:
+def test_costly_requests_are_bounded_as_the_page_says(page: Page) -> None:
     """A bound that changes in the code changes here."""
     bounds = dict(page.rows("## Resource limits"))
     assert f"{certificates.WAITING_MAX} waiting" in bounds["PDF of a certificate or dossier"]

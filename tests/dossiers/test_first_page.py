@@ -57,7 +57,7 @@ def test_on_paper_no_key_was_checked() -> None:
         assert "the fingerprint of the key, below" in " ".join(summary)
 
 
-def test_what_is_withheld_is_said_to_be_on_the_first_page() -> None:
+def test_the_first_page_names_withheld_fields() -> None:
     """Order, buyer, initials and check: no gap looks like an answer."""
     page = first_page(DOSSIERS / "good" / "withheld.zip")
     for words in (

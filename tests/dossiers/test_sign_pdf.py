@@ -90,6 +90,6 @@ def test_a_key_that_cannot_be_opened_signs_nothing(
     assert not (tmp_path / "certificate-signed.pdf").exists()
 
 
-def test_what_is_no_pdf_is_not_signed(nothing: Deployment, tmp_path: Path, key: Path) -> None:
+def test_only_a_pdf_is_signed(nothing: Deployment, tmp_path: Path, key: Path) -> None:
     done = nothing.run("sign-pdf", str(key), "--key", str(key), check=False)
     assert done.returncode == 1

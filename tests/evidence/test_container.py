@@ -59,7 +59,7 @@ def test_a_dossier_is_the_same_bytes_each_time() -> None:
     assert dossier == write_dossier(replace(CONTENTS, timestamps=dict(CONTENTS.timestamps)))
 
 
-def test_what_is_written_is_read() -> None:
+def test_written_containers_can_be_read() -> None:
     """Time-stamps come back in the order of their names."""
     contents, listed = dossier_contents_of(read_container(write_dossier(CONTENTS)))
     assert contents == CONTENTS

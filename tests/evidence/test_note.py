@@ -186,7 +186,7 @@ def test_a_key_given_twice_matters_only_if_it_signed() -> None:
         b"",
     ],
 )
-def test_what_is_no_note_is_refused(note: bytes) -> None:
+def test_an_invalid_note_is_refused(note: bytes) -> None:
     """Malformed, no matter which keys are trusted."""
     with pytest.raises(EvidenceError):
         parse_note(note)

@@ -67,7 +67,7 @@ def test_a_proof_is_written_and_read_to_the_byte(proof: Proof, text: str) -> Non
         "",
     ],
 )
-def test_what_is_no_proof_is_refused(text: str) -> None:
+def test_an_invalid_proof_is_refused(text: str) -> None:
     """Beginning with the cases of proof/tlog_proof_test.go; numbers and base64 have one form."""
     for each in (text, text.replace(f"{FIRST}index", f"{FIRST}extra QQ==\nindex", 1)):
         with pytest.raises(EvidenceError):
@@ -130,7 +130,7 @@ def test_a_checkpoint_is_an_origin_a_size_and_a_root() -> None:
         "a\n7\n", "", f"a\n7 \n{B1}\n", f"a\n7\n{B1} \n", f"a\n7.0\n{B1}\n",
     ],
 )  # fmt: skip
-def test_what_is_no_checkpoint_is_refused(text: str) -> None:
+def test_an_invalid_checkpoint_is_refused(text: str) -> None:
     """Lines that are missing or empty, numbers and hashes in another form."""
     with pytest.raises(EvidenceError):
         parse_checkpoint(text.encode())

@@ -15,7 +15,7 @@ def test_each_file_of_the_corpus_is_of_a_parser() -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_no_parser_fails_on_what_was_found(name: str) -> None:
+def test_no_parser_fails_on_the_corpus(name: str) -> None:
     for data in seeds(name):
         TARGETS[name](data)
 

@@ -85,7 +85,7 @@ def test_an_acknowledgment_is_read_back_with_exactly_these_fields(client: httpx2
     }
 
 
-def test_what_was_not_given_is_null(client: httpx2.Client) -> None:
+def test_omitted_fields_are_null(client: httpx2.Client) -> None:
     stored = acknowledged(client)
     assert (stored["session_id"], stored["cbid"]) == (None, None)
 
@@ -162,7 +162,7 @@ def test_a_limit_is_a_number_from_1_to_100(client: httpx2.Client, path: str, lim
 
 
 @pytest.mark.parametrize("cursor", ["", "ack_", "nonsense", "1", "cbid_0000"])
-def test_a_cursor_that_is_none_is_refused(client: httpx2.Client, cursor: str) -> None:
+def test_an_invalid_cursor_is_refused(client: httpx2.Client, cursor: str) -> None:
     answer = client.get("/v1/acknowledgments", params={"after": cursor})
     assert refusal(answer) == (400, "invalid_request")
     assert "after" in message(answer)
@@ -251,7 +251,7 @@ def test_times_can_be_given_in_any_zone(client: httpx2.Client) -> None:
     ["", "yesterday", "2026-11-20", "2026-11-20T21:31:00", "2026-02-30T00:00:00Z", "1763674260"],
 )
 @pytest.mark.parametrize("name", ["accepted_after", "accepted_before"])
-def test_a_time_that_is_none_is_refused(client: httpx2.Client, name: str, text: str) -> None:
+def test_an_invalid_time_is_refused(client: httpx2.Client, name: str, text: str) -> None:
     answer = client.get("/v1/acknowledgments", params={name: text})
     assert refusal(answer) == (400, "invalid_request")
     assert name in message(answer)

@@ -215,7 +215,7 @@ def test_a_zip_has_five_digits_or_nine(client: httpx2.Client, code: str) -> None
         "A1B2C",
     ],
 )
-def test_what_is_no_zip_is_refused(client: httpx2.Client, code: str) -> None:
+def test_an_invalid_zip_is_refused(client: httpx2.Client, code: str) -> None:
     answer = verify(client, shipping_zip=code)
     assert refusal(answer) == (400, "invalid_request")
     assert "$.shipping_zip" in message(answer)

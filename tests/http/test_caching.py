@@ -70,7 +70,7 @@ def test_a_version_by_name_never_changes(client: httpx2.Client) -> None:
     assert (named.content, named.headers["ETag"]) == (notice.content, notice.headers["ETag"])
 
 
-def test_what_is_personal_is_never_stored_by_a_cache(client: httpx2.Client) -> None:
+def test_personal_data_is_never_stored_by_a_cache(client: httpx2.Client) -> None:
     headers = {"Idempotency-Key": "k1"}
     made = acknowledge(client, headers=headers)
     verified = verify(client)

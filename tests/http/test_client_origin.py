@@ -85,7 +85,7 @@ def test_an_address_in_the_body_is_kept_normalised(
         "3405803783",
     ],
 )
-def test_what_is_no_address_in_the_body_is_refused(client: httpx2.Client, given: str) -> None:
+def test_an_invalid_address_in_the_body_is_refused(client: httpx2.Client, given: str) -> None:
     answer = acknowledge(client, initials_per_line=LINES, ip=given)
     assert refusal(answer) == (400, "invalid_request")
     assert "$.ip" in message(answer)

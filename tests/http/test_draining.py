@@ -58,7 +58,7 @@ def test_a_load_balancer_sees_that_the_server_will_stop(draining: tuple[Server, 
         assert client.get("/healthz").status_code == 200
 
 
-def test_what_comes_while_the_server_drains_is_done(draining: tuple[Server, str]) -> None:
+def test_requests_during_draining_are_served(draining: tuple[Server, str]) -> None:
     """On connections that were open, and on others."""
     server, key = draining
     for _ in range(3):

@@ -154,7 +154,7 @@ def test_an_overloaded_service_still_reads(overloaded: Trouble) -> None:
     assert [answer.status for answer in overloaded.anyway] == [200, 200]
 
 
-def test_what_was_refused_as_overloaded_was_not_stored(overloaded: Trouble) -> None:
+def test_requests_refused_as_overloaded_were_not_stored(overloaded: Trouble) -> None:
     """A retry acts, and once."""
     retried, listed = overloaded.after
     assert retried.status == 200
@@ -185,9 +185,7 @@ def test_the_service_goes_on_once_its_database_is_back(disconnected: Trouble) ->
         b"\x16\x03\x01\x02\x00",
     ],
 )
-def test_what_is_no_http_request_is_turned_away_by_the_parser(
-    caller: Caller, request_line: bytes
-) -> None:
+def test_malformed_http_is_refused_by_the_parser(caller: Caller, request_line: bytes) -> None:
     """It never becomes a request, so there is nothing to answer in JSON; the server goes on."""
     answer = wire.send(caller.url, request_line + b"\r\nHost: countersign\r\n\r\n")
     assert answer.status in {400, 431}

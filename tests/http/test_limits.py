@@ -136,7 +136,7 @@ def test_a_huge_declared_body_is_refused_unread(client: httpx2.Client) -> None:
         "application/jsonp",
     ],
 )
-def test_what_is_not_json_is_an_unsupported_media_type(
+def test_a_body_other_than_json_is_an_unsupported_media_type(
     client: httpx2.Client, content_type: str | None
 ) -> None:
     headers = {} if content_type is None else {"Content-Type": content_type}

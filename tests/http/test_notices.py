@@ -204,7 +204,7 @@ def test_the_versions_of_an_unknown_notice_are_notice_not_found(vendor: Vendor) 
     assert refusal(vendor.test.get("/v1/notices/ab9999/versions")) == (404, "notice_not_found")
 
 
-def test_what_an_operator_does_to_a_notice_counts_on_a_running_server(
+def test_an_operators_act_on_a_notice_applies_to_a_running_server(
     configured: Configured, configured_vendor: Vendor
 ) -> None:
     """Published, reviewed, withdrawn: no restart in between."""

@@ -71,7 +71,9 @@ def post(client: httpx2.Client, path: str, body: bytes | str) -> httpx2.Response
 
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN.keys())
-def test_what_is_no_json_object_is_an_invalid_request(client: httpx2.Client, body: bytes) -> None:
+def test_anything_but_a_json_object_is_an_invalid_request(
+    client: httpx2.Client, body: bytes
+) -> None:
     for path in (ACKNOWLEDGE, VERIFY):
         assert refusal(post(client, path, body)) == (400, "invalid_request"), path
 

@@ -111,7 +111,7 @@ def test_a_new_law_is_a_new_file(configured: Configured, configured_vendor: Vend
     assert live.post("/v1/clearances", json=clearance).status_code == 200
 
 
-def test_what_is_asserted_is_returned_and_changes_nothing(vendor: Vendor) -> None:
+def test_assertions_are_returned_and_change_nothing(vendor: Vendor) -> None:
     exemption = {"reason": "licensed dealer", "evidence_reference": "doc-2931"}
     answer = vendor.test.post(PATH, json=ORDER | {"exemption": exemption}).json()
     assert answer == vendor.test.post(PATH, json=ORDER).json() | {"exemption": exemption}

@@ -104,7 +104,7 @@ def test_an_invitation_that_another_server_has_just_made_is_the_response(pair: P
         assert refusal(taken) == (409, "people_refused")
 
 
-def test_what_one_server_stored_the_other_reads(
+def test_data_stored_by_one_server_is_read_by_the_other(
     clients: tuple[httpx2.Client, httpx2.Client],
 ) -> None:
     made = acknowledge(clients[0], initials_per_line=LINES).json()

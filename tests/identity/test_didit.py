@@ -158,7 +158,7 @@ def test_only_the_environment_live_is_live(environment: str | None, live: bool |
         (changed(environment=True), "unreadable"),
     ],
 )
-def test_what_cannot_be_read_is_invalid(answer: object, reason: str) -> None:
+def test_unreadable_responses_are_invalid(answer: object, reason: str) -> None:
     """Another session's answer, broken JSON and impossible values never verify."""
     result = read(answer)
     assert (result.outcome, result.reason_code) == (Finding.INVALID_RESPONSE, reason)

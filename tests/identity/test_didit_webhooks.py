@@ -191,7 +191,7 @@ def test_a_header_that_is_missing_or_malformed_is_refused(headers: dict[str, str
         {"a": [[]] * (CANONICAL_MEMBERS_MAX // 2)},
     ],
 )
-def test_what_is_large_counts_only_with_the_signature_of_its_bytes(decision: object) -> None:
+def test_a_large_message_counts_only_with_the_signature_of_its_bytes(decision: object) -> None:
     """X-Signature-V2 can be checked only after parsing: a stranger must not make us parse much."""
     message = MESSAGE | {"decision": decision}
     body = canonical(message)

@@ -50,7 +50,7 @@ def credentials_of(name: str) -> dict[str, Any]:
     ("name", "malformed"),
     [(name, bad) for name in provider_names() for bad in ("", *MALFORMED[name])],
 )
-def test_what_cannot_be_a_session_id_is_not_sent(name: str, malformed: str) -> None:
+def test_an_invalid_session_id_is_not_sent(name: str, malformed: str) -> None:
     """The pattern is checked before anything goes out: a second spelling of an id is none."""
     credentials = json.dumps(credentials_of(name)).encode()
 
@@ -142,9 +142,7 @@ def test_credentials_that_cannot_work_are_refused_by_name_and_without_their_valu
         ("onfido", {"output": {"name": None}}),
     ],
 )
-def test_what_are_no_credentials_of_the_provider_is_refused(
-    name: str, wrong: dict[str, Any]
-) -> None:
+def test_invalid_credentials_are_refused(name: str, wrong: dict[str, Any]) -> None:
     """A misspelt member, or a word that is none."""
     content = credentials_of(name) | wrong
     with pytest.raises(InvalidArgument, match=f"not credentials for {name}"):
@@ -170,7 +168,7 @@ def test_the_simulators_credentials_are_accepted_and_hidden(name: str) -> None:
         ("didit", {"webhook_secrets": []}, 1),
     ],
 )
-def test_what_may_be_otherwise_is_accepted(name: str, other: dict[str, Any], warnings: int) -> None:
+def test_optional_differences_are_accepted(name: str, other: dict[str, Any], warnings: int) -> None:
     """Another host of the provider; no webhooks or no integration, with a warning."""
     content = json.dumps(credentials_of(name) | other).encode()
     assert len(IdentityProviders(keyed, FixedClock()).review(name, content)) == warnings

@@ -109,9 +109,7 @@ def test_the_parts_of_an_expiry_are_read_as_far_as_they_say_one_day(
 
 @every("provider", READ)
 @every("written", UNREADABLE)
-def test_an_expiry_that_cannot_be_read_is_never_one_that_is_not_given(
-    provider: str, written: object
-) -> None:
+def test_an_unreadable_expiry_is_not_a_missing_one(provider: str, written: object) -> None:
     """Under both rules that ask for an unexpired document it is unknown, and named in the log."""
     found = READ[provider](written)
     assert found.document is not None
@@ -133,7 +131,7 @@ def test_a_document_without_an_expiry_passes_only_where_that_is_allowed(provider
 @pytest.mark.parametrize(
     "parts", [{}, {"day": None, "month": None, "year": None}], ids=["empty", "null"]
 )
-def test_an_expiry_of_empty_parts_is_none(parts: dict[str, Any]) -> None:
+def test_an_expiry_with_empty_parts_is_missing(parts: dict[str, Any]) -> None:
     """Stripe's members may all be null."""
     assert reasons(READ["stripe"](parts), DocumentExpiry.UNEXPIRED_IF_KNOWN) == ()
 

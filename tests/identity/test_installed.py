@@ -187,7 +187,7 @@ _BASE: Final = "from countersign.identity.base import IdentityProvider as Base"
         ("stripe", f"{_OWN} as Provider", "countersign-service and somebodys-package"),
     ],
 )
-def test_what_cannot_be_a_provider_is_refused_by_name_package_and_cause(
+def test_an_invalid_provider_is_refused_with_name_package_and_cause(
     look: Look, name: str, source: str, said: str
 ) -> None:
     """Whatever another package does wrong; nothing of it is used."""

@@ -251,7 +251,7 @@ def test_a_certificate_is_said_to_show_nothing_by_itself(script: Path, tmp_path:
     assert "to ack_01m7xdxbmvex7t29vh2x05yyyq. A certificate alone proves nothing" in done.stderr
 
 
-def test_what_is_no_file_is_not_read(script: Path, tmp_path: Path) -> None:
+def test_only_regular_files_are_read(script: Path, tmp_path: Path) -> None:
     """A pipe that no one writes to and a device without an end, alone and in a folder."""
     placed = unpack(tmp_path, script)
     os.mkfifo(tmp_path / "pipe")
