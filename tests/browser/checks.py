@@ -55,7 +55,7 @@ WAYS: Final[Mapping[str, Way]] = {
     SANDBOX: Way(),
 }
 _PLAYED: Final = {Outcome.WRONG_ZIP: "zip_mismatch"}
-"""What the sandbox calls an outcome on our own page, where it has another name."""
+"""The sandbox's name of an outcome on our own page, if it differs."""
 
 
 def _messages(server: Server, account: str, name: str) -> str:
@@ -244,7 +244,7 @@ class Walk:
             self.press("identity_done")
 
     def decide(self) -> None:
-        """What the buyer waits for happens, without this page."""
+        """The awaited result arrives, without this page."""
         if self.provider is None:
             other = self.page.context.new_page()
             other.goto(self.here)

@@ -1,4 +1,4 @@
-"""What a buyer's pages weigh, and when a slow phone shows the first field for initials.
+"""Size of a buyer's pages, and when a slow phone shows the first field for initials.
 
 ``python -m tests.browser.first_field [SOURCE]`` measures the service of this checkout, or of the
 one in SOURCE, in a real Chromium: what each page weighs; and with 400 ms of delay, 400 kbit/s and a

@@ -56,7 +56,7 @@ class Shop:
         )
 
     def answer(self, path: str) -> tuple[str, bytes]:
-        """Media type and body of what is at this path."""
+        """Media type and body of the file at this path."""
         if path == "/shop.js":
             return "text/javascript", SCRIPT.encode()
         if path.startswith("/order?"):

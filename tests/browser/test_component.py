@@ -272,7 +272,7 @@ def test_large_text_fits_on_a_small_phone(windows: Windows, order: Order) -> Non
 
 
 def test_states_are_announced(windows: Windows, order: Order) -> None:
-    """A live region that stays in the page names what is shown."""
+    """A permanent live region announces each view."""
     page = enter(windows.open(), order.begin().shop)
     live = page.get_by_role("status")
     expect(live).to_have_text("Notice and initials")

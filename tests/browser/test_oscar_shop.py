@@ -223,7 +223,7 @@ def test_the_dispatch_ships_and_reports(oscar: Oscar, guest: Customer, staff: Cu
 def test_an_order_that_is_changed_while_it_waits_begins_again(
     oscar: Oscar, guest: Customer
 ) -> None:
-    """What is finished by the old link pays nothing."""
+    """A session finished by the old link pays nothing."""
     guest.check_out("handguard")
     first = oscar.last()
     oscar.set_zip_code(first["order_id"], "90210")

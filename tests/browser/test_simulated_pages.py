@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.long]
 
 
 class _Shop(BaseHTTPRequestHandler):
-    """Where the buyer comes back to."""
+    """The buyer's return address."""
 
     def do_GET(self) -> None:
         self.send_response(200)

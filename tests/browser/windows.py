@@ -90,7 +90,7 @@ class Windows:
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core finds in a page, at WCAG 2.2 AA: rule, where, and what."""
+    """Findings of axe-core in a page, at WCAG 2.2 AA: rule, place and problem."""
     if not page.evaluate("typeof axe === 'object'"):
         axe = node.AXE / "node_modules" / "axe-core" / "axe.min.js"
         page.evaluate(f"{axe.read_text(encoding='utf-8')}; undefined")

@@ -1,4 +1,4 @@
-"""Whatever a buyer, vendor or publisher wrote is shown as it is, and never breaks the document."""
+"""Text of buyers, vendors and publishers is shown literally, and never breaks the document."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_certificate_is_made_whatever_is_written_anywhere_in_it(text: str) -> 
 
 
 def test_markup_is_shown_and_never_carried_out() -> None:
-    """What looks like a command to the typesetter is the text that it is."""
+    """Text that looks like a typesetter command stays text."""
     personal = {"session_id": MARKUP, "initials_per_line": ["#1+1", "*JD*"]}
     words = words_of(make_certificate(made_dossier(personal)))
     assert squeezed(MARKUP) in squeezed(words)

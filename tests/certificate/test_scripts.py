@@ -51,7 +51,7 @@ def certificate() -> bytes:
 
 @cache
 def text() -> str:
-    """What PDFium, the reader inside of browsers, copies from all pages."""
+    """The text that PDFium, the browsers' reader, copies from all pages."""
     pages = pypdfium2.PdfDocument(certificate())
     return squeezed("".join(page.get_textpage().get_text_bounded() for page in pages))
 

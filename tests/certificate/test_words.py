@@ -180,7 +180,7 @@ def without(shown: Dossier) -> Dossier:
 
 
 def test_withheld_erased_and_not_given_are_three_different_things() -> None:
-    """What is missing says why as far as it is known, and nothing of it is in the document."""
+    """A missing field names the known reason, and the document has none of its content."""
     withheld = words_of(make_certificate(made_dossier(show=["cbid"])))
     assert withheld.count("withheld or erased") == 7
     assert "cbid_live_01fwhe4ydgfk1shh6w1g60eecf" in withheld
@@ -253,7 +253,7 @@ def test_the_parties_are_those_whose_records_the_acknowledgment_names() -> None:
 def test_an_address_is_the_word_of_the_party_that_sent_it(
     capture: str, source: str, operator: str, vendor: str | None, client: str | None
 ) -> None:
-    """What the vendor asserted is not said to be the operator's observation, nor the reverse."""
+    """Vendor assertions and operator observations are never confused."""
     fields: dict[str, Any] = {"ip": {"source": source}}
     if source != "connection":
         fields["user_agent"] = {"source": source}
@@ -306,7 +306,7 @@ def hosted_words(subject: Mapping[str, str] = HOSTED, **changed: object) -> str:
 
 
 def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
-    """What the service observed, and each claim of the client marked as one."""
+    """Observations of the service, and the client's claims marked as such."""
     words = hosted_words()
     for expected in (
         "How the initials were captured",

@@ -103,7 +103,7 @@ class Checks:
         return self.do(work())
 
     def sweep(self) -> int:
-        """What the loop does."""
+        """Run the loop once."""
         return self.do(following.sweep(self.room))
 
     def submit(self, session: Session, outcome: str, zip_: str = ZIP) -> None:

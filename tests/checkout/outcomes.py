@@ -1,4 +1,4 @@
-"""What the page says of every outcome at every provider."""
+"""The page's text for every outcome at every provider."""
 
 from __future__ import annotations
 

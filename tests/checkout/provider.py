@@ -77,7 +77,7 @@ def go_on(surfer: Surfer, page: Page) -> str:
 
 
 def address(page: Page) -> str:
-    """Where the page leads to the provider."""
+    """The page's link to the provider."""
     before = EN["identity_continue"].removesuffix("{provider}")
     found = [link for words, link in page.links.items() if words.startswith(before)]
     assert len(found) == 1, page.text

@@ -36,7 +36,7 @@ class Form:
 
 
 class Page(HTMLParser):
-    """What a page has."""
+    """The content of a page."""
 
     def __init__(self, response: httpx2.Response) -> None:
         super().__init__()

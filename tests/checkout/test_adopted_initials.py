@@ -182,7 +182,7 @@ def test_a_press_of_a_button_that_showed_other_initials_is_not_taken(
 
 
 def test_another_first_line_changes_no_other_line(begun: tuple[Surfer, Page], shop: Shop) -> None:
-    """What was put there stays, until it is pressed again or typed over; the review asks."""
+    """Adopted initials stay until pressed again or typed over; the review asks."""
     surfer, page = begun
     for number in (2, 3, 4):
         page = press(surfer, page, number)
@@ -219,7 +219,7 @@ def test_initials_that_were_typed_over_are_typed(begun: tuple[Surfer, Page], sho
 def test_an_account_that_stops_allowing_it_takes_no_further_press(
     begun: tuple[Surfer, Page], shop: Shop, operator: Operator
 ) -> None:
-    """What was put on lines until then was allowed, and stays; the rest is typed."""
+    """Earlier adopted initials were allowed and stay; the rest is typed."""
     surfer, page = begun
     page = press(surfer, page, 2)
     shop.brand(operator, initials="typed")
@@ -278,7 +278,7 @@ def test_the_form_and_the_button_of_another_session_are_of_no_use(surf: Surf) ->
 
 @pytest.mark.parametrize("line", ["1", "0", "-1", "5", "02", "²", "2 ", "all", ""])
 def test_no_other_number_is_a_line_with_a_button(begun: tuple[Surfer, Page], line: str) -> None:
-    """There is none for the first line, and none for all."""
+    """No button for the first line, and none for all lines."""
     surfer, page = begun
     refused = surfer.send(Form(f"{surfer.root}/press", "post", page.form.fields), line=line)
     assert (refused.status, typed(refused)) == (200, ["AB", "", "", ""])

@@ -56,7 +56,7 @@ STEPS: Final = st.one_of(
 
 @dataclass
 class Fact:
-    """What was observed of one line."""
+    """Observations of one line."""
 
     text: str = ""
     how: str | None = None

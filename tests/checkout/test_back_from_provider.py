@@ -1,4 +1,4 @@
-"""A buyer who has finished at the provider, while the result cannot be taken over."""
+"""A buyer who has finished at the provider, while the result cannot be applied."""
 
 from __future__ import annotations
 

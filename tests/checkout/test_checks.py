@@ -139,7 +139,7 @@ def test_a_return_before_a_rejection_does_not_count_for_a_later_approval(checks:
 
 
 def test_a_buyer_who_goes_on_after_the_end_meets_the_decision(checks: Checks) -> None:
-    """Stripe has no page for what was submitted in another window."""
+    """Stripe has no page for a submission in another window."""
     session = checks.begin(checks.create(Collected.IDENTITY), "stripe")
     checks.submit(session, "verified")
     assert checks.begin(session).status is Status.COMPLETED
@@ -393,7 +393,7 @@ def test_checks_that_an_earlier_version_stored_are_read(checks: Checks) -> None:
 
 
 def address_of(session: Session) -> str | None:
-    """Where its buyer goes on with the newest check."""
+    """The address at which its buyer continues the newest check."""
     return None if session.asked.check is None else session.asked.check.url
 
 

@@ -77,7 +77,7 @@ class Attempt:
 
 @dataclass(kw_only=True)
 class Expected:
-    """What is known of one session."""
+    """The expected state of one session."""
 
     id: str
     collect: tuple[Collected, ...]
@@ -88,7 +88,7 @@ class Expected:
     """Whether a provider had to decide."""
     verified: bool = False
     ended: Session | None = None
-    """As it was when it ended."""
+    """The state at its end."""
 
     @property
     def may_be_verified(self) -> bool:
@@ -302,7 +302,7 @@ class Walk(RuleBasedStateMachine):
         return one.ended is None and self.checks.stage.clock.now < one.expires_at
 
     def _note(self, one: Expected, session: Session) -> None:
-        """Remember what was started, who was verified, and how it ended."""
+        """Remember started checks, verified buyers, and the outcome."""
         check, found = session.asked.check, session.asked.identity
         if check is not None and check.attempt not in one.attempts:
             one.attempts[check.attempt] = Attempt(url=check.url)

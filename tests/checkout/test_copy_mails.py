@@ -301,7 +301,7 @@ def test_one_mailbox_gets_five_a_day_from_everyone_and_no_one_learns_of_it(post:
 
 @each_engine
 def test_an_account_has_its_mails_of_a_day(stage: Stage) -> None:
-    """Its other mode and other accounts have their own; what was withheld does not count."""
+    """Its other mode and other accounts have their own; withheld mails do not count."""
     with mail_server() as got, posting(stage, got, SMTP_DAILY_LIMIT="2") as post:
         for number in range(2):
             assert post.ask(post.completed(), f"a{number}@example.org") is MailAnswer.QUEUED

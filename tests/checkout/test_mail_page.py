@@ -1,4 +1,4 @@
-"""The form by which a buyer has the link of the copy sent: where it is, and what it takes."""
+"""The form that mails a buyer the copy's link: where it is, and its input."""
 
 from __future__ import annotations
 

@@ -379,7 +379,7 @@ def placed(
 
 
 def listed(desk: Desk, who: Principal, reference: str) -> tuple[list[str], list[str], list[str]]:
-    """The identifiers of what is found by a reference, two to a page."""
+    """The identifiers found by a reference, two to a page."""
     rooms = desk.deployment
     found_: tuple[list[str], list[str], list[str]] = [], [], []
     after = None

@@ -38,7 +38,7 @@ def test_a_session_without_an_order_shows_none(surf: Surf) -> None:
 
 
 def test_two_orders_are_not_mixed_up(surf: Surf) -> None:
-    """Pages that are alike are made once; what is the buyer's own is not."""
+    """Equal pages are cached once; the buyer's own data is not cached."""
     for text in ("First", "Second", "First"):
         page = surf(order={"lines": [{"text": f"{text} thing"}]}).open()
         assert f"{text} thing" in page.text
@@ -46,7 +46,7 @@ def test_two_orders_are_not_mixed_up(surf: Surf) -> None:
 
 
 def test_the_direction_of_a_line_s_text_is_its_own(surf: Surf) -> None:
-    """What turns a text around does not turn its amount around."""
+    """Directional characters in a text do not reverse its amount."""
     lines = [{"text": "\u202egrip", "amount": "189.00"}]
     page = surf(order={"lines": lines, "currency": "USD"}).open().response.text
     assert "<bdi>\u202egrip</bdi> <b>$189.00</b>" in page

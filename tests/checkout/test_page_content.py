@@ -1,4 +1,4 @@
-"""What the pages of a session are made of, and what stays of them: a copy, claims, and no trace."""
+"""Content of a session's pages, and their remains: a copy, claims, and no trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checkout session holds is encrypted, goes with what it is about, and after 30 days."""
+"""A checkout session's content is encrypted, and erased with its order or after 30 days."""
 
 from __future__ import annotations
 

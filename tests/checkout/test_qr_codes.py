@@ -53,7 +53,7 @@ def test_the_longest_address_has_one() -> None:
 
 
 def test_only_some_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that were asked for last."""
+    """The most recently used codes."""
     monkeypatch.setattr(qr_codes, "KEPT_MAX", 2)
 
     async def look() -> list[str]:

@@ -174,7 +174,7 @@ def test_a_session_expires_by_the_clock_of_the_sandbox(shop: Shop) -> None:
 
 
 def _late(buyer: Buyer) -> tuple[int, str]:
-    """What initials get that come after the end."""
+    """The response to initials after the end."""
     body = {
         "initials_per_line": ["AB"] * 4,
         "notice_version": "2026-01-01",

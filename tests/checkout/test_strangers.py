@@ -1,4 +1,4 @@
-"""What those with one link can take: their own places and requests, and no other vendor's."""
+"""People with one link can use up its places and requests, and no other vendor's."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_slow_bodies_on_one_link_leave_the_buyers_of_others_untouched(
 def test_a_body_for_nothing_is_refused_before_it_is_read(
     own: Operator, own_shop: Shop, path: str, status: int
 ) -> None:
-    """Where there is no such form or session, or no token of one."""
+    """An unknown form or session, or a wrong token."""
     mine, page, _ = entered(own_shop)
     stranger = page | FORM if path.startswith("{own}") else FORM | {"authorization": "Bearer x"}
 

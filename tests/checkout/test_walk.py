@@ -1,4 +1,4 @@
-"""Whatever happens to checkout sessions, in whatever order: they end once, and only with all of it.
+"""In any order of events, checkout sessions end once, and only when complete.
 
 Histories are made at random: sessions, what buyers and vendors do with them, also from a state that
 is old by then or at the same moment as another; new versions of the notice, erasures, and a clock

@@ -1,4 +1,4 @@
-"""What a session keeps and a record says: what was seen and done, and nothing else."""
+"""Sessions and records contain observations and acts, and nothing else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_review_that_was_only_looked_at_is_not_accepted(surf: Surf, shop: Shop
 
 
 def test_a_review_that_is_forged_is_not_accepted(surf: Surf, shop: Shop) -> None:
-    """What was reviewed is a digest that only the served review has."""
+    """The review is identified by a digest that only the served review has."""
     surfer = surf()
     review = surfer.initial(surfer.open())
     with_review = surfer.buyer
@@ -84,7 +84,7 @@ def test_the_record_has_the_origin_that_the_request_named(shop: Shop, named: str
 
 
 def test_nothing_binds_the_component_also_after_an_identity_check(surf: Surf, shop: Shop) -> None:
-    """Who has the token may be another program than the browser of the check."""
+    """The holder of the token may be another program than the browser of the check."""
     surfer = surf(collect=["identity", "acknowledgment"], shipping_zip="94111")
     checked = surfer.send(surfer.open().form, outcome="verified")
     assert checked.heading == EN["title"]

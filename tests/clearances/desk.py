@@ -87,7 +87,7 @@ class MovingClock:
 
 
 class Desk:
-    """What vendors and operators do, without a server between."""
+    """Acts of vendors and operators, without a server."""
 
     def __init__(
         self,

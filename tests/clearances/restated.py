@@ -77,7 +77,7 @@ class Initialed:
     bound: str | None = None
     """The cbid of the first clearance."""
     order: object = None
-    """What it was cleared for."""
+    """The order that it was cleared for."""
     closed: bool = False
     clearance_id: str = ""
     valid_until: datetime = datetime(1, 1, 1, tzinfo=UTC)

@@ -251,7 +251,7 @@ def test_a_buyer_who_is_not_verified_does_not_take_an_acknowledgment(checkout: C
 
 
 def test_only_a_cleared_order_uses_an_acknowledgment_up(checkout: Checkout) -> None:
-    """What was refused can be put right and asked again, also as another order."""
+    """A refused order can be corrected and sent again, also as another order."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     assert checkout.decision(ack_id, cbid, product_class="barrel")["cleared"] is False
     assert checkout.decision(ack_id, cbid, product_class="accessory")["cleared"] is True

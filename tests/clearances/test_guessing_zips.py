@@ -38,7 +38,7 @@ class Guessers:
     clients: list[httpx2.Client]
 
     def at_once(self, session: str, cbid: str, ack_id: str, first: int) -> list[httpx2.Response]:
-        """What they are answered who each try another ZIP code at the same moment."""
+        """Responses to concurrent requests that each try another ZIP code."""
         start = Barrier(len(self.clients))
 
         def one(number: int, client: httpx2.Client) -> httpx2.Response:

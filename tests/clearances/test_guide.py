@@ -1,4 +1,4 @@
-"""docs/clearances.md says what the code does, and what it shows works."""
+"""docs/clearances.md describes the code, and its examples work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions read back and found; what is personal in them, and how it goes."""
+"""Reading and finding decisions, and erasing their personal data."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_nothing_personal_of_an_order_is_in_the_database_in_the_clear(checkout: 
 def test_erasing_an_acknowledgment_erases_its_clearances_personal_data(
     checkout: Checkout,
 ) -> None:
-    """Of those refused, of those granted, and of what was reported; the decisions stay."""
+    """In refused and granted clearances and in reports; the decisions stay."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     refused = checkout.decision(ack_id, cbid, product_class="barrel")["clearance_id"]
     cleared = checkout.decision(ack_id, cbid, shipping_address=WORDS)["clearance_id"]

@@ -55,7 +55,7 @@ def looked(bench: Bench, *options: str) -> tuple[int, dict[str, list[dict[str, A
 
 
 def said(lines: dict[str, list[dict[str, Any]]], check: str) -> tuple[str, str]:
-    """How bad a check is, and what it says, with what to do."""
+    """Severity, text and remedy of a check."""
     own = lines[check]
     assert len({line["severity"] for line in own}) == 1, own
     return own[0]["severity"], " ".join(f"{line['found']} {line['what_to_do']}" for line in own)
@@ -209,7 +209,7 @@ def test_a_database_that_another_program_keeps_to_itself_is_said(initialised: Be
 
 
 def test_a_schema_of_another_release_is_said(either: Bench) -> None:
-    """By its revision, or by what it lacks."""
+    """By its revision, or by missing objects."""
     either.run("init")
     for statement, words in (
         ("DROP TABLE test_faults", "the table test_faults is missing"),

@@ -24,7 +24,7 @@ STARTS = [("init",), ("init", "--upgrade"), ("dev",)]
 
 
 def kept(bench: Bench) -> Mapping[str, bytes]:
-    """What is left in the place of the heads, and of the keys."""
+    """Leftovers in the directories of heads and keys."""
     places = (Path(bench.settings["LOG_HEAD_DIR"]), bench.data_dir)
     files = (path for place in places if place.exists() for path in sorted(place.rglob("*")))
     return {str(path): path.read_bytes() for path in files if path.is_file()}

@@ -394,7 +394,7 @@ MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
 
 
 class ThereIs(dict[str, str]):
-    """What there is, and what is made when it is asked for."""
+    """Existing objects, and objects made on demand."""
 
     def __init__(self, bench: Bench, there_is: Mapping[str, str]) -> None:
         super().__init__(there_is)

@@ -1,4 +1,4 @@
-"""`countersign log check` finds what was changed, taken away or kept from the log."""
+"""`countersign log check` finds changed, deleted and withheld records."""
 
 import asyncio
 import shutil
@@ -190,7 +190,7 @@ def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(
 def test_a_damaged_database_is_reported_and_not_taken_for_a_bug(
     bench: Bench, honest: Path, table: str
 ) -> None:
-    """What was found before the damage is reported, too."""
+    """Findings before the damage are reported too."""
     shutil.copytree(honest, bench.data_dir)
     file = bench.data_dir / "countersign.db"
     with closing(sqlite3.connect(file)) as connection:

@@ -174,7 +174,7 @@ def two_heads(initialised: Bench, vendor: str, tmp_path: Path) -> Path:
 def test_an_older_head_is_not_accepted_for_the_last_one(
     initialised: Bench, two_heads: Path
 ) -> None:
-    """What is kept says that more was published."""
+    """The stored head shows that more was published."""
     kept = head(initialised).read_bytes()
     words = initialised.refused(*RECOVER, "--published-head", str(two_heads))
     assert "evidence_refused" in words

@@ -1,4 +1,4 @@
-"""Commands work while a server runs, and what they do counts at once."""
+"""Commands work while a server runs, and take effect at once."""
 
 import time
 from pathlib import Path

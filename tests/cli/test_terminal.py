@@ -1,4 +1,4 @@
-"""What commands print: nothing that a vendor or a buyer wrote can play tricks on a terminal."""
+"""Output of commands: no text of a vendor or buyer can control a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`countersign verify` without a deployment: what it reads, what it says, what it never claims."""
+"""`countersign verify` without a deployment: its input, output, and limits."""
 
 from __future__ import annotations
 

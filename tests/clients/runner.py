@@ -27,7 +27,7 @@ class Run:
     proxy: Proxy
     key: str
     values: dict[str, Any]
-    """What `$name` stands for."""
+    """The value of `$name`."""
     waits: list[float] = field(default_factory=list)
 
     @property
@@ -128,7 +128,7 @@ class Run:
 
 
 def facts_of(error: CountersignError) -> dict[str, Any]:
-    """What the table says of an error."""
+    """The expected error in the table."""
     return {
         "class": type(error).__name__,
         "code": error.code,

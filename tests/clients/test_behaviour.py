@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long
 
 KINDS = [Countersign, AsyncCountersign]
 BESIDES = {"clearance_tokens.keys", "clearance_tokens.verify"}
-"""What the clients add to the operations."""
+"""Methods that the clients add to the operations."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

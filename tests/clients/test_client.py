@@ -1,4 +1,4 @@
-"""What the Python client promises beyond the behaviour that both share."""
+"""Promises of the Python client beyond those of both clients."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_missing_key_or_address_is_named(
 
 
 def test_no_error_and_no_representation_shows_the_key() -> None:
-    """What is logged is no secret."""
+    """Logs contain no secret."""
     client = client_of(Answers({"GET /v1/buyers/x/status": Refusal(status=404, code="not_found")}))
     with pytest.raises(errors.NotFound) as caught:
         client.buyers.status("x")
@@ -253,7 +253,7 @@ def test_a_made_up_message_is_like_a_real_one() -> None:
 
 
 def test_messages_are_judged() -> None:
-    """What a server signed is accepted; nothing else is, and nothing else is raised."""
+    """Only messages that a server signed are accepted; no other exception is raised."""
     client = client_of(Answers({}))
     for message in messages():
         if message.authentic:
@@ -265,7 +265,7 @@ def test_messages_are_judged() -> None:
 
 
 def test_tokens_are_judged() -> None:
-    """What the service signed for this very order is accepted; nothing else is."""
+    """Only a token that the service signed for this order is accepted."""
     for why, token, keys, allows in tokens():
         known = msgspec.convert({"keys": keys}, SigningKeys)
         if allows:

@@ -88,7 +88,7 @@ const decision = await client.clearances.create({
 if (!decision.cleared) throw new Error(decision.reasons.join());
 """,
 }
-"""What the page does not show: an order whose decision its later examples use."""
+"""Set-up not shown on the page: an order whose decision its later examples use."""
 _NAMED = re.compile(r"^(?:const )?(\$?\w+) = ", re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""What is generated for the clients is committed, and complete."""
+"""The generated parts of the clients are committed and complete."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ NOTICE: Final = "/v1/notices/ab1263"
 
 @dataclass(frozen=True, kw_only=True)
 class Manners:
-    """What a shop does wrong; nothing, unless it is said."""
+    """The faults of a shop; none by default."""
 
     sends_version: bool = True
     begins_with_one_value: bool = False

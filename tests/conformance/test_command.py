@@ -26,7 +26,7 @@ GONE = "SELECT 1 AS there FROM conformance_runs WHERE account_id = :account AND 
 
 @contextmanager
 def started(deployment: Deployment, account_id: str, *more: str) -> Iterator[subprocess.Popen[str]]:
-    """Start the command; what is left of it at the end is killed."""
+    """Start the command; it is killed at the end if still running."""
     process = subprocess.Popen(
         [sys.executable, "-m", "countersign", "conformance", "--account", account_id, *more],
         env=deployment.environment,

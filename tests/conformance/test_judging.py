@@ -47,7 +47,7 @@ def refused(provocation: Provocation, operation: str, **more: object) -> Observa
 
 
 def verdict(judge: Judge, *seen: Observation, later: float = 0) -> Verdict:
-    """What comes of it, some seconds later."""
+    """The result some seconds later."""
     return judge(History(seen, START + timedelta(seconds=later))).verdict
 
 

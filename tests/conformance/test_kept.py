@@ -1,4 +1,4 @@
-"""What is kept of runs, on each engine: one at a time for an account, and not forever."""
+"""Storage of runs, on each engine: one at a time for an account, and not forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser may be made to send, and what a vendor or a buyer may have written."""
+"""Forged requests of a browser, and hostile texts of vendors and buyers."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_visit_by_ip_address_is_redirected_to_the_host_name(tmp_path: Path) ->
 
 
 def test_texts_of_vendors_and_buyers_are_escaped_on_every_page(tmp_path: Path) -> None:
-    """Whatever it would be as markup, as a link, or from right to left."""
+    """As markup, as a link, or right to left."""
 
     async def work(console: Console) -> list[str]:
         where = await nasty_order(console)

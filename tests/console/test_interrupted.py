@@ -22,7 +22,7 @@ KEY: Final = "a-key-of-one-form"
 
 
 class Interrupted(Exception):
-    """What stops a server stops it here."""
+    """Stops the server as a signal does."""
 
 
 async def stop(*_: object, **__: object) -> Any:  # noqa: ANN401 - it returns nothing

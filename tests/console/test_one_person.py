@@ -1,4 +1,4 @@
-"""What one person does is of that person alone: no key, path or form makes it another's."""
+"""A person's acts are attributed to that person alone: no key, path or form changes that."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_every_text_is_in_each_language() -> None:
 
 
 def test_a_page_without_its_words_fails_at_import(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It names what is missing: in production a menu would be a 500."""
+    """It names the missing text: in production a menu would be a 500."""
     english = {name: text for name, text in WORDS["en"].items() if name != "act_place_hold"}
     monkeypatch.setattr(view, "WORDS", {**WORDS, "en": english})
     spec = find_spec("countersign_console.pages")

@@ -1,4 +1,4 @@
-"""Pages in this process: what they do, whom they show what, and that a list has all its items."""
+"""Pages in this process: their acts, who sees what, and complete lists."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Vendor:
         return cls(console, made.token)
 
     async def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
-        """Call the API; what it refuses fails the test."""
+        """Call the API; a refusal fails the test."""
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         sent = b"" if body is None else json.dumps(body).encode()
         reply = await self.console.http(method, path, headers, sent)

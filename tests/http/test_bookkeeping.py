@@ -1,4 +1,4 @@
-"""What the service notes for itself neither delays nor fails a request."""
+"""The service's own bookkeeping neither delays nor fails a request."""
 
 from __future__ import annotations
 

@@ -410,7 +410,7 @@ async def receiving(
 def start(
     case: Case, replies: Sequence[Reply] | None = None, **credentials: object
 ) -> tuple[StartedSession | Refusal, list[Request]]:
-    """What comes of a start at a server with these replies, and what it was asked."""
+    """The result of a start at a server with these replies, and the requests it got."""
     given = replies_of(case) if replies is None else replies
 
     async def once() -> tuple[StartedSession | Refusal, list[Request]]:

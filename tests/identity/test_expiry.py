@@ -35,7 +35,7 @@ READ: Final[dict[str, Callable[[object], ProviderResult]]] = {
     "didit": lambda said: didit.read(didit.with_document(expiration_date=said)),
     "onfido": lambda said: onfido.read(shown=onfido.properties(date_of_expiry=said)),
 }
-"""What an adapter makes of a document with this expiry."""
+"""An adapter's document with this expiry."""
 TEXTS: Final = tuple(READ)[1:]
 
 UNREADABLE: Final[tuple[object, ...]] = (

@@ -252,7 +252,7 @@ def test_a_check_without_readable_metadata_is_a_check(metadata: object) -> None:
 def test_a_failed_check_becomes_a_reason_of_ours(
     kind: str, check: str, reason: Reason | None
 ) -> None:
-    """Of a selfie, too; a check that the table does not know adds nothing."""
+    """For a selfie too; a check that the table lacks adds nothing."""
     failed = verification(kind, status="failed", checks=[{"name": check, "status": "failed"}])
     result = result_of(proved_by(failed, status="declined"))
     assert (result.outcome, result.reason_code, result.reason) == (Finding.FAILED, check, reason)

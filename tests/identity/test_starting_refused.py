@@ -147,7 +147,7 @@ def test_an_inquiry_of_another_environment_is_not_used() -> None:
 
 
 def test_a_response_with_a_wrong_signature_is_not_used() -> None:
-    """Veriff signs: what it did not sign is of someone in between."""
+    """Veriff signs its responses: an unsigned one is from an attacker."""
     case = CASES["veriff"]
     status, body = case.replies[0]
     forged = Reply(

@@ -309,7 +309,7 @@ def test_every_error_has_its_outcome(
 
 @given(place=st.sampled_from(places(VERIFIED)), junk=JUNK | st.just(...))
 def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) -> None:
-    """Whatever stands anywhere, there is a result; only the word `verified` verifies."""
+    """Any content gives a result; only the word `verified` verifies."""
     body = put(VERIFIED, place, junk)
     result = read(reply(body))
     if body.get("status") != "verified" or body.get("id") != SESSION:

@@ -1,4 +1,4 @@
-"""What all adapters send with: time that is shared, places that are waited for, limits."""
+"""The transport of all adapters: shared deadline, queueing, limits."""
 
 from __future__ import annotations
 

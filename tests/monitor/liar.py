@@ -58,7 +58,7 @@ class Log:
     size: int | None = None
     """The size of the checkpoint that is served; None: of all entries."""
     note: bytes | None = None
-    """What is served in the place of the checkpoint."""
+    """Served in place of the checkpoint."""
     lies: dict[str, bytes | Act | None] = field(default_factory=dict)
     """What is served in the place of other resources; None: not found."""
     asked: list[str] = field(default_factory=list)

@@ -204,7 +204,7 @@ def test_only_the_logs_of_the_address_can_be_silent(monitor: Monitor) -> None:
 
 
 def test_a_copy_that_is_behind_a_proof_has_no_gap(tmp_path: Path) -> None:
-    """It has fewer entries, which is what is said."""
+    """It has fewer entries, and the alarm says so."""
     log, record = log_with_record()
     behind = log.copy()
     log.grow(5)

@@ -441,7 +441,7 @@ def test_a_new_epoch_that_cites_another_root_proves_it_itself(monitor: Monitor) 
 def test_a_new_epoch_that_hides_its_first_record_is_an_alarm(
     monitor: Monitor, shown: bytes | None
 ) -> None:
-    """Without it no one sees what it continues."""
+    """Without it no one sees which log it continues."""
     old = log_of(300)
     with served(old) as site:
         site.logs[2] = next_log(old)

@@ -1,4 +1,4 @@
-"""What was read before is read again: a log cannot change it once it was looked at."""
+"""The monitor reads earlier entries again, so a log cannot change them later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify.py asks of policies, checkpoints and proofs, and of its own file."""
+"""The rules of verify.py for policies, checkpoints and proofs, and for its own file."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What is left in a database: every value, and what the keys make of identifiers."""
+"""The remains in a database: every value, and the keyed hashes of identifiers."""
 
 from __future__ import annotations
 

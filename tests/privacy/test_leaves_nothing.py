@@ -190,7 +190,7 @@ def erase(operator: Operator, subject: str, *, naming: bool = False) -> None:
 
 
 def restore(operator: Operator, cbid: str) -> None:
-    """What a restore does where the buyer was erased since the backup."""
+    """A restore after the buyer was erased since the backup."""
 
     def due(connection: Connection, name: str) -> None:
         connection.execute(insert(deployment), {"name": name, "value": ERASURE_DUE})

@@ -41,7 +41,7 @@ _SHOW_NOTHING = "\u2800\ufffc\U0001d159"
 
 
 class Expected(NamedTuple):
-    """What the rules say of a list of initials."""
+    """The verdict of the rules on a list of initials."""
 
     code: str | None
     """None: it is stored."""

@@ -99,7 +99,7 @@ EXCEPTIONS: Final = (
         "verifications",
     ),
 )
-"""What crosses, and why it may."""
+"""Statements that cross accounts, and the reason."""
 EXCEPTIONS_MAX: Final = 15
 
 

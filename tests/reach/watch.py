@@ -25,7 +25,7 @@ DEPLOYMENT_SCOPE: Final = "deployment"
 
 
 class Statement(NamedTuple):
-    """What a driver was given."""
+    """The statement and parameters given to a driver."""
 
     text: str
     values: Any
@@ -43,7 +43,7 @@ class Statement(NamedTuple):
 
 
 def owner_of(name: str) -> RowOwner:
-    """Whose the rows of a table are; raises KeyError where that is not declared."""
+    """The owner of a table's rows; raises KeyError if it is not declared."""
     found: RowOwner = metadata.tables[name].info[OWNER]
     return found
 

@@ -37,7 +37,7 @@ class Passkey:
     handle: bytes = b""
 
     def create(self, options: dict[str, Any], **changes: Any) -> str:  # noqa: ANN401
-        """What a browser sends after `navigator.credentials.create`."""
+        """The browser's request after `navigator.credentials.create`."""
         self.handle = _bytes(options["user"]["id"])
         point = self.key.public_key().public_numbers()
         cose = cbor2.dumps(
@@ -50,7 +50,7 @@ class Passkey:
         return self._sent(clientDataJSON=client, attestationObject=made)
 
     def sign(self, options: dict[str, Any], **changes: Any) -> str:  # noqa: ANN401
-        """What a browser sends after `navigator.credentials.get`."""
+        """The browser's request after `navigator.credentials.get`."""
         self.count += changes.get("step", 1)
         answer = _data(changes, 0, self.count)
         client = _client("webauthn.get", options, changes)

@@ -189,7 +189,7 @@ def test_an_advance_is_as_good_as_waiting(desk: Desk, steps: list[Step]) -> None
 
 
 def test_the_same_steps_are_answered_the_same_every_time(desk: Desk) -> None:
-    """What an account learns depends on what it did, and on nothing else."""
+    """An account's information depends only on its own acts."""
     steps = [
         Step(timedelta(days=8), "clear", ""),
         Step(timedelta(0), "acknowledge", ""),

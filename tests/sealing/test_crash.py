@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 
 def run_victim(deployment: Deployment, point: int, account: str) -> list[str]:
-    """What it printed before it was killed, or ended."""
+    """Its output before it was killed or ended."""
     done = forked.run(
         "tests.sealing.victim", str(point), account, environment=deployment.environment
     )

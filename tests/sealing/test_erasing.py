@@ -188,7 +188,7 @@ def test_what_does_not_exist_cannot_be_erased(own: Deployment, subject: str) -> 
 def test_a_backup_alone_reads_nothing_and_cannot_bring_erased_data_back(
     embedded: Deployment, tmp_path: Path, moved: Callable[[Deployment], Deployment]
 ) -> None:
-    """Restored with the newest shred keys, what was erased since stays erased."""
+    """After a restore with the newest shred keys, later erasures stay effective."""
     key = embedded.key(embedded.account("vendor"))
     with running_server(embedded) as server, server.client(key) as client:
         erased, kept = acknowledge(client, **PLANTED), acknowledge(client, session_id="kept")
@@ -209,7 +209,7 @@ def test_a_backup_alone_reads_nothing_and_cannot_bring_erased_data_back(
 
 
 def test_an_export_is_safe_in_a_spreadsheet(own: Deployment, tmp_path: Path) -> None:
-    """What would be a formula is text; JSON lines hold the values as they are."""
+    """Formulas become text; JSON lines hold the exact values."""
     account = own.account("vendor")
     hostile = '=HYPERLINK("http://x","y")'
     with running_server(own) as server, server.client(own.key(account)) as client:

@@ -67,7 +67,7 @@ class Walk:
         return {(row.log_id, row.size) for row in found}
 
     async def stays(self, service: Opened) -> set[tuple[int, int]]:
-        """Those that have to be there, by all that were ever made."""
+        """The checkpoints that must remain, of all that were ever made."""
         keys = await service.database.read(lambda c: c.execute(select(log_keys)).all())
         kept = set()
         for log_id, seen in self.seen.items():

@@ -177,7 +177,7 @@ def test_a_clearance_names_the_identity_check_that_it_relied_on(own: Deployment)
 
 
 def test_readers_accept_the_dossier_of_an_acknowledgment_that_binds(own: Deployment) -> None:
-    """And say what it binds."""
+    """And shows what it binds."""
     account = own.account("vendor")
     own.run("operator", "describe", "--legal-name", NAME)
     made_file, policy = own.data_dir.parent / "dossier.zip", own.data_dir.parent / "policy.txt"

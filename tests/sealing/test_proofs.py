@@ -79,7 +79,7 @@ def test_the_same_dossier_has_the_same_bytes_although_the_log_has_grown(
 def test_only_the_fields_asked_for_are_in_a_dossier(
     client: httpx2.Client, query: str, names: set[str]
 ) -> None:
-    """What is withheld is nowhere in the file, the certificate included."""
+    """Withheld data is nowhere in the file, the certificate included."""
     ack_id = acknowledge(
         client, session_id="cs_planted_1", user_agent="PlantedAgent/9", ip="198.51.100.77"
     )

@@ -1,4 +1,4 @@
-"""Retention erases what is due, and a legal hold keeps it: on a record, an account or a buyer."""
+"""Retention erases due data, and a legal hold keeps it: on a record, an account or a buyer."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def unsorted(described: set[str], fields: Fields) -> set[str]:
 
 
 def undescribed(described: set[str], fields: Fields) -> set[str]:
-    """What is known to the adapter and not described: a misspelt path is never read."""
+    """Paths that the adapter knows and the description lacks: a misspelt path is never read."""
     known = [f"{field}.".replace("[]", "") for field in described]
     return {
         path

@@ -75,7 +75,7 @@ def with_adapter(
 
 
 def read(provider: Playing, made: Made) -> ProviderResult:
-    """What the adapter makes of the session."""
+    """The adapter's result for the session."""
     return with_adapter(provider, lambda adapter: adapter.retrieve(made.session_id))
 
 

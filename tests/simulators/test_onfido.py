@@ -114,7 +114,7 @@ def test_every_field_that_onfidos_sdk_describes_is_sorted() -> None:
 
 
 def with_sdk(simulator: simulated.Onfido) -> dict[str, object]:
-    """What Onfido's own client makes of each run: the last name in its report, or the error."""
+    """Each run read by Onfido's own client: the last name in its report, or the error."""
     import onfido as sdk  # noqa: PLC0415 - slow: only the tests that need it pay
 
     def last_name(api: sdk.DefaultApi, run_id: UUID) -> str | None:

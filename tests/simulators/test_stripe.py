@@ -147,7 +147,7 @@ def test_a_test_key_sees_the_test_mode_only() -> None:
 def test_reports_and_lists_are_served_too() -> None:
     """A report by its own identifier, with and without its sensitive members, and pages.
 
-    No filter is passed over: what is not played is refused.
+    No filter is ignored: unsupported ones are refused.
     """
 
     def use(

@@ -48,7 +48,7 @@ def test_a_notice_goes_from_a_check_to_force_and_out_of_it(desk: Desk, owner: Pe
 
 
 def test_what_is_wrong_with_a_file_is_said(owner: Person) -> None:
-    """All mistakes at once; what was published never changes."""
+    """All mistakes at once; published content never changes."""
     wrong = {**notice_json("fixed", "1"), "id": "X Y", "bullets": []}
     refused = owner.post("/v1/notices/check", {"notice": wrong}, 422)["error"]
     assert refused["code"] == "invalid_notice_file"
@@ -79,7 +79,7 @@ def test_a_gap_is_not_closed_by_leaving_its_name_out(owner: Person) -> None:
 
 
 def test_a_check_is_for_those_who_publish(desk: Desk) -> None:
-    """What is read of a caller's text costs more than a look does."""
+    """Parsing a caller's text costs more than a read."""
     with desk.operator.vendor(desk.server) as shop:
         body = {"notice": notice_json("no", "1")}
         assert shop.test.post("/v1/notices/check", json=body).status_code == 403

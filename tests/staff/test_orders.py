@@ -133,7 +133,7 @@ def test_nothing_of_another_account_or_mode_is_found(desk: Desk, shop: Vendor) -
 def test_a_hold_of_the_console_keeps_the_order_and_its_check(
     compliance: Person, shop: Vendor
 ) -> None:
-    """A preview says what is held; after the release it is erased as asked."""
+    """A preview names held data; after the release it is erased as requested."""
     order = buy(shop, 1)
     hold = compliance.post("/v1/holds", {"subject": order.clearance_id, "reason": "case 24-1187"})
     (one,) = compliance.post("/v1/search", {"query": order.ack_id})["orders"]

@@ -236,7 +236,7 @@ async def found(
 
 
 async def kept(database: Database, slot: bytes) -> IdempotencyEntry | None:
-    """What is kept in a slot."""
+    """The content of a slot."""
     return await database.read_batched(kept_entries, slot)
 
 

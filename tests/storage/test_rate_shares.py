@@ -37,7 +37,7 @@ def ask(want: int, name: bytes = b"one", rate: Rate = RATE) -> Ask:
 
 
 async def leased(database: Database, *asks: Ask) -> Sequence[Share]:
-    """What they are granted in one batch."""
+    """The grants of one batch."""
     return await asyncio.gather(*(database.read_batched(lease_together, one) for one in asks))
 
 

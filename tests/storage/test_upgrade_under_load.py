@@ -104,7 +104,7 @@ class Vendor:
 def test_an_upgrade_under_load_loses_nothing(
     filled: Deployment, empty_url: URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was committed before, meanwhile and afterwards is there, and each order once."""
+    """All commits before, during and after are there, and each order once."""
     port = free_port()
     monkeypatch.setattr(service, "free_port", lambda: port)
     with OldServer(empty_url) as old:

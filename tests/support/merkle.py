@@ -1,4 +1,4 @@
-"""What a reader of a log does: roots of leaves, entries of a bundle, and consistency of two trees.
+"""Reading a log: roots of leaves, entries of a bundle, and consistency of two trees.
 
 The service itself only writes these.
 """

@@ -44,7 +44,7 @@ class OpenIdProvider:
     port: int = 0
     redirect_uris: set[str] = field(default_factory=set)
     person: str = "248289761001"
-    """Who signs in (`sub`)."""
+    """The person who signs in (`sub`)."""
     signed_in_at: int | None = None
     """When that was, if the browser is signed in here already."""
     off: float = 0.0

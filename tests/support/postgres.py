@@ -123,7 +123,7 @@ def running_postgres(
 
 
 def _answer(guard: "subprocess.Popen[bytes]") -> dict[str, Any]:
-    """What the guard says once the server answers."""
+    """The guard's output once the server responds."""
     assert guard.stdout is not None
     answer = json.loads(guard.stdout.readline() or b'{"error": "it ended without a word"}')
     if "error" in answer:

@@ -69,7 +69,7 @@ class World:
         )
 
     async def covered(self) -> None:
-        """What the database does before it lets a young answer out."""
+        """The database's act before it returns a recent response."""
         self.covers += 1
 
     def slot(

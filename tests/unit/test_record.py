@@ -33,7 +33,7 @@ FORMAT = (Path(__file__).parents[2] / "spec" / "evidence-format.md").read_text(e
 
 
 def subject(word: str = "x", lines: list[tuple[str, str]] | None = None) -> Subject:
-    """A subject that says the same everywhere; what it says is not this module's affair."""
+    """A constant subject; its content does not matter to this module."""
     return Subject(
         id=f"ack_{word}",
         account=word,

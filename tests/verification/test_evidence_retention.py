@@ -184,7 +184,7 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
 def test_the_command_lists_and_erases_what_is_due(desk: Desk) -> None:
     """Held evidence is listed and kept; what is not due is not mentioned; `--dry-run` only lists.
 
-    Commands have the real time: what is old was verified by a clock that is behind.
+    Commands use the real time: old data is verified with a slow clock.
     """
     stage, bench = desk.stage, desk.bench
     now = stage.clock.now

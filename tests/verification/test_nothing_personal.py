@@ -59,7 +59,7 @@ class Search:
         return found
 
     def files(self, places: Iterable[Path]) -> list[str]:
-        """What stands in which file."""
+        """The content of each file."""
         found = []
         for place in places:
             # A server writes its heads into another file, and then renames that.

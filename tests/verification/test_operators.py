@@ -275,7 +275,7 @@ def test_a_simulated_buyer_has_no_evidence_and_never_had(desk: Desk) -> None:
 
 @each_desk
 def test_a_buyer_is_shown_without_anything_personal(desk: Desk) -> None:
-    """Status, times and what was proved, in JSON and to be read."""
+    """Status, times and proofs, in JSON and as text."""
     vendor = desk.stage.insider(minimum_age=19)
     cbid = verified(vendor)
     shown = desk.bench.read("buyers", "show", cbid)

@@ -54,7 +54,7 @@ def followed(vendor_with: MakeVendor, request: pytest.FixtureRequest) -> LiveVen
 
 
 def enqueued(vendor: LiveVendor) -> object:
-    """What a message changes: that it was seen, and when the next look at the session is due."""
+    """The effect of a message: it is marked as seen, and the next poll is scheduled."""
     due = [row["next_poll_at"] for row in vendor.rows("pending_sessions")]
     return len(vendor.rows("provider_messages")), len(due)
 

@@ -1,4 +1,4 @@
-"""Whom a session is about: another reference never leads to the buyer of the session."""
+"""The buyer of a session: another reference never reaches that buyer."""
 
 from __future__ import annotations
 

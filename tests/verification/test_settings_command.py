@@ -85,7 +85,7 @@ SHOW = ("accounts", "verification", "show", "Alpine Outfitters")
 def test_settings_are_set_shown_changed_and_removed_and_each_is_written_down(
     bench: Bench, provider: Playing, credentials: Path
 ) -> None:
-    """What is left out stays as it is; the credentials are shown nowhere."""
+    """Omitted settings do not change; the credentials are shown nowhere."""
     assert bench.read(*SHOW) is None
     where = ("--credentials-file", str(credentials), "--dangerous-base-url", provider.url)
     first = bench.read(*SET, *where, "--minimum-age", "21", "--zip-source", "document")

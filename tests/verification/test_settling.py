@@ -109,7 +109,7 @@ def test_the_clock_settles_a_session_and_the_cbid_stays(stage: Stage) -> None:
 
 
 def test_the_poller_survives_a_restart(stage: Stage) -> None:
-    """What is followed is kept with the data, also what was asked."""
+    """Polled sessions are stored with the data, including the request."""
     vendor = stage.insider()
     session, decided, cbid = undecided(vendor)
     stage.restart()

@@ -78,7 +78,7 @@ def document_ending(vendor: Insider, last: date) -> AbstractContextManager[None]
 
 
 def cleared(vendor: Insider, cbid: str) -> tuple[str, ...]:
-    """What is held against an order of this buyer, which has no acknowledgment either."""
+    """The reasons against an order of this buyer, which also lacks an acknowledgment."""
     asked = order("ack_unknown", cbid, "cs_1", vendor.part("verified").shipping_zip)
     cleared = clear_order(vendor.stage.opened.clearances, vendor.principal, asked)
     return vendor.stage.do(cleared).decision.reasons

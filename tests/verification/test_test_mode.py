@@ -160,7 +160,7 @@ def test_a_session_has_to_be_of_the_mode_of_the_key(
     said: bool | None,
     verified: bool,
 ) -> None:
-    """What the provider does not say is as good as the other mode."""
+    """A missing mode counts as the other mode."""
     result = ProviderResult(
         provider="stripe", session_id="vs_1", outcome=Finding.VERIFIED, live=said
     )

@@ -22,7 +22,7 @@ from tests.verification.test_settling import playing_another, undecided
 
 
 def metrics(stage: Stage) -> str:
-    """What Prometheus is given."""
+    """The metrics for Prometheus."""
     registry = CollectorRegistry()
     registry.register(App(stage.opened).metrics)
     return generate_latest(registry).decode()

@@ -42,7 +42,7 @@ def declining(vendor: Insider, session: Session, plays: str = "") -> AbstractCon
 
 
 def held_against(vendor: Insider, cbid: str) -> set[str]:
-    """What an order of the buyer fails on, as far as it is about the buyer's verification."""
+    """The reasons against an order that concern the buyer's verification."""
     about = {"buyer_not_verified", "buyer_requires_input", "verification_withdrawn"}
     return about.intersection(cleared(vendor, cbid))
 
@@ -204,7 +204,7 @@ def test_reinstating_a_buyer_does_not_bring_a_withdrawn_verification_back(stage:
 
 
 def test_an_operator_accepts_no_zip_code_on_a_withdrawn_decision(stage: Stage) -> None:
-    """What the provider said before it took that back is no ground for anything."""
+    """A withdrawn decision of the provider is no ground for anything."""
     vendor = stage.insider("persona", zip_sources=("document", "operator"))
     session, cbid = approved(vendor)
     with declining(vendor, session):

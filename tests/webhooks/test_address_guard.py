@@ -138,7 +138,7 @@ def test_a_name_that_now_leads_inside_is_refused_at_the_next_connection(address:
 def test_a_name_that_changes_right_after_the_check_is_not_asked_again(
     second: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is connected to is what was judged: the very connect is looked at, not the intention."""
+    """The connection goes to the checked address: the test inspects the connect call itself."""
     connected: list[str] = []
 
     async def connect(host: str, _port: int, **_: object) -> None:

@@ -74,7 +74,7 @@ def messages() -> tuple[list[Case], list[Case]]:
 
 
 def python_judge(block: Block) -> Judge:
-    """What the shown function says."""
+    """The result of the shown function."""
     shown: dict[str, Any] = {}
     exec(compile(block.text, str(block), "exec"), shown)  # noqa: S102 - our own page
     return lambda cases: [shown["receive"](*case) for case in cases]

@@ -241,7 +241,7 @@ def test_resending_delivers_once_more_under_the_same_id(service: Service, run: R
 def test_resending_while_an_attempt_is_under_way_still_sends_once_more(
     service: Service, run: Run
 ) -> None:
-    """What comes of the earlier attempt is written down, and ends nothing."""
+    """The earlier attempt's result is stored, and ends nothing."""
 
     async def scenario() -> None:
         async with running_receiver() as receiver:

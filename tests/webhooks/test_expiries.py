@@ -181,7 +181,7 @@ def test_a_reminder_comes_once_thirty_days_before_the_end(desk: Desk) -> None:
 
 
 def test_a_revoked_buyer_is_not_reminded(desk: Desk) -> None:
-    """Unless it is reinstated before the end; who was reminded before is not reminded again."""
+    """Unless reinstated before the end; accounts already reminded are not reminded again."""
     revoked, reminded = desk.account(), desk.account()
     first = desk.sandbox_buyer(revoked, "sess_a", ZIP)
     second = desk.sandbox_buyer(reminded, "sess_a", ZIP)

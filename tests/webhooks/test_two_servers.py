@@ -77,7 +77,7 @@ def test_two_servers_deliver_each_event_once_between_them(pair: tuple[Server, Se
 def test_when_one_of_two_servers_is_killed_the_other_delivers_the_rest(
     pair: tuple[Server, Server],
 ) -> None:
-    """SIGKILL with answers outstanding: all arrives, and twice only what was on its way."""
+    """SIGKILL with outstanding responses: all messages arrive, and only those in flight twice."""
     survivor = pair[0]
     made = survivor.deployment
     account = made.account("one dies")

@@ -123,7 +123,7 @@ class Browser(Shopper):
         return self._send_form(page, url, payment, follow=True).text
 
     def pay(self, url: str, payment: str = "cod") -> str:
-        """Send the form of the page where an order is paid; gives what is shown then."""
+        """Send the payment page's form of an order; returns the next page."""
         return self._send_payment(url, payment, follow=True).text
 
     def lead(self, url: str) -> str:
