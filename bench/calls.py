@@ -67,7 +67,7 @@ _CHECKOUT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """What one request called: calls, distinct functions, and the files that they are in."""
+    """The calls of one request: their number, distinct functions, and files."""
 
     operation: str
     calls: int
@@ -147,7 +147,7 @@ class Page:
 async def answered(
     app: App, method: str, path: str, headers: list[tuple[bytes, bytes]], sent: bytes
 ) -> tuple[Any, Any]:
-    """What the application sends: the start of the response, and its body."""
+    """The application's messages: the start of the response, and its body."""
     got: list[Any] = []
 
     async def receive() -> dict[str, object]:
@@ -211,7 +211,7 @@ async def follow(trace: Trace, operation: str, ask: Ask, before: Ask | None = No
         if before is not None:
             await before(number)
         if number >= _WARM_UP:
-            # What a slow machine takes longer for does not count: that snapshots are read again.
+            # Extra work on a slow machine does not count: snapshots are read again.
             snapshot.STALENESS_SECONDS = _LASTING_SECONDS  # type: ignore[misc]
             await asyncio.sleep(_PAUSE_SECONDS)
         found.append(await trace.of(ask(number)))

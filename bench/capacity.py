@@ -1,4 +1,4 @@
-"""What an acknowledgment costs on PostgreSQL, and what that comes to: ``python -m bench.capacity``.
+"""The cost of an acknowledgment on PostgreSQL, and the totals: ``python -m bench.capacity``.
 
 One server and one database on this machine are loaded with acknowledgments. Counted are processor
 time of the server and of the database, bytes of the write-ahead log, and bytes that each table
@@ -31,7 +31,7 @@ from bench.servers import install, prepare, serve
 _LASTING_TABLES: Final = frozenset(
     ("records", "disclosures", "shred_keys", "log_entries", "log_tiles", "acknowledgment_uses")
 )
-"""What is kept of an acknowledgment as long as the evidence; the rest ends within 90 days."""
+"""Data kept as long as an acknowledgment's evidence; the rest is deleted within 90 days."""
 _STORED: Final = 10**9
 _RATE: Final = 10**5
 _POLL_SECONDS: Final = 0.05
@@ -45,7 +45,7 @@ FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::reg
 
 
 class Costs(NamedTuple):
-    """Of one acknowledgment."""
+    """Figures of one acknowledgment."""
 
     server_us: float
     database_us: float

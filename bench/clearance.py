@@ -1,4 +1,4 @@
-"""What a clearance costs: ``python -m bench.clearance``; ``--help`` lists the options.
+"""The cost of a clearance: ``python -m bench.clearance``; ``--help`` lists the options.
 
 Clearing orders compared with acknowledging notices, at 32 connections on the embedded
 database, by turns on one server. Every order is a new one that is cleared: its own acknowledgment,
@@ -42,7 +42,7 @@ TOGETHER: Final = 500
 
 
 class Round(NamedTuple):
-    """What one round has measured."""
+    """The measurements of one round."""
 
     acknowledging: Measurement
     clearing: Measurement

@@ -1,4 +1,4 @@
-"""What a page of the console costs: ``python -m bench.console``; ``--help`` lists the options.
+"""The cost of a console page: ``python -m bench.console``; ``--help`` lists the options.
 
 Each page is asked for in this process, as a browser asks, of two deployments on the embedded
 database: one with few acknowledgments and one with many (see `bench.fill`). A page has the
@@ -54,7 +54,7 @@ _PREFIX: Final = "COUNTERSIGN_"
 
 
 class Cost(NamedTuple):
-    """What a page costs, in the median."""
+    """The median cost of a page."""
 
     cpu_ms: float
     statements: int

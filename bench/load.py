@@ -32,7 +32,7 @@ HOW_TO_INSTALL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What one run of the load generator found."""
+    """The results of one run of the load generator."""
 
     requests: int
     seconds: float

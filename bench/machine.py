@@ -1,4 +1,4 @@
-"""What the figures of a run depend on: the machine, its disk, and the versions in use."""
+"""The environment of a run's figures: the machine, its disk, and the versions in use."""
 
 import importlib
 import os
@@ -54,7 +54,7 @@ class Machine:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What would make the figures worth little."""
+        """Conditions that make the figures unreliable."""
         found = []
         if self.file_system in MEMORY_FILE_SYSTEMS:
             found.append("The databases are kept in memory: syncing costs nothing. Use --work-dir.")

@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 class Holding(NamedTuple):
-    """What processes hold at a moment."""
+    """Resources that processes hold at a moment."""
 
     own_mb: float
     """Memory that no file backs: what they have allocated."""
@@ -127,7 +127,7 @@ class Child:
         return sum(self._family().values()) / os.sysconf("SC_CLK_TCK")
 
     def holding(self) -> Holding:
-        """What the process and its descendants hold now; needs Linux's `/proc`."""
+        """Resources held by the process and its descendants; needs Linux's `/proc`."""
         sizes, handles = Counter[str](), 0
         for pid in self._family():
             place = Path("/proc", str(pid))

@@ -1,4 +1,4 @@
-"""Where Countersign's time goes under load: py-spy samples it, the report lists its functions."""
+"""Profile Countersign under load: py-spy samples it, the report lists its functions."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""What a run found: medians over the rounds, ratios, and the targets."""
+"""The results of a run: medians over the rounds, ratios, and the targets."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,7 +77,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a ratio must come to, on SQLite at 32 connections."""
+    """The targets of ratios, on SQLite at 32 connections."""
 
     operation: str
     ratio: Ratio

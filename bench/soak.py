@@ -48,7 +48,7 @@ _SESSION_SECONDS: Final = 60
 
 
 class Sample(NamedTuple):
-    """What the server held, and when."""
+    """The server's resources over time."""
 
     seconds: float
     holding: Holding
@@ -56,7 +56,7 @@ class Sample(NamedTuple):
 
 @dataclass(slots=True)
 class Soak:
-    """What a run has seen so far."""
+    """The observations of a run so far."""
 
     endpoint: Endpoint
     url: str

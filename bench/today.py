@@ -1,4 +1,4 @@
-"""What the figures of a day cost as more is stored: ``python -m bench.today``.
+"""The cost of a day's figures as more is stored: ``python -m bench.today``.
 
 An embedded database with so many acknowledgments, spread over the two weeks that the console
 counts, each with a decision and a completed checkout session, every tenth of them refused.

@@ -115,7 +115,7 @@ class AcknowledgeOut(BaseModel):
 
 
 class StatusOut(BaseModel):
-    """What is known of a buyer."""
+    """The stored data of a buyer."""
 
     cbid: str
     status: str
@@ -136,7 +136,7 @@ class ApiError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling."""
+    """The caller."""
 
     account_id: str
     mode: str

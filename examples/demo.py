@@ -23,7 +23,7 @@ PEOPLE = (
     ("Cora", "compliance", "staff"),
     ("Devi", "developer", "members", "--account", ACCOUNT),
 )
-"""Who is invited to the console: name, role, and where."""
+"""The people invited to the console: name, role and place."""
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
 COMMAND = [sys.executable, "-m", "countersign"]

@@ -1,4 +1,4 @@
-"""What this shop uses of Countersign: five requests, and the signature of webhooks."""
+"""This shop's use of Countersign: five requests, and the signature of webhooks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Countersign:
     def requirements(
         self, classes: list[str], ship_to: Mapping[str, str], residence: str
     ) -> dict[str, Any]:
-        """What an order needs."""
+        """The requirements of an order."""
         body = {"product_classes": classes, "ship_to": ship_to, "residence_state": residence}
         return self._ask("POST", "/v1/requirements", body)
 

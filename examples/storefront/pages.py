@@ -32,7 +32,7 @@ class Product(NamedTuple):
     picture: str
     """The path of a drawing, 48 by 48."""
     product_class: str | None = None
-    """What Countersign calls it; None: nothing that any notice is about."""
+    """Its product class at Countersign; None: no notice applies."""
 
 
 PRODUCTS = {
@@ -91,9 +91,9 @@ class Order:
     client_token: str = ""
     paid: bool = False
     number: str = ""
-    """What the people who pack call it."""
+    """Its name for the packing staff."""
     obligations: list[dict[str, Any]] = field(default_factory=list)
-    """What the people who pack have to do."""
+    """Instructions for the packing staff."""
 
     @property
     def state(self) -> str:
@@ -216,7 +216,7 @@ def cart(lines: Mapping[str, int]) -> Page:
 
 
 def summary(lines: Mapping[str, int], buttons: Mapping[str, str] | None = None) -> str:
-    """What is ordered."""
+    """The order lines."""
     rows = [
         f"<li><span>{count} &times; {escape(PRODUCTS[name].title)}</span>"
         f"<span>{money(PRODUCTS[name].cents * count)}</span>{(buttons or {}).get(name, '')}</li>"
@@ -226,7 +226,7 @@ def summary(lines: Mapping[str, int], buttons: Mapping[str, str] | None = None) 
 
 
 def mistakes(address: Mapping[str, str]) -> dict[str, str]:
-    """What is wrong with an address, by field."""
+    """Errors in an address, by field."""
     wrong = {
         name: f"{LABELS[name]}: please fill this in." for name in COMPLETE if not address[name]
     }
@@ -302,7 +302,7 @@ def notice(order: Order, service: str) -> Page:
 
 
 def order(order: Order) -> Page:
-    """What became of an order."""
+    """The page with an order's outcome."""
     title, story = STORIES[order.state]
     parts = [f'<p class="story {order.state}">{story}</p>']
     if order.state == "not_cleared" and order.session is not None:

@@ -37,7 +37,7 @@ FIELDS = ("name", "street", "city", "state", "zip", "residence")
 
 @dataclass
 class Visit:
-    """What the shop remembers of a browser."""
+    """The shop's session of a browser."""
 
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     cart: dict[str, int] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Shop:
             for warning in needs["warnings"]:
                 if warning["type"] == "not_sufficient":
                     return pages.not_sufficient(warning["product_class"])
-            # What is unknown is needed: only `not_required` means that nothing is.
+            # Unknown counts as required: only `not_required` means that nothing is needed.
             notices = [n for n in needs["notices"] if n["required"] != "not_required"]
             order.obligations = needs["obligations"]
             if needs["decision"] != "not_required":

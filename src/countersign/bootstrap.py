@@ -1,4 +1,4 @@
-"""Where concrete classes meet: the only module that names them."""
+"""The composition root: the only module that names concrete classes."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initialised:
-    """What `initialise` found: the shipped notices, and whether the schema was made or changed."""
+    """The result of `initialise`: shipped notices, and whether the schema was made or changed."""
 
     published: Sequence[Publication]
     upgraded: bool
@@ -292,7 +292,7 @@ async def open_deployment(
 
 
 def _operator() -> str:
-    """Who runs this process; what is written down of an operator's acts."""
+    """The user of this process, for the audit of an operator's acts."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -53,7 +53,7 @@ _DRAIN_SECONDS_MAX: Final = 300
 _MAILS_MAX: Final = 1_000_000
 
 _Given: TypeAlias = tuple[str, str | None]
-"""Where a value is set, and its text."""
+"""The source of a value, and its text."""
 
 
 class Setting(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the package of the console is given by the service: the one module that it imports.
+"""The service's interface for the console package: the one module that it imports.
 
 The package names a factory as the entry point `pages` of the group `countersign.console`:
 
@@ -69,7 +69,7 @@ Handle: TypeAlias = Callable[[Call, Incoming], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the API answers."""
+    """The API's response."""
 
     status: int
     data: Any
@@ -114,7 +114,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageReply:
-    """What a browser gets. `Cache-Control: no-store` is added where the page says nothing of it."""
+    """The response to a browser, with `Cache-Control: no-store` unless the page sets it."""
 
     body: bytes = b""
     status: int = 200
@@ -142,11 +142,11 @@ class _Whole:
 
 
 class Host:
-    """What the pages may ask of the service."""
+    """The interface of the service for pages."""
 
     def __init__(self, deployment: Deployment, handle: Handle) -> None:
         self.url: Final = deployment.people.url
-        """Where browsers reach the console, without /console."""
+        """The console's address for browsers, without /console."""
         self.public_url: Final = deployment.settings.public_url
         """Where everyone reaches the service: its log, and what evidence is verified against."""
         self.is_secure: Final = self.url.startswith("https:")
@@ -202,7 +202,7 @@ class Host:
         return cast("Mapping[str, Any]", to_builtins(content))
 
     async def who(self, session: str) -> SignedInPerson | None:
-        """Who is signed in with this session; None: no one is."""
+        """The person signed in with this session; None: no one."""
         return await sign_in.signed_in(self._people, session)
 
     def scopes(self, role: str, *, staff: bool, acts: bool = False) -> frozenset[str]:

@@ -1,1 +1,1 @@
-"""Who may ask: accounts, keys, idempotency, the record of operators' acts, test clocks."""
+"""Callers: accounts, keys, idempotency, the audit of operators' acts, test clocks."""

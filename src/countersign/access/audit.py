@@ -1,4 +1,4 @@
-"""What operators did or looked at, kept permanently: written in the transaction of the act."""
+"""The audit of operators' acts and reads: permanent, written in the transaction of the act."""
 
 from __future__ import annotations
 

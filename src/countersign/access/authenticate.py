@@ -1,4 +1,4 @@
-"""Who is asking: from a Bearer token to a principal.
+"""Authentication: from a Bearer token to a principal.
 
 A working key is remembered for KEY_CACHE_SECONDS, so a revocation lags by no more. A token that
 is not remembered is looked up, so a new key works at once. Tokens themselves are not kept in

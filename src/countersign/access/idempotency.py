@@ -115,7 +115,7 @@ def kept_entries(connection: Connection, slots: Sequence[bytes]) -> list[Idempot
 
 
 def entries_in(connection: Connection, slots: Iterable[bytes]) -> dict[bytes, IdempotencyEntry]:
-    """What is kept in these slots, by slot, expired or not."""
+    """The stored responses of these slots, expired ones included."""
     return {row[0]: IdempotencyEntry(*row) for row in _select(connection, slots)}
 
 
@@ -125,7 +125,7 @@ def leave_answers(connection: Connection, late: Late, entries: Sequence[Idempote
 
 
 def slot_taken(entry: IdempotencyEntry) -> IdempotencyInProgress:
-    """What an act refuses an item with that was done before, once its transaction has read this.
+    """The refusal of an item that was done before, once its transaction has read this.
 
     It lasts as all that the transaction has read.
     """
@@ -135,13 +135,13 @@ def slot_taken(entry: IdempotencyEntry) -> IdempotencyInProgress:
 
 
 class Slot(NamedTuple):
-    """Where the response to one key is kept, and the keyed hash of the request's body."""
+    """The slot of one key's response, and the keyed hash of the request's body."""
 
     place: bytes
     fingerprint: bytes
     principal: Principal
     bearer: bytes = b""
-    """Of a response with a secret: who asks, with which scopes. It is kept before the response, and
+    """For a response with a secret: the caller and the scopes. It is kept before the response, and
     repeated to no one else.
     """
 
@@ -162,9 +162,9 @@ class Keep(Struct, eq=False):
 def taken(
     connection: Connection, requests: Sequence[Keep | None]
 ) -> Sequence[CountersignError | None]:
-    """Of each request, why an act leaves it: there is a response to it, or to its key.
+    """For each request, why an act skips it: a response to it, or to its key, exists.
 
-    Those that have expired are deleted: the slots of the others are free.
+    Expired responses are deleted, which frees their slots.
     """
     slots = [keep.slot.place for keep in requests if keep is not None]
     found = entries_in(connection, slots) if slots else {}
@@ -295,7 +295,7 @@ class Idempotency:
         return self._clock.time_ns() // 1_000_000
 
     def entry(self, slot: Slot, answer: bytes, nonce: bytes = b"") -> IdempotencyEntry:
-        """What is written, with the act, to keep this response; see `Keep`."""
+        """The row written with the act to store this response; see `Keep`."""
         time_ns, who = self._clock.time_ns(), slot.principal
         now = time_ns // 1_000_000
         nonce = nonce or self._entropy(NONCE_BYTES)

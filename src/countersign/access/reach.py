@@ -1,4 +1,4 @@
-"""Whose rows an act may touch. The gate makes a reach of who asks; each query of rows binds it."""
+"""The rows that an act may touch: the gate makes a reach of the caller, each query binds it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from countersign.mode import Mode
 class AccountReach:
     """The rows of one account in one mode: of its keys, and of people who act for it.
 
-    What both modes share (people, brand, origins) is changed in live mode alone: see `LIVE_SCOPES`.
+    Data shared by both modes (people, brand, origins) is changed in live mode alone: see
+    `LIVE_SCOPES`.
     """
 
     account_id: str

@@ -1,4 +1,4 @@
-"""What people may do: one table, from roles to scopes. `docs/console.md` shows it in words.
+"""Permissions of people: one table, from roles to scopes. `docs/console.md` shows it in words.
 
 A role is held for the whole deployment (staff) or for one account (members). Scopes of the
 deployment are worth nothing to a member.

@@ -1,4 +1,4 @@
-"""Where an acknowledgment came from: IP address and user agent, with the source of each.
+"""The origin of an acknowledgment: IP address and user agent, with the source of each.
 
 On calls with a secret key the caller is the vendor's server, so a forwarding header is that
 caller's assertion. It is kept whole, next to the address taken from it and the address of the

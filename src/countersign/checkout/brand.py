@@ -31,7 +31,7 @@ FONTS: Final = ("sans", "serif", "rounded")
 """The stacks of `web/design/tokens.css`: what systems have already."""
 TYPED: Final = "typed"
 ADOPTED_ALLOWED: Final = "adopted_allowed"
-"""What the account lets buyers do: type the initials of each line, or also put them there."""
+"""How buyers of the account may enter initials: typed on each line, or also adopted by a press."""
 _ADDRESS: Final = re.compile(r"[^\s@<>\"?&]{1,64}@[^\s@<>\"?&]{1,180}")
 _COLOR: Final = re.compile(r"#[0-9a-f]{6}")
 _KINDS: Final = (
@@ -51,7 +51,7 @@ _select: Final = SelectAmong(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brand:
-    """What buyers see of an account; `logo` is the SHA-256 of the picture, hexadecimal."""
+    """An account as shown to buyers; `logo` is the SHA-256 of the picture, hexadecimal."""
 
     name: str
     color: str | None = None
@@ -62,7 +62,7 @@ class Brand:
     font: str | None = None
     initials: str = TYPED
     operator: str | None = None
-    """Who operates the service, as its record in the log says."""
+    """The operator of the service, from its record in the log."""
 
 
 def brand_of(connection: Connection, account_id: str) -> Brand:

@@ -173,7 +173,7 @@ def lose(
 
 
 def note_unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Session:
-    """What is said of the newest check, in which nothing was submitted that is known of.
+    """Set the message about the newest check, in which no submission is known.
 
     Unchanged if it is not the newest check, if more is known of it, or if another is being decided.
     """

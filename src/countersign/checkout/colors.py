@@ -15,12 +15,12 @@ _STEPS: Final = 32
 
 
 class Palette(NamedTuple):
-    """What a colour is used as; each is `#rrggbb` or `#rgb`."""
+    """The uses of a colour; each is `#rrggbb` or `#rgb`."""
 
     brand: str
     on_brand: str
     ink: str
-    """Of text and marks on the surfaces, in light."""
+    """For text and marks on the surfaces, in light mode."""
     dark_ink: str
 
 

@@ -64,7 +64,7 @@ _NOT_STARTED: Final = (ProviderUnavailable, VerificationMisconfigured, Verificat
 
 
 class Stage(StrEnum):
-    """Where the identity step stands."""
+    """The state of the identity step."""
 
     BEGIN = "begin"
     WAITING = "waiting"
@@ -353,7 +353,7 @@ def _reasons(content: Content) -> tuple[str, ...]:
 
 
 def _zip_help(content: Content, names: Sequence[str], words: Mapping[str, str]) -> list[str]:
-    """What a buyer can do about a ZIP code that differs, at this provider and at another."""
+    """The buyer's options if the ZIP code differs, at this provider and at another."""
     check, known = content.check, content.identity
     if check is None or known is None or Reason.ZIP_MISMATCH not in known.reasons:
         return []

@@ -138,7 +138,7 @@ def _plain(text: str) -> str:
 
 
 def wrong_in(typed: Sequence[str], said: str, words: Mapping[str, str]) -> Mapping[str, str]:
-    """What is wrong in the fields, by their names in the page, as far as the address says it."""
+    """Errors of the fields by name, as far as the address states them."""
     return {
         f"initials-{number}": words[wrong].replace("{number}", str(number))
         for number, text in enumerate(typed, 1)

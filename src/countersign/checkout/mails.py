@@ -98,7 +98,7 @@ class MailActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyMails:
-    """That copies are sent by e-mail: with what, from whom, and how many."""
+    """Settings of copies by e-mail: transport, sender and limits."""
 
     server: MailServer
     sender: str

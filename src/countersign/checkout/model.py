@@ -71,7 +71,7 @@ class Content(Struct, frozen=True, kw_only=True):
     order: Order | None = None
     destination: str | None = None
     exemption: Exemption | None = None
-    """What the vendor asserted of the cart."""
+    """The vendor's assertions about the cart."""
     order_reference: str | None = None
     reading: Reading | None = None
     """Of the browser that changed the session last, or that looks at it now."""
@@ -212,7 +212,7 @@ class Session:
 
     @property
     def asked(self) -> Content:
-        """What was asked for.
+        """The request.
 
         Raises:
             CheckoutSessionClosed: it was erased.
@@ -249,7 +249,7 @@ class Session:
 
     @property
     def step(self) -> Collected | None:
-        """What is to be collected next; None: nothing is left."""
+        """The next part to collect; None: nothing is left."""
         content = self.asked
         verified = content.identity is not None and content.identity.verified
         if Collected.IDENTITY in content.collect and not verified:
@@ -308,7 +308,7 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
 ) -> Session:
     """The notice was served: `notice` is its version, digest and number of lines.
 
-    What was initialed of another text is forgotten, and some lines of all on another surface. Once
+    Initials of another text are dropped, and partial ones on another surface. Once
     a line has initials, a view changes neither them nor their times.
     """
     content = require_open(session, now, Collected.ACKNOWLEDGMENT)
@@ -458,7 +458,7 @@ def cancelled(session: Session, now: datetime) -> Session:
 def decided(
     session: Session, clearance_id: str, *, cleared: bool, reasons: Sequence[str]
 ) -> Session:
-    """What was decided about the order."""
+    """The decision about the order."""
     content = msgspec.structs.replace(session.asked, cleared=cleared, reasons=tuple(reasons))
     return replace(session, clearance_id=clearance_id, content=content)
 

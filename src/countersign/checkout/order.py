@@ -75,7 +75,7 @@ def checked_order(order: Order | None) -> Order | None:
 
 
 def destination_of(cart: Cart | None, shipping_zip: str | None) -> str | None:
-    """Where the order goes, as the buyer reads it."""
+    """The destination of the order, as text for the buyer."""
     if cart is None:
         return shipping_zip
     return f"{cart.ship_to.state} {cart.ship_to.zip or shipping_zip or ''}".strip()

@@ -293,7 +293,7 @@ async def _copied(visit: Visit) -> dict[str, Any]:
 
 
 async def _acknowledgment(visit: Visit) -> Acknowledgment | None:
-    """What was acknowledged in this session, for as long as the buyer's copy is kept."""
+    """The acknowledged text of this session, while the buyer's copy is kept."""
     session = visit.session
     if session.ack_id is None or session.ended_at is None or visit.now >= session.ended_at + KEPT:
         return None
@@ -409,7 +409,7 @@ def _size(text: str) -> int:
 
 
 def _shown(visit: Visit, reading: Reading) -> str:
-    """What only a review that was served can say: this text, these initials, in this language."""
+    """A digest that only a served review has: of this text, these initials, in this language."""
     parts = (visit.locale, reading.notice_digest, *(reading.initials or ()))
     return code(visit.room, visit.session, "\x00".join(("review", *parts)))
 

@@ -39,7 +39,7 @@ def preview_pages(brand: Brand) -> Mapping[str, str]:
 
 
 def _contexts(brand: Brand, locale: str) -> Mapping[str, Mapping[str, Any]]:
-    """What each page shows."""
+    """The values of each page."""
     notice = parse_notice_file(next(iter(shipped_notice_files().values())))
     order = part("order.html", locale, brand, order=_ORDER, destination="CA 94105")
     words, lines = words_of(locale, brand.name), len(notice.bullets)

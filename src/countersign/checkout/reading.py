@@ -23,7 +23,7 @@ class ClaimedEvent(StrEnum):
 
 
 class LineSeen(Struct, frozen=True, kw_only=True):
-    """What this service saw of one line of the notice."""
+    """The service's observations of one line of the notice."""
 
     shown_at: datetime
     initialed_at: datetime | None = None
@@ -45,11 +45,11 @@ class Press(NamedTuple):
     line: int
     """Counted from 1."""
     initials: str
-    """What the button showed."""
+    """The initials on the button."""
 
 
 class BrowserClaim(Struct, frozen=True, kw_only=True):
-    """What the browser claims, with the time when the claim was received."""
+    """The browser's claims, with the time of receipt."""
 
     line: int | None
     event: ClaimedEvent
@@ -60,8 +60,8 @@ class Reading(Struct, frozen=True, kw_only=True):
     """How far the buyer is with one text of the notice."""
 
     browser: str | None = None
-    """Whose it is: of those with the link, by its cookie; "" for what has the token alone, as the
-    component. None, from an earlier release: no one's, as it may be of several."""
+    """The browser that it belongs to, by its cookie; "" for a client with the token alone, such as
+    the component. None, from an earlier release: no one's, as it may be of several."""
     notice_version: str
     notice_digest: str
     surface: Surface

@@ -281,7 +281,7 @@ def _was_meant(visit: Visit, asked_ms: int) -> bool:
 
 
 async def known_by_cookie(visit: Visit) -> KnownBy | None:
-    """Who is remembered in this browser by a cookie."""
+    """The buyer remembered in this browser by a cookie."""
     mode = visit.session.mode
     value = cookie(visit.room, visit.call, REMEMBERED, mode)
     return await by_cookie(visit.room.remembered, mode, value) if value else None
@@ -310,7 +310,7 @@ def _cbid(session: Session) -> str:
 
 
 def _name(visit: Visit) -> str:
-    """What a device shows of a passkey: nothing of the person, who may share it."""
+    """The label of a passkey on a device: nothing about the person, who may share the device."""
     words = words_of(visit.locale)
     name = words["remembered_passkey_name"]
     return f"{name} ({words['remembered_test']})" if visit.session.mode is Mode.TEST else name

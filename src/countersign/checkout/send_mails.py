@@ -40,7 +40,7 @@ _log: Final = structlog.get_logger("countersign.checkout")
 
 
 def place_of(account_id: str, mail_id: str) -> Place:
-    """Where the address of a mail stands. It is sealed with the shred key of its session."""
+    """The place of a mail's sealed address. It is sealed with the shred key of its session."""
     return Place(table="copy_mails", column="address", account=account_id, row_id=mail_id)
 
 

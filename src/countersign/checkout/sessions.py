@@ -261,7 +261,7 @@ async def cleared(room: Checkout, session: Session) -> Session:
 
 
 def principal_of(session: Session) -> Principal:
-    """Who acts in a session: its own token, for the account that created it."""
+    """The principal of a session: its own token, for the account that created it."""
     return Principal(
         key_id=session.id,
         account_id=session.account_id,

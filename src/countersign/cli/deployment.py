@@ -1,4 +1,4 @@
-"""What the commands of a deployment share: one of its rooms, its name, and logs."""
+"""Parts shared by the commands of a deployment: one of its rooms, its name, and logs."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _FORMULA: Final = (
     *("=", "+", "-", "@", "\t", "\r", "\n", "|", "%"),
     *("\uff1d", "\uff0b", "\uff0d", "\uff20"),
 )
-"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection).
+"""Characters with which a spreadsheet begins a formula (OWASP, CSV injection).
 
 The last four are the full-width forms of the first: with some languages they count as these.
 """

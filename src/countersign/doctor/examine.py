@@ -58,7 +58,7 @@ class Examined(NamedTuple):
 
 
 def examine(look: Sight, checks: Mapping[str, Check[Sight]] = CHECKS) -> list[Examined]:
-    """What all checks find, in their order. They work at the same time, in `look.seconds`."""
+    """The findings of all checks, in order. They work at the same time, in `look.seconds`."""
     found = together([partial(_found, check, look) for check in checks.values()], look.seconds)
     late = [say("check.late", seconds=look.seconds)]
     lines = [
@@ -77,7 +77,7 @@ def worst(lines: list[Examined]) -> Severity:
 
 
 def problems(lines: list[Examined]) -> list[Examined]:
-    """What is broken, and then what is to be done before it breaks."""
+    """Broken parts first, then those to fix before they break."""
     wrong = [line for line in lines if EXIT[line.diagnosis.severity]]
     return sorted(wrong, key=lambda line: -EXIT[line.diagnosis.severity])
 

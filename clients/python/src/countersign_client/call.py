@@ -21,7 +21,7 @@ Time: TypeAlias = datetime | str
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operation returns: read its fields by attribute. Unknown fields are ignored."""
+    """The response of an operation: read its fields by attribute. Unknown fields are ignored."""
 
 
 class Page(Result, Generic[T], frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What a call raises, except for the errors that the API names: those are in `errors`."""
+"""Exceptions of a call, except the errors that the API names: those are in `errors`."""
 
 from __future__ import annotations
 

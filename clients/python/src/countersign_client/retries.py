@@ -35,8 +35,8 @@ def wait_before_next(
 ) -> float | None:
     """The seconds to wait before the call is sent again, or None if the error is final.
 
-    `attempt` counts from 1; `waited` is the sum of the waits so far. What is not `repeatable` is
-    sent again only if the server did not act on it.
+    `attempt` counts from 1; `waited` is the sum of the waits so far. A call that is not
+    `repeatable` is retried only if the server did not act on it.
     """
     if attempt >= policy.attempts:
         return None

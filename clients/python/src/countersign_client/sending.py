@@ -36,7 +36,7 @@ class _ErrorBody(msgspec.Struct):
 
 
 class Exchange:
-    """What both senders share: how a request is made, and copies that may still be current."""
+    """Parts shared by both senders: building requests, and cached copies."""
 
     def __init__(self, *, base_url: str, api_key: str, retries: Retries) -> None:
         self._base_url = base_url
@@ -104,7 +104,7 @@ class Attempts(Generic[T]):
         return self._wait_or_raise(error_of(response), None)
 
     def result(self, response: httpx2.Response) -> T:
-        """What a successful response says.
+        """The content of a successful response.
 
         Raises UnexpectedResponse if it is none of this API.
         """

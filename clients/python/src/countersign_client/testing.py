@@ -28,7 +28,7 @@ class Refusal:
 
 
 class Answers:
-    """What a server returns, by method and path: `{"GET /v1/notices/ab1263": {...}}`.
+    """Responses of a server, by method and path: `{"GET /v1/notices/ab1263": {...}}`.
 
     A list is returned one by one, and its last element from then on. Pass `transport` to an
     httpx2 client, and that to `Countersign(http_client=…)`. `requests` are those that came.

@@ -33,7 +33,7 @@ class SigningKeys(Result, frozen=True, kw_only=True):
 
 
 class ClearanceClaims(Result, frozen=True, kw_only=True):
-    """What a token says."""
+    """The claims of a token."""
 
     iss: str
     sub: str
@@ -45,7 +45,7 @@ class ClearanceClaims(Result, frozen=True, kw_only=True):
     ack_id: str
     order_sha256: str
     obligations: tuple[dict[str, Any], ...]
-    """What has to be done with the order."""
+    """The obligations of the order."""
 
 
 class _Header(msgspec.Struct):
@@ -66,7 +66,7 @@ def verify_clearance_token(
     livemode: bool = True,
     now: float | None = None,
 ) -> ClearanceClaims:
-    """What a token says, if it allows this very order to ship. Needs no network, and no key.
+    """The claims of a token, if it allows this order to ship. Needs no network, and no key.
 
     `issuer` is the public URL of the service, `account` the id of the vendor whose parcel it is.
     `livemode` False is for tests: a token of the sandbox, which must not ship. `now` is in seconds

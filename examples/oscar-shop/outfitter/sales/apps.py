@@ -1,4 +1,4 @@
-"""What is sold here with a notice: orders, their payment and their dispatch."""
+"""Sales with a notice: orders, their payment and their dispatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Countersign knows of Oscar's orders and customers."""
+"""Countersign's data about Oscar's orders and customers."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def stop(order: Order) -> None:
 
 @transaction.atomic
 def refund(order: Order) -> None:
-    """Refund a captured payment. What has not left does not leave any more."""
+    """Refund a captured payment. An order that was not shipped is not shipped any more."""
     order = Order.objects.select_for_update().get(pk=order.pk)
     if order.status == "Released":
         EventHandler().cancel_stock_allocations(order)

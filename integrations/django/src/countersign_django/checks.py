@@ -69,7 +69,7 @@ def settings_work(**_: Any) -> list[CheckMessage]:  # noqa: ANN401 - Django pass
 
 
 def _hint(refused: str, otherwise: str) -> str:
-    """What is probably wrong with a key or secret; it is not shown."""
+    """The probable mistake in a key or secret, which is not shown."""
     if refused.endswith(("...", "…")):
         return "It ends with dots, as in the guide: set it in full, as the service showed it."
     if refused != refused.strip():

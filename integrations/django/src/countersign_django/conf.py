@@ -1,4 +1,4 @@
-"""What `settings.COUNTERSIGN` says, and the client that is made from it."""
+"""The content of `settings.COUNTERSIGN`, and the client made from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Configuration:
     """The members of `settings.COUNTERSIGN`, which are named in capitals there."""
 
     base_url: str = ""
-    """Where the server is, such as https://countersign.example.com."""
+    """The address of the server, such as https://countersign.example.com."""
     # Not in its representation: reports of errors show the variables of functions.
     api_key: str = field(default="", repr=False)
     webhook_secret: str = field(default="", repr=False)

@@ -25,7 +25,7 @@ class State(StrEnum):
 
 
 class CountersignOrder(models.Model):
-    """What Countersign knows of an order: for the order's own model, or one related to it.
+    """Countersign's data about an order: for the order's own model, or one related to it.
 
     Only `countersign_django.orders` changes these fields: `save()` without `update_fields` leaves
     them as they are in the database, where a webhook may have changed them meanwhile.
@@ -42,7 +42,7 @@ class CountersignOrder(models.Model):
     notice_url = models.CharField(max_length=500, blank=True, editable=False)
     """The buyer's link while the session is open. It is a secret of buyer and shop."""
     client_token = models.CharField(max_length=200, blank=True, editable=False)
-    """What the component takes, while the session is open."""
+    """The token for the component, while the session is open."""
     ack_id = models.CharField("acknowledgment", max_length=64, blank=True, db_index=True)
     receipt = models.TextField(blank=True, editable=False)
     cbid = models.CharField("buyer", max_length=64, blank=True, db_index=True)
@@ -51,7 +51,7 @@ class CountersignOrder(models.Model):
     reasons = models.JSONField(default=list, blank=True)
     """Why the order is not cleared: codes, in the order of the documentation."""
     obligations = models.JSONField(default=list, blank=True)
-    """What has to be done with the parcel."""
+    """The obligations for the parcel."""
     clearance_token = models.TextField(blank=True, editable=False)
     """For the packing slip: a warehouse checks it offline."""
     cleared_until = models.DateTimeField(null=True, blank=True)
@@ -83,7 +83,7 @@ class CountersignOrder(models.Model):
         super().save(*args, **kwargs)
 
     def order_reference(self) -> str:
-        """What the order is called at the service, which compares it at each decision.
+        """The order's reference at the service, which compares it at each decision.
 
         By default the primary key. Override it to return the number that your staff use: of this
         order alone, the same for good, at most 64 characters, no name and no e-mail address.
@@ -91,7 +91,7 @@ class CountersignOrder(models.Model):
         return str(self.pk)
 
     def itself(self) -> str:
-        """What `bound_to` has to be."""
+        """The expected value of `bound_to`."""
         # The model that has the column: others can inherit its rows.
         owner = self._meta.get_field("bound_to").model
         return f"{owner._meta.label_lower}:{self.pk}"  # noqa: SLF001 - Django's public API, by this name

@@ -1,4 +1,4 @@
-"""What a shop does with an order: these functions ask Countersign, and store what it returns.
+"""The acts on an order: these functions call Countersign and store its responses.
 
 All raise a `CountersignError` of the client if the service refuses or does not respond. It is
 logged, nothing is stored then, and the order is as it was: treat it as a no.
@@ -52,7 +52,7 @@ class CannotSell(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Needed:
-    """What an order needs before it is paid."""
+    """The requirements of an order before it is paid."""
 
     notice_id: str
     product_class: str
@@ -64,7 +64,7 @@ class Needed:
 def needs(
     product_classes: Collection[str], *, state: str, zip_code: str, residence_state: str = ""
 ) -> Needed | None:
-    """What an order of these classes to this place needs; None: nothing.
+    """The requirements of an order of these classes to this place; None: nothing.
 
     `state` is the two-letter code of the Postal Service. Without `residence_state` it is not known
     where the buyer lives, and what is not known is needed.
@@ -88,7 +88,7 @@ def needs(
         raise CannotSell("invalid_address", message) from error
     if refused := [w.product_class or "" for w in answer.warnings if w.type == "not_sufficient"]:
         raise CannotSell("not_sufficient", f"Not shipped to buyers: {', '.join(refused)}.")
-    # What is unknown is needed: only `not_required` means that nothing is.
+    # Unknown counts as required: only `not_required` means that nothing is needed.
     if answer.decision == "not_required":
         return None
     notices = [one.notice_id for one in answer.notices if one.required != "not_required"]
@@ -184,7 +184,7 @@ def begin(
 def refresh(order: CountersignOrder) -> State:
     """Read the session of an order that waits for its buyer, and store how it ended.
 
-    What was decided at its end is stored, too. It asks for no decision, so a page that anybody
+    The decision at its end is stored too. It asks for no decision, so a page that anybody
     can open, a mail scanner too, may call it.
     """
     if _is_own(order) and order.state == State.OPEN:
@@ -348,7 +348,7 @@ def take_over(order: CountersignOrder) -> bool:
 
 
 def _is_about_another(order: CountersignOrder, needed: Needed) -> bool:
-    """Whether what waits, or was cleared, is not what is needed now. What has left stays."""
+    """True if the order waits or was cleared for other needs than now; never once shipped."""
     if order.shipped_at is not None or order.state not in {
         State.OPEN,
         State.UNDECIDED,

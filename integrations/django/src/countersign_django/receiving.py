@@ -1,4 +1,4 @@
-"""What an event changes in the orders of this shop."""
+"""The effect of an event on this shop's orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shop can listen to. Receivers run inside the transaction that stores the change."""
+"""Signals for a shop. Receivers run inside the transaction that stores the change."""
 
 from __future__ import annotations
 

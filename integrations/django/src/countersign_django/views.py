@@ -59,7 +59,7 @@ class CheckoutMixin:
         return redirect(url)
 
     def come_back(self, order: CountersignOrder) -> HttpResponse:
-        """What the buyer sees at the return address. Its query decides nothing, and is not read.
+        """The page for the buyer at the return address. Its query decides nothing, and is not read.
 
         The buyer may not be done; the webhook may have been earlier.
         """

@@ -22,7 +22,7 @@ _FORGED: Final = (Probe.UNSIGNED, Probe.FOREIGN_KEY, Probe.ALTERED)
 _NO_ENDPOINT: Final = "No message was sent: the account has no enabled endpoint in test mode."
 _NOTHING_TAKEN: Final = "Genuine messages were refused too, so this refusal proves nothing."
 _REACTION_MAX: Final = timedelta(seconds=10)
-"""What a vendor does this long after the last message is not a reaction to it."""
+"""An act this long after the last message is not a reaction to it."""
 _BUSY: Final = 429
 """Says that there were too many messages, and nothing of this one."""
 

@@ -23,7 +23,7 @@ _RUNNING: Final = "idempotency_in_progress"
 _LOOKS: Final = 100
 _LOOK_SECONDS: Final = 0.1
 _BOTH_MODES: Final = ("/v1/accounts", "/v1/members")
-"""Where an account is changed, in live mode alone, whichever mode the page shows."""
+"""Addresses that change an account: always in live mode, whichever mode the page shows."""
 _SEES_PERSONAL_DATA: Final = frozenset({"compliance", "auditor"})
 
 
@@ -198,7 +198,7 @@ class Visit:
         return self.show("failed.html", self.words["failed"], status=status, problem=problem)
 
     def first(self) -> PageReply:
-        """Where a person begins: the first account's day, or the state of the service."""
+        """The start page of a person: the first account's day, or the state of the service."""
         for account_id in self.person.accounts:
             return lead(Place(account_id=account_id).at("today"))
         return lead(f"{ROOT}/{DEPLOYMENT}/state")

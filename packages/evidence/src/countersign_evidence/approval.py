@@ -1,7 +1,7 @@
 """Approvals: a change of a log's keys as a text, and the signatures of those who approve it.
 
-See `spec/evidence-format.md`, section 19. What stands for a person is an Ed25519 key that is
-registered before, and that the person alone holds.
+See `spec/evidence-format.md`, section 19. A person is represented by an Ed25519 key, registered in
+advance and held by the person alone.
 """
 
 from base64 import b64encode

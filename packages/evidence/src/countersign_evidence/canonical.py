@@ -38,7 +38,7 @@ def checked_canonical_json(value: object) -> bytes:
 
 
 class _Fault(EvidenceError):
-    """What is wrong; where it is becomes known on the way up, at no cost for valid input."""
+    """The error; its path is added on the way up, at no cost for valid input."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -86,7 +86,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Trust:
-    """Whose signatures count: those of the policy, and of histories that its keys signed."""
+    """Trusted signers: the policy's keys, and those in histories that they signed."""
 
     policy: Policy
     histories: tuple[bytes, ...]

@@ -1,6 +1,6 @@
 """The signed history of a log's keys: which key counts for checkpoints of which sizes.
 
-See `spec/evidence-format.md`, section 19. Who trusts one of the keys learns the others from it, and
+See `spec/evidence-format.md`, section 19. From one trusted key a reader learns the others, and
 where in the log a key stopped to count.
 """
 
@@ -64,7 +64,7 @@ def sign_history(history: KeyHistory, signers: Sequence[Signer]) -> bytes:
 def check_history(
     note: bytes, trusted: Sequence[Verifier], before: KeyHistory | None = None
 ) -> KeyHistory:
-    """What a history says that these Ed25519 keys of its log signed, each of them.
+    """The history, if each of these Ed25519 keys of its log signed it.
 
     `before` is one that was found right earlier. This one goes on from it, and of the keys in that
     only the newest has to have signed. So a key that was stolen after it had retired adds none for

@@ -121,7 +121,7 @@ class Verifier:
         return True
 
     def message(self, text: bytes, time: int) -> bytes:
-        """What the key signs for a note's text, at this time (Unix seconds) if it is a cosigner's.
+        """The signed bytes for a note's text, at this time (Unix seconds) for a cosigner's key.
 
         Raises EvidenceError if it only signs checkpoints, and this is none.
         """
@@ -164,7 +164,7 @@ def _lacks_mldsa(verifier: Verifier) -> bool:
 
 
 class NoKnownSignature(EvidenceError):
-    """None of the keys that were given signed the note."""
+    """None of the given keys signed the note."""
 
 
 class SignatureLine(rules.Signature):
@@ -182,7 +182,7 @@ class SignatureLine(rules.Signature):
 
     @property
     def time(self) -> int:
-        """Of a cosignature: when the witness signed, in Unix seconds."""
+        """For a cosignature: the time of signing, in Unix seconds."""
         return int.from_bytes(self.signature[:TIME_BYTES], "big")
 
 

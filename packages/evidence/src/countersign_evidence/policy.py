@@ -18,7 +18,7 @@ from countersign_evidence.offline import verify as rules
 NONE: Final = "none"
 """The quorum that asks for no witness."""
 TEST_ORIGIN: Final = "/v1/log/test/"
-"""What the origins of test logs have in them."""
+"""Part of the origins of test logs."""
 POLICY_BYTES_MAX: Final = 1_000_000
 _ESCAPED: Final = re.compile("[\udc80-\udcff]")
 """Bytes of names that are no UTF-8, as `verify.py` has them."""

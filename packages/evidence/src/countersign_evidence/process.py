@@ -26,14 +26,14 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Surface(StrEnum):
-    """Where the notice was shown."""
+    """The surface that showed the notice."""
 
     PAGE = "page"
     COMPONENT = "component"
 
 
 class Binding(StrEnum):
-    """What tied the person to the checkout session."""
+    """The binding of the person to the checkout session."""
 
     NONE = "none"
     LINK = "link"

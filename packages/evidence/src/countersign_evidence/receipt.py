@@ -29,7 +29,7 @@ _SEALED_BY: Final = "sealed-by "
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a receipt says whose signature and path were checked.
+    """The content of a receipt whose signature and path were checked.
 
     `digest` is the SHA-256 of the record, `origin` the log that promised to have its entry at the
     time `sealed_by`, `key` the one that signed.
@@ -70,7 +70,7 @@ def make_receipts(
 
 
 def check_receipt(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) -> Promise:
-    """What a receipt promises, by a key of the policy, or of a history that such keys signed.
+    """The promise of a receipt, by a key of the policy or of a history that such keys signed.
 
     Raises EvidenceError if it is malformed, or no log of the policy signed it; UnnamedKey if only
     another key with the name of such a log did.

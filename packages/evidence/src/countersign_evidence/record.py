@@ -55,7 +55,7 @@ class Subject(msgspec.Struct, kw_only=True):
 
 
 class Draft(NamedTuple):
-    """What a record is made of."""
+    """The input of a record."""
 
     members: Subject | Mapping[str, Json]
     """What it says openly: of an acknowledgment, or the members of a record of something else."""

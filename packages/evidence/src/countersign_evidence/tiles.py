@@ -30,7 +30,7 @@ class TileId:
 
     @property
     def path(self) -> str:
-        """Where it is, below `tile/`."""
+        """Its path below `tile/`."""
         return tile_path(self.level, self.index, self.width)
 
 

@@ -14,9 +14,9 @@ from countersign_evidence.offline import verify as rules
 _OCTETS, _OID, _OCTETS_IN_PARTS, _SEQUENCE, _TAGGED = 0x04, 0x06, 0x24, 0x30, 0xA0
 
 Timestamp: TypeAlias = rules.Stamp
-"""What a time-stamp is about, by which hash, and when by the authority's clock."""
+"""The subject of a time-stamp, its hash, and the time by the authority's clock."""
 read_timestamp: Final = by_the_rules(rules.read_stamp)
-"""What a TimeStampResp says; EvidenceError if it is malformed, or none was granted."""
+"""The content of a TimeStampResp; EvidenceError if it is malformed or was not granted."""
 
 
 def is_about(stamp: Timestamp, data: bytes) -> bool:
@@ -38,7 +38,7 @@ def subjects(named: Mapping[str, bytes]) -> dict[tuple[bytes, bytes], str]:
 def as_der(response: bytes) -> bytes:
     """The same response with its envelope in DER, for readers that know nothing else.
 
-    What is signed stays as it is, byte for byte: the certificates, the time-stamp and the signers.
+    The signed parts stay byte for byte: the certificates, the time-stamp and the signers.
     """
     rules.read_stamp(response)
     status, token = rules.read_parts(rules.read_ber(response, 0)[:2])

@@ -188,7 +188,7 @@ def _say(verdict: Verdict, warnings: list[str], *, as_json: bool) -> None:
 
 
 def _say_seen(seen: Seen, *, as_json: bool) -> None:
-    """What the log of today says of the file."""
+    """The verdict of the current log on the file."""
     if not as_json:
         click.echo(_printable(_IN_LOG[seen.status] + seen.message))
     if seen.alarm_file is not None:
@@ -255,7 +255,7 @@ def _made_again(data: bytes, dossier: Dossier) -> str:
 
 
 def _view(dossier: Dossier | None) -> dict[str, Any] | None:
-    """What a dossier says, for programs."""
+    """The content of a dossier, for programs."""
     if dossier is None:
         return None
     records = [
@@ -281,7 +281,7 @@ def _refuse_certificate(pdf: bytes) -> None:
 
 
 def _warnings(verdict: Verdict) -> list[str]:
-    """What a reader of a good verdict must know."""
+    """Notes for the reader of a good verdict."""
     if not verdict.ok:
         return []
     warnings = {

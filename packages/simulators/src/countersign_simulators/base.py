@@ -1,4 +1,4 @@
-"""What all simulated identity providers have in common.
+"""Base of all simulated identity providers.
 
 A simulator shares no code with the adapters, so that the two cannot contain the same mistake: it is
 written from the provider's documentation. It never sleeps and never opens a socket: its replies
@@ -41,7 +41,7 @@ class Request:
 
     @property
     def origin(self) -> str:
-        """Where the caller reaches the simulator, such as `http://127.0.0.1:9100`."""
+        """The simulator's address for callers, such as `http://127.0.0.1:9100`."""
         scheme = "https" if self.secure else "http"
         return f"{scheme}://{self.headers.get('host', 'localhost')}"
 

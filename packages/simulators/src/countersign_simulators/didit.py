@@ -244,7 +244,7 @@ class Didit(SimulatedProvider[DiditSession]):
 
 
 def _refusal(key: str | None) -> Reply:
-    """What a request without a good key gets."""
+    """The response to a request without a valid key."""
     if key is None:
         return _detail(403, "You do not have permission to perform this action.")
     return _detail(401, "Invalid or expired API key.")

@@ -1,4 +1,4 @@
-"""What a creation of a session at the simulated Didit may have.
+"""Accepted requests to create a session at the simulated Didit.
 
 Written from Didit's pages "Create Session" and "API errors".
 """
@@ -65,7 +65,7 @@ _WORDS: Final = {
 
 
 def mistakes(body: object) -> dict[str, list[str]]:
-    """What is wrong with a body, by field."""
+    """Errors in a body, by field."""
     found = by_field(body, _BODY, _WORDS, whole="non_field_errors")
     if not found and isinstance(body, Mapping) and body["workflow_id"] != WORKFLOW:
         return {"workflow_id": ["There is no published workflow with this id."]}

@@ -28,7 +28,7 @@ STEPS: Final = ("consent", "document", "address", "selfie", "result")
 
 
 class Outcome(StrEnum):
-    """What the buyer lets the provider find; the values of the form's field `outcome`."""
+    """Outcomes that the buyer can choose; the values of the form's field `outcome`."""
 
     VERIFIED = "verified"
     UNDERAGE = "underage"
@@ -48,12 +48,12 @@ class Outcome(StrEnum):
 
 
 class Who(StrEnum):
-    """Who is at the page; the values of the form's field `who`."""
+    """The person at the page; the values of the form's field `who`."""
 
     ANOTHER = "another"
     """Somebody who was never here, with a document of their own."""
     SAME = "same"
-    """Who was checked here last, with the same document."""
+    """The person checked last, with the same document."""
 
 
 class State(Enum):
@@ -206,7 +206,7 @@ class Hosted:
         return self._submitted(created, request)
 
     def _submitted(self, created: Created, request: Request) -> Reply:
-        """What a form brings: the next step or, with an outcome, the end."""
+        """The effect of a form: the next step or, with an outcome, the end."""
         form = dict(parse_qsl(request.body.decode("utf-8", "replace"), keep_blank_values=True))
         zip_, chosen = form.get("zip", created.zip).strip(), form.get("outcome", "")
         who = form.get("who", created.who)

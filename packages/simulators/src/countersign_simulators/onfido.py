@@ -194,7 +194,7 @@ class Onfido(SimulatedProvider[Run]):
         return [Run(checks=_checks(row.pop("checks"), row["person"]), **row) for row in rows]
 
     def _back(self, created: Created) -> str | None:
-        """Where the link leads in the end; Onfido adds nothing to the address."""
+        """The final redirect of the link; Onfido adds nothing to the address."""
         left = self._session_of(created).changes.get("status") == "abandoned"
         which = "expired_redirect_url" if left else "completed_redirect_url"
         address = created.made["link"].get(which)

@@ -1,4 +1,4 @@
-"""What a creation of an applicant or a run at the simulated Onfido may have.
+"""Accepted requests to create an applicant or a run at the simulated Onfido.
 
 Written from the published description (onfido-openapi-spec, `applicant_builder` and
 `workflow_run_builder`).
@@ -81,5 +81,5 @@ _WORDS: Final = {
 
 
 def mistakes(body: object, shape: Shape) -> dict[str, list[str]]:
-    """What is wrong with a body, by field."""
+    """Errors in a body, by field."""
     return by_field(body, shape, _WORDS, whole="body")

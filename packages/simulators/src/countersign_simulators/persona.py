@@ -108,7 +108,7 @@ class Persona(SimulatedProvider[PersonaSession]):
         return found or self._error(404, "Record not found")
 
     def _refused(self, request: Request) -> Reply | None:
-        """What is wrong with the headers, if anything; else its key's environment is taken."""
+        """The error in the headers; None: the environment of the key is used."""
         sent = request.headers.get("authorization", "")
         if not sent.startswith("Bearer "):
             # Without a key there is no environment, no limit and no log entry to name.
@@ -164,7 +164,7 @@ class Persona(SimulatedProvider[PersonaSession]):
         return None
 
     def _once(self, request: Request) -> Reply | None:
-        """What a POST gets: with an `Idempotency-Key`, the same for every same request."""
+        """The response to a POST: with an `Idempotency-Key`, the same for equal requests."""
         key, asked = request.headers.get("idempotency-key"), (request.path, request.body)
         known = None if key is None else self._kept.get(f"{self._environment} {key}")
         if known is not None and known[0] != asked:

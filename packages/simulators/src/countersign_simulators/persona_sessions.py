@@ -21,7 +21,7 @@ _COMPARED: Final = {
     "birthdate": "date_similarity",
     "address_postal_code": "string_difference",
 }
-"""What a database compares, and how."""
+"""The comparisons of a database check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def session_of(created: Created, now: float) -> PersonaSession:
         )
         for proof in proofs
     ]
-    # What the creation says, then what the buyer typed.
+    # Data of the creation, then the buyer's input.
     fields = _fields(replace(person, postcode=created.zip))
     if not proofs:
         sent = made["fields"]
@@ -231,7 +231,7 @@ def _database(person: Person, now: float, match: str) -> dict[str, Any]:
 
 
 def _fields(person: Person) -> dict[str, Any]:
-    """What the buyer typed, under the names of the inquiry template."""
+    """The buyer's input, under the names of the inquiry template."""
     return {
         name: {"type": "date" if name == "birthdate" else "string", "value": value}
         for name, value in _TABLE.body("fields", person).items()

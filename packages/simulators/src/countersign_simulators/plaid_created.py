@@ -56,7 +56,7 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Creations:
-    """What makes sessions, and finds them."""
+    """Creates and finds sessions."""
 
     hosted: Hosted
 

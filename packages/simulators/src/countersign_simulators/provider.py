@@ -1,4 +1,4 @@
-"""What every simulated provider does in the same way; its module says what is its own."""
+"""Behaviour shared by every simulated provider; each module has its own parts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SimulatedProvider(ABC, Generic[S]):
 
     @abstractmethod
     def _answer(self, request: Request) -> Reply:
-        """What the API returns."""
+        """The response of the API."""
 
     @abstractmethod
     def _sessions(self) -> Sequence[S]:

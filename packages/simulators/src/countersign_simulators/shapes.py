@@ -24,7 +24,7 @@ _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What an object may have."""
+    """The allowed members of an object."""
 
     members: Mapping[str, Check | Shape]
     required: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ def json_body(request: Request) -> Any:  # noqa: ANN401 - any JSON
         return None
     try:
         body = json.loads(request.body, parse_constant=_refused)
-        # What cannot be sent again, such as half a surrogate pair, is not readable either.
+        # Text that cannot be encoded, such as half a surrogate pair, is not readable either.
         json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
@@ -77,7 +77,7 @@ def problems(value: object, shape: Shape, path: str = "") -> Iterator[Problem]:
 def by_field(
     value: object, shape: Shape, words: Mapping[str, str], *, whole: str
 ) -> dict[str, list[str]]:
-    """What is wrong with a body, by the path of the member: the words for each kind of problem.
+    """Errors in a body, by the path of the member, with the text for each kind of problem.
 
     `whole` stands for the body itself.
     """

@@ -85,7 +85,7 @@ def _body(own_id: str, subject: str, created: int) -> dict[str, Any]:
 def _results(
     own_id: str, person: Person, now: float, created: int, *, live: bool, status: str
 ) -> dict[str, Any]:
-    """What a session found of a person, with everything that a key could be allowed to see."""
+    """A session's facts about a person, with everything that a key could be allowed to see."""
     # A passport has no address.
     address = None if person.kind == "passport" else _TABLE.body("address", person)
     found = {

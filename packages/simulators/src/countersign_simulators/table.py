@@ -32,9 +32,9 @@ class Played(Session):
 
     number: int = 0
     person: Person | None = None
-    """Who is on the document; None: no one has shown one."""
+    """The person on the document; None: none was shown."""
     failure: str | None = None
-    """What goes wrong when it is asked for."""
+    """The failure when it is requested."""
     environment: str = "live"
     created_at: float | None = None
     """Unix seconds; None for a fixed session, which was created a moment ago."""

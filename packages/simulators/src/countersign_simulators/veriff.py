@@ -214,7 +214,7 @@ def _document(person: Person) -> dict[str, Any]:
 
 
 def _refused(headers: Mapping[str, str]) -> Reply | None:
-    """What is wrong with the API key, if anything."""
+    """The error in the API key; None if there is none."""
     client = headers.get("x-auth-client")
     if client is None:
         return _error(401, "1101", "Mandatory X-AUTH-CLIENT header containing the API key missing")
@@ -222,7 +222,7 @@ def _refused(headers: Mapping[str, str]) -> Reply | None:
 
 
 def _unsigned(headers: Mapping[str, str], signed: bytes) -> Reply | None:
-    """What is wrong with the signature, if anything: over the body, or the id of a session."""
+    """The error in the signature over the body or the id of a session; None if there is none."""
     signature = headers.get("x-hmac-signature")
     if signature is None:
         return _error(401, "1801", "Mandatory X-HMAC-SIGNATURE header is missing")

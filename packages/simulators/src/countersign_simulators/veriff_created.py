@@ -1,4 +1,4 @@
-"""What a creation of a session at the simulated Veriff may have.
+"""Accepted requests to create a session at the simulated Veriff.
 
 Written from Veriff's pages "/v1/sessions" and "Some troubleshooting codes (table)", and "Is it
 possible to set a certain language" in its help centre.

@@ -50,4 +50,4 @@ def _bundles(size: int) -> int:
 
 
 WEEKLY: Final = Again()
-"""What is done unless something else is asked for."""
+"""The default."""

@@ -215,7 +215,7 @@ def _policy(file: Path, *, as_json: bool) -> Policy:
 
 @contextmanager
 def _readable(folder: Path, *, as_json: bool) -> Iterator[None]:
-    """What is no alarm: a folder, or a log, that cannot be used."""
+    """Errors that are no alarm: an unusable folder or log."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield

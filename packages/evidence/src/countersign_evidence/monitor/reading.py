@@ -41,7 +41,7 @@ _ENTRY_BYTES_MAX: Final = 65535
 
 @dataclass(eq=False)
 class Wrong(Exception):
-    """What was served is not what was signed."""
+    """The served data differs from the signed tree."""
 
     kind: AlarmKind
     message: str
@@ -157,7 +157,7 @@ class Reader:
         self._keep(bundle.tile_path, bundle.tile)
 
     async def wrong_edge(self) -> Exception:
-        """What is wrong where the tiles do not lead to the signed root."""
+        """The error if the tiles do not give the signed root."""
         return await self._wrong("the tiles do not lead to the signed root", {})
 
     async def _tile(self, tile: TileId) -> bytes:
@@ -250,7 +250,7 @@ class Reader:
     async def _wrong(
         self, message: str, served: Mapping[str, bytes], index: int = 0, level: int = 0
     ) -> Exception:
-        """What was served, with the tiles from there up to the root, so that others see it too."""
+        """The served data, with the tiles up to the root, as proof for others."""
         size, resources = self._checkpoint.size, dict[str, bytes | None](served)
         wanted = tiles_at(size)
         while index < (nodes := size >> HEIGHT * (level := level + 1)):
@@ -265,7 +265,7 @@ class Reader:
                     resources |= wrong.resources
         found = contradiction(self._checkpoint, resources)
         if found is None:
-            # What was served a moment ago is not what is served now: nothing to show others.
+            # The log now serves different data than a moment ago: no proof for others.
             return Unreachable(f"{message}, and then did not: it is served differently each time")
         return Wrong(AlarmKind.UNBACKED, found, resources)
 

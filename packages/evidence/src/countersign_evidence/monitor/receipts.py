@@ -95,7 +95,7 @@ class Receipts:
             self._found.add(_line(*key))
 
     def unread(self, logs: Sequence[Kept], began: datetime) -> list[str]:
-        """What could not be checked, in words: what is no receipt, and what others had to keep."""
+        """Text about unchecked files: invalid receipts, and receipts of other logs."""
         due = {one.origin for one, _ in self.waiting.values() if one.sealed_by < began}
         others = sorted(due.difference(kept.origin for kept in logs))
         of_others = [f"a receipt is of {origin}, which was not read" for origin in others]

@@ -62,7 +62,7 @@ class Unchecked(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Whose signatures count, and what time it is."""
+    """The trusted signers, and the current time."""
 
     policy: Policy
     clock: Callable[[], int]

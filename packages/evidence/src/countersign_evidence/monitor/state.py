@@ -1,4 +1,4 @@
-"""What a monitor keeps between its runs: for each log the last head that was found right.
+"""A monitor's state between its runs: for each log the last verified head.
 
 Each file is replaced whole, so a monitor that is killed goes on from the one before.
 """
@@ -41,7 +41,7 @@ class ReadTree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What is known of one log; times are Unix seconds."""
+    """The state of one log; times are Unix seconds."""
 
     origin: str
     url: str
@@ -62,7 +62,7 @@ class Kept:
 
     @property
     def head(self) -> Checkpoint | None:
-        """What the kept checkpoint says."""
+        """The content of the stored checkpoint."""
         return None if self.note is None else said_by(self.note.encode())
 
     def since(self, tree: GrowingTree) -> Kept:
@@ -80,7 +80,7 @@ class State:
             part.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def logs(self) -> list[Kept]:
-        """What is known of each log, in the order of their addresses. Raises DamagedState."""
+        """The state of each log, sorted by address. Raises DamagedState."""
         found = [_read(path) for path in sorted(self.directory.glob("*.json"))]
         return sorted(found, key=lambda kept: (len(kept.url), kept.url))
 

@@ -38,7 +38,7 @@ METRICS: Final = "metrics.prom"
 
 
 class LookStatus(IntEnum):
-    """What a look came to; the exit status of the command."""
+    """The result of a check; the exit status of the command."""
 
     CONSISTENT = 0
     ALARM = 1

@@ -71,7 +71,7 @@ def _stock() -> None:
         defaults={"printable_name": "United States", "is_shipping_country": True},
     )
     kind = ProductClass.objects.create(name="Goods", requires_shipping=True, track_stock=True)
-    # What Countersign needs to know of a product: staff set it in the dashboard.
+    # The attributes of a product for Countersign; staff set them in the dashboard.
     ProductAttribute.objects.create(
         product_class=kind, name="Class for notices", code="notice_class", type="text"
     )
