@@ -1,1 +1,1 @@
-"""What developers run to write the files that the service ships."""
+"""Developer tools that write the files shipped with the service."""

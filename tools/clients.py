@@ -118,7 +118,7 @@ class Operation:
     returns: str
     """The name of a schema, `str` or `bytes`."""
     item: str | None
-    """What the pages of a list hold."""
+    """The items of a list's pages."""
 
     @property
     def repeatable(self) -> bool:
@@ -142,7 +142,7 @@ class Document:
         return [one for one in self.operations if one.resource == resource]
 
     def errors(self) -> dict[str, str]:
-        """What each code of a refusal means, by code."""
+        """The message of each refusal, by code."""
         found = {}
         for definition in self._definitions():
             for response in definition["responses"].values():
@@ -239,7 +239,7 @@ def without_null(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
 
 
 def description_of(schema: Mapping[str, Any]) -> str:
-    """What the document says of a field, which may be inside of a union; "" if nothing."""
+    """The document's description of a field, also inside a union; "" without one."""
     inner, _ = without_null(schema)
     found = schema.get("description") or inner.get("description") or ""
     # Said once, for all times.

@@ -132,7 +132,7 @@ def _objects_in(document: Document, schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _results(document: Document) -> Iterator[str]:
-    """What operations return."""
+    """Types that operations return."""
     roots = {one.item or one.returns for one in document.operations}
     for name in document.reachable(roots & set(document.schemas)):
         schema = document.schemas[name]

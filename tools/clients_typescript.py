@@ -95,7 +95,7 @@ def _interface(document: Document, name: str, is_body: bool) -> str:  # noqa: FB
     for field, definition in schema.get("properties", {}).items():
         optional = field not in schema.get("required", [])
         kind = _kind(definition)
-        # What may be left out may also be undefined, so that callers need no condition.
+        # An optional member may also be undefined, so callers need no condition.
         kind += " | undefined" if optional and is_body else ""
         lines.append(
             f"{_doc(description_of(definition), 2)}  {field}{'?' if optional else ''}: {kind};"

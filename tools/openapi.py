@@ -202,7 +202,7 @@ def _operation(route: Route[Any], query: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def _of_person(route: Route[Any]) -> Iterator[str]:
-    """What a person needs besides a role with the scope."""
+    """Requirements for a person besides a role with the scope."""
     if route.console:
         yield _CONSOLE
     if route.fresh:
@@ -317,7 +317,7 @@ def _response_content(route: Route[Any]) -> dict[str, Any]:
 
 
 def _webhook() -> dict[str, Any]:
-    """What a webhook endpoint receives (Standard Webhooks)."""
+    """The message that a webhook endpoint receives (Standard Webhooks)."""
     headers = {
         "webhook-id": "The id of the event, the same in every attempt.",
         "webhook-timestamp": "The time of this attempt, in seconds since 1970.",

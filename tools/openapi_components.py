@@ -101,7 +101,7 @@ def _published(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 class _Place(NamedTuple):
-    """Where something stands that could be shared, and its name in `components`."""
+    """The place of a shareable part, and its name in `components`."""
 
     holder: Any
     key: str | int

@@ -40,7 +40,7 @@ FILES: Final = (
     # With hashes: what the parts list names can be installed.
     "requirements.txt",
 )
-"""What is part of a release as it is."""
+"""Files copied into a release unchanged."""
 INSTALLED: Final = ("countersign-evidence", "countersign-service")
 INSTALL: Final = "countersign.txt"
 """What pip installs of ours: from the files of the release, and without asking a registry."""
@@ -89,7 +89,7 @@ def _component(name: str, version: str) -> dict[str, str]:
 def provenance(
     subjects: Mapping[str, str], sources: Mapping[str, str], commit: str, node: str
 ) -> Any:  # noqa: ANN401 - JSON
-    """What was built from which commit, as an in-toto statement with SLSA's predicate.
+    """The built files and their commit, as an in-toto statement with SLSA's predicate.
 
     `subjects` and `sources` map names of files to their SHA-256, in hexadecimal. It is the claim of
     the person who ran the build: it is not signed.
@@ -231,7 +231,7 @@ def main() -> None:
         if once != again:
             names = sorted(name for name in once | again if once.get(name) != again.get(name))
             sys.exit(f"Two builds of the same commit differ in {', '.join(names)}")
-        # What an earlier version left here does not belong to this release.
+        # Leftovers of an earlier version do not belong to this release.
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(first, target)
     sys.stdout.write((target / SUMS).read_text(encoding="utf-8"))

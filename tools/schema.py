@@ -167,7 +167,7 @@ def schema_statements(dialect_name: str) -> list[str]:
 
 
 def _append_only(dialect_name: str, table: Table) -> Iterable[str]:
-    """What makes the database itself refuse to change or delete the rows of a table."""
+    """Triggers by which the database refuses to change or delete a table's rows."""
     condition, columns = _STAYS.get(table.name, ("", ()))
     if dialect_name != "sqlite":
         named = {column: f"${number}" for number, column in enumerate(columns, 1)}

@@ -30,7 +30,7 @@ WEBHOOK_SECRET: Final = "whs"  # noqa: S105 - the kind of an identifier
 CLEARANCE: Final = "clr"
 CHECKOUT_SESSION: Final = "chk"
 EARLIER_SESSION: Final = "vfs"
-"""Of checkout sessions that earlier versions made for the identity alone."""
+"""Prefix of checkout sessions that earlier versions made for the identity alone."""
 COPY_MAIL: Final = "cml"
 PERSON: Final = "per"
 FULFILMENT: Final = "ful"

@@ -64,7 +64,7 @@ def only_server(data_dir: Path, *, serves: bool = False) -> Iterator[bool]:
 
 
 def _end(descriptor: int, own: str, left: str) -> None:
-    """What has run has ended in order; but a worker is not the server that forked it."""
+    """A clean end of this process; a worker is not the server that forked it."""
     if own == str(os.getpid()):
         _note(descriptor, left)
 
@@ -96,7 +96,7 @@ def _taken(descriptor: int) -> bool:
 
 
 def _noted(descriptor: int) -> str:
-    """What the process that took the lock wrote: its number, and whether it is a command."""
+    """The note of the process that took the lock: its id, and whether it is a command."""
     return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
 
 

@@ -20,7 +20,7 @@ from countersign_evidence.disclosure import b64url
 T = TypeVar("T")
 
 RESPONSE_LENGTH_MAX: Final = 16_384
-"""Of what a browser sends, in characters."""
+"""Limit of a browser's input, in characters."""
 TIMEOUT_MS: Final = 300_000
 _CREDENTIAL_ID_BYTES_MAX: Final = 1023
 """WebAuthn §4, Credential ID."""
@@ -134,7 +134,7 @@ def asserted(
 
 
 async def checked(check: Callable[[], T]) -> T | None:
-    """What a check of a response returns; None if it is refused.
+    """The result of checking a response; None if it is refused.
 
     In a thread: the first use loads a library (80 ms, 6 MiB), which no start should wait for.
     """

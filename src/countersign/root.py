@@ -18,7 +18,7 @@ from countersign import __version__
 R = TypeVar("R")
 
 TABLE: Final = Path(__file__).with_name("commands.json")
-"""Of each command its help and its place, of each group its help. `make docs` writes it."""
+"""For each command its help and module, for each group its help. `make docs` writes it."""
 PLACES: Final = {
     "accounts brand": "checkout.commands:brand_command",
     "accounts preview": "checkout.commands:preview_command",
@@ -104,7 +104,7 @@ class Later(click.Command):
 
         return explain(self._find(), self._path, EXPLAINED)
 
-    # What click calls first, to run a command and to complete its words.
+    # The entry point for click, to run a command and to complete its words.
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401
         return self.load().make_context(*args, **extra)
 

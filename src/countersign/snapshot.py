@@ -1,4 +1,4 @@
-"""What many callers ask at once is read once: values in memory, and questions asked together."""
+"""Concurrent callers share one read: values in memory, and batched look-ups."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class SharedQuestion(Generic[K, V]):
         self._turn: asyncio.Task[Mapping[K, V]] | None = None
 
     async def __call__(self, key: K) -> V | None:
-        """What the next turn finds about this key; None: nothing yet."""
+        """The result of the next turn for this key; None: not yet."""
         self._keys[key] = None
         if self._turn is None:
             self._turn = shared(self._next_turn())

@@ -1,4 +1,4 @@
-"""What a request waits for elsewhere can have a span of its own, where the server is traced."""
+"""Waiting for other services gets its own span, if the server is traced."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import { ConnectionFailed, CountersignError, TimedOut, UnexpectedResponse } from
 import { type Retries, waitBeforeNext } from "./retries.js";
 import type { Page } from "./types.js";
 
-/** What may be said of every call. */
+/** Options of every call. */
 export interface CallOptions {
   /** Left out: one for this call alone. */
   idempotencyKey?: string | undefined;
@@ -30,7 +30,7 @@ export interface Call {
   revalidated?: boolean;
 }
 
-/** What a client is made with. */
+/** Options of a client. */
 export interface Settings {
   apiKey: string;
   baseUrl: string;

@@ -1,4 +1,4 @@
-// What a call throws, except for the errors that the API names: those are in errors.ts.
+// Exceptions of a call, except the errors that the API names: those are in errors.ts.
 
 /** Where an error comes from. */
 export interface Circumstances {

@@ -27,7 +27,7 @@ export interface ClearanceClaims {
   account: string;
   ack_id: string;
   order_sha256: string;
-  /** What has to be done with the order. */
+  /** The obligations of the order. */
   obligations: Record<string, unknown>[];
 }
 

@@ -10,7 +10,7 @@ namespace Countersign\WooCommerce;
 defined( 'ABSPATH' ) || exit;
 
 /**
- * What the block checkout has to load, and the words for it.
+ * Scripts and texts for the block checkout.
  *
  * See https://developer.woocommerce.com/docs/block-development/cart-and-checkout-blocks/checkout-payment-methods/payment-method-integration/.
  */

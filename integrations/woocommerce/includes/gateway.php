@@ -33,7 +33,7 @@ final class Gateway extends \WC_Payment_Gateway {
 	private static $title_before = '';
 
 	/**
-	 * What the buyer sees in the place of the ways to pay.
+	 * Shown to the buyer in place of payment methods.
 	 */
 	public function __construct() {
 		$this->id                 = self::ID;

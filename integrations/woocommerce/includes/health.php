@@ -1,6 +1,6 @@
 <?php
 /**
- * What is missing, or wrong, in this shop.
+ * Missing or wrong settings of this shop.
  *
  * @package Countersign
  */

@@ -1,6 +1,6 @@
 <?php
 /**
- * What happened to an order: its notes, WooCommerce's log, and e-mails.
+ * History of an order: its notes, WooCommerce's log, and e-mails.
  *
  * @package Countersign
  */
@@ -100,7 +100,7 @@ final class History {
 	}
 
 	/**
-	 * What the notes of the order say.
+	 * The texts of the order's notes.
 	 *
 	 * @param string $state What it is now.
 	 * @param array  $data  What is known of it.

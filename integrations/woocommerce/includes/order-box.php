@@ -243,7 +243,7 @@ final class Order_Box {
 	}
 
 	/**
-	 * What the last button did.
+	 * The result of the last button.
 	 */
 	public static function show_result(): void {
 		$result = isset( $_GET['countersign'] ) ? sanitize_key( wp_unslash( $_GET['countersign'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- shown, and nothing else.

@@ -70,7 +70,7 @@ final class Orders {
 	}
 
 	/**
-	 * What is known of an order. A copy, a renewal of a subscription or an order of a copied shop has the fields of another order,
+	 * The stored data of an order. A copy, a renewal of a subscription or an order of a copied shop has the fields of another order,
 	 * and was not begun: nobody has initialed a notice for it.
 	 *
 	 * @param \WC_Order $order The order.
@@ -128,7 +128,7 @@ final class Orders {
 			if ( ! $order instanceof \WC_Order ) {
 				throw new Service_Error( 'no_such_order' );
 			}
-			// What another request stored since this one read it.
+			// Data that another request stored since this one read it.
 			$order->read_meta_data( true );
 			$act( $order );
 			$order->save();
@@ -160,7 +160,7 @@ final class Orders {
 	}
 
 	/**
-	 * What a decision is for: if any of it changes, its answer no longer counts.
+	 * The subject of a decision: if any of it changes, the decision no longer counts.
 	 *
 	 * @param \WC_Order $order The order.
 	 */
@@ -277,7 +277,7 @@ final class Orders {
 			'reasons'     => array(),
 			'obligations' => array(),
 		);
-		// What is unknown is needed: only `not_required` means that nothing is.
+		// Unknown counts as required: only `not_required` means that nothing is needed.
 		if ( 'not_required' === ( $needed['decision'] ?? '' ) ) {
 			self::note(
 				$order,
@@ -406,7 +406,7 @@ final class Orders {
 	}
 
 	/**
-	 * What a clearance says.
+	 * The content of a clearance.
 	 *
 	 * @param array $decision As the service gives it.
 	 * @return array Members of DEFAULTS.

@@ -1,6 +1,6 @@
 <?php
 /**
- * What the buyer reads on the page where an order is paid.
+ * Texts on the page where an order is paid.
  *
  * @package Countersign
  */
@@ -57,7 +57,7 @@ final class Pay_Page {
 	}
 
 	/**
-	 * What this buyer reads after the notice.
+	 * The text for this buyer after the notice.
 	 *
 	 * @param string         $text  WooCommerce's.
 	 * @param \WC_Order|null $order The order.

@@ -79,7 +79,7 @@ final class Privacy {
 	}
 
 	/**
-	 * What the shop has of a person.
+	 * The shop's data about a person.
 	 *
 	 * @param string $email The person's address.
 	 * @param int    $page  From 1.
@@ -119,7 +119,7 @@ final class Privacy {
 	}
 
 	/**
-	 * What is kept when a person's data are erased, and why. The ZIP code goes with the order's address: see forget().
+	 * Data kept when a person's data are erased, and why. The ZIP code goes with the order's address: see forget().
 	 *
 	 * @param string $email The person's address.
 	 * @param int    $page  From 1.

@@ -10,7 +10,7 @@ namespace Countersign\WooCommerce;
 defined( 'ABSPATH' ) || exit;
 
 /**
- * What is not known is needed: only another state than California can make the notice unnecessary.
+ * Unknown counts as required: only another state than California can make the notice unnecessary.
  */
 final class Residence {
 

@@ -1,6 +1,6 @@
 <?php
 /**
- * Where the service is, and the secrets for it.
+ * The address of the service, and the secrets for it.
  *
  * @package Countersign
  */

@@ -1,6 +1,6 @@
 <?php
 /**
- * What codes of the service are called on the screens of a shop.
+ * Texts for the service's codes on the screens of a shop.
  *
  * @package Countersign
  */
@@ -36,7 +36,7 @@ final class Words {
 	}
 
 	/**
-	 * What staff can do about a state; empty if there is nothing to do.
+	 * Advice for staff about a state; empty if there is nothing to do.
 	 *
 	 * @param string $state One of Orders::state().
 	 */
@@ -89,7 +89,7 @@ final class Words {
 	}
 
 	/**
-	 * What has to be done with a parcel.
+	 * The obligation for a parcel.
 	 *
 	 * @param array $one An obligation of a clearance.
 	 */
@@ -109,7 +109,7 @@ final class Words {
 	}
 
 	/**
-	 * What products are called.
+	 * Names of products.
 	 *
 	 * @param string[] $classes Classes.
 	 */

@@ -1,4 +1,4 @@
-"""What a check finds: a line for a person. The words are in `findings.toml`, by check and name."""
+"""A finding of a check: one line of text. The texts are in `findings.toml`, by check and name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FINDINGS: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = tomllib.loads(
 
 
 class UnseenError(Exception):
-    """What a check needs cannot be seen; another check says why."""
+    """The input of the check is unavailable; another check reports why."""
 
 
 def say(code: str, /, **values: object) -> Diagnosis:

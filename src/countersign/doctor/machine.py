@@ -24,7 +24,7 @@ from countersign.private_file import loose_mode
 from countersign.vault.key_file import key_file
 
 DISK_LOW: Final = 0.1
-"""Of the disk that is free."""
+"""Free share of the disk."""
 DISK_FULL_MB: Final = 64
 _FILES_MIN: Final = 10_000
 """As many connections as a server takes."""

@@ -1,4 +1,4 @@
-"""What checks look at: the settings, the database, the network. Nothing of it is changed."""
+"""The subjects of checks: settings, database, network. Nothing of it is changed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ASK_SECONDS: Final = 4.0
 
 
 class Asked(NamedTuple):
-    """What a server on the network has answered."""
+    """The response of a server on the network."""
 
     status: int
     body: str
@@ -108,7 +108,7 @@ class Sight:
 
     @cached_property
     def heads(self) -> Heads:
-        """Where the last published checkpoints are kept."""
+        """The place of the last published checkpoints."""
         return open_heads(self.settings.log_head_dir)
 
     @contextmanager
@@ -140,7 +140,7 @@ class Sight:
         return open_vault(access, ring, None)
 
     def ask(self, url: str, **options: Any) -> Asked | str:  # noqa: ANN401 - those of httpx2
-        """What the server of this URL responds; in words why it does not."""
+        """The response of the server at this URL, or the reason for none, as text."""
         try:
             with (
                 httpx2.Client(timeout=_ASK_SECONDS, follow_redirects=False, **options) as client,
@@ -173,7 +173,7 @@ class _Seen(Database):
 
 
 def together(jobs: Sequence[Callable[[], T]], seconds: float) -> list[T | None]:
-    """What each returns, done at the same time; None: it has not within so many seconds."""
+    """The results of concurrent calls; None: not within so many seconds."""
     done: list[T | None] = [None] * len(jobs)
 
     def do(place: int) -> None:

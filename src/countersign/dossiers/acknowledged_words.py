@@ -36,7 +36,7 @@ def is_hosted(record: Mapping[str, Any]) -> bool:
 
 
 def accepted_words(record: Mapping[str, Any], account: str, index: int) -> str:
-    """What was accepted from whom, and when, in one sentence."""
+    """The accepted notice, the buyer and the time in one sentence."""
     sentence: str = SENTENCES["summary_hosted" if is_hosted(record) else "summary"]
     return sentence.format(at=time_text(record["accepted_at"]), account=account, index=index)
 
@@ -121,7 +121,7 @@ def notice_rows(
 
 
 def captured_row(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Who sent the initials, by which way and with what."""
+    """The sender of the initials, the channel and the credential."""
     by = SENTENCES["credentials"].get(record["credential"], record["credential"])
     how = SENTENCES["captures"].get(record["capture"], record["capture"])
     return row("Captured", how, f"submitted with {by}")
@@ -157,7 +157,7 @@ def recorded_rows(
 
 
 def _found_by(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
-    """Where the buyer's identifier comes from: a check in the session, or the vendor."""
+    """The source of the buyer's identifier: a check in the session, or the vendor."""
     process = fields.get(PROCESS) or {}
     if is_hosted(record) and process.get("binding") in _CHECKED and process.get("verification"):
         return f"found by the identity check {process['verification']}"
@@ -196,7 +196,7 @@ def said_of(record: Mapping[str, Any], fields: Mapping[str, Any]) -> Iterator[tu
 
 
 def _whose(source: str, name: str, *, hosted: bool) -> str:
-    """Whose word a field is: what the service saw itself, or a header of its proxy, is its own."""
+    """The party that asserts a field: the service, if it or its proxy observed it."""
     if source == "connection" or (hosted and name == "ip"):
         return "operator"
     return "client" if hosted else "vendor"

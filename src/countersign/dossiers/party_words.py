@@ -1,4 +1,4 @@
-"""Who is a party to an acknowledgment, and when things happened, as rows of tables."""
+"""The parties of an acknowledgment, and the times of events, as rows of tables."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def accepted(record: Mapping[str, Any]) -> Event:
 
 
 def process_events(process: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[Event]:
-    """What the service observed before it accepted a hosted acknowledgment."""
+    """The service's observations before it accepted a hosted acknowledgment."""
     clock = _CLOCKS["test" if "test_clock" in record else "service"]
     received = [parse_rfc3339(line["initialed_at"]) for line in process["lines"]]
     yield parse_rfc3339(process["opened_at"]), "The notice was opened", clock

@@ -55,7 +55,7 @@ _SOURCES: Final = (
     *("acknowledged_words.py", "acknowledged.toml", "party_words.py", "process_words.py"),
     *("first_page.py", "pdf.py", "pdf.toml", "pdf.typ", "pdf_timeline.py"),
 )
-"""What the bytes of a PDF depend on, in this folder; and on the words of `verify.py`."""
+"""Files in this folder on which the bytes of a PDF depend, besides the words of `verify.py`."""
 _WORDS: Final = tomllib.loads((resources.files(__package__) / "pdf.toml").read_text("utf-8"))
 _PARTS: Final = re.compile(r"[0-9]+")
 _ELSEWHERE: Final = {OPERATOR, ACCOUNT, CAPTURE_PROCESS}
@@ -70,7 +70,7 @@ _IN_ROWS: Final = {
 }
 """Members of an acknowledgment, and personal fields, that rows of their own show."""
 _NOTES: Final[Mapping[str, str]] = _WORDS["notes"]
-"""What members mean that would not be understood by their names."""
+"""Meanings of members whose names do not explain them."""
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
@@ -170,7 +170,7 @@ def _check_page(origin: str) -> str:
 
 
 def _opening(dossier: Dossier, acknowledgment: DossierRecord | None) -> Iterator[str]:
-    """What happened, in a few sentences: who, what and when."""
+    """The events in a few sentences: who, what and when."""
     if acknowledgment:
         record = acknowledgment.record
         vendors = {one.digest: one.record for one in dossier.of(ACCOUNT)}
@@ -243,7 +243,7 @@ def _described(record: DossierRecord, role: str) -> tuple[str, str]:
 
 
 def _captured(dossier: Dossier, acknowledgment: DossierRecord | None) -> str:
-    """Who sent the initials, and with what."""
+    """The sender of the initials, and the credential."""
     if acknowledgment is None:
         return str(_WORDS["capture"]["absent"])
     captured = captured_row(acknowledgment.record)

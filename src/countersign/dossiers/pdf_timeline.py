@@ -1,4 +1,4 @@
-"""What happened to an order, and when, each by the clock that it is known from."""
+"""The timeline of an order, each event by the clock that measured it."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime

@@ -101,7 +101,7 @@ def span(line: Mapping[str, Any]) -> str:
 
 
 def _surface_rows(process: Mapping[str, Any], digest: str) -> list[dict[str, Any]]:
-    """Where the client says that the notice was shown, if this service served no page."""
+    """The place of the notice as claimed by the client, if this service served no page."""
     surface, origin = process["surface"], process["origin"] or "of unknown origin"
     shown = SENTENCES["surfaces"]["component"].format(origin=origin)
     if surface != Surface.COMPONENT:

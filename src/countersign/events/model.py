@@ -68,16 +68,16 @@ class NewEvent(NamedTuple):
     object_id: str
     at: datetime
     version: str | None = None
-    """Of a notice: which of its versions."""
+    """For a notice: the version."""
     triggered: bool = False
     """Whether a test key asked for it, and nothing has happened."""
     reasons: tuple[Reason, ...] = ()
-    """Of a buyer, only for the account that made the attempt: why it is not verified. Of a session:
-    why its buyer cannot go on."""
+    """Of a buyer, only for the account that made the attempt: why it is not verified. For a
+    session: why its buyer cannot continue."""
 
 
 class Position(NamedTuple):
-    """Where an event stands in the order in which readers see them.
+    """Position of an event in the order of readers.
 
     `tx` is the writing transaction's number on PostgreSQL, 0 on the embedded database.
     """

@@ -7,8 +7,8 @@ transaction, readers see a row only when no transaction with a smaller or equal 
 running, and the order is that of transaction and row.
 
 Acknowledgments come by the thousand, and what is reported of each is its identifier, which has the
-time of its creation. Those that are written or sealed together for one account are one row, whose
-number is that of its last event.
+time of its creation. Events written or sealed together for one account are one row, with the number
+of its last event.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def settled(connection: Connection) -> ColumnElement[bool]:
 def end_of_events(connection: Connection) -> Position:
     """The position before all events that commit from now on.
 
-    That includes those that other transactions have written but not committed.
+    This includes uncommitted events of other transactions.
     """
     if connection.dialect.name == "sqlite":
         return Position(0, connection.execute(select(func.max(events.c.seq))).scalar_one() or 0)
@@ -326,9 +326,9 @@ def renumber_restored(connection: Connection) -> bool:
     """Correct what a logical restore into another PostgreSQL cluster leaves behind.
 
     Rows with a transaction number that this cluster has not reached are from another cluster. They
-    would stay invisible until then, and later ones would come before them. What was restored
-    counts as written by transaction 0 from now on; its order is that of the rows. Returns whether
-    there was something to correct.
+    would stay invisible until then, and later ones would come before them. Restored events then
+    count as written by transaction 0, in the order of their rows. Returns whether there was
+    something to correct.
     """
     if connection.dialect.name == "sqlite":
         return False

@@ -153,7 +153,7 @@ def _body(kind: type[Request], _: Any, call: Call) -> Request:  # noqa: ANN401 -
 def _handler(
     function: Callable[..., Any], takes: Mapping[str, _Take], *, is_query: bool, opens: bool
 ) -> Handler[Any]:
-    """What the gate calls: `takes` says what the function is given, by parameter."""
+    """The handler for the gate: `takes` finds the arguments, by parameter."""
 
     @wraps(function)
     async def handle(room: Any, call: Call) -> Reply:  # noqa: ANN401 - that of the act

@@ -27,9 +27,9 @@ _DRAINED_BYTES_MAX: Final = 1024 * 1024
 DOOR_BYTES_MAX: Final = 4 * 1024
 """Of a form by which somebody signs in: what a passkey has signed has a quarter of it."""
 FORM_BYTES_MAX: Final = 8 * 1024
-"""Of a form that has a few short fields."""
+"""Limit of a form with a few short fields."""
 PASSKEY_FORM_BYTES_MAX: Final = 32 * 1024
-"""Of one that brings what a passkey has signed."""
+"""Limit of a form with a passkey's signature."""
 _BODY_SECONDS_MAX: Final = 20
 _DRAIN_SECONDS_MAX: Final = 1
 
@@ -234,7 +234,7 @@ def _encodable(text: str) -> bool:
 Q = TypeVar("Q", bound=Request)
 
 _DIGITS_MAX: Final = 16
-"""Of an integer below 2^53, the largest that JSON keeps exactly."""
+"""Digits of an integer below 2^53, the largest that JSON keeps exactly."""
 
 
 def read_query(query_string: bytes, kind: type[Q] | None) -> Q | None:

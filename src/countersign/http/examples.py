@@ -41,7 +41,7 @@ NoticeId = Annotated[str, Meta(examples=["ab1263"])]
 Receipt = Annotated[str, Meta(examples=[RECEIPT])]
 SessionId = Annotated[str, Meta(examples=[SESSION])]
 
-# What is sent is limited: as any text, or as text that is not empty.
+# Types of requests have limits: any text, or text that is not empty.
 GivenAck = Annotated[Opaque, Meta(examples=[ACK_ID])]
 GivenBuyer = Annotated[Opaque, Meta(examples=[CBID])]
 GivenNotice = Annotated[Opaque, Meta(examples=["ab1263"])]

@@ -1,4 +1,4 @@
-"""What the headers of a request must say before its body is looked at."""
+"""Checks of a request's headers before its body is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEY: Final = re.compile(rb"[!-~]{1,%d}" % KEY_LENGTH_MAX)
 ACCOUNT: Final = b"countersign-account"
 MODE: Final = b"countersign-mode"
 REASON: Final = b"countersign-reason"
-"""What a person says with a call, where a key says it by itself or need not."""
+"""Headers of a person's call that a key implies or does not need."""
 REASON_LENGTH_MIN: Final = 3
 REASON_LENGTH_MAX: Final = 200
 _UTF8_BYTES_MAX: Final = 4

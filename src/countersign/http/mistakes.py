@@ -1,4 +1,4 @@
-"""What is wrong with a request, field by field, in words for the developer who sent it."""
+"""Validation errors of a request, field by field, for the developer who sent it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _mistakes(value: object, schema: type) -> Iterator[str]:
 
 
 def mistake_in(error: msgspec.ValidationError, kind: Any) -> str:  # noqa: ANN401 - any annotation
-    """What is wrong with a single value of this type."""
+    """The error in a single value of this type."""
     return _in_words(error, "", kind)[0]
 
 

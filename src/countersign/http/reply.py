@@ -1,4 +1,4 @@
-"""What a handler gets, and what it returns."""
+"""Input and output of a handler."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reply(NamedTuple):
     headers: Sequence[Header] = PERSONAL
     status: int = 200
     pieces: AsyncGenerator[bytes, None] | None = None
-    """What follows `body`, without a known length: a stream, for as long as its reader stays."""
+    """A stream after `body`, without a known length, until its reader leaves."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Call:
     """Whether it names no host and has to: from HTTP/1.1 on (RFC 9112 §3.2)."""
     parameter: str = ""
     principal: Principal = field(init=False)
-    """Who is asking; only on a route that needs a key."""
+    """The caller; only on a route that needs a key."""
     also: Sequence[Header] = ()
     """Headers of the response, also of a refusal."""
     body: bytes = b""
@@ -77,7 +77,7 @@ class Call:
     """The parameters of the query, as the `query` of the route."""
 
     def remembering(self, render: Callable[[T], bytes]) -> Remember[T]:
-        """What a service calls inside its transaction to keep the response that it leads to."""
+        """Called inside a transaction to store its response."""
         entry = self.entry
         if entry is None:
             return None

@@ -1,4 +1,4 @@
-"""What a route declares (keys and scopes, validation, OpenAPI), and how a request finds it."""
+"""The declaration of a route (keys and scopes, validation, OpenAPI), and routing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from countersign.mode import Mode
 ON_LOOP_MAX: Final = 300
 UNKNOWN_PATH: Final = "The path was not found."
 R_contra = TypeVar("R_contra", contravariant=True)
-"""What a handler works with."""
+"""The room of a handler."""
 
 Handler: TypeAlias = Callable[[R_contra, Call], Awaitable[Reply]]
 
@@ -76,7 +76,7 @@ class Route(Generic[R_contra]):
     """Method and path, as in `GET /v1/notices/{notice_id}`."""
     handler: Handler[R_contra]
     room: type[Any] = object
-    """What the handler works with."""
+    """The room of the handler."""
     operation: str = ""
     summary: str = ""
     tag: str = ""
@@ -104,7 +104,8 @@ class Route(Generic[R_contra]):
     raw_body_max: int = 0
     """Maximum size in bytes of a raw body that a third party sends and signs, without a key."""
     price: int = 200
-    """What its worst request costs the event loop at most, in thread time of a `GET …/status`.
+    """Upper bound of its worst request's cost on the event loop, in thread time of a `GET
+    …/status`.
 
     Measured by `tests/http/test_price.py`, also that it grows at most linearly with the body: what
     would be above `ON_LOOP_MAX` has a thread, and places for each account.
@@ -121,11 +122,11 @@ class Route(Generic[R_contra]):
     media_type: str = "application/json"
     """Media type of the response; `response` describes only JSON."""
     refusals: tuple[type[Refusal], ...] = ()
-    """What this operation refuses, besides what the gates before its handler do."""
+    """Refusals of this operation, besides those of the gates before its handler."""
     request_examples: Mapping[str, Any] = field(default_factory=dict)
-    """Where a request is to be particular; otherwise made of the examples of its members."""
+    """Examples of particular requests; otherwise composed of the members' examples."""
     response_examples: Mapping[str, Mapping[str, Any] | str] = field(default_factory=dict)
-    """Where a response is to be particular: the members that differ from their examples."""
+    """Examples of particular responses: the members that differ from their examples."""
     request_headers: Mapping[str, str] = field(default_factory=dict)
     """Optional headers of the request: name → description."""
     response_headers: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Who approves changes of the logs' keys, what is proposed, and who has approved it."""
+"""Approvers of changes of the logs' keys, proposals, and approvals."""
 
 from __future__ import annotations
 

@@ -14,14 +14,14 @@ from countersign.errors import NotFound
 
 
 def ended(connection: Connection, record_ids: Sequence[str]) -> frozenset[str]:
-    """Those of these records whose evidence has ended; their entries in the log stay."""
+    """The records among these whose evidence has ended; their entries in the log stay."""
     id_ = ended_records.c.record_id
     queries = [select(id_).where(id_.in_(chunk)) for chunk in chunks(record_ids)]
     return frozenset(one for query in queries for one in connection.execute(query).scalars())
 
 
 async def missing(database: Database, who: Principal, record_id: str, noun: str) -> NotFound:
-    """What to say of a record that is not found: to the account and mode that had it, why."""
+    """The refusal for a missing record; the account and mode that had it learn why."""
     e = ended_records.c
     own = (e.record_id == record_id, e.account_id == who.account_id, e.mode == who.mode)
 

@@ -193,7 +193,7 @@ def _missing(newest: Row[int, int, str, int]) -> str | None:
 
 
 def _unsigned(connection: Connection, log_id: int, note: bytes) -> str | None:
-    """What is wrong with the signatures, where the keys are known."""
+    """The error in the signatures, if the keys are known."""
     rows = connection.execute(_KEYS, {"log_id": log_id})
     try:
         verifiers = [Verifier.parse(vkey) for vkey in rows.scalars()]

@@ -26,19 +26,19 @@ from countersign_evidence.note import parse_note
 
 
 def checkpoint_of(note: bytes) -> Checkpoint:
-    """What a signed checkpoint says; the signatures are not looked at."""
+    """The content of a signed checkpoint; signatures are not checked."""
     return parse_checkpoint(parse_note(note).text)
 
 
 class KeptHead(NamedTuple):
-    """What is kept of a mode: the signed note, if there is one, and the name of the place."""
+    """The stored head of a mode: the signed note, if there is one, and the name of its place."""
 
     note: bytes | None
     place: str | None
 
 
 class Heads(ABC):
-    """Where the last published checkpoints are kept. HeadUnavailable: the place cannot be used."""
+    """The place of the last published checkpoints. HeadUnavailable: the place cannot be used."""
 
     @abstractmethod
     def read(self, mode: Mode) -> bytes | None:
@@ -75,11 +75,11 @@ class Heads(ABC):
         """Find out whether a checkpoint could be kept."""
 
     def kept(self, mode: Mode) -> KeptHead:
-        """What to compare the database with."""
+        """The head to compare the database with."""
         return KeptHead(self.read(mode), self.place())
 
     def published(self, mode: Mode) -> PublishedHead | None:
-        """What was published last; None also if it is not a checkpoint, but damaged.
+        """The last published checkpoint; None also if it is damaged.
 
         HeadUnavailable: it could not be read, and may be there.
         """
@@ -109,7 +109,7 @@ class HeadFiles(Heads):
         self._directory = directory
 
     def path(self, mode: Mode) -> Path:
-        """Where the last published checkpoint of this mode is."""
+        """The place of this mode's last published checkpoint."""
         return self._directory / f"{mode.value}.checkpoint"
 
     def read(self, mode: Mode) -> bytes | None:

@@ -34,7 +34,7 @@ _read: Final = msgspec.json.Decoder(_Twin).decode
 
 
 def unmatched_events(connection: Connection) -> list[tuple[Mode, str]]:
-    """What differs between the rows and their sealed records, by the mode of the log."""
+    """Differences between the rows and their sealed records, by the mode of the log."""
     record, found = deployment_records.c, list[tuple[Mode, str]]()
     events = select(notice_events).where(notice_events.c.type != _UNRECORDED)
     kept = connection.execute(events).all()

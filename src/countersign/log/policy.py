@@ -52,7 +52,7 @@ def read_witnesses(file: bytes) -> Witnesses:
 
 
 def witnesses_in(file: Path | None) -> Witnesses:
-    """What the operator's witness file contains; without a file, nothing."""
+    """The lines of the operator's witness file; none without a file."""
     if file is None:
         return Witnesses(_NO_WITNESSES, ())
     try:

@@ -224,7 +224,7 @@ def version_in_force(versions: Iterable[NoticeEdition], mode: Mode, now: datetim
 def status_of(
     version: NoticeEdition, versions: Sequence[NoticeEdition], mode: Mode, now: datetime
 ) -> NoticeStatus:
-    """Where one of a notice's versions stands for keys of this mode."""
+    """The state of a notice's version for keys of this mode."""
     if version.removal is not None:
         enjoined = version.removal.type is LifecycleEvent.ENJOINED
         return NoticeStatus.ENJOINED if enjoined else NoticeStatus.WITHDRAWN

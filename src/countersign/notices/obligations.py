@@ -60,7 +60,7 @@ NOTHING: Final = Following(_USUAL_CLASSES, ())
 
 
 def following(data: Any) -> Following:  # noqa: ANN401 - any canonical JSON
-    """What follows from the `obligations` of a version; forms not known are handed on unread."""
+    """The obligations of a version; unknown types are passed on unread."""
     given = data if isinstance(data, list | tuple) else () if data is None else (data,)
     tables = [t if _has_type(t) else {"type": "other", "value": t} for t in given]
     named = [table.get("sufficient_for") for table in tables if table["type"] == _CLASSES]

@@ -352,7 +352,7 @@ def _event(
 
 
 def _compared(by: str, against: str) -> dict[str, str]:
-    """Who compared a text with the official one, as details of an event."""
+    """The reviewer of a text, as details of an event."""
     if not by.strip() or not by.isprintable():
         raise InvalidArgument("Name the reviewer of the text, on one line.")
     if not _ADDRESS.match(against):

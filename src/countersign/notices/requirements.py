@@ -105,7 +105,7 @@ class Requirements(Struct, frozen=True, kw_only=True):
     livemode: bool
 
     def to_collect(self) -> Collect:
-        """What a checkout for this order collects."""
+        """The parts that a checkout for this order collects."""
         return Collect(
             tuple(n.notice_id for n in self.notices if n.required is not Requirement.NOT_REQUIRED),
             self.identity.required is not Requirement.NOT_REQUIRED,

@@ -251,7 +251,7 @@ def begun_move(source: URL, target: URL, slice_rows: int = _SLICE_ROWS) -> Itera
 
 
 def moved_to(source: URL, target: URL | None = None) -> str | None:
-    """Where the data of this database was moved to, if that is complete; None: it is still here.
+    """The target of a complete move of this database; None: the data is still here.
 
     With the target, this also does what a kill at the very end has left undone.
 

@@ -1,1 +1,1 @@
-"""Who is behind the evidence: the operator, the accounts, and how accounts capture."""
+"""The parties behind the evidence: the operator, the accounts, and their capture processes."""

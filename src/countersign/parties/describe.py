@@ -24,7 +24,7 @@ _NOTHING: Final = Particulars()
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What is in force of a party: the members that its records of both modes share."""
+    """The current description of a party: the members that its records of both modes share."""
 
     members: dict[str, Json]
     number: int
@@ -36,7 +36,7 @@ class Described:
 
 
 def described(connection: Connection, scope: str, type_: PartyType) -> Described | None:
-    """What is in force of a party; None: nothing was ever recorded."""
+    """The current description of a party; None: nothing was ever recorded."""
     found = {mode: record_in_force(connection, scope, mode, type_) for mode in Mode}
     kept = {mode: record for mode, record in found.items() if record is not None}
     if not kept:

@@ -1,4 +1,4 @@
-"""Who operates the service and who sells with it, as records say it."""
+"""The operator and the vendors, as described in records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Particulars:
-    """Who a party is, in its own words; None: not stated."""
+    """A party's own description; None: not stated."""
 
     legal_name: str | None = None
     address: str | None = None
@@ -67,7 +67,7 @@ class Particulars:
 
 
 def checked(name: str, given: str | None, earlier: str | None) -> str | None:
-    """What is stated from now on."""
+    """The new description."""
     if given is None:
         return earlier
     text = given.strip()

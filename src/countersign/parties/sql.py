@@ -32,7 +32,7 @@ class PartyRecord(NamedTuple):
 
 
 class PartiesInForce:
-    """What the records of some accounts bind, as one transaction sees it."""
+    """The descriptions that records of some accounts bind, as one transaction sees them."""
 
     def __init__(self, connection: Connection, account_ids: Iterable[str]) -> None:
         self._digests: Mapping[tuple[str, str, str], str] = {
@@ -54,7 +54,7 @@ class PartiesInForce:
 
 
 def bound_now(connection: Connection, account_id: str, mode: Mode) -> Bound:
-    """What a record of this account binds."""
+    """The descriptions that a record of this account binds."""
     return PartiesInForce(connection, [account_id]).of(account_id, mode)
 
 

@@ -1,4 +1,4 @@
-"""Who has which role: inviting, listing, removing people, and their way back in."""
+"""Roles of people: inviting, listing, removing, and new links."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class People:
     party: RelyingParty | None
     """None: browsers allow no passkeys at the address of the console."""
     provider: Provider | None
-    """Who else signs people in; None: no one."""
+    """The OpenID Connect provider; None without one."""
     url: str
     """The console's address, without a trailing slash."""
     is_on: bool

@@ -24,7 +24,7 @@ from countersign.webhooks.endpoints import end_endpoint, find_endpoints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """What closing an account ends, and what stays."""
+    """The effects of closing an account: ended and remaining objects."""
 
     keys: int
     """Keys that are not revoked."""
@@ -62,7 +62,7 @@ def close(connection: Connection, privacy: Privacy, account_id: str) -> Account:
 
 
 def plan_closing(connection: Connection, account_id: str) -> Closing:
-    """What closing an account would end, and what would stay."""
+    """Preview of closing an account: ended and remaining objects."""
     own = records.c.account_id == account_id
     endpoints = find_endpoints(connection, webhook_endpoints.c.account_id == account_id)
 

@@ -140,7 +140,7 @@ def _page(
 ) -> tuple[list[EndingOrder], str | None]:
     """The orders in the next records of a type whose evidence period has ended."""
     assert account.evidence_years is not None  # noqa: S101 - only such accounts are asked for
-    # What is so old to the millisecond has reached it.
+    # Equality to the millisecond counts as ended.
     before = earliest_id(kind, to_ms(years_after(now, -account.evidence_years)) + 1)
     r = records.c
     own = (r.account_id == account.id, r.mode == mode)
@@ -203,7 +203,7 @@ def _end(  # noqa: PLR0917 - of one transaction
     """
     take_turn(connection)
     if connection.dialect.name == "postgresql":
-        # Who clears or fulfils an order has locked rows of it, or would have if there were any.
+        # A transaction that clears or fulfils an order locks its rows, if there are any.
         connection.execute(text("LOCK TABLE acknowledgment_uses IN EXCLUSIVE MODE"))
     account = read_account(connection, account_id)
     at = from_ns(privacy.access.clock.time_ns())

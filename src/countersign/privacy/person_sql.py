@@ -229,8 +229,7 @@ def forget_checks(
 ) -> None:
     """Destroy what was started in the buyer's sessions, and what is pending about the buyer.
 
-    Of a session that a hold keeps stays what came of its checks; the provider's messages find them
-    no more.
+    A session on hold keeps the results of its checks, but provider messages no longer find them.
     """
     p, s = pending_sessions.c, started_checks.c
     pending = connection.execute(select(p.id).where(_pending(person, reach))).scalars().all()

@@ -88,7 +88,7 @@ def all_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[
 
 
 def uses_of(connection: Connection, cbids: Sequence[str], limit: int) -> list[Use]:
-    """Who asked about these buyers, the newest first."""
+    """Uses of these buyers' verification, newest first."""
     u = remembered_uses.c
     columns = select(u.account_id, u.kind, u.verified, u.at).where(u.cbid.in_(cbids))
     return rows.rows(connection, columns.order_by(u.id.desc()).limit(limit), Use)

@@ -1,4 +1,4 @@
-"""What test keys do to their own sandbox by hand: its clock, its buyers, its events.
+"""Manual control of a test key's sandbox: clock, buyers, events.
 
 Each act is for an account and never for its live mode.
 """
@@ -44,7 +44,7 @@ from countersign.sandbox.schemas import TestClock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxRoom:
-    """What test keys may do by hand."""
+    """Manual control by test keys."""
 
     buyers: Buyers
     events: Events
@@ -60,7 +60,7 @@ _PREFIXES: Final = {
     "clearance": CLEARANCE,
     "checkout_session": CHECKOUT_SESSION,
 }
-"""Of the identifiers of objects, by the first word of an event's type."""
+"""Prefixes of object identifiers, by the first word of an event's type."""
 _NOTICE_ID_MAX: Final = 64
 _NO_OBJECT: Final = "Expected {} for this type of event - at `$.object_id`."
 NO_BUYER: Final = "The buyer identifier was not found in the sandbox of this account."

@@ -42,7 +42,7 @@ _TICK_SECONDS: Final = 1.0
 _FROZEN_SECONDS: Final = 10.0
 """A worker whose event loop has not ticked for so long is replaced."""
 _LAST_WORDS_SECONDS: Final = 2.0
-"""What it then has to say where it is."""
+"""Time for it to print its traceback."""
 _LAST_WORDS_BYTES_MAX: Final = 16 * 1024
 
 _log: Final = structlog.get_logger("countersign.workers")
@@ -92,7 +92,7 @@ class Worker:
         return SummedMetrics(own, self.shared.boards, self.number - 1)
 
     def open_socket(self) -> socket.socket:
-        """Where this worker listens: the parent has opened it."""
+        """This worker's listening socket, opened by the parent."""
         return self.listening
 
     def tick(self, loop: asyncio.AbstractEventLoop) -> None:

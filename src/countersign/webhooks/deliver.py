@@ -72,7 +72,7 @@ _log: Final = structlog.get_logger("countersign.webhooks")
 
 
 def target_of(webhooks: Webhooks, endpoint: Endpoint) -> TargetAddress | None:
-    """Where to send to; None if the URL is from when private addresses were allowed."""
+    """The target; None if the URL was stored while private addresses were allowed."""
     try:
         return parse_target(endpoint.url, private=webhooks.private)
     except ValueError:

@@ -113,7 +113,7 @@ class EndpointSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where an account wants its events of one mode to be sent."""
+    """A destination for an account's events of one mode."""
 
     id: str
     account_id: str
