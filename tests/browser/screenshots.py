@@ -40,7 +40,7 @@ from tests.support.providers import playing
 
 _COLORS: Final = 16
 _POINTS: Final = 76.0
-"""Of the picture of a dossier, for each inch."""
+"""Resolution of a dossier's picture, in dots per inch."""
 _PALETTE: Final = """\
 async ([png, most]) => {
   const bytes = Uint8Array.from(atob(png), c => c.charCodeAt(0));

@@ -28,7 +28,7 @@ CREATE = "/v1/checkout_sessions"
 LINES = 4
 EN, ES = WORDS["en"], WORDS["es"]
 START = re.compile(f"^({EN['identity_start']}|{EN['retry']})$")
-"""Of an identity check: the first one, or the next."""
+"""Number of the identity check."""
 PICTURE = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
     "0000000c49444154789c63c8593417000334018f95ba1fc90000000049454e44ae426082"

@@ -392,7 +392,7 @@ def test_a_component_is_the_clients_claim() -> None:
 
 
 def test_times_by_the_test_clock_are_said_to_be() -> None:
-    """The record's own time is always real; those of the process follow the sandbox."""
+    """The record's time is always real; the times of the process follow the sandbox's clock."""
     advanced = hosted_words({**HOSTED, "test_clock": "2026-11-20T21:30:00.000Z"})
     accepted, _, opened = advanced.partition("Notice opened")
     assert "by this service's own clock" in accepted + opened.partition("Accepted")[2]

@@ -213,7 +213,7 @@ def test_after_a_negative_decision_the_buyer_may_try_again(
 
 
 def test_a_verified_session_names_no_other_buyer(checks: Checks) -> None:
-    """Who was too young in an earlier attempt would not be found here to be erased."""
+    """Otherwise a person who was too young in an earlier attempt could not be erased."""
     session = checks.begin(checks.create(Collected.IDENTITY, Collected.ACKNOWLEDGMENT))
     checks.submit(session, "underage")
     session = checks.follow(session)

@@ -50,7 +50,7 @@ def _submitted(checks: Checks, *collect: Collected, outcome: str = "later") -> S
 
 
 def _later(checks: Checks, step: timedelta) -> None:
-    """Let time pass in which nothing is asked, and end what is due."""
+    """Let time pass without polls, and end due checks."""
     checks.stage.clock.now += step
     checks.do(expiry.sweep(checks.room))
 

@@ -61,7 +61,7 @@ def test_a_review_that_is_forged_is_not_accepted(surf: Surf, shop: Shop) -> None
 def test_a_look_of_the_component_forgets_nothing_that_was_typed(
     surf: Surf, shop: Shop, method: str
 ) -> None:
-    """The page goes on where it was, and the record names the page as what was used."""
+    """The page continues, and the record names the page as the surface."""
     surfer = surf()
     review = surfer.initial(surfer.open(), "XY")
     assert surfer.buyer.client.request(method, CURRENT).status_code == 200

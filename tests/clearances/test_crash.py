@@ -69,7 +69,7 @@ def _rows(shop: Checkout, ack_id: str) -> Mapping[str, Sequence[Mapping[Any, Any
 
 
 def _whole(shop: Checkout, ack_id: str) -> tuple[list[str], list[str]]:
-    """The ids of what was cleared and reported of an order, found to be whole."""
+    """The ids of an order's clearances and reports, after a check that they are complete."""
     rows = _rows(shop, ack_id)
     cleared = [row["id"] for row in rows["clearances"]]
     reports = [row["id"] for row in rows["fulfilments"]]

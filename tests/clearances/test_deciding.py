@@ -271,7 +271,7 @@ def test_the_same_order_gets_the_same_clearance_byte_for_byte(checkout: Checkout
 
 
 def test_a_clearance_that_is_no_longer_true_is_not_given_again(checkout: Checkout) -> None:
-    """A buyer who is revoked meanwhile takes it away; a reinstated one gets it back."""
+    """Revoking the buyer ends it; reinstating restores it."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     first = checkout.decision(ack_id, cbid)
     checkout.server.deployment.run("buyers", "revoke", cbid, "--reason", "a test", "--yes")

@@ -271,7 +271,7 @@ def test_the_clocks_of_two_machines_may_be_five_minutes_apart(checkout: Checkout
 def test_an_order_that_was_cleared_again_may_have_shipped_after_its_first_decision(
     checkout: Checkout,
 ) -> None:
-    """What counts is when it was first cleared, whichever of its clearances the report names."""
+    """The time of the first clearance counts, whichever clearance the report names."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     checkout.decision(ack_id, cbid)
     shipped = _now(checkout, minutes=-1)

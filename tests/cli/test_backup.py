@@ -1,4 +1,4 @@
-"""Backups, their shred keys, and restoring next to what is there already."""
+"""Backups, their shred keys, and restoring next to existing data."""
 
 import json
 import shutil
@@ -60,7 +60,7 @@ def test_leftovers_of_another_database_are_named_and_nothing_is_restored(
 def test_one_file_of_shred_keys_outside_keeps_erased_data_erased(
     initialised: Bench, vendor: str, tmp_path: Path
 ) -> None:
-    """Each backup replaces it, so that no old one is left; what was erased is shown as erased."""
+    """Each backup replaces the file of shred keys; erased data is shown as erased."""
     erased, *_ = make_evidence(initialised, vendor, tmp_path)
     kept, *_ = make_evidence(initialised, vendor, tmp_path)
     keys = tmp_path / "apart" / "shred-keys.db"

@@ -92,7 +92,7 @@ def test_a_draft_shows_no_personal_field(acknowledged: tuple[Deployment, str]) -
 def test_the_digest_of_an_exhibit_is_filled_in(
     acknowledged: tuple[Deployment, str], tmp_path: Path
 ) -> None:
-    """With those of the records in it, once it was verified."""
+    """With the parties in its records, after verification."""
     made, ack_id = acknowledged
     exhibit = tmp_path / "exhibit.zip"
     made.run("dossier", ack_id, "--output", str(exhibit))

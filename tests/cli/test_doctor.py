@@ -288,7 +288,7 @@ def test_a_database_behind_the_published_head_is_reported(
 
 @pytest.mark.one_engine
 def test_entries_that_were_not_published_for_long_are_said(initialised: Bench) -> None:
-    """What is kept outside is behind the log, though the last entry is from minutes ago."""
+    """The head outside is behind the log, although the last entry is minutes old."""
     head = initialised.data_dir / "heads" / "live.checkpoint"
     before = head.read_bytes()
     with running_server(initialised):
@@ -352,7 +352,7 @@ def test_a_third_party_that_is_not_there_is_said(initialised: Bench) -> None:
 
 @pytest.mark.one_engine
 def test_an_identity_provider_that_is_not_there_is_said(initialised: Bench, tmp_path: Path) -> None:
-    """Where an account uses it."""
+    """If an account uses it."""
     account = initialised.account("vendor")
     file = tmp_path / "credentials.json"
     file.write_text(json.dumps(CREDENTIALS))

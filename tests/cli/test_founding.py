@@ -107,7 +107,7 @@ def test_tables_without_a_log_do_not_take_the_place_of_one(
 
 
 def test_what_starts_servers_never_founds(either: Bench) -> None:
-    """Where everything is away with the disk, only a person can tell that it is not new."""
+    """If everything is on the missing disk, only a person knows that the deployment is not new."""
     said = either.refused("init", "--upgrade")
     assert "error (not_initialised)" in said
     assert "mounted" in said

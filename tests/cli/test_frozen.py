@@ -72,7 +72,7 @@ def stop(pid: int) -> None:
 
 
 def spin(pid: int) -> None:
-    """As a bug of ours would."""
+    """Simulates a bug of ours."""
     os.kill(pid, signal.SIGUSR1)
 
 

@@ -114,7 +114,7 @@ def test_there_is_no_way_back_to_a_file(
 
 
 def test_a_move_can_be_given_up(initialised: Bench) -> None:
-    """Where the new database is not reached, nothing has begun, and commands go on."""
+    """If the new database cannot be reached, the move does not begin, and commands continue."""
     words = initialised.refused("migrate-database", "--to", "postgresql://127.0.0.1:1/x")
     assert "storage_unavailable" in words
     assert initialised.run("accounts", "list").returncode == 0

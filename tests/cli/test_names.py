@@ -38,7 +38,7 @@ def test_a_public_url_that_no_one_can_reach_is_refused(bench: Bench, url: str) -
 
 
 def test_a_public_url_names_the_logs_wherever_the_server_listens(bench: Bench) -> None:
-    """As in a container."""
+    """The default in a container."""
     own = bench.but(HOST="0.0.0.0", PUBLIC_URL="https://evidence.example.com")  # noqa: S104
     assert "warning" not in own.run("init").stderr
     assert set(origins(own)) == {f"evidence.example.com/v1/log/{m}/1" for m in ("test", "live")}
@@ -61,7 +61,7 @@ def test_a_new_epoch_is_not_named_after_a_wildcard_address(initialised: Bench) -
 
 
 def test_a_new_epoch_that_only_this_machine_can_reach_gets_a_notice(initialised: Bench) -> None:
-    """Also where the name is that of the epoch before."""
+    """Also if the name equals the previous epoch's."""
     done = initialised.run("log", "recover", "--mode", "live", "--new-epoch", "--yes")
     assert "no other machine can reach it" in done.stderr.replace("\n", " ")
 

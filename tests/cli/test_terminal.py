@@ -34,7 +34,7 @@ def test_a_printed_text_has_nothing_but_characters_that_show(text: str) -> None:
 
 @given(JSON, st.sampled_from([None, 2]))
 def test_printed_json_has_them_too_and_means_the_same(value: object, indent: int | None) -> None:
-    """Programs read what was stored."""
+    """Programs get the stored text."""
     text = json_text(value, indent)
     assert text.replace("\n", "").isprintable()
     assert json.loads(text) == value

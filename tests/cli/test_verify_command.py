@@ -54,7 +54,7 @@ def test_a_dossier_that_was_unpacked_is_checked_like_the_packed_one(
 def test_the_words_are_printed_and_what_nothing_proves_is_said(
     nothing: Deployment, tmp_path: Path
 ) -> None:
-    """A certificate and programs of somebody's own pass: so what was checked is printed here."""
+    """A forger's own certificate and programs pass, so the checked facts are printed here."""
     forged = replace(builder.material(), verify_py=b"print('OK')", pdf=b"%PDF- forged")
     (tmp_path / "dossier.zip").write_bytes(forged.dossier())
     said = nothing.run("verify", str(tmp_path / "dossier.zip"), "--own-key")

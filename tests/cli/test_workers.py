@@ -82,7 +82,7 @@ def check_log(bench: Bench, acknowledged: Sequence[str], key: str, server: Serve
 
 
 async def load(server: Server, key: str, number: int, clients: int) -> list[str]:
-    """Acknowledge so often in all, by so many clients; gives what was answered."""
+    """Acknowledge so often in total, by so many clients; returns the responses."""
     port = int(server.url.rpartition(":")[2])
     body = b'{"initials_per_line":["A","B","C","D"]}'
     made: list[str] = []

@@ -143,7 +143,7 @@ def walk(language: str, say: str, place: Place) -> str:
 
 
 def check_walk(said: list[Any]) -> None:
-    """Every step returned what is shown below it."""
+    """Every step returned the response shown below it."""
     expected = [answer for _, answer in STEPS if answer]
     for number, (answer, real) in enumerate(zip(expected, said, strict=True), 1):
         # What is left out is empty in Python; the response of a session is shown shortened.

@@ -65,7 +65,7 @@ class Shop:
         wait_until(lambda: self.last()["payments"] == [*payments], f"the payment: {payments}")
 
     def message(self, order: dict[str, Any], secret: str = "") -> tuple[bytes, dict[str, str]]:
-        """That the session of an order is completed, signed for this shop or with this secret."""
+        """The event of an order's completion, signed for this shop or with this secret."""
         secret = secret or self.environment["SHOP_WEBHOOK_SECRET"]
         known = {"checkout_session_id": order["session"]}
         return webhook_message("checkout_session.completed", known, secret=secret)

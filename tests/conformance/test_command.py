@@ -126,7 +126,7 @@ def test_an_order_that_is_placed_at_the_first_prompt_is_that_of_the_first_step(
 def test_a_killed_command_leaves_no_provocation_behind(
     operator: Operator, server: Server, deployment: Deployment
 ) -> None:
-    """What it had armed ends by itself, long before the run would have."""
+    """Its provocation ends by itself, long before the run would have."""
     account_id = operator.account()
     with started(deployment, account_id, "--for", "10m", "--step", "1s") as process:
         read_until(process, "2/5")

@@ -42,7 +42,7 @@ def see(operation: str, **more: object) -> Observation:
 
 
 def refused(provocation: Provocation, operation: str, **more: object) -> Observation:
-    """What met a provocation that is a refusal."""
+    """A request that met a provoked refusal."""
     return see(operation, provoked=provocation, **({"status": 409, "session": "one"} | more))
 
 
@@ -260,7 +260,7 @@ def test_a_history_is_judged_as_the_page_says(
 def test_a_forbidden_act_is_watched_for_before_the_check_passes(
     judge: Judge, seen: Sequence[Observation]
 ) -> None:
-    """Nothing can be seen of what is not done, but for a time in which it was not done."""
+    """That an act is not done can only be observed over a time."""
     assert verdict(judge, *seen, later=29) is Verdict.NOT_SEEN
     early = judge(History(seen, START + timedelta(seconds=7)))
     assert early.due == START + timedelta(seconds=30)
@@ -275,7 +275,7 @@ def test_a_run_in_which_nothing_was_seen_passes_nothing(check: tuple[Check, Judg
 
 
 def message(probe: Probe, status: int, *meanwhile: Observation) -> list[Observation]:
-    """A message that was sent and answered, and what was done after it."""
+    """A sent and acknowledged message, and the acts after it."""
     sent = see(WEBHOOK, probe=probe, endpoint="e", status=0, code=SENT)
     return [sent, see(WEBHOOK, probe=probe, endpoint="e", status=status), *meanwhile]
 

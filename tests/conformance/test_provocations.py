@@ -197,7 +197,7 @@ def test_an_order_is_not_cleared_once_by_a_real_decision(
 def test_an_order_that_would_not_be_cleared_anyway_meets_no_provocation(
     operator: Operator, vendor: Vendor
 ) -> None:
-    """Neither is a buyer who is not verified made one by it."""
+    """It does not verify an unverified buyer either."""
     cbid = buyer(vendor.test, "test_failed")
     with under_a_run(operator, vendor.account_id, Provocation.ORDER_NOT_CLEARED) as run:
         for who in (cbid, "nobody"):
@@ -237,7 +237,7 @@ def test_a_request_that_is_turned_away_before_does_not_use_up_the_provocation(
 def test_when_a_run_is_over_requests_are_answered_as_ever(
     operator: Operator, vendor: Vendor
 ) -> None:
-    """Also where its command was killed, and no one took back what was armed."""
+    """Also if its command was killed before it removed the provocation."""
     lasts = timedelta(seconds=1)
     armed_so = Provocation.ACKNOWLEDGMENT_REFUSED
     with under_a_run(operator, vendor.account_id, armed_so, lasts) as run:
@@ -280,7 +280,7 @@ def test_one_request_of_many_at_once_is_provoked_on_however_many_servers(
 
 
 def test_nothing_personal_and_no_secret_is_written_down(operator: Operator, vendor: Vendor) -> None:
-    """What a vendor sends is recognised by keyed digests alone."""
+    """A vendor's values are recognised by keyed digests alone."""
     with under_a_run(operator, vendor.account_id) as run:
         cbid = buyer(vendor.test, "the-session-of-jane")
         headers = {"Idempotency-Key": "key-of-jane"}

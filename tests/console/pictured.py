@@ -41,7 +41,7 @@ REFERENCE: Final = "RW-2041"
 _REASON: Final = "Letter of counsel, case 26-114"
 _DAY: Final = 86_400
 _ORDERS_OF_DAYS: Final = (2, 1, 3, 2, 2, 0, 1, 3, 2, 4, 2, 1, 3, 3)
-"""Of the last two weeks, the oldest first."""
+"""Orders per day of the last two weeks, oldest first."""
 _FROM_A_PAGE: Final = {"Sec-Fetch-Site": "same-origin"}
 _NOTICE: Final = """\
 id = "example-storage"
@@ -74,10 +74,10 @@ class Picture:
 
     page: str
     action: str = ""
-    """Where the form goes; "": none is sent."""
+    """The action of the form to send; "": none."""
     fields: Mapping[str, str] = field(default_factory=dict)
     part: str = ""
-    """The CSS selector of what is in the picture; "": all of the page."""
+    """The CSS selector of the pictured part; "": the whole page."""
     is_dark: bool = False
     is_phone: bool = False
 

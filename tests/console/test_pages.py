@@ -359,7 +359,7 @@ def test_a_key_has_the_scopes_that_were_ticked(tmp_path: Path) -> None:
 
 
 def test_the_other_mode_has_the_same_page_next(tmp_path: Path) -> None:
-    """Of an item its list: that of a test is not there live."""
+    """For an item, its list: a test item does not exist in live mode."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
@@ -372,7 +372,7 @@ def test_the_other_mode_has_the_same_page_next(tmp_path: Path) -> None:
 
 
 def test_retention_says_why_and_what_to_type(tmp_path: Path) -> None:
-    """Erasing what is due is a command."""
+    """Erasing due data is a command."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")

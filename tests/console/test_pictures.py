@@ -30,7 +30,7 @@ def test_pictures_of_the_console_show_the_words_of_today(tmp_path: Path) -> None
 
 
 def test_each_picture_of_the_console_is_small_described_and_in_the_docs() -> None:
-    """At most 64 KB; what it shows is said for those who do not see it."""
+    """At most 64 KB, with a text alternative."""
     taken = {path.stem: path.stat().st_size for path in FOLDER.glob("*.png")}
     assert {f"console-{name}" for name in json.loads(WORDS.read_text(encoding="utf-8"))} == set(
         taken

@@ -31,7 +31,7 @@ WHO = [(account, mode) for account in ("first", "second") for mode in ("test", "
 
 @dataclass(frozen=True, kw_only=True)
 class Party:
-    """One account in one mode, and what it has stored; `secrets` are words of its own."""
+    """One account in one mode, with its stored objects; `secrets` are texts of its own."""
 
     account: str
     mode: str

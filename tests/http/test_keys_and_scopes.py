@@ -1,4 +1,4 @@
-"""Who is asking: API keys, their form, life and scopes."""
+"""Authentication: API keys, their form, lifetime and scopes."""
 
 from __future__ import annotations
 

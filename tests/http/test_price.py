@@ -43,7 +43,7 @@ SLACK: Final = 1.25
 HEADER: Final = 8192
 """Characters of each kind in half of the longest header that the server reads."""
 GROWTH: Final = 3.0
-"""Of twice the size, with what a busy processor adds; what is quadratic has four."""
+"""Bound for twice the size on a busy processor; a quadratic cost would be four times."""
 TRIFLE: Final = 15
 """What costs no more, in statuses, is not asked how it grows."""
 FORM: Final = b"application/x-www-form-urlencoded"
@@ -284,5 +284,5 @@ def test_no_request_costs_more_than_its_route_declares(tmp_path: Path) -> None:
 
 
 def test_no_route_may_cost_more_on_the_loop() -> None:
-    """What is dearer has a thread and places for each account."""
+    """Costlier work has a thread and a quota per account."""
     assert not [route.address for route in route_table() if route.price > ON_LOOP_MAX]

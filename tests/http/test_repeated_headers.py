@@ -1,4 +1,4 @@
-"""Headers of which there can be only one, and bodies that are not what they seem."""
+"""Headers that must not be repeated, and misdeclared bodies."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def keyed(issuer: str, kind: str, number: str) -> bytes:
 
 
 fingerprint: Final = fingerprints(keyed, None)
-"""What documents are distinguished by, at the providers' own addresses."""
+"""The distinguishing data of documents, at the providers' own addresses."""
 
 
 def reply(body: object, status: int = 200, **headers: str) -> ProviderReply:

@@ -375,7 +375,7 @@ class Receiver(Stripe):
 
 
 def replies_of(case: Case) -> list[Reply]:
-    """What the provider responds, as it is described."""
+    """The provider's response, as described."""
     return [replied(case, body, status) for status, body in case.replies]
 
 

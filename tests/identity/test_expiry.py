@@ -67,7 +67,7 @@ PARTS: Final[tuple[tuple[object, date | None], ...]] = (
 
 
 def reasons(found: ProviderResult, expiry: DocumentExpiry) -> tuple[Reason, ...]:
-    """What is against this result by a rule about the expiry, at the ZIP code that it has."""
+    """The reasons against this result by a rule about the expiry, at its own ZIP code."""
     zip_ = found.addresses[0].postal_code or ""
     rules = VerificationRules(document_expiry=expiry)
     return decide(found, rules, shipping_zip=zip_, subject_reference="buyer-1", now=NOW).reasons

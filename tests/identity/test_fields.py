@@ -32,7 +32,7 @@ def test_members_that_are_not_described_are_counted(value: object, number: int) 
 
 
 def test_paths_are_those_of_the_description() -> None:
-    """What a test compares with the provider's published description."""
+    """Fields that a test compares with the provider's published description."""
     assert set(paths(KNOWN.tree)) == {
         *("id", "address.city", "address.country", "address.zip"),
         *("items.name", "items.*", "notes"),

@@ -55,7 +55,7 @@ def spellings(code: str) -> list[str]:
 def test_a_licence_is_one_in_the_words_of_all_six_providers(
     code: str, number: str, data: st.DataObject
 ) -> None:
-    """Else who is revoked at one provider is verified again at the next."""
+    """Otherwise a buyer revoked at one provider would be verified again at the next."""
     prints = set()
     for country, kind in LICENCES.values():
         region = data.draw(st.sampled_from(spellings(code)))

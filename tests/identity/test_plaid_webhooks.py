@@ -486,7 +486,7 @@ def test_a_known_key_waits_for_no_other() -> None:
 
 @pytest.mark.parametrize("trouble", [{"down": True}, {"status": 503}, {"status": 429}])
 def test_a_message_is_refused_while_plaid_cannot_be_asked(trouble: dict[str, Any]) -> None:
-    """Plaid sends it again; and what it is asked then, counts."""
+    """Plaid sends it again; the state then fetched counts."""
     keys = Keys(**trouble)
 
     def restored() -> str:

@@ -397,7 +397,7 @@ EXPECTED: Final = {
     "rate_limited": Finding.PROVIDER_UNAVAILABLE,
     "decided_later": Finding.PENDING,
 }
-"""What the parts come to; those not named are approved by Veriff and refused by our decision."""
+"""Outcomes of the parts; unnamed ones are approved by Veriff and refused by our decision."""
 
 
 @every("each", SESSIONS)

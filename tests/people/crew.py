@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass
 class Person:
-    """Who has come in by an invitation."""
+    """A person who accepted an invitation."""
 
     id: str
     passkey: Passkey

@@ -33,7 +33,7 @@ def form_of(path: str, address: str = "203.0.113.1", cookie: str = "") -> Call:
 async def besieged(
     console: Console, path: str, number: int, work: Callable[[], Awaitable[None]]
 ) -> list[Reply]:
-    """What so many slow bodies at a door get, of which the last byte comes after this work."""
+    """Responses to many slow bodies at a sign-in route, whose last byte comes after this work."""
     let, handle = asyncio.Event(), console.app.handle
     slow = [
         asyncio.ensure_future(handle(form_of(path), Slow(DOOR_BYTES_MAX - 1, let)))

@@ -384,7 +384,7 @@ def test_an_account_that_no_one_has_connected_signs_in_no_one(
 def test_a_link_connects_one_account_with_one_person(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
-    """What someone else has connected stays theirs; a new link replaces it."""
+    """A connected sign-in stays with its person; a new link replaces it."""
 
     async def work(console: Console, browser: Browser) -> None:
         eve = Browser(console, provider)

@@ -1,4 +1,4 @@
-"""Who is removed while the provider signs the person in has no session."""
+"""A person removed during the provider sign-in gets no session."""
 
 from __future__ import annotations
 

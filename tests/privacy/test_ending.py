@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.both_engines, pytest.mark.long]
 
 ZIP: Final = "94111"
 PERIODS: Final = {"short": 1, "long": 4, "open": None}
-"""The `retention_years` of each notice; what has none is kept until it is erased."""
+"""The `retention_years` of each notice; records without it are kept until erased."""
 _WHICH: Final = st.integers(0, 99)
 _numbers = count(1)
 

@@ -52,7 +52,7 @@ class Bought:
     ack_ids: tuple[str, ...]
     verifications: tuple[str, ...]
     zips: list[str]
-    """Of everybody whom the provider knows, and the one that was tried."""
+    """Values of every person known to the provider, and the tried one."""
 
     @property
     def orders(self) -> list[list[Any]]:

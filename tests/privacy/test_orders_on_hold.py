@@ -158,7 +158,7 @@ class World:
         return self.stage.do(place_hold(self.stage.opened.privacy, subject, "case 7")).id
 
     def release(self, hold: str) -> None:
-        """As `countersign holds release` does."""
+        """Like `countersign holds release`."""
         privacy = self.stage.opened.privacy
         self.stage.do(release_hold(privacy, hold))
         secret = privacy.access.secret
@@ -168,7 +168,7 @@ class World:
         self.stage.do(carry_out_waiting(privacy, DEPLOYMENT))
 
     def erase(self, subject: str, *, naming: bool = False) -> set[str]:
-        """As `countersign erase` does; gives what a hold has kept."""
+        """Like `countersign erase`; returns the data kept by a hold."""
         privacy = self.stage.opened.privacy
         plan = self.stage.do(
             plan_erasure(privacy, subject, DEPLOYMENT, with_acknowledgments=naming)

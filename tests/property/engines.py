@@ -50,7 +50,7 @@ class Answer(NamedTuple):
 
     @property
     def verdict(self) -> tuple[int, dict[str, str], bytes]:
-        """The answer but for what is the server's own."""
+        """The response without the server's own values."""
         headers = {k: v for k, v in self.headers.items() if k not in _OWN_HEADERS}
         if "retry-after" in headers:
             headers["retry-after"] = "some seconds"
@@ -87,7 +87,7 @@ class Side:
                 return Answer(response.status, sent, response.read())
 
     def read(self, path: str) -> Any:  # noqa: ANN401 - any JSON
-        """What is stored at this address, for the test key."""
+        """The object at this address, for the test key."""
         answer = self.send(b"GET", path.encode(), [(b"Authorization", self.bearer("test"))])
         assert answer.status == 200
         return answer.json()

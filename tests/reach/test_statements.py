@@ -121,7 +121,7 @@ def world(
 
 
 def asked_about(world: World, caller: Party) -> list[Party]:
-    """Whose identifiers a caller names: those of others first, and last the caller's own."""
+    """Owners of the identifiers in a call: others first, the caller last."""
     others = [
         one
         for one in world.parties

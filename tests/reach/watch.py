@@ -131,7 +131,7 @@ def _key(table: str) -> str:
 
 
 class Judge:
-    """Asks queries again of what is in reach alone."""
+    """Repeats queries on the rows in reach alone."""
 
     def __init__(self, engine: Engine, reach: AccountReach, stack: ExitStack) -> None:
         self._reach = reach

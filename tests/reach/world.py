@@ -220,7 +220,7 @@ def _value(parameter: str, named: Party) -> str:
 
 
 def _put_in(value: Any, named: Party) -> Any:  # noqa: ANN401 - any JSON
-    """The same with this party's identifiers in place of those of examples."""
+    """The same with this party's identifiers in place of the examples'."""
     if isinstance(value, dict):
         return {name: _put_in(inner, named) for name, inner in value.items()}
     if isinstance(value, list):

@@ -79,7 +79,7 @@ def test_the_cookie_shows_who_asked(person: Person, shop: Shop) -> None:
 
 
 def test_cookies_have_128_random_bits(person: Person, another: Person, shop: Shop) -> None:
-    """Of a session, of a visit of `/buyer`, of a remembered buyer: each browser has its own."""
+    """Cookies of a session, a visit of `/buyer`, a remembered buyer: one per browser."""
     found = list[str]()
     for one in (person, another):
         _cookie(one, shop)

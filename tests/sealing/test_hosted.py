@@ -117,7 +117,7 @@ def test_the_rules_for_initials_are_those_of_any_acknowledgment(embedded: Deploy
 def test_the_receipt_is_about_the_record_that_is_written_also_with_parties(
     own: Deployment,
 ) -> None:
-    """A session has its receipt before the transaction: what is described meanwhile refuses it."""
+    """A receipt is made before the transaction: a party described meanwhile fails it."""
     account = own.account("vendor")
     own.run("operator", "describe", "--legal-name", "Evidence Example LLC")
 

@@ -289,7 +289,7 @@ class Walk(RuleBasedStateMachine):
         self._again(lambda: self._any().database.write(what))
 
     def _again(self, what: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """As callers do it: the database may have been away."""
+        """Retries as callers do: the database may have been unavailable."""
         for _ in range(4):
             with suppress(StorageUnavailable):
                 return self._do(what())

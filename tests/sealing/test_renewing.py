@@ -152,7 +152,7 @@ def test_a_time_stamp_of_another_authority_than_the_trusted_is_not_kept(
 def test_an_idle_log_is_anchored_again_each_day_and_its_evidence_stays_the_same(
     place: Place, lasting: Path
 ) -> None:
-    """The public checkpoint has the newest cosignature; a dossier keeps the first of everything."""
+    """The public checkpoint has the newest cosignature; a dossier keeps the first ones."""
     keys = list(policy_of(place.deployment, "live").logs)
     witness = Witness(lambda: keys, at=lambda: place.clock.time_ns() // 1_000_000_000)
     policy = place.folder / "witnesses.policy"

@@ -158,7 +158,7 @@ def test_a_person_fits_the_outcome() -> None:
 
 
 def test_the_same_person_comes_back_where_that_is_chosen() -> None:
-    """With the document of who was checked last, whatever came of it; the first is somebody new."""
+    """With the document of the person checked last, whatever the outcome; at first a new person."""
     desk = Desk()
 
     def number(session_id: str, **form: str) -> str:

@@ -58,7 +58,7 @@ def test_an_account_lives_from_its_creation_to_its_end(desk: Desk, owner: Person
 
 
 def test_lists_of_accounts_have_pages(desk: Desk, owner: Person, shop: Vendor) -> None:
-    """As all lists have."""
+    """As in all lists."""
     desk.operator.account()  # there are two at least
     first = owner.get("/v1/accounts?limit=1")
     second = owner.get(f"/v1/accounts?limit=100&after={first['next_cursor']}")

@@ -308,7 +308,7 @@ def test_the_last_account_takes_the_buyer_out_of_every_session(street: Street, h
 
 
 def test_a_request_takes_what_there_was_from_each_account_once(street: Street) -> None:
-    """While one vendor holds the buyer, who comes back to another; that one keeps what is later."""
+    """One vendor holds the buyer, who returns to another vendor; that one keeps its later data."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     other.verified(street.played)

@@ -199,7 +199,7 @@ def test_who_only_looks_sees_what_falls_due_and_erases_nothing(
 def test_the_audit_is_found_by_actor_action_time_and_subject(
     desk: Desk, compliance: Person, shop: Vendor
 ) -> None:
-    """Newest first; of an account what is about it and what it has."""
+    """Newest first; for an account, entries about it and its data."""
     order = buy(shop, 1)
     compliance.post("/v1/holds", {"subject": order.ack_id, "reason": "case 7"})
     compliance.post("/v1/holds", {"subject": order.cbid, "reason": "case 7"})

@@ -168,7 +168,7 @@ def test_an_unknown_key_is_reported_as_such(world: World) -> None:
 def test_a_key_that_is_rotated_twice_keeps_the_lifetime_it_was_made_with(
     world: World, lifetime: timedelta | None
 ) -> None:
-    """As after an answer that got lost: the overlap of the first time is no lifetime."""
+    """A retry after a lost response: the first call's overlap is not a lifetime."""
     old = world.create(lifetime=lifetime)
     world.rotate(old.key.id)
     second = world.rotate(old.key.id)

@@ -61,7 +61,7 @@ async def test_two_busy_workers_write_alternately_without_polling(
 
 @on_a_loop
 async def test_a_worker_that_died_in_its_turn_keeps_no_one_waiting(tmp_path: Path) -> None:
-    """It stays noted as the one who writes until the parent has seen that it died."""
+    """It stays noted as the writer until the parent notices its death."""
     turns = SharedTurns(2)
     turns.of(0).begin()
     async with asyncio.timeout(30), Database(database_url(None, tmp_path), turns.of(1)) as database:

@@ -55,7 +55,7 @@ _SET_PARENT_DEATH_SIGNAL: Final = 1
 
 
 class _Order(TypedDict):
-    """What to become; its standard streams and where to tell of it come as descriptors."""
+    """The program to execute; its standard streams and report pipe come as descriptors."""
 
     words: Sequence[str]
     environment: Mapping[str, str]

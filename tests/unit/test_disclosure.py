@@ -70,7 +70,7 @@ def test_a_disclosure_is_the_known_answer_of_rfc_9901() -> None:
 def test_the_reader_of_these_tests_gives_the_known_answers_of_rfc_9901(
     encoded: str, content: list[str], digest: str
 ) -> None:
-    """What the service writes is compared with this reader below, so it has to be right."""
+    """The service's output is compared with this reader below, so it must be right."""
     assert disclosed(encoded) == content
     assert digest_of(encoded) == digest
 

@@ -153,7 +153,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 
 def test_the_address_of_the_body_wins_over_all_others() -> None:
-    """What the caller says expressly needs no header, and none is kept as if it had been used."""
+    """An explicit value needs no header, and an unused header is not stored."""
     found = resolve(
         body_ip="203.0.113.7",
         forwarded="198.51.100.1",

@@ -216,7 +216,7 @@ def test_old_versions_can_be_read_and_live_keys_see_reviewed_ones_only(world: Wo
 
 
 def test_the_registry_lists_notices_by_name_and_versions_by_age(world: World) -> None:
-    """And says of each notice which version is in force, or that there is none."""
+    """And lists for each notice the version in force, or none."""
     world.publish("b", "1")
     world.publish("a", "1", effective="2999-01-01")
     world.publish("n", "2")

@@ -436,7 +436,7 @@ def test_a_notice_without_a_version_in_force_is_still_required() -> None:
 
 
 def test_of_a_law_that_is_not_in_effect_yet_it_is_not_known_whether_it_applies() -> None:
-    """An order may be delivered after that day. Where the law never applies, it says so."""
+    """An order may be delivered after that day. If the law never applies, the response says so."""
     later = law(days=1)
     found = ask(cart("accessory"), later)
     assert found.decision == "unknown"

@@ -182,7 +182,7 @@ class Stage:
         return self._runner.run(awaited())
 
     def wait(self, step: timedelta) -> int:
-        """Let time pass, and ask about what is due; gives how many sessions were asked about."""
+        """Let time pass, and poll due sessions; returns their number."""
         self.clock.now += step
         return self.do(poll_due(self.opened.buyers))
 

@@ -54,7 +54,7 @@ def moved_house(vendor: Insider) -> str:
 
 @each_engine
 def test_a_buyer_who_moved_is_verified_on_an_operators_word(stage: Stage) -> None:
-    """And evidence, audit and what was proved say whose word it was."""
+    """Evidence, audit and proofs name the person whose word it was."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     cbid = moved_house(vendor)
     buyer = accept(stage, cbid)

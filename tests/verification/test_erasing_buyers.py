@@ -106,7 +106,7 @@ def test_a_revoked_buyer_stays_revoked_when_it_is_erased(vendor: LiveVendor) -> 
 
 
 def test_the_evidence_of_one_verification_can_be_erased_alone(vendor: LiveVendor) -> None:
-    """The buyer stays verified by what was proved."""
+    """The buyer stays verified by the earlier proof."""
     cbid = vendor.verified(vendor.part("verified"))
     [verification] = [row["id"] for row in vendor.rows("verifications")]
     erase(vendor, verification)

@@ -172,7 +172,7 @@ def test_a_hint_is_only_a_hint(stage: Stage) -> None:
 
 @each_engine
 def test_a_message_is_acted_on_once(stage: Stage) -> None:
-    """Replayed as often as one likes, it makes no one ask again."""
+    """Any number of replays causes no further poll."""
     vendor = stage.insider()
     session, _, _ = undecided(vendor)
     message = vendor.playing.simulator.webhook(session.session_id)

@@ -53,7 +53,7 @@ class Victims:
         return said
 
     def until_done(self, operator: Operator, **order: object) -> tuple[dict[str, Any], list[Any]]:
-        """Die at each point in turn; what it gave in the end, and what was there on the way."""
+        """Die at each point in turn; returns the final result and the intermediate states."""
         seen = []
         for point in count(1):
             said = self.act(point, **order)

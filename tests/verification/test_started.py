@@ -188,7 +188,7 @@ def test_a_session_of_one_reference_never_verifies_another(stage: Stage) -> None
 
 
 def test_a_session_that_names_another_subject_verifies_no_one(stage: Stage) -> None:
-    """What the provider says of the subject decides, not only what is stored here."""
+    """The provider's subject decides, not only the stored one."""
     insider = stage.insider()
     vendor = starter_of(insider)
     made = vendor.start()
@@ -361,7 +361,7 @@ def test_zip_codes_of_a_known_buyer_cannot_be_guessed(stage: Stage) -> None:
 
 
 def test_two_providers_are_offered_and_each_follows_its_own_sessions(stage: Stage) -> None:
-    """The first one is that of the settings; the session id says which one it is."""
+    """The first one is from the settings; the session id identifies it."""
     with playing("stripe", clock=stage.clock.monotonic) as second:
         insider = stage.insider("veriff")
         vendor = starter_of(insider)

@@ -95,7 +95,7 @@ class Pages:
 def test_only_a_positive_bound_decision_makes_a_check_verified(
     stage: Stage, vendors: list[Starter], owner: int, done: list[tuple[Any, ...]]
 ) -> None:
-    """Of its own session, for its own reference, account, mode and ZIP code."""
+    """Bound to its own session, reference, account, mode and ZIP code."""
     own = vendors[owner]
     made: list[IdentityCheck] = [own.start(a_reference()) for _ in range(CHECKS)]
     references = [own.references[one.provider_session] for one in made]

@@ -65,7 +65,7 @@ NOWHERE: Final = (
     "/v1/audit",
     "/v1/accounts",
 )
-"""Where evidence could be looked for; there is nothing at any of them."""
+"""Addresses that could have evidence; all must be empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class Walker:
 
 @dataclass(frozen=True)
 class Known:
-    """What there is to ask for, by the name of the parameter."""
+    """Identifiers to request, by the name of the parameter."""
 
     values: dict[str, list[str]]
 

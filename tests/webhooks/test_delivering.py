@@ -178,7 +178,7 @@ def test_a_large_answer_is_not_read_to_its_end(service: Service, run: Run) -> No
 
 
 def test_410_disables_the_endpoint_and_stops_what_waits(service: Service, run: Run) -> None:
-    """Who says that it is gone is not asked again, until somebody enables it."""
+    """A receiver that returns 410 gets nothing until somebody enables it."""
 
     async def scenario() -> None:
         async with running_receiver() as receiver:

@@ -56,7 +56,7 @@ def test_a_verification_reports_the_status_that_it_leads_to(
 
 
 def test_revoking_and_reinstating_are_reported(desk: Desk) -> None:
-    """By an operator, once each: revoking what is revoked is no news."""
+    """By an operator, once each: revoking again makes no event."""
     who = desk.account()
     cbid = desk.sandbox_buyer(who, "sess_a", ZIP)
     desk.revoke(cbid)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.both_engines
 
 CREATED, SEALED = EventType.ACKNOWLEDGMENT_CREATED, EventType.ACKNOWLEDGMENT_SEALED
 Seen = tuple[str, str, int]
-"""What a reader sees of an event: its type, its object, and Unix milliseconds."""
+"""An event as a reader sees it: its type, its object, and Unix milliseconds."""
 
 
 async def acknowledge(

@@ -1,6 +1,6 @@
 """Every way by which an order could be paid, or called paid, before it is cleared.
 
-Each of them is tried as its user would, and answers as it should. Those who try look whether
+Each of them is tried as its user would, and answers as it should. The attacker then checks whether
 anything was paid.
 """
 
