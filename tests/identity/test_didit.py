@@ -458,7 +458,7 @@ def session(plays: str) -> Session:
 
 
 @every("each", SESSIONS)
-def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> None:
+def test_each_part_of_the_simulator_gives_its_outcome(each: Session) -> None:
     """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
     unable = {"error_500", "html_502", "slow", "cut"}
     result, _ = ask(each.session_id, patient=each.scenario not in unable)

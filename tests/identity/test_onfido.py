@@ -544,7 +544,7 @@ def test_a_later_change_of_the_run_does_not_make_its_decision_younger() -> None:
     assert unreported.decided_at == datetime(2026, 11, 1, 17, 0, tzinfo=UTC)
 
 
-def test_what_is_declared_adds_to_the_report_and_replaces_nothing_in_it() -> None:
+def test_declared_data_adds_to_the_report_and_replaces_nothing_in_it() -> None:
     """The document's birth is believed before the output's."""
     run = changed(output={"dob": "1990-01-01"})
     output = OnfidoOutput(

@@ -406,7 +406,7 @@ def test_without_relationships_the_included_verifications_count() -> None:
 
 
 @pytest.mark.parametrize("withheld", ["birthdate", "expiration-date"])
-def test_what_a_keys_blocklist_keeps_back_is_unknown(withheld: str) -> None:
+def test_fields_on_a_keys_blocklist_are_unknown(withheld: str) -> None:
     """A blocked attribute is absent, where one that the document lacks is null."""
     attributes = {k: v for k, v in GOVERNMENT_ID["attributes"].items() if k != withheld}
     blocked = result_of(proved_by(GOVERNMENT_ID | {"attributes": attributes}))
@@ -501,7 +501,7 @@ def test_the_document_comes_before_the_database() -> None:
     ],
     ids=["born on another day", "of another name", "nobody", "of the same family"],
 )
-def test_what_is_proved_of_two_people_is_not_put_together(other: dict[str, object]) -> None:
+def test_proofs_of_two_people_are_not_combined(other: dict[str, object]) -> None:
     """An adult's document with the address from a database entry of somebody else: no ZIP code."""
     elsewhere = {"normalized_address_postal_code": "95814"} | other
     result = result_of(proved_by(database("full", **elsewhere), GOVERNMENT_ID))

@@ -327,7 +327,7 @@ def test_a_malformed_key_verifies_nothing(place: tuple[str | int, ...], junk: ob
         "key",
     ],
 )
-def test_a_key_that_is_none_is_refused(key: object) -> None:
+def test_an_invalid_key_is_refused(key: object) -> None:
     """Another kind, another curve, another key, or a point that is not on the curve."""
     assert refused(GOOD, BODY, Keys(known={KID: key}))
 
@@ -416,7 +416,7 @@ def test_made_up_keys_are_asked_about_a_few_times_a_minute() -> None:
     assert in_turn(keys, at(keys, 0), *flood, *later)[-3:] == [False, True, False]
 
 
-def test_a_key_that_is_none_is_not_asked_about_again_for_a_while() -> None:
+def test_an_invalid_key_is_not_fetched_again_for_a_while() -> None:
     """Its identifier is remembered, a bounded number of them."""
     keys = Keys()
     same = [at(keys, seconds, kid="made-up") for seconds in (0, 1, 200, NO_KEY_SECONDS + 1)]
@@ -436,7 +436,7 @@ def test_no_more_than_a_few_keys_are_kept() -> None:
     assert len(keys.kept._keys) == KEYS_MAX
 
 
-def test_what_cannot_be_judged_now_is_503_and_not_a_refusal() -> None:
+def test_a_message_that_cannot_be_checked_now_is_503_and_not_a_refusal() -> None:
     """Plaid sends a message again after a 503; it may give up on an address that answers 400."""
     keys = Keys(known={KID: jwk(), "next": jwk(kid="next")})
     in_turn(keys, *[at(keys, 1, kid=f"made-up-{n}") for n in range(FETCHES_MAX)])

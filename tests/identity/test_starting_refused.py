@@ -112,7 +112,7 @@ def test_a_providers_error_is_for_now_or_for_the_operator(
 
 @every("case", CASES.values())
 @every("content", [b"", b"<html>Gateway</html>", b"[]", b"{}", b'{"a":1,"a":2}'])
-def test_what_is_no_description_of_a_session_starts_nothing(case: Case, content: bytes) -> None:
+def test_an_invalid_session_response_starts_nothing(case: Case, content: bytes) -> None:
     """Whether a gateway wrote it, or the provider: a buyer goes nowhere, and can try again."""
     error, _ = start(case, with_last(case, content))
     assert isinstance(error, ProviderUnavailable)
@@ -259,7 +259,7 @@ def test_the_operator_can_name_a_host_of_their_own(case: Case) -> None:
 
 @every("name", provider_names())
 @every("host", ["", "https://a.example", "a.example/", "localhost", "A.example"])
-def test_what_is_no_host_is_refused_in_the_credentials(name: str, host: str) -> None:
+def test_an_invalid_host_is_refused_in_the_credentials(name: str, host: str) -> None:
     """A name with a scheme would never fit, and no one would learn why."""
     content = json.dumps({**CASES[name].credentials, "page_hosts": [host]}).encode()
     with pytest.raises(InvalidArgument, match="page_hosts"):

@@ -68,7 +68,7 @@ def test_a_request_that_was_turned_away_is_repeated(case: Case) -> None:
 
 
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
-def test_what_must_not_happen_twice_is_sent_once(status: int) -> None:
+def test_non_repeatable_requests_are_sent_once(status: int) -> None:
     """Each of these can come after the effect."""
 
     async def work() -> None:
@@ -81,7 +81,7 @@ def test_what_must_not_happen_twice_is_sent_once(status: int) -> None:
     asyncio.run(work())
 
 
-def test_what_reached_no_one_is_sent_again() -> None:
+def test_requests_that_reached_no_server_are_retried() -> None:
     """A server that restarts refuses connections for a moment: nothing happened twice."""
     port = free_port()
     listening = socket.socket()

@@ -83,7 +83,7 @@ def test_a_started_session_is_the_one_that_is_retrieved(name: str) -> None:
         ("onfido", {"workflow_id": "00000000-0000-4000-8000-000000000000"}),
     ],
 )
-def test_what_the_simulator_refuses_is_for_the_operator(
+def test_refusals_of_the_simulator_are_for_the_operator(
     name: str, wrong: dict[str, object]
 ) -> None:
     """A wrong key or an unknown template is no outage."""

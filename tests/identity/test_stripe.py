@@ -224,7 +224,7 @@ def test_a_reason_that_is_a_sentence_is_not_passed_on() -> None:
     ],
     ids=["unverified", "not expanded", "none"],
 )
-def test_what_no_document_proves_is_user_entered(body: dict[str, Any]) -> None:
+def test_facts_without_a_document_are_user_entered(body: dict[str, Any]) -> None:
     """Without a verified document in the report, birth and address prove nothing."""
     result = read(reply(body))
     assert result.outcome is Finding.VERIFIED

@@ -211,7 +211,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
     assert list(decision.reasons) == reasons
 
 
-def test_what_is_missing_from_an_unusable_answer_is_named() -> None:
+def test_an_unusable_response_names_its_missing_members() -> None:
     """The log says which member, for the operator has nothing else to go by."""
     assert read(changed(vendorData={})).unread == ("vendorData",)
 
@@ -401,7 +401,7 @@ EXPECTED: Final = {
 
 
 @every("each", SESSIONS)
-def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> None:
+def test_each_part_of_the_simulator_gives_its_outcome(each: Session) -> None:
     """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
     unable = {"error_500", "html_502", "slow", "cut"}
     result = ask(each.session_id, patient=each.scenario not in unable)

@@ -233,7 +233,7 @@ def test_a_copy_goes_on_after_a_run_that_stopped_in_the_middle(tmp_path: Path) -
     assert not (tmp_path / "copy" / "tile" / "0" / "001.p").exists()
 
 
-def test_what_check_alarm_says_names_the_log_on_one_line(tmp_path: Path) -> None:
+def test_check_alarm_names_the_log_on_one_line(tmp_path: Path) -> None:
     """The key of a test log is public, and the words in an alarm are its writer's."""
     origin = "evidence.example.com/v1/log/test/1"
     signer = Signer.from_seed(origin, bytes(32))

@@ -179,7 +179,7 @@ def test_bytes_that_are_not_in_the_signed_tree_are_shown_to_be_not(
 
 
 @pytest.mark.parametrize("path", ["entries/254", "0/257.p/44", "1/000", "2/000.p/1"])
-def test_what_is_not_served_is_a_gap(nearly: Monitor, path: str) -> None:
+def test_missing_resources_are_a_gap(nearly: Monitor, path: str) -> None:
     """The checkpoint covers it, so it has to be there."""
     log = many()
     log.lies[f"tile/{path}"] = None

@@ -81,7 +81,7 @@ def test_a_suppressed_record_is_an_alarm_that_names_receipt_and_checkpoint(
         assert monitor.judged(seen, site, policy=stranger).shown is Shown.UNCHECKED
 
 
-def test_what_is_no_receipt_of_the_log_accuses_no_one(monitor: Monitor, receipts: Path) -> None:
+def test_an_invalid_receipt_accuses_no_log(monitor: Monitor, receipts: Path) -> None:
     """It could not be checked, which is said."""
     log = grown()
     promise(monitor, Log(seed=OTHER_SEED), receipts, SUPPRESSED)

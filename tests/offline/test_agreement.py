@@ -128,7 +128,7 @@ def test_it_needs_nothing_but_python(script: Path) -> None:
         ["/dev/null", "--policy", "/dev/null"],
     ],
 )
-def test_what_cannot_be_checked_ends_with_status_2(script: Path, arguments: list[str]) -> None:
+def test_unchecked_evidence_ends_with_status_2(script: Path, arguments: list[str]) -> None:
     """Wrong usage, a missing file and an unreadable policy are not verdicts."""
     done = run(script, *arguments)
     assert done.returncode == 2

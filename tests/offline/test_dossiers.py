@@ -49,7 +49,7 @@ def vectors() -> dict[str, bytes]:
 
 
 @every("path", [*GOOD, LIVE])
-def test_what_is_joined_is_printed(path: Path, stranger: ModuleType) -> None:
+def test_links_between_records_are_printed(path: Path, stranger: ModuleType) -> None:
     """By the script, in lines of their own; in the words of the command."""
     data = path.read_bytes()
     report = stranger.verify_bytes(data)

@@ -56,7 +56,7 @@ def test_the_answers_of_rfc_8032_are_found_good_and_nothing_near_them(name: str)
     assert not verify.ed25519_verify(bytes(changed), message, signature)
 
 
-def test_what_another_implementation_signs_is_found_good() -> None:
+def test_signatures_of_another_implementation_verify() -> None:
     """Random keys and messages of many lengths, signed by `cryptography`."""
     source = random.Random(8032)
     for length in range(0, 200, 8):

@@ -35,7 +35,7 @@ TIMES: Final = st.builds(
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_what_is_odd_is_named_and_no_failure(name: str, stranger: ModuleType) -> None:
+def test_oddities_are_named_and_are_no_failure(name: str, stranger: ModuleType) -> None:
     """By the service and by the script, in the words that stand next to the vectors."""
     data = (VECTORS / name).read_bytes()
     verdict, report = verify_file(data), stranger.verify_bytes(data)

@@ -137,7 +137,7 @@ def test_command_and_script_print_the_verdict_and_no_character_that_plays_tricks
         assert "\n" not in line
 
 
-def test_what_is_broken_fails_though_something_else_cannot_be_checked(
+def test_broken_evidence_fails_although_other_parts_cannot_be_checked(
     stranger: ModuleType,
 ) -> None:
     """A failure is worth more than what cannot be known."""

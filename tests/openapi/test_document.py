@@ -60,7 +60,7 @@ def test_every_reference_in_the_document_leads_somewhere() -> None:
             place = place[step]
 
 
-def test_what_operations_share_means_the_same_as_in_each_of_them() -> None:
+def test_shared_parts_of_operations_keep_their_meaning() -> None:
     whole = openapi_document(ROUTES)
     assert resolved(with_references(whole)["paths"], DOCUMENT) == whole["paths"]
 
@@ -106,7 +106,7 @@ def test_the_document_asks_for_a_key_where_the_server_does(operation: Operation)
 
 
 @each_operation
-def test_what_a_person_has_to_send_is_declared(operation: Operation) -> None:
+def test_the_headers_of_a_person_are_declared(operation: Operation) -> None:
     """Account, mode and reason are headers of the document, and a passkey is said."""
     (route,) = (r for r in route_table() if (r.method, r.path) == operation[:2])
     definition = operation.definition
@@ -188,7 +188,7 @@ def test_answers_that_may_be_retried_say_when(operation: Operation) -> None:
 
 
 @each_operation
-def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
+def test_an_operation_lists_the_codes_of_its_gates_and_its_refusals(
     operation: Operation,
 ) -> None:
     """The gates that every request passes, by what the operation needs."""

@@ -101,7 +101,7 @@ def test_a_new_link_replaces_the_one_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "csign_pl_x", "nothing", "csign_ps_" + "a" * 49, "é" * 60])
-def test_what_is_no_link_opens_nothing(wrong: str, tmp_path: Path) -> None:
+def test_an_invalid_link_opens_nothing(wrong: str, tmp_path: Path) -> None:
     """Whatever is sent in its place."""
 
     async def work(console: Console) -> list[object]:
@@ -195,9 +195,7 @@ def test_a_signature_signs_in_once(tmp_path: Path) -> None:
         {"rp_id": "evil.example"}, {"handle": b"another"}, {"type": "webauthn.create"},
     ],
 )  # fmt: skip
-def test_what_a_browser_did_not_ask_for_is_refused(
-    changes: dict[str, object], tmp_path: Path
-) -> None:
+def test_an_unrequested_response_is_refused(changes: dict[str, object], tmp_path: Path) -> None:
     """As WebAuthn has a relying party check it."""
 
     async def work(console: Console) -> list[bool]:

@@ -134,7 +134,7 @@ def test_personal_data_is_shown_for_a_reason_that_is_kept(tmp_path: Path) -> Non
     assert kept[0].details["operation"] == "listAcknowledgments"
 
 
-def test_what_was_not_shown_is_not_noted(tmp_path: Path) -> None:
+def test_data_not_shown_is_not_audited(tmp_path: Path) -> None:
     """So that nothing that a person has typed into an address becomes part of the audit."""
 
     async def work(console: Console) -> tuple[str, int]:
@@ -168,7 +168,7 @@ def test_the_audit_names_the_person_who_acts(tmp_path: Path) -> None:
     assert actors == [person_id, person_id]
 
 
-def test_what_destroys_something_needs_a_passkey_used_now(tmp_path: Path) -> None:
+def test_destructive_acts_need_a_recent_passkey(tmp_path: Path) -> None:
     """Five minutes after the passkey was used it has to be used again; then it works at once."""
 
     async def work(console: Console) -> list[str]:
@@ -202,7 +202,7 @@ NEEDS_A_PASSKEY = (
 "releaseMatter")  # fmt: skip
 
 
-def test_what_outlives_a_session_or_decides_needs_a_passkey_used_now(tmp_path: Path) -> None:
+def test_lasting_acts_and_decisions_need_a_recent_passkey(tmp_path: Path) -> None:
     """An open browser makes no key, publishes or signs off no notice, and decides on no buyer."""
 
     async def work(console: Console) -> list[str]:

@@ -481,7 +481,7 @@ def test_only_the_person_of_the_session_makes_it_fresh(
     with_ada(tmp_path, provider, work)
 
 
-def test_where_it_leads_back_is_a_page_of_the_console(
+def test_the_redirect_uri_is_a_page_of_the_console(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
     async def work(console: Console, browser: Browser) -> None:
@@ -565,7 +565,7 @@ def test_without_a_provider_there_is_no_way_to_one(
     in_console(tmp_path, work)
 
 
-def test_where_browsers_allow_no_passkeys_the_provider_is_enough(
+def test_the_provider_suffices_without_passkeys_in_the_browser(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
     """And a session that was planted in the browser before is not the one that begins."""

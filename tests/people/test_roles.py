@@ -111,7 +111,7 @@ def test_the_table_has_every_scope() -> None:
     assert {scope for scope, _ in ALLOWED} >= {str(route.scope) for route in WITH_A_SCOPE}
 
 
-def test_what_discloses_personal_data_is_marked() -> None:
+def test_operations_that_disclose_personal_data_are_marked() -> None:
     """Of the operations that vendors have; those of the console are marked where they are."""
     marked = {route.operation for route in route_table() if route.personal and not route.console}
     assert marked == PERSONAL

@@ -371,7 +371,7 @@ def test_a_hold_on_the_buyer_that_is_placed_while_evidence_ends_keeps_the_order(
     world.keep(0, None)
 
 
-def test_what_is_reported_of_an_order_that_has_just_ended_is_not_written(
+def test_a_report_about_a_just_ended_order_is_not_written(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing would ever end or erase such a report."""

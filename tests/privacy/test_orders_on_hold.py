@@ -414,9 +414,7 @@ def test_a_held_order_keeps_its_dossier_when_its_buyer_is_erased(stage: Stage, o
 
 
 @pytest.mark.parametrize("on", ["account", "clearance"])
-def test_what_another_account_says_of_an_acknowledgment_is_no_part_of_its_order(
-    stage: Stage, on: str
-) -> None:
+def test_another_accounts_clearance_is_not_part_of_an_order(stage: Stage, on: str) -> None:
     """A refused clearance that names it keeps nothing of the order, and does not go with it."""
     world = World(stage)
     cbid = world.verify(0)[0]

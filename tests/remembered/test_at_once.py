@@ -57,7 +57,7 @@ def _with_cookies_of(person: Person, server: Server) -> Person:
     return made
 
 
-def test_who_declines_while_agreeing_is_not_informed_about(
+def test_declining_during_the_consent_informs_no_account(
     person: Person, shop: Shop, operator: Operator, server: Server
 ) -> None:
     """The use and the record are there exactly where the session is completed."""
@@ -78,7 +78,7 @@ def test_who_declines_while_agreeing_is_not_informed_about(
     other.client.close()
 
 
-def test_who_erases_while_agreeing_is_erased_whole_and_never_met_with_a_500(
+def test_erasing_during_the_consent_is_complete_and_never_a_500(
     person: Person, shop: Shop, operator: Operator, server: Server
 ) -> None:
     """Each verification has its erasure, or its key and its buyer."""

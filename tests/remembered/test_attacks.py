@@ -136,7 +136,7 @@ def test_a_copied_authenticator_is_refused_and_removed(
     "sent", ["", "{}", "[]", "null", "\u00e9", "x" * 20_000, '{"id":"a","response":{}}', '{"id":1}']
 )
 @pytest.mark.usefixtures("device")
-def test_what_is_no_assertion_is_refused(person: Person, shop: Shop, sent: str) -> None:
+def test_an_invalid_assertion_is_refused(person: Person, shop: Shop, sent: str) -> None:
     session, page = _asked(person, shop)
     _is_refused(person, shop, session, person.send(form_of(page, "passkey"), credential=sent))
 
@@ -289,7 +289,7 @@ def test_the_codes_of_another_browser_with_the_link_are_worth_nothing(
     assert shop.read(session)["status"] == "completed"
 
 
-def test_consent_without_the_code_of_the_page_is_none(person: Person, shop: Shop) -> None:
+def test_consent_without_the_pages_code_is_refused(person: Person, shop: Shop) -> None:
     """A form that was not served for this state of this session does nothing."""
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
     _, other = _asked(person, shop)

@@ -269,9 +269,7 @@ def test_two_buyers_who_are_one_are_remembered_and_erased_as_one(
     assert operator.rows("SELECT * FROM remembered_uses") == []
 
 
-def test_what_has_served_its_time_is_deleted(
-    person: Person, shop: Shop, operator: Operator
-) -> None:
+def test_expired_rows_are_deleted(person: Person, shop: Shop, operator: Operator) -> None:
     _cookie(person, shop)
     _use(person, shop)
     person.client.cookies.clear()

@@ -63,7 +63,7 @@ def test_an_order_to_another_zip_code_is_said_before_the_initials(
     assert shop.read(session)["reasons"] == ["zip_mismatch"]
 
 
-def test_what_can_be_cleared_begins_with_the_notice(person: Person, shop: Shop) -> None:
+def test_an_order_without_obstacles_begins_with_the_notice(person: Person, shop: Shop) -> None:
     page = person.open(link(order(shop, known(person, shop), PROVED)))
     assert page.heading == EN["title"]
 

@@ -53,7 +53,7 @@ def test_a_press_counts_after_the_time_that_it_takes_to_read(known: Person, shop
 
 
 @pytest.mark.parametrize("headers", [THEIRS, {"sec-fetch-site": "none"}, {}], ids=str)
-def test_who_was_led_here_by_another_site_is_asked_one_page_later(
+def test_a_visitor_from_another_site_is_asked_one_page_later(
     known: Person, shop: Shop, headers: dict[str, str]
 ) -> None:
     """That page has nothing of the buyer, and takes nothing too soon either."""
@@ -94,6 +94,6 @@ def test_a_buyer_who_comes_from_near_is_asked_at_once(known: Person, shop: Shop,
     assert page.heading == WORDS["en"]["remembered_consent_title"]
 
 
-def test_who_is_not_remembered_by_a_cookie_sees_no_page_before(another: Person, shop: Shop) -> None:
+def test_a_visitor_without_a_cookie_sees_no_page_before(another: Person, shop: Shop) -> None:
     page = another.arrive(link(shop.session()), **THEIRS)
     assert page.heading == WORDS["en"]["identity_title"]

@@ -273,7 +273,7 @@ def test_a_use_of_a_cookie_is_noted(person: Person, shop: Shop, operator: Operat
 
 
 @pytest.mark.parametrize("says", ["erased", "erased.x", "erased.é", ".", ""])
-def test_a_link_of_somebody_else_claims_nothing(person: Person, says: str) -> None:
+def test_another_persons_link_claims_nothing(person: Person, says: str) -> None:
     person.open("/buyer")
     page = person.client.get("/buyer", params={"says": says})
     assert EN["remembered_says_erased"] not in page.text

@@ -117,7 +117,7 @@ def test_a_second_shop_of_the_deployment_is_informed_by_its_own_rules(
     assert EN["remembered_use_verified"] in answer
 
 
-def test_what_is_known_is_never_on_the_page_that_asks(person: Person, shop: Shop) -> None:
+def test_the_page_that_asks_shows_no_stored_data(person: Person, shop: Shop) -> None:
     """On a device of two people the next one sees no one's name, and can say so."""
     first = shop.session()
     person.send(form_of(verify_in(person, first), "cookie"))

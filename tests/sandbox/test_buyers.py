@@ -113,7 +113,7 @@ def test_an_expiry_by_hand_makes_no_second_event_by_time(client: httpx2.Client) 
         {"status": "failed", "reasons": []},
     ],
 )
-def test_what_is_no_state_is_refused(client: httpx2.Client, body: dict[str, object]) -> None:
+def test_an_invalid_state_is_refused(client: httpx2.Client, body: dict[str, object]) -> None:
     """And nothing changes."""
     cbid = buyer(client)
     answer = client.post("/v1/test/buyers", json={"cbid": cbid} | body)

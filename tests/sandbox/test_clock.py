@@ -295,7 +295,7 @@ def test_no_one_elses_time_moves(vendor: Vendor, other: Vendor) -> None:
     assert events(vendor.live) == []
 
 
-def test_what_another_process_does_counts_at_once(
+def test_another_processs_change_applies_at_once(
     operator: Operator, client: httpx2.Client, vendor: Vendor
 ) -> None:
     """An advance or a reset answers when every server goes by it."""

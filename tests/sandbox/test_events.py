@@ -56,7 +56,7 @@ def test_an_event_is_about_the_object_that_is_named(client: httpx2.Client) -> No
         {"type": "notice.published", "object_id": "n" * 65},
     ],
 )
-def test_what_no_event_could_say_is_refused(client: httpx2.Client, body: dict[str, str]) -> None:
+def test_impossible_events_are_refused(client: httpx2.Client, body: dict[str, str]) -> None:
     """Nothing is written."""
     assert refusal(client.post(PATH, json=body)) == (400, "invalid_request")
     assert events(client) == []

@@ -94,7 +94,7 @@ def test_without_a_number_all_calls_fail_until_it_is_cleared(client: httpx2.Clie
     assert judge(client).status_code == 200
 
 
-def test_what_is_left_is_shown(client: httpx2.Client) -> None:
+def test_the_remaining_faults_are_shown(client: httpx2.Client) -> None:
     """After each call that met it."""
     plan(client, "timeout", calls=3)
     judge(client)
@@ -145,7 +145,7 @@ def test_a_slow_fault_outlasts_a_client_that_does_not_wait(client: httpx2.Client
     assert judge(client).status_code == 503
 
 
-def test_what_another_process_plans_counts_at_once(
+def test_another_processs_plan_applies_at_once(
     operator: Operator, vendor: Vendor, client: httpx2.Client
 ) -> None:
     """The command, or another server."""
@@ -172,7 +172,7 @@ def test_what_another_process_plans_counts_at_once(
         {"fault": "timeout", "delay_seconds": -1},
     ],
 )
-def test_what_cannot_be_planned_is_refused(client: httpx2.Client, body: dict[str, object]) -> None:
+def test_invalid_plans_are_refused(client: httpx2.Client, body: dict[str, object]) -> None:
     """What was planned before stays."""
     plan(client, "timeout", calls=5)
     assert refusal(client.post(PATH, json=body)) == (400, "invalid_request")

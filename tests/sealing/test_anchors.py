@@ -114,7 +114,7 @@ def test_a_response_whose_certificates_are_in_no_order_is_read(authority: Path) 
 
 
 @pytest.mark.openssl
-def test_what_is_no_time_stamp_is_refused_with_its_cause(authority: Path) -> None:
+def test_an_invalid_time_stamp_is_refused_with_its_cause(authority: Path) -> None:
     """A log line says what to look for: a refusal with the authority's words, or what is broken."""
     refusal = stamp(authority, b"no request")
     with pytest.raises(EvidenceError, match=r"status 2.*Bad request format"):

@@ -113,7 +113,7 @@ def test_one_person_counts_once(own: Deployment, tmp_path: Path) -> None:
     assert len(policy_of(own, "live").logs) == 1
 
 
-def test_who_is_not_registered_approves_nothing(own: Deployment, tmp_path: Path) -> None:
+def test_an_unregistered_approver_approves_nothing(own: Deployment, tmp_path: Path) -> None:
     """A signature by an unknown key is refused, also under a known name."""
     people(own, tmp_path)
     (tmp_path / "other").mkdir()
@@ -124,7 +124,7 @@ def test_who_is_not_registered_approves_nothing(own: Deployment, tmp_path: Path)
         assert "no signature by a key that is trusted" in done.stderr
 
 
-def test_what_is_approved_is_the_exact_change(own: Deployment, tmp_path: Path) -> None:
+def test_an_approval_covers_the_exact_change(own: Deployment, tmp_path: Path) -> None:
     """A signature below another text, of an earlier proposal, or that is wrong, does nothing."""
     ann, bo, _ = people(own, tmp_path)
     earlier, newest = rotated(own), rotated(own)

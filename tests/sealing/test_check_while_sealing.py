@@ -19,7 +19,7 @@ from tests.unit.support import HandClock
 pytestmark = pytest.mark.both_engines
 
 
-def test_what_comes_during_a_check_is_no_finding(own: Deployment, tmp_path: Path) -> None:
+def test_records_that_arrive_during_a_check_are_no_finding(own: Deployment, tmp_path: Path) -> None:
     """A server goes on accepting and sealing, in the middle of a log and after it."""
     own.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
     account, clock = own.account("vendor"), HandClock(ns=time.time_ns() + 10**9)

@@ -94,7 +94,7 @@ def code(answer: httpx2.Response) -> str:
 
 
 @pytest.mark.parametrize("what", DONE)
-def test_what_does_not_verify_is_not_handed_out(
+def test_evidence_that_does_not_verify_is_not_handed_out(
     place: Deployment, sound: tuple[Deployment, str, str], what: str
 ) -> None:
     """A refusal with a code of its own, and the reason in the operator's log; never a 500."""

@@ -180,7 +180,7 @@ def test_nothing_is_due_before_its_retention_ends(own: Deployment) -> None:
 
 
 @pytest.mark.parametrize("subject", ["ack_00000000000000000000000000", "nonsense", "cbid_1"])
-def test_what_does_not_exist_cannot_be_erased(own: Deployment, subject: str) -> None:
+def test_unknown_subjects_cannot_be_erased(own: Deployment, subject: str) -> None:
     done = own.run("erase", subject, "--yes", check=False)
     assert (done.returncode, "unknown_subject" in done.stderr) == (1, True)
 

@@ -27,9 +27,7 @@ def acknowledged_eight_years_ago(own: Deployment, account: str, cbid: str | None
     return asyncio.run(act())
 
 
-def test_what_has_ended_is_gone_and_everything_else_verifies(
-    own: Deployment, tmp_path: Path
-) -> None:
+def test_ended_orders_are_deleted_and_all_others_verify(own: Deployment, tmp_path: Path) -> None:
     """The proof that the vendor holds, the log, and the neighbours' records."""
     account, other = own.account("vendor"), own.account("other vendor")
     old, theirs = (acknowledged_eight_years_ago(own, one) for one in (account, other))

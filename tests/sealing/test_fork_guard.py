@@ -64,7 +64,7 @@ def test_a_restored_copy_stops_sealing_and_refuses_no_act(embedded: Deployment) 
     assert "log recover" in str(found["suspended"])
 
 
-def test_what_was_published_stays_public_although_the_database_has_lost_it(
+def test_published_checkpoints_stay_public_after_a_loss_of_the_database(
     embedded: Deployment,
 ) -> None:
     """A smaller checkpoint would look like a fork; of the tiles there is what the database has."""

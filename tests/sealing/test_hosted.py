@@ -70,7 +70,7 @@ def test_a_hosted_acknowledgment_is_read_back_proved_and_erased(own: Deployment)
     assert check(own)["findings"] == []
 
 
-def test_what_a_checkout_session_rolls_back_leaves_nothing(own: Deployment) -> None:
+def test_a_rolled_back_session_leaves_no_record(own: Deployment) -> None:
     """Nor does it stop what is written after it: the log has no gap."""
     account = own.account("vendor")
 

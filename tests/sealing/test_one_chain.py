@@ -327,7 +327,9 @@ def test_a_restored_backup_is_sealed_on_by_no_server(
 
 
 @pytest.mark.timeout(300)
-def test_what_was_published_is_one_chain(postgres_server: PostgresServer, tmp_path: Path) -> None:
+def test_published_checkpoints_are_one_chain(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
     class Here(Walk):
         postgres = postgres_server
         folder = tmp_path
@@ -336,7 +338,7 @@ def test_what_was_published_is_one_chain(postgres_server: PostgresServer, tmp_pa
 
 
 @pytest.mark.timeout(300)
-def test_what_was_published_is_one_chain_in_an_object_store(
+def test_published_checkpoints_are_one_chain_in_an_object_store(
     postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The shared heads are there; two servers keep theirs in a directory nevertheless."""

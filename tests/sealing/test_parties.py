@@ -133,7 +133,9 @@ def test_a_statement_has_versions(own: Deployment, tmp_path: Path) -> None:
     [("--legal-name", "two\nlines"), ("--address", "x" * 501), ()],
     ids=["control", "long", "nothing"],
 )
-def test_what_cannot_be_shown_is_not_recorded(embedded: Deployment, words: tuple[str, ...]) -> None:
+def test_unprintable_descriptions_are_not_recorded(
+    embedded: Deployment, words: tuple[str, ...]
+) -> None:
     """A description is printed on certificates."""
     assert embedded.run("operator", "describe", *words, check=False).returncode == 1
     assert of_type(logged(embedded), "operator") == []

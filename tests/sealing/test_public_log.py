@@ -73,7 +73,7 @@ def test_entries_lead_to_tiles_and_tiles_to_the_root(client: httpx2.Client, serv
         "test/1/tile/" + "x" * 500,
     ],
 )
-def test_what_the_log_does_not_have_is_not_found(server: Server, path: str) -> None:
+def test_missing_resources_of_the_log_are_not_found(server: Server, path: str) -> None:
     """Nothing is made up for a tile beyond the edge."""
     with server.client() as no_one:
         answer = no_one.get(f"/v1/log/{path}")

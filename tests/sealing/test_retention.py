@@ -36,7 +36,7 @@ def acknowledged_two_years_ago(own: Deployment, account: str, cbid: str | None =
     return asyncio.run(act())
 
 
-def test_what_is_due_is_erased_and_nothing_else(own: Deployment, tmp_path: Path) -> None:
+def test_only_due_data_is_erased(own: Deployment, tmp_path: Path) -> None:
     """A dry run only reports; the run erases, records why, and the proof stays the same."""
     account = own.account("vendor")
     keep_for_a_year(own, tmp_path)
@@ -119,7 +119,7 @@ def test_a_hold_on_one_account_keeps_its_order_and_nothing_of_another(own: Deplo
         assert stranger.get(f"/v1/acknowledgments/{theirs}").json()["cbid"] is None
 
 
-def test_what_was_erased_before_is_said_to_be(own: Deployment) -> None:
+def test_earlier_erasures_are_reported(own: Deployment) -> None:
     """A second time nothing is asked, nothing is destroyed, and one record is not `records`."""
     with running_server(own) as server, server.client(own.key(own.account("vendor"))) as client:
         ack_id = acknowledge(client)

@@ -67,7 +67,7 @@ def test_a_log_that_stands_still_is_only_looked_at(
 
 
 @pytest.mark.parametrize("change", [queue, change_keys, suspend])
-def test_what_moves_a_log_is_seen_at_the_next_look(
+def test_new_work_of_an_idle_log_is_noticed_at_the_next_check(
     own: Deployment, monkeypatch: pytest.MonkeyPatch, change: object
 ) -> None:
     """Also what another process has done."""

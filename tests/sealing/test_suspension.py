@@ -96,7 +96,7 @@ def test_a_mode_is_sealed_again_while_the_other_is_busy(embedded: Deployment) ->
     said_while(embedded, act)
 
 
-def test_what_acts_have_sealed_themselves_is_published_at_the_next_look(
+def test_records_sealed_by_acts_are_published_at_the_next_check(
     embedded: Deployment,
 ) -> None:
     """Also while a log is so busy that each look falls just after its newest checkpoint."""

@@ -133,7 +133,7 @@ def test_a_key_that_is_not_on_its_token_is_found(without_token: Deployment) -> N
     assert " cannot be used: NoSuchKey" in finding["message"]
 
 
-def test_half_a_token_is_a_mistake_that_is_said(without_token: Deployment) -> None:
+def test_an_incomplete_token_configuration_is_reported(without_token: Deployment) -> None:
     """Where module, label and PIN do not come together, no command begins."""
     settings = {n: v for n, v in without_token.settings.items() if n != "PKCS11_PIN_FILE"}
     for wrong in (

@@ -173,7 +173,7 @@ def test_without_an_address_the_page_stays(provider: Playing) -> None:
     assert (reply.status_code, "Location" in reply.headers) == (200, False)
 
 
-def test_a_page_that_is_none_is_not_found(provider: Playing) -> None:
+def test_an_unknown_page_is_not_found(provider: Playing) -> None:
     """And says so to a person."""
     made = create(provider, BACK)
     reply = CLIENT.get(f"{made.url}x")

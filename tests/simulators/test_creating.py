@@ -73,7 +73,7 @@ def test_no_body_is_too_odd_for_an_answer(name: str, body: object) -> None:
 @pytest.mark.parametrize(
     "raw", [b"", b"{", b"\xff", b"[" * 100_000, b'{"verification": NaN}', b'"\\ud800"']
 )
-def test_what_is_no_json_is_refused(name: str, raw: bytes) -> None:
+def test_invalid_json_is_refused(name: str, raw: bytes) -> None:
     """In the shape of any other mistake."""
     assert sent(name, raw).status in {400, 422}
 

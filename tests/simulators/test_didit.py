@@ -98,9 +98,7 @@ def test_without_the_key_there_is_no_answer(headers: dict[str, str], status: int
         ("/", "GET", 404),
     ],
 )
-def test_what_does_not_exist_is_an_error_of_didits_shape(
-    path: str, method: str, status: int
-) -> None:
+def test_unknown_paths_get_didits_error(path: str, method: str, status: int) -> None:
     """Any request has an answer; those that lead nowhere have an error's."""
     reply = ask(path, method)
     assert reply.status == status

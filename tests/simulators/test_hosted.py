@@ -96,7 +96,7 @@ def test_the_first_page_can_end_it_at_once() -> None:
     assert desk.said == [(State.ENDED, Outcome.FAILED)]
 
 
-def test_agreeing_is_a_change_and_further_steps_are_none() -> None:
+def test_only_agreeing_changes_the_session() -> None:
     """The buyer has begun."""
     desk = Desk()
     for _ in range(3):
@@ -135,7 +135,7 @@ def test_a_page_can_be_used_again_only_where_the_provider_allows_it() -> None:
 @pytest.mark.parametrize(
     "form", [{"zip": "9411"}, {"zip": "٩٤١١٠"}, {"outcome": "<b>"}, {"who": "<b>"}]
 )
-def test_what_cannot_be_used_is_asked_for_again(form: dict[str, str]) -> None:
+def test_unusable_input_is_requested_again(form: dict[str, str]) -> None:
     """Nothing changes, and nothing of it is markup."""
     desk = Desk()
     page = desk.send(**form)

@@ -239,7 +239,7 @@ def test_the_creation_can_ask_for_the_link() -> None:
         },
     ],
 )
-def test_what_persona_does_not_describe_is_refused(body: object) -> None:
+def test_members_unknown_to_persona_are_refused(body: object) -> None:
     """400 as the description has it, and no inquiry."""
 
     def use(shop: Shop) -> None:

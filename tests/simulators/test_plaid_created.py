@@ -191,7 +191,7 @@ def test_the_sandbox_is_an_environment_of_its_own() -> None:
         ({**ASKED, "user": {"ssn": "x"}}, "UNKNOWN_FIELDS"),
     ],
 )
-def test_what_plaid_does_not_describe_is_refused(body: object, code: str) -> None:
+def test_members_unknown_to_plaid_are_refused(body: object, code: str) -> None:
     """400 in Plaid's shape, and no verification."""
 
     def use(shop: Shop) -> None:

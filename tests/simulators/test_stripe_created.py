@@ -239,7 +239,7 @@ def test_an_idempotency_key_makes_one_session() -> None:
         ({"type": "document", "options[document][require_live_capture]": "yes"}, None, None),
     ],
 )
-def test_what_stripe_does_not_describe_is_refused(
+def test_members_unknown_to_stripe_are_refused(
     form: Mapping[str, str], code: str | None, param: str | None
 ) -> None:
     """400 in Stripe's shape, and no session."""

@@ -128,9 +128,7 @@ def test_a_request_that_is_not_authentic_gets_401(headers: dict[str, str | None]
         ("/", "GET", 404),
     ],
 )
-def test_what_does_not_exist_is_an_error_of_veriffs_shape(
-    path: str, method: str, status: int
-) -> None:
+def test_unknown_paths_get_veriffs_error(path: str, method: str, status: int) -> None:
     """Any request has an answer; those that lead nowhere have an error's."""
     reply = get(path, method)
     assert reply.status == status

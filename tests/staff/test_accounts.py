@@ -163,7 +163,7 @@ def test_a_key_that_a_person_made_in_the_past_destroys_and_decides_nothing(
 
 
 @pytest.mark.parametrize("scopes", [["acks:read"], ["clearances:read"], ["evidence:read"], None])
-def test_who_sees_no_personal_data_says_why_a_key_reads_it(
+def test_a_person_without_personal_data_states_why_a_key_reads_it(
     desk: Desk, shop: Vendor, scopes: list[str] | None
 ) -> None:
     """When it is made and when it is rotated; the audit keeps the reason. A key cannot say one."""
@@ -201,7 +201,7 @@ def test_a_key_of_a_person_who_sees_personal_data_needs_no_reason(desk: Desk, sh
         assert client.post("/v1/keys", json={}).status_code == 200
 
 
-def test_what_a_key_of_a_person_reads_is_counted_by_day(desk: Desk, shop: Vendor) -> None:
+def test_reads_by_a_persons_key_are_counted_by_day(desk: Desk, shop: Vendor) -> None:
     """One entry for a key and day, with the sum; of a key of the machine there is none."""
     why = {"Countersign-Reason": "export to the ledger"}
     with desk.person(Role.DEVELOPER, shop.account_id, "test") as person:
@@ -273,7 +273,7 @@ def _secrets(desk: Desk) -> int:
     return int(desk.operator.rows(counted)[0]["n"])
 
 
-def test_what_has_no_secret_is_the_same_act_for_each_key_of_the_account(
+def test_responses_without_a_secret_repeat_for_each_key_of_the_account(
     desk: Desk, shop: Vendor
 ) -> None:
     """A retry after a rotation, or from a second server with a key of its own, acts once."""
@@ -326,7 +326,7 @@ def _actors(desk: Desk, key_id: str) -> set[str]:
     return {row["actor"] for row in rows if key_id in row["details"]}
 
 
-def test_where_the_console_is_off_there_is_no_such_path(client: httpx2.Client) -> None:
+def test_without_the_console_there_is_no_such_path(client: httpx2.Client) -> None:
     """Also for a key with every scope: the path is unknown."""
     for method, path in (("GET", "/v1/accounts"), ("POST", "/v1/search"), ("GET", "/v1/audit")):
         answer = client.request(method, path, json={} if method == "POST" else None)

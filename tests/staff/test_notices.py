@@ -47,7 +47,7 @@ def test_a_notice_goes_from_a_check_to_force_and_out_of_it(desk: Desk, owner: Pe
     )
 
 
-def test_what_is_wrong_with_a_file_is_said(owner: Person) -> None:
+def test_errors_in_a_file_are_reported(owner: Person) -> None:
     """All mistakes at once; published content never changes."""
     wrong = {**notice_json("fixed", "1"), "id": "X Y", "bullets": []}
     refused = owner.post("/v1/notices/check", {"notice": wrong}, 422)["error"]

@@ -179,7 +179,7 @@ def test_a_matter_holds_several_orders_or_none(compliance: Person, shop: Vendor)
     assert done["buyer"] is True
 
 
-def test_who_only_looks_sees_what_falls_due_and_erases_nothing(
+def test_a_reader_sees_due_data_and_erases_nothing(
     desk: Desk, compliance: Person, shop: Vendor
 ) -> None:
     """The list is of one account and mode, and has pages."""

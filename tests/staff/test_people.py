@@ -239,9 +239,7 @@ def test_all_staff_find_the_accounts_in_which_they_may_work(
 
 
 @pytest.mark.parametrize("named", ["some", "all", "none"])
-def test_who_removes_a_person_says_which_of_the_persons_keys_end(
-    desk: Desk, shop: Vendor, named: str
-) -> None:
+def test_removing_a_person_names_the_keys_that_end(desk: Desk, shop: Vendor, named: str) -> None:
     """Those that work, in both modes; without a word it is refused, and the person stays."""
     with desk.person(Role.OWNER, shop.account_id) as boss:
         with desk.person(Role.DEVELOPER, shop.account_id, "test", member=True) as dev:

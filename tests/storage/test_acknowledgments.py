@@ -34,7 +34,7 @@ def stored(new: items.NewAcknowledgment) -> StoredAcknowledgment:
     )
 
 
-def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> None:
+def test_written_rows_read_back_equal(database: Database, run: Run) -> None:
     owner = items.account()
     run(database.write(add_account, owner))
     keep = items.idempotency_entry(owner, Mode.LIVE)

@@ -191,7 +191,7 @@ def test_records_are_found_by_each_key_at_any_moment_of_merging(url: URL) -> Non
 
 
 @on_sqlite
-def test_what_waits_is_less_than_a_run_once_it_is_merged(database: Database, run: Run) -> None:
+def test_after_a_merge_less_than_a_run_waits(database: Database, run: Run) -> None:
     """By the statements of a server, in transactions that are shared with its other writes."""
     own = rows(2 * RUN_ROWS + 9)
 

@@ -445,7 +445,7 @@ def test_two_servers_that_verify_one_buyer_agree_on_it(url: URL, run: Run) -> No
 
 
 @on_postgres
-def test_what_loses_a_deadlock_is_done_again(url: URL, run: Run) -> None:
+def test_the_loser_of_a_deadlock_is_retried(url: URL, run: Run) -> None:
     """Two servers that lock the same rows in another order: neither caller notices."""
     both_hold_one, begun = threading.Barrier(2, timeout=20), Counter[int]()
     lock = select(func.pg_advisory_xact_lock(bindparam("key")))
@@ -492,7 +492,7 @@ def test_of_two_servers_with_one_idempotency_key_one_has_an_effect(url: URL, run
     run(write())
 
 
-def test_what_is_waiting_is_finished_before_the_database_closes(url: URL, run: Run) -> None:
+def test_waiting_calls_finish_before_the_database_closes(url: URL, run: Run) -> None:
     accounts = [items.account() for _ in range(5)]
 
     async def write() -> None:

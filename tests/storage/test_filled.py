@@ -94,7 +94,7 @@ def test_evidence_of_before_is_there_unchanged(filled: Deployment, empty_url: UR
     assert filled.read("log", "check")["findings"] == []
 
 
-def test_a_deployment_of_the_last_build_goes_on(filled: Deployment) -> None:
+def test_a_deployment_of_the_last_build_continues(filled: Deployment) -> None:
     """Its acknowledgments are read with their personal data, its holds hold, new acts are taken."""
     filled.run("init")
     key = filled.widest_key(ACCOUNT)
@@ -120,7 +120,7 @@ def test_a_deployment_of_the_last_build_goes_on(filled: Deployment) -> None:
     assert {*holds} - in_force == {"case 1", "case 12: live order"}
 
 
-def test_what_was_found_by_session_buyer_or_order_is_found(
+def test_searches_by_session_buyer_or_order_still_find_the_same(
     filled: Deployment, empty_url: URL
 ) -> None:
     """By every key of its rows, those that share one together."""

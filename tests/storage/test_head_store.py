@@ -47,7 +47,7 @@ def url(store: ObjectStore) -> str:
 
 
 @pytest.mark.parametrize("kept", [None, note(1, 5)])
-def test_who_has_compared_what_is_kept_replaces_it(url: str, kept: bytes | None) -> None:
+def test_a_process_that_compared_the_head_replaces_it(url: str, kept: bytes | None) -> None:
     """The first one, too; others see it at once."""
     heads, other = HeadStore(url), HeadStore(url)
     if kept is not None:
@@ -59,7 +59,7 @@ def test_who_has_compared_what_is_kept_replaces_it(url: str, kept: bytes | None)
 
 
 @pytest.mark.parametrize("kept", [None, note(1, 4), note(1, 7), note(2, 0)])
-def test_what_another_server_has_kept_meanwhile_stays(url: str, kept: bytes | None) -> None:
+def test_another_servers_later_head_stays(url: str, kept: bytes | None) -> None:
     """Also if this one has looked before that: the store itself compares."""
     heads, other = HeadStore(url), HeadStore(url)
     heads.replace(Mode.LIVE, note(1, 5), None)
@@ -219,7 +219,7 @@ class Walk(RuleBasedStateMachine):
         assert all(sizes == sorted(set(sizes)) for sizes in self.sizes.values())
 
 
-def test_what_is_kept_never_goes_backwards(store: ObjectStore) -> None:
+def test_the_head_never_goes_backwards(store: ObjectStore) -> None:
     class Here(Walk):
         place = f"s3://{BUCKET}/walk"
 

@@ -22,7 +22,7 @@ def note(epoch: int, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("kept", [None, note(1, 5)])
-def test_who_has_compared_what_is_kept_replaces_it(tmp_path: Path, kept: bytes | None) -> None:
+def test_a_process_that_compared_the_head_replaces_it(tmp_path: Path, kept: bytes | None) -> None:
     """The first one, too."""
     heads = HeadFiles(tmp_path / "heads")
     if kept is not None:
@@ -33,7 +33,7 @@ def test_who_has_compared_what_is_kept_replaces_it(tmp_path: Path, kept: bytes |
 
 
 @pytest.mark.parametrize("kept", [None, note(1, 4), note(1, 7), note(2, 0)])
-def test_what_another_process_has_kept_meanwhile_stays(tmp_path: Path, kept: bytes | None) -> None:
+def test_another_processs_later_head_stays(tmp_path: Path, kept: bytes | None) -> None:
     """It was not compared with the database yet: it may be later, or of a new epoch."""
     heads = HeadFiles(tmp_path)
     if kept is not None:

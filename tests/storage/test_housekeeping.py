@@ -43,7 +43,7 @@ def test_a_kept_answer_is_read_back_equal(database: Database, run: Run) -> None:
     assert run(items.kept(database, items.some_bytes())) is None
 
 
-def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: Run) -> None:
+def test_only_expired_rows_are_deleted(database: Database, run: Run) -> None:
     owner, now = items.account(), items.NOON + 30 * ZIP_WINDOW
     run(database.write(add_account, owner))
     expired = items.idempotency_entry(owner, at=now - LIFETIME)

@@ -304,7 +304,7 @@ def test_a_key_keeps_its_maker_through_rotation(world: World) -> None:
     assert [rotated(made(None), by) for by in ("per_bob", None)] == ["per_bob", None]
 
 
-def test_who_is_gone_makes_no_key(world: World) -> None:
+def test_a_removed_person_makes_no_key(world: World) -> None:
     """A server knows a key or a role for some seconds; a new key would outlast that."""
     world.appoint("per_ada")
     maker = world.run(

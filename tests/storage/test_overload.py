@@ -55,7 +55,7 @@ async def request(database: Database, account: Account) -> tuple[str, float]:
 # On the embedded database acts keep the loop from which the calls come, so that fewer come.
 @pytest.mark.parametrize("engine_name", [POSTGRES, POOLED], indirect=True)
 @pytest.mark.usefixtures("slow")
-def test_what_is_refused_was_not_written_and_what_is_done_was_written_once(
+def test_refused_calls_are_not_written_and_accepted_ones_are_written_once(
     database: Database, run: Run
 ) -> None:
     """Three times as much as can be done comes, and no one waits for an answer that comes late."""

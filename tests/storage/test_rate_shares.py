@@ -41,7 +41,7 @@ async def leased(database: Database, *asks: Ask) -> Sequence[Share]:
     return await asyncio.gather(*(database.read_batched(lease_together, one) for one in asks))
 
 
-def test_what_is_granted_is_gone_and_what_is_returned_is_there(
+def test_granted_requests_are_taken_and_returned_ones_are_back(
     database: Database, run: Run
 ) -> None:
     async def act() -> None:
@@ -103,7 +103,7 @@ def test_no_commit_waits_for_what_is_leased(database: Database, run: Run) -> Non
     assert run(database.read(lambda connection: connection.execute(kind).scalar())) == "u"
 
 
-def test_what_no_one_asks_for_any_more_is_deleted(database: Database, run: Run) -> None:
+def test_unused_buckets_are_deleted(database: Database, run: Run) -> None:
     def old(connection: Connection) -> None:
         connection.execute(text("INSERT INTO rate_shares VALUES ('\\x01', 0, 1)"))
 

@@ -314,7 +314,7 @@ def test_looking_for_damage_leaves_nothing_open(url: URL, run: Run) -> None:
 
 
 @pytest.mark.parametrize("neighbours", [0, 1], ids=["alone", "with a refused neighbour"])
-def test_what_was_committed_is_not_done_again(url: URL, run: Run, neighbours: int) -> None:
+def test_a_committed_call_is_not_repeated(url: URL, run: Run, neighbours: int) -> None:
     """Whatever goes wrong when the commit is noted: it lasts, and its callers get its outcome."""
     done = []
 

@@ -84,7 +84,7 @@ async def test_a_command_that_writes_is_waited_for(tmp_path: Path) -> None:
 
 
 @on_a_loop
-async def test_who_waits_is_woken_in_a_circle() -> None:
+async def test_waiting_processes_are_woken_round_robin() -> None:
     """So that no one waits forever."""
     turns = SharedTurns(3)
     workers = [turns.of(number) for number in range(3)]

@@ -76,7 +76,7 @@ def test_the_receipt_of_an_order_is_kept(
     [("apron", {}), ("handguard", {"state": "NV", "zip": "89101"})],
     ids=["no class", "delivered to, and living in, another state"],
 )
-def test_what_needs_no_notice_is_released_at_once(
+def test_products_without_a_notice_are_released_at_once(
     shopper: Shopper, vendor: httpx2.Client, product: str, address: dict[str, str]
 ) -> None:
     before = vendor.get("/v1/checkout_sessions").json()
@@ -186,7 +186,7 @@ def test_two_classes_are_two_orders(shopper: Shopper) -> None:
     assert "mill" not in shopper.send(cart, remove).text
 
 
-def test_what_is_wrong_with_an_address_is_said_at_its_field(shopper: Shopper) -> None:
+def test_errors_in_an_address_are_shown_at_their_field(shopper: Shopper) -> None:
     page = shopper.order("apron", zip="9410", state="", city="<b>")
     assert page.status == 422
     assert page.links == page.links | {"ZIP code: five digits, such as 94105.": "#zip"}

@@ -217,7 +217,7 @@ def test_tokens_are_not_kept_in_memory(world: World) -> None:
     assert token[-38:] not in repr(vars(world.service)).encode()
 
 
-def test_what_is_remembered_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many keys make it read more, never grow without end."""
     monkeypatch.setattr(authenticate, "_CACHE_MAX", 3)
     for number in range(10):

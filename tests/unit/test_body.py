@@ -106,7 +106,7 @@ NASTY = {
 
 
 @every("body", NASTY.values())
-def test_what_is_no_acceptable_json_is_refused(body: bytes) -> None:
+def test_unacceptable_json_is_refused(body: bytes) -> None:
     """Also where every value would be taken: reading alone refuses it."""
     refusal(body)
 

@@ -206,7 +206,7 @@ def test_a_mistake_says_what_was_expected_and_where_it_stands(name: str) -> None
 
 
 @every("name", SETTINGS)
-def test_an_empty_variable_is_one_that_is_not_set(name: str) -> None:
+def test_an_empty_variable_counts_as_not_set(name: str) -> None:
     """Compose files and unit files leave settings out in that way."""
     assert load_settings(variables(**{name: ""})) == load_settings({})
 
@@ -227,7 +227,7 @@ def test_an_empty_variable_is_one_that_is_not_set(name: str) -> None:
         ("workers", "0"), ("metrics_port", "off"),
     ],
 )  # fmt: skip
-def test_what_would_only_fail_later_is_refused_at_start(name: str, text: str) -> None:
+def test_settings_that_would_fail_later_are_refused_at_start(name: str, text: str) -> None:
     """A server that starts with a wrong setting is worse than one that does not start."""
     assert len(mistakes(variables(**{name: text}))) == 1
 

@@ -20,7 +20,7 @@ IN_PARTS = {"backup", "data_directory", "disk", "limits", "database"}
 
 
 @pytest.mark.parametrize(("check", "name"), ALL)
-def test_each_finding_is_said_somewhere_and_says_what_to_do(check: str, name: str) -> None:
+def test_each_finding_is_used_and_has_a_remedy(check: str, name: str) -> None:
     """A person who is called at night needs the second half of the line."""
     words = FINDINGS[check][name]
     assert set(words) <= {"severity", "found", "what_to_do", "query"}

@@ -154,7 +154,7 @@ def test_an_act_that_another_server_does_at_the_same_time_is_in_progress(world: 
 
 
 @pytest.mark.parametrize("unavailable", [StorageUnavailable, OutcomeUnknown, Overloaded])
-def test_what_may_have_been_done_is_never_said_to_be_undone(
+def test_a_possible_effect_is_never_reported_as_undone(
     world: World, unavailable: type[Exception]
 ) -> None:
     """The look-up fails too: only where the act itself was not done, that is the answer."""
@@ -278,7 +278,7 @@ def test_a_refused_neighbour_does_not_let_go_of_the_first(world: World) -> None:
                 pass
 
 
-def test_what_is_kept_is_encrypted_and_names_no_key_or_body(world: World) -> None:
+def test_stored_responses_are_encrypted_and_name_no_key_or_body(world: World) -> None:
     """The store sees keyed hashes and ciphertext."""
     entry = world.service.entry(world.slot(b"Zebulon", key="order-17"), b"ack_123")
     stored = entry.slot + entry.fingerprint + entry.response

@@ -144,7 +144,7 @@ def test_an_identifier_has_the_form_of_its_own_prefix_only(
         "ack_" + "0" * 25 + "\u0660",
     ],
 )
-def test_what_only_looks_like_an_identifier_is_none(text: str) -> None:
+def test_lookalikes_are_not_identifiers(text: str) -> None:
     """Length, alphabet, letter case and the bound of 128 bits."""
     assert not is_id("ack", text)
 

@@ -162,6 +162,6 @@ def test_clock_randomness_network_and_files_are_found_in_pure_parts(
         ),
     ],
 )
-def test_what_the_direction_allows_is_not_reported(place: str, source: str, tmp_path: Path) -> None:
+def test_allowed_imports_are_not_reported(place: str, source: str, tmp_path: Path) -> None:
     """A check that cries at everything is soon switched off."""
     assert wrong_in(tmp_path, place, source) == []

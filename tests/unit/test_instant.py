@@ -63,7 +63,7 @@ def test_any_zone_is_written_in_utc(instant: datetime) -> None:
 
 
 @given(INSTANTS, st.sampled_from("Tt"), st.sampled_from("Zz"))
-def test_what_rfc_3339_allows_is_read(instant: datetime, middle: str, zone: str) -> None:
+def test_all_rfc_3339_forms_are_read(instant: datetime, middle: str, zone: str) -> None:
     """Any offset, any fraction, both letter cases."""
     written = instant.isoformat().replace("T", middle)
     assert parse_rfc3339(written) == instant

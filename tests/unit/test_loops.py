@@ -69,7 +69,7 @@ def test_an_event_ends_the_pause() -> None:
     assert not wake.is_set()
 
 
-def test_what_failed_in_a_group_of_tasks_is_logged_too() -> None:
+def test_a_failure_in_a_group_of_tasks_is_logged_too() -> None:
     """Its traceback is the one that helps; that of the group says only that one failed."""
     acts = Acts(fails(ExceptionGroup(SECRET, [KeyError(SECRET), ValueError(SECRET)])))
     [failure] = until_cancelled(forever("sweeping", acts, 0))

@@ -224,7 +224,7 @@ def test_a_command_that_cannot_be_undone_asks_first() -> None:
         (("back", "--words", "hello"), "There is no such door."),
     ],
 )
-def test_what_the_operation_refuses_the_command_refuses_naming_its_option(
+def test_the_command_refuses_like_the_operation_and_names_its_option(
     words: tuple[str, ...], said: str
 ) -> None:
     room = Doors()

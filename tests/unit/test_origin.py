@@ -146,7 +146,7 @@ def test_addresses_are_normalised(written: str, kept: str) -> None:
         "0x7f.1", "203.0.113.0/24", ":::",
     ],
 )  # fmt: skip
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     """In the body only a bare address counts: no port, no zone, no network, no other digits."""
     with pytest.raises(ValueError, match=r".*"):
         normalised_ip(text)
