@@ -16,7 +16,7 @@ pytestmark = pytest.mark.later  # it tests the tools of the tests
 def test_each_value_is_asked_with_the_fixtures_of_the_test(
     tmp_path: Path, number: int, one: str, other: str
 ) -> None:
-    """Stacked, each with each."""
+    """Stacked decorators make every combination."""
     (tmp_path / f"{number}{one}{other}").touch(exist_ok=False)
     assert len(list(tmp_path.iterdir())) == (number - 1) * 2 + (1 if one == "a" else 2)
 

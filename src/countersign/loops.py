@@ -33,9 +33,9 @@ async def forever(
 ) -> NoReturn:
     """Act and pause in turn, until cancelled; whatever goes wrong, the next time may go better.
 
-    A refusal is logged as `NAME_postponed` with its code, anything else as `NAME_failed`: that
-    once, until it goes well again or fails in another way. `seconds` is the length of a pause;
-    `wake` ends one when it is set, and is cleared.
+    A refusal is logged as `NAME_postponed` with its code, any other failure as `NAME_failed`: once,
+    until a success or a different failure. `seconds` is the length of a pause; `wake` ends one when
+    it is set, and is cleared.
     """
     wake = wake or asyncio.Event()
     failed: type[Exception] | None = None

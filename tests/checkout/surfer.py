@@ -24,7 +24,7 @@ Finish = Callable[[], str]
 
 @dataclass
 class Form:
-    """A form: where it goes, and what its fields have."""
+    """A form: its action and the values of its fields."""
 
     action: str
     method: str

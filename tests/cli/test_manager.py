@@ -41,7 +41,7 @@ def manager(place: Path) -> Iterator[Manager]:
 def test_the_manager_hears_when_the_server_is_ready_and_when_it_stops(
     initialised: Bench, manager: Manager, workers: str
 ) -> None:
-    """Once each, from the process that it has started."""
+    """Each message once, from the process that it started."""
     port = free_port()
     bench = initialised.but(PORT=str(port), WORKERS=workers)
     process = manager.start(bench.environment)

@@ -140,7 +140,7 @@ def test_an_order_is_right_after_outages(closed: Shop, customer: Customer) -> No
 
 
 def test_a_copy_of_a_cleared_order_has_not_begun(closed: Shop, customer: Customer) -> None:
-    """It leaves by a notice of its own alone; and opening its page asks for no decision."""
+    """It ships only with its own notice, and opening its page requests no decision."""
     file = closed.folder / "var" / "orders.json"
     with closed.open():
         customer.buy()

@@ -56,7 +56,7 @@ def test_only_authenticated_requests_of_test_mode_reach_an_extension(operator: O
 def test_a_server_has_an_extension_only_if_a_package_is_installed(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The conformance kit is the one that there is."""
+    """The conformance kit is the only extension."""
 
     async def work(opened: bootstrap.Deployment) -> Extension | None:
         return installed_extension(opened)

@@ -60,7 +60,7 @@ class Log:
     note: bytes | None = None
     """Served in place of the checkpoint."""
     lies: dict[str, bytes | Act | None] = field(default_factory=dict)
-    """What is served in the place of other resources; None: not found."""
+    """Replacements of other resources; None: not found."""
     asked: list[str] = field(default_factory=list)
     _leaves: list[bytes] = field(default_factory=list)
     _roots: dict[tuple[int, int], bytes] = field(default_factory=dict)

@@ -22,7 +22,7 @@ HINTS = 2336
 
 
 def known(name: str) -> tuple[bytes, bytes, bytes]:
-    """Public key, what algorithm 8 verifies, and the signature."""
+    """Public key, the message that algorithm 8 verifies, and the signature."""
     key, context, message, signature = (
         bytes.fromhex(_ANSWERS[name][part])
         for part in ("public_key", "context", "message", "signature")

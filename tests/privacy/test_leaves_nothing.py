@@ -259,7 +259,7 @@ def test_nothing_leads_to_an_erased_buyer(
         assert again == set()
         assert keyed(left, secret, scopes, bought.sessions) == set()
         assert naming(kept_answers(left), bought.ack_ids) == set()
-    # Nor does what remembers the erasure lead to its records, by their time.
+    # The note of the erasure does not reveal its records by their time either.
     [when, *_] = operator.rows("SELECT at FROM erasures ORDER BY at DESC")
     assert not [v for v in left if v.table == "deployment" and str(when["at"]).encode() in v.data]
     entries = operator.act(lambda opened: opened.database.read(find_audit, None))

@@ -53,7 +53,7 @@ class ObjectStore:
         return {one["path"] for page in obstore.list(self._opened(name)) for one in page}
 
     def empty(self, name: str) -> None:
-        """Lose all that is in a place."""
+        """Lose all objects of a place."""
         obstore.delete(self._opened(name), [*self.objects(name)])
 
     def put(self, name: str, path: str, content: bytes) -> None:

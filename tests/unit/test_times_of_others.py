@@ -81,7 +81,7 @@ def test_only_an_own_verification_has_a_time_of_day(
 
 
 @given(st.lists(_proofs(), min_size=1, max_size=4), st.sampled_from((*ACCOUNTS, "acct_never_met")))
-def test_the_times_of_a_revoked_buyer_say_no_more(proofs: list[ProvedSession], asking: str) -> None:
+def test_times_of_a_revoked_buyer_are_rounded_too(proofs: list[ProvedSession], asking: str) -> None:
     """Neither in the status nor in the response to verify."""
     buyer = after_revocation(_buyer(proofs))
     view = status_view(buyer, asking, VerificationRules(), from_ms(START))

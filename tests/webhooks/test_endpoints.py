@@ -291,7 +291,7 @@ def test_an_address_that_will_not_do_is_refused_with_its_field(
         run(public.endpoint(address))
 
 
-def test_private_addresses_that_were_allowed_once_are_not_sent_to_any_more(
+def test_formerly_allowed_private_addresses_get_no_more_messages(
     database: Database, service: Service, run: Run, clock: HandClock
 ) -> None:
     """Turning the setting off counts for the endpoints that are there already."""

@@ -198,7 +198,7 @@ def test_numbers_go_on_after_all_events_were_deleted(
     run(scenario())
 
 
-def test_every_account_hears_of_a_notice_and_only_those_concerned_of_a_buyer(
+def test_notices_reach_every_account_and_buyers_only_the_accounts_concerned(
     service: Service, database: Database, run: Run
 ) -> None:
     """One event for each account that there is; one for each that has verified the buyer."""

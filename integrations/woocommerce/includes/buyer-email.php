@@ -21,7 +21,7 @@ final class Buyer_Email extends \WC_Email_Customer_Note {
 	 */
 	public function __construct( string $id ) {
 		parent::__construct();
-		// The parent's: it is for another e-mail.
+		// The parent's text is for another e-mail.
 		remove_action( 'woocommerce_new_customer_note_notification', array( $this, 'trigger' ) );
 		$this->id          = $id;
 		$this->title       = 'countersign_cleared' === $id ? __( 'Countersign: pay now', 'countersign-woocommerce' ) : __( 'Countersign: initial the notice', 'countersign-woocommerce' );

@@ -78,7 +78,7 @@ class SandboxState:
     """The servers' cache of all sandboxes."""
 
     clocks: Mapping[str, AccountClock]
-    """By account; only those that are ahead."""
+    """By account; only clocks that are ahead."""
     failing: frozenset[str]
     """The accounts for which a fault of the identity provider is planned."""
 

@@ -30,7 +30,7 @@ from countersign.vault.vault import Place
 
 IDLE_SECONDS: Final = 2.0
 _LEASE: Final = timedelta(seconds=3 * ATTEMPT_SECONDS)
-"""Longer than an attempt takes, with all that is read for it."""
+"""Longer than an attempt, including its reads."""
 _WAIT: Final = timedelta(minutes=1)
 _WAIT_MAX: Final = timedelta(hours=1)
 _STOP_SECONDS_MAX: Final = 5.0

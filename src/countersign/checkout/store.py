@@ -280,7 +280,8 @@ async def _again(room: Checkout, session: Session) -> Session:
 async def count_consent(room: Checkout, session: Session) -> Session:
     """Count what a visitor decided about being remembered; durable when this returns.
 
-    The revision stays: who has the link can watch it, and would learn that somebody is known.
+    The revision does not change: anyone with the link can watch it, and would learn that a buyer is
+    known.
 
     Raises:
         CheckoutSessionClosed: the session went on, or this was counted, in another tab.

@@ -385,7 +385,7 @@ class Sequencer:
         return placed
 
     def _edge(self, connection: Connection, mode: Mode) -> _Edge:
-        """The edge that goes with the head in the database, if the log may go on from there."""
+        """The edge for the head in the database, if the log may continue from there."""
         row = _HEAD(connection, mode.value).fetchone()
         if row is None:
             raise SealingSuspended(

@@ -69,7 +69,7 @@ class Publication:
     content: NoticeContent
     new: bool
     new_rule: bool = False
-    """Whether its rule was published now, with the text or for one that was published before."""
+    """True if its rule was published now, with the text or for an earlier one."""
 
 
 def publish(

@@ -176,7 +176,7 @@ def restore(source: Path, url: URL, shred_keys: Path | None, report: Report) -> 
 
 def _copy(source: Any, copy: Any, place: Path, more: int, report: Report) -> None:  # noqa: ANN401 - DBAPI connections
     """Copy a database as it is now; into this directory `more` bytes are to follow."""
-    copy.execute("PRAGMA synchronous=OFF")  # it is brought to the disk when it is complete
+    copy.execute("PRAGMA synchronous=OFF")  # it is flushed once, when complete
     source.isolation_level = None
     source.execute("BEGIN")
     source.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()

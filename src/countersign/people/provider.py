@@ -180,7 +180,7 @@ class Provider:
         return self._metadata[1]
 
     async def _ask(self, step: str, method: str, url: str, **given: Any) -> Any:  # noqa: ANN401 - JSON
-        """The JSON object that the provider returns; a refusal at the token endpoint is one too."""
+        """The provider's JSON response, also for a refusal at the token endpoint."""
         try:
             # The client's own limit is one for each wait: a server that drips would never end.
             with outgoing(f"{method} {urlsplit(url).netloc}"):

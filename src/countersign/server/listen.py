@@ -57,7 +57,7 @@ def _set_options(listening: socket.socket) -> None:
 
 
 def refuse_taken(host: str, port: int) -> None:
-    """Find out beforehand: the server itself would share the port with another one in silence."""
+    """Check beforehand: otherwise the server would silently share the port with another one."""
     _bound(host, port).close()
 
 

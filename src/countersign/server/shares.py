@@ -97,7 +97,8 @@ def lease_together(
     """The shares of these, on PostgreSQL; no two of a name in one statement.
 
     By rate and name: in one transaction, all servers lock in the same order. Overloaded if another
-    keeps one of them locked for half a second: the look-ups of the batch have their answers.
+    transaction keeps one of them locked for half a second: the batch's look-ups are answered
+    already.
     """
     found: dict[int, Share] = {}
     left = dict(enumerate(asks))

@@ -161,7 +161,7 @@ def fork_workers(number: int, host: str, port: int, ready: Callable[[], None]) -
         pulses=Pulses(number),
     )
     gc.collect()
-    gc.freeze()  # what is loaded by now stays in memory that all of them share
+    gc.freeze()  # loaded modules stay in memory shared by all workers
     return _Parent(number, shared, open_socket, ready).watch()
 
 
