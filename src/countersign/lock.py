@@ -64,7 +64,7 @@ def only_server(data_dir: Path, *, serves: bool = False) -> Iterator[bool]:
 
 
 def _end(descriptor: int, own: str, left: str) -> None:
-    """A clean end of this process; a worker is not the server that forked it."""
+    """Note a clean end; no-op in a worker, which is not the server that forked it."""
     if own == str(os.getpid()):
         _note(descriptor, left)
 

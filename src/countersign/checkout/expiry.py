@@ -87,7 +87,7 @@ async def changed(
 def still_open(connection: Connection, account_id: str) -> Sequence[str]:
     """The sessions of an account, of both modes, that have not ended."""
     own = _c.account_id == account_id
-    # An index finds the few sessions that are due.
+    # An index finds the few sessions that still expire.
     query = select(_c.id).where(own, _c.expiry_due_at.is_not(None))
     return connection.execute(query).scalars().all()
 

@@ -74,7 +74,7 @@ class NewClearance(Struct, frozen=True, kw_only=True):
     """The time that the conditions go by: later than `at` where a test clock is ahead."""
     key: DataKey
     entropy: bytes
-    """The key that encrypts its record's disclosures."""
+    """Random bytes to seal its record."""
 
 
 class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):

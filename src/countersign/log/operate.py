@@ -87,7 +87,7 @@ async def _begin(
     host: str,
     after: tuple[Mapping[str, Json] | None, PublishedHead | None] = (None, None),
 ) -> NewEpoch:
-    """Begin a log; its first entry cites `after`, the last published checkpoint."""
+    """Begin a log; `after`: the checkpoint that its first entry cites, and the stored head."""
     cited, kept = after
     origin = _origin(mode, epoch, host)
     logs = await room.database.read(logs_sql.all_logs)

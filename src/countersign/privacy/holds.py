@@ -39,7 +39,7 @@ from countersign.privacy.room import Privacy
 from countersign_evidence.record import CBID_FIELD
 
 ActiveHolds: TypeAlias = Mapping[str, Sequence[tuple[str, Reach]]]
-"""Holds by subject, each with its scope."""
+"""Holds by subject, each with its reach."""
 _HOLDS_LOCK: Final = 0x636F756E68
 _h: Final = legal_holds.c
 

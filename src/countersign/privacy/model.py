@@ -99,7 +99,7 @@ class Hold:
 
     @property
     def owner(self) -> Reach:
-        """The scope of the hold, and of its release."""
+        """The reach of the hold, and of its release."""
         return reach_of(self.account_id, self.mode)
 
 
