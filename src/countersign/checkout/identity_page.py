@@ -44,7 +44,7 @@ from countersign.http.reply import Call, Header, Reply
 from countersign.reason import Reason
 
 RETURN: Final = "return"
-"""Parameter of the address to which a provider returns the buyer's browser."""
+"""Part of the address to which a provider returns the buyer's browser."""
 _NOTICED: Final = "checked"
 _DEVICE: Final = "device"
 _DOWN: Final = "down"

@@ -40,7 +40,7 @@ _WEIGHT: Final = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.ASCII)
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _GAP: Final = re.compile(r"\s*([{};,])\s*|(?<=:)\s+")
 _INDENT: Final = re.compile(r"^[ \t]+", re.MULTILINE)
-"""Comments and white space, which every page would carry."""
+"""Indentation, which every page would carry."""
 _OWN_PATH: Final = re.compile(r"(?P<page>/buyer|/c/[\w-]+)(?P<rest>[\w./-]*)", re.ASCII)
 _NO_BRAND: Final = Brand(name="")
 _KEPT_MAX: Final = 256
