@@ -20,8 +20,8 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from countersign import bootstrap
+from countersign.access.reach import AccountReach
 from countersign.buyers import started
-from countersign.buyers.started import AccountRef
 from countersign.config import load_settings
 from countersign.identity.stripe import Stripe
 from countersign.mode import Mode
@@ -53,7 +53,7 @@ def _count_from(name: str, last: int) -> None:
 
 
 async def _act(order: Mapping[str, Any]) -> object:
-    who = AccountRef(order["account_id"], Mode(order["mode"]))
+    who = AccountReach(order["account_id"], Mode(order["mode"]))
     async with bootstrap.open_deployment(load_settings(os.environ)) as opened:
         if order["act"] == "start":
             made = await started.start(

@@ -12,9 +12,9 @@ from typing import Any
 import httpx2
 
 from countersign.access.account import create_account
+from countersign.access.reach import AccountReach
 from countersign.buyers import settings, started
 from countersign.buyers.identity_check import IdentityCheck
-from countersign.buyers.started import AccountRef
 from countersign.ids import CHECKOUT_SESSION, base32
 from countersign.mode import Mode
 from countersign_simulators.base import Reply, Request
@@ -37,7 +37,7 @@ class Starter:
     """An account, with keys of one mode."""
 
     stage: Stage
-    who: AccountRef
+    who: AccountReach
     references: dict[str, str] = field(default_factory=dict)
     """What each session was started for."""
 
@@ -98,23 +98,22 @@ class Starter:
 
     def judge(self, cbid: str, shipping_zip: str | None = None) -> IdentityCheck:
         """Whether a known buyer is verified for this account."""
-        room, (account_id, mode) = self.stage.opened.buyers, self.who
-        return self.stage.do(started.judge_known(room, account_id, mode, cbid, shipping_zip))
+        judging = started.judge_known(self.stage.opened.buyers, self.who, cbid, shipping_zip)
+        return self.stage.do(judging)
 
     def names(self) -> tuple[str, ...]:
         """The providers that a buyer may use."""
-        room, (account_id, mode) = self.stage.opened.buyers, self.who
-        return self.stage.do(started.providers_for(room, account_id, mode))
+        return self.stage.do(started.providers_for(self.stage.opened.buyers, self.who))
 
     def add(self, played: Playing, credentials: Mapping[str, object] | None = None) -> None:
         """Give the account a further provider, as `accounts verification add` does."""
-        room, (account_id, mode) = self.stage.opened.buyers, self.who
+        room, account_id, mode = self.stage.opened.buyers, self.who.account_id, self.who.mode
         held = json.dumps(credentials or played.simulator.credentials).encode()
         self.stage.do(settings.add(room, account_id, mode, played.name, held, played.url))
 
     def drop(self, provider: str) -> bool:
         """Take it away, as `accounts verification drop` does."""
-        room, (account_id, mode) = self.stage.opened.buyers, self.who
+        room, account_id, mode = self.stage.opened.buyers, self.who.account_id, self.who.mode
         return self.stage.do(settings.drop(room, account_id, mode, provider))
 
     def verified(self, shipping_zip: str = ZIP) -> tuple[IdentityCheck, IdentityCheck]:
@@ -143,7 +142,7 @@ def live_starter(stage: Stage, provider: str | Playing = "stripe", **rules: Any)
 
 def starter_of(insider: Insider, mode: Mode = Mode.LIVE) -> Starter:
     """An account that has its provider."""
-    return Starter(insider.stage, AccountRef(insider.account_id, mode))
+    return Starter(insider.stage, AccountReach(insider.account_id, mode))
 
 
 def credentials_of_test_mode(played: Playing) -> Mapping[str, object]:
@@ -154,7 +153,7 @@ def credentials_of_test_mode(played: Playing) -> Mapping[str, object]:
 def sandbox_starter(stage: Stage, played: Playing) -> Starter:
     """An account whose test keys use the provider's own test mode, and that has no live one."""
     account = stage.do(create_account(stage.opened.access, f"sandbox {next(_numbers)}"))
-    made = Starter(stage, AccountRef(account.id, Mode.TEST))
+    made = Starter(stage, AccountReach(account.id, Mode.TEST))
     made.add(played, credentials_of_test_mode(played))
     return made
 

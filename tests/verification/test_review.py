@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from countersign.access.key import Principal
-from countersign.access.reach import DEPLOYMENT, Reach
+from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.access.room import acting
 from countersign.buyers import admin, review, started
 from countersign.buyers.model import BuyerStatus
@@ -212,10 +212,9 @@ def test_who_is_erased_is_in_no_queue(stage: Stage) -> None:
 
 def proves(vendor: Insider, cbid: str) -> bool:
     """Whether the new ZIP code is proved for this account."""
-    who = (vendor.account_id, Mode.LIVE, cbid, NEW_ZIP)
-    return (
-        vendor.stage.do(started.judge_known(vendor.stage.opened.buyers, *who)).status is S.VERIFIED
-    )
+    reach = AccountReach(vendor.account_id, Mode.LIVE)
+    judging = started.judge_known(vendor.stage.opened.buyers, reach, cbid, NEW_ZIP)
+    return vendor.stage.do(judging).status is S.VERIFIED
 
 
 @each_engine

@@ -347,7 +347,7 @@ def test_zip_codes_of_a_known_buyer_cannot_be_guessed(stage: Stage) -> None:
     """They count apart from other questions, which would say who has agreed to be known."""
     vendor = live_starter(stage)
     _, check = vendor.verified()
-    cbid, (account_id, _) = check.cbid or "", vendor.who
+    cbid, account_id = check.cbid or "", vendor.who.account_id
     assert vendor.judge(cbid, ZIP).status is S.VERIFIED
     for number in range(4):
         vendor.judge(cbid, f"9000{number}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -59,7 +60,7 @@ def vendors(stage: Stage) -> Iterator[list[Starter]]:
 
 def _vendors(stage: Stage, played: Playing) -> list[Starter]:
     first = starter_of(stage.insider(played))
-    test = Starter(stage, first.who._replace(mode=Mode.TEST))
+    test = Starter(stage, replace(first.who, mode=Mode.TEST))
     test.add(played, credentials_of_test_mode(played))
     return [first, live_starter(stage, played), test, sandbox_starter(stage, played)]
 

@@ -10,12 +10,12 @@ from datetime import timedelta
 import pytest
 
 from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.access.reach import AccountReach
 from countersign.buyers import poll_sessions, routes, settings
 from countersign.buyers.decision import decide
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.schemas import BuyerVerificationRequest
-from countersign.buyers.started import AccountRef
 from countersign.errors import (
     InvalidArgument,
     NotFound,
@@ -114,7 +114,7 @@ def test_a_test_session_never_verifies_a_live_buyer(stage: Stage, played: Playin
     """Not by a live key, nor by the identifier in the other mode."""
     insider = stage.insider(played)
     live = starter_of(insider)
-    test = Starter(stage, live.who._replace(mode=Mode.TEST))
+    test = Starter(stage, replace(live.who, mode=Mode.TEST))
     test.add(played, credentials_of_test_mode(played))
     made, check = test.verified()
     session = replace(
@@ -136,7 +136,7 @@ def test_a_live_session_never_becomes_a_test_one(stage: Stage, played: Playing) 
     """The account's sandbox does not see it."""
     insider = stage.insider(played)
     live = starter_of(insider)
-    test = Starter(stage, live.who._replace(mode=Mode.TEST))
+    test = Starter(stage, replace(live.who, mode=Mode.TEST))
     test.add(played, credentials_of_test_mode(played))
     made, check = live.verified()
     with pytest.raises(ProviderSessionNotFound):
@@ -194,7 +194,7 @@ def test_one_webhook_address_serves_both_modes(stage: Stage, played: Playing) ->
     """Each integration tries its own secrets; a message that none knows is refused."""
     insider = stage.insider(played)
     live = starter_of(insider)
-    test = Starter(stage, live.who._replace(mode=Mode.TEST))
+    test = Starter(stage, replace(live.who, mode=Mode.TEST))
     own = {**credentials_of_test_mode(played), "webhook_secrets": ["whsec_of_the_test_mode"]}
     test.add(played, own)
     made = [live.start(), test.start()]
@@ -220,7 +220,7 @@ def test_a_message_of_the_test_mode_hurries_a_session_of_test_keys(
     """Also where the live integration has other secrets, and refuses it."""
     insider = stage.insider(played)
     insider.configure({**played.simulator.credentials, "webhook_secrets": ["whsec_of_live_mode"]})
-    test = Starter(stage, AccountRef(insider.account_id, Mode.TEST))
+    test = Starter(stage, AccountReach(insider.account_id, Mode.TEST))
     test.add(played, credentials_of_test_mode(played))
     made = test.start()
     walk(made, "never")

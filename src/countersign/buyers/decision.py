@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, NamedTuple
 
+from countersign.buyers.identity_check import FOLLOWED, UNDECIDED, state_of
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import (
     AbsentCountry,
@@ -98,10 +99,7 @@ class SessionDecision:
     @property
     def is_followed(self) -> bool:
         """Whether the provider is asked again: it has not decided, or the buyer can continue."""
-        return self.status is BuyerStatus.PENDING or (
-            self.status is BuyerStatus.REQUIRES_INPUT
-            and Reason.IDENTITY_REQUIRES_INPUT in self.reasons
-        )
+        return state_of(self.status, self.reasons) in FOLLOWED
 
     @property
     def withdraws(self) -> bool:
@@ -212,7 +210,7 @@ def age_on(born: date, day: date) -> int:
 
 def final(decision: SessionDecision) -> SessionDecision:
     """The decision when the provider will not be asked again."""
-    if decision.status in {BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
+    if state_of(decision.status, decision.reasons) in UNDECIDED:
         return _decision(BuyerStatus.REQUIRES_INPUT, Reason.SESSION_UNDECIDED)
     return decision
 

@@ -6,8 +6,8 @@ trace, and the same request leads to the same buyer later.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -65,7 +65,7 @@ async def evaluate(
         VerificationMisconfigured: it refuses the account's credentials.
         RateLimited: too many ZIP codes tried for one buyer.
     """
-    _, result = await _asked(room, integration, request, entry)
+    _, result = await _asked(room, integration, request, entry, lambda work: work)
     if result is None:
         raise AssertionError("a session that is named has a buyer")
     return result
@@ -85,9 +85,12 @@ async def look_again(
     written: None. `polled` is the followed session that this is a poll of. With `give_up`, the
     provider is not asked again about a session that is still not decided.
     """
-    work, result = await _asked(
-        room, integration, request, quiet=True, give_up=give_up, polled=polled
-    )
+
+    def followed(work: Evaluation) -> Evaluation:
+        decision = final(work.decision) if give_up else work.decision
+        return replace(work, decision=decision, quiet=True, polled=polled)
+
+    work, result = await _asked(room, integration, request, None, followed)
     return result, work.decision if result else before_submission(work.decision, work.result)
 
 
@@ -95,18 +98,13 @@ async def _asked(
     room: Buyers,
     integration: Integration,
     request: SessionRequest,
-    entry: Remember[bytes] = None,
-    *,
-    quiet: bool = False,
-    give_up: bool = False,
-    polled: str | None = None,
+    entry: Remember[bytes],
+    meant: Callable[[Evaluation], Evaluation],
 ) -> tuple[Evaluation, VerifyResult | None]:
     settings = integration.settings
     try:
         provided = await _fetch(room, integration, request.session_id)
-        work = await _evaluated(
-            room, integration, request, provided, quiet=quiet, give_up=give_up, polled=polled
-        )
+        work = meant(await _evaluated(room, integration, request, provided))
         result = await room.access.database.write(write_evaluation, room, work, entry)
     except CountersignError as error:
         room.watch.failed(settings.provider, error.code)
@@ -139,8 +137,8 @@ async def override(  # noqa: PLR0917 - all that `_evaluated` takes, and how to k
 
     Raises InvalidArgument if the buyer would not be verified by it; nothing was written.
     """
-    work = await _evaluated(room, integration, request, result, override=accepted)
-    work = dataclasses.replace(work, for_account_only=for_account_only)
+    work = await _evaluated(room, integration, request, result)
+    work = replace(work, override=accepted, for_account_only=for_account_only)
     view = decision_view(work.decision, work.now)
     if view.status is not BuyerStatus.VERIFIED:
         why = ", ".join(view.reasons) or view.status.value
@@ -176,15 +174,7 @@ async def _fetch(room: Buyers, integration: Integration, session_id: str) -> Pro
 
 
 async def _evaluated(
-    room: Buyers,
-    integration: Integration,
-    request: SessionRequest,
-    result: ProviderResult,
-    *,
-    quiet: bool = False,
-    give_up: bool = False,
-    polled: str | None = None,
-    override: AuditEntry | None = None,
+    room: Buyers, integration: Integration, request: SessionRequest, result: ProviderResult
 ) -> Evaluation:
     """All that is known before it is known who the buyer is."""
     account_id, time_ns = integration.settings.account_id, room.access.clock.time_ns()
@@ -192,7 +182,7 @@ async def _evaluated(
     now = clock.at(from_ns(time_ns))
     if result.decided_at is not None:
         # A sandbox goes by its own clock, also in what its provider says.
-        result = dataclasses.replace(result, decided_at=clock.at(result.decided_at))
+        result = replace(result, decided_at=clock.at(result.decided_at))
     asked, named = request.subject_reference, result.subject_reference
     decision = decide(
         result,
@@ -205,8 +195,6 @@ async def _evaluated(
     if Reason.TEST_SESSION in decision.reasons:
         room.watch.not_live(account_id, integration.settings.provider)
     refuse_unbound(decision, result)
-    if give_up:
-        decision = final(decision)
     hashed = partial(room.access.secret.blind_index, integration.namespace)
     document = result.document_fingerprint
     if document is not None and integration.mode is Mode.TEST:
@@ -232,7 +220,4 @@ async def _evaluated(
         data_key=await room.vault.data_key(account_id, time_ns),
         time_ns=time_ns,
         clock=clock,
-        quiet=quiet,
-        polled=polled,
-        override=override,
     )

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final, TypedDict, Unpack
+from typing import Final
 
 from countersign.buyers.providers import Integration
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import zip5
 from countersign.buyers.session_evidence import SessionRequest, encode, pending_place
 from countersign.buyers.sessions_sql import PendingSession
-from countersign.clock import Entropy
 from countersign.ids import timed_id
 from countersign.instant import from_ns
-from countersign.mode import Mode
 from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey
 
 FIRST_POLL: Final = timedelta(seconds=15)
 _PENDING_ID: Final = "ses"
-
-
-class Known(TypedDict):
-    """Members of a PendingSession; see there."""
-
-    account_id: str
-    mode: Mode
-    session_index: bytes
-    asked_index: bytes
-    cbid: str | None
 
 
 def session_index(room: Buyers, integration: Integration, session_id: str) -> bytes:
@@ -46,26 +34,32 @@ def zip_index(room: Buyers, account_id: str, zip_: str) -> bytes:
     return room.access.secret.blind_index(account_id, "zip", zip5(zip_))
 
 
-def to_follow(
+def to_follow(  # noqa: PLR0917 - all that is kept
+    room: Buyers,
     data_key: DataKey,
-    entropy: Entropy,
+    integration: Integration,
     request: SessionRequest,
-    *,
+    asked_index: bytes,
+    cbid: str | None,
     time_ns: int,
-    **known: Unpack[Known],
 ) -> PendingSession:
-    """An undecided session with its request sealed; `known` are members of PendingSession."""
+    """An undecided session, with its request sealed under the account's key of this time."""
+    entropy, account_id = room.access.entropy, integration.settings.account_id
     id_ = timed_id(_PENDING_ID, time_ns, entropy(8))
     drawn = entropy(SHRED_KEY_BYTES + NONCE_BYTES)
     shred_key, nonce = drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]
-    place = pending_place(known["account_id"], id_)
+    place = pending_place(account_id, id_)
     sealed = data_key.seal(shred_key=shred_key, nonce=nonce, plaintext=encode(request), **place)
     at = from_ns(time_ns)
     return PendingSession(
         id=id_,
+        account_id=account_id,
+        mode=integration.mode,
+        session_index=session_index(room, integration, request.session_id),
+        asked_index=asked_index,
+        cbid=cbid,
         request=sealed,
         shred_key=shred_key,
         created_at=at,
         next_poll_at=at + FIRST_POLL,
-        **known,
     )

@@ -1,12 +1,14 @@
-"""One check of a buyer's identity, from its number to its outcome.
+"""One check of a buyer's identity, from its number to its outcome: its states, and what follows.
 
 It is started for one checkout session at one provider, belongs to one browser, and is decided by
-what the provider says to this service. docs/architecture.md draws its states.
+what the provider says to this service. docs/architecture.md draws the states.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
@@ -26,15 +28,59 @@ WRONG_SET_UP: Final = frozenset(
 """Why a decision cannot be taken over, where waiting does not help: the vendor has to act."""
 
 
+class State(StrEnum):
+    """Where a check stands, and with it a decision about one and the buyer of that decision."""
+
+    RESERVED = "reserved"
+    """Number, provider and browser are stored before the provider is asked, so that two who ask at
+    once, or one who asks again after a crash, get one check and not two."""
+    DROPPED = "dropped"
+    """Its number was used, and the buyer continued an older check."""
+    OPEN = "open"
+    """It is the buyer's turn, at the provider's page. Its address lets anybody continue the check,
+    so only the browser that it belongs to is given it."""
+    PENDING = "pending"
+    """The provider decides."""
+    ENDED = "ended"
+    """Nothing was decided, and the provider is not asked again."""
+    REFUSED = "refused"
+    VERIFIED = "verified"
+    REVOKED = "revoked"
+
+
+FOLLOWED: Final = frozenset({State.OPEN, State.PENDING})
+"""The provider is asked again."""
+UNDECIDED: Final = FOLLOWED | {State.ENDED}
+_COUNTING: Final = frozenset({State.PENDING, State.VERIFIED})
+"""Something was submitted that may count: such an outcome comes before one of a later check."""
+_STARTED: Final = FOLLOWED | {State.ENDED, State.REFUSED, State.VERIFIED, State.REVOKED}
+NEXT: Final[Mapping[State, frozenset[State]]] = {
+    State.RESERVED: frozenset({State.OPEN, State.DROPPED}),
+    State.DROPPED: frozenset(),
+    # A page of the provider lets its buyer try again after a no.
+    **dict.fromkeys(_STARTED, _STARTED),
+    # Only a revocation, or the account's own rules (`checks.lose`), take a positive outcome away.
+    State.VERIFIED: frozenset({State.REVOKED}),
+}
+"""What may follow on each state when a provider, or an operator, has said something new."""
+_STATES: Final[Mapping[BuyerStatus | None, State]] = {
+    None: State.OPEN,
+    BuyerStatus.PENDING: State.PENDING,
+    BuyerStatus.REQUIRES_INPUT: State.ENDED,
+    BuyerStatus.VERIFIED: State.VERIFIED,
+    BuyerStatus.REVOKED: State.REVOKED,
+}
+
+
+def state_of(status: BuyerStatus | None, reasons: Collection[str]) -> State:
+    """The state of a check that has been started, by the newest decision; None: there is none."""
+    if status is BuyerStatus.REQUIRES_INPUT and Reason.IDENTITY_REQUIRES_INPUT in reasons:
+        return State.OPEN
+    return _STATES.get(status, State.REFUSED)
+
+
 class IdentityCheck(Struct, frozen=True, kw_only=True):
     """What is known of one check; each state has what the ones before it have.
-
-    *Reserved*: number, provider and browser are stored before the provider is asked, so that two
-    who ask at once, or one who asks again after a crash, get one check and not two.
-    *Open*: the provider has given it an address. That lets anybody continue the check, so only the
-    browser that it belongs to is given it. *Decided*: the provider has said something that a status
-    follows from, of which only `verified` is positive. What was refused or is pending may be
-    decided again, and what was verified may be revoked.
 
     A session stores its checks in the order of their numbers, and next to them the outcome that
     counts: a verified one before one that is pending, and that before the newest. A buyer who was
@@ -80,6 +126,13 @@ class IdentityCheck(Struct, frozen=True, kw_only=True):
         return f"<IdentityCheck {self.attempt}: hidden>"
 
     @property
+    def state(self) -> State:
+        """Of a check of a session, or of an outcome."""
+        if self.status is None and not self.is_open:
+            return State.RESERVED if self.provider else State.DROPPED
+        return state_of(self.status, self.reasons)
+
+    @property
     def verified(self) -> bool:
         return self.status is BuyerStatus.VERIFIED and self.cbid is not None
 
@@ -87,6 +140,23 @@ class IdentityCheck(Struct, frozen=True, kw_only=True):
     def is_open(self) -> bool:
         """Whether the provider has given it an address."""
         return bool(self.url)
+
+    @property
+    def counts(self) -> bool:
+        """Whether something was submitted that may count."""
+        return self.state in _COUNTING
+
+    def gives_way_to(self, later: IdentityCheck) -> bool:
+        """Whether an outcome that is found later takes the place of this one.
+
+        A revocation is that of the same buyer. What says nothing for the buyer of an older check
+        says nothing against a newer one.
+        """
+        if later.state not in NEXT[self.state]:
+            return False
+        if self.verified:
+            return later.cbid == self.cbid
+        return later.attempt >= self.attempt or later.counts
 
 
 class Trouble(Struct, frozen=True, kw_only=True):

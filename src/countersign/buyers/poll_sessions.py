@@ -123,32 +123,25 @@ async def _take_hint(room: Buyers, integration: Integration, hint: WebhookHint) 
         index,
         room.access.secret.blind_index(scope, "provider_message", hint.event_key),
         from_ns(room.access.clock.time_ns()),
-        await _ask_again(room, AccountReach(account_id, mode), index),
+        await _ask_again(room, integration, index),
     )
     if new:
         room.hurried.set()
 
 
-async def _ask_again(room: Buyers, reach: AccountReach, index: bytes) -> PendingSession | None:
+async def _ask_again(room: Buyers, integration: Integration, index: bytes) -> PendingSession | None:
     """What to ask of a session that has verified somebody; None: it has verified no one."""
-    database, account_id, mode = room.access.database, reach.account_id, reach.mode
-    basis = await database.read(sessions_sql.grounds, reach, index)
+    account_id = integration.settings.account_id
+    reach = AccountReach(account_id, integration.mode)
+    basis = await room.access.database.read(sessions_sql.grounds, reach, index)
     if basis is None:
         return None
     place = evidence_place(account_id, basis.verification_id)
     content = await room.vault.open(basis.evidence, shred_key=basis.shred_key, **place)
     time_ns = room.access.clock.time_ns()
-    return to_follow(
-        await room.vault.data_key(account_id, time_ns),
-        room.access.entropy,
-        _decode_evidence(content).request,
-        account_id=account_id,
-        mode=mode,
-        session_index=index,
-        asked_index=index,
-        cbid=basis.cbid,
-        time_ns=time_ns,
-    )
+    key = await room.vault.data_key(account_id, time_ns)
+    request = _decode_evidence(content).request
+    return to_follow(room, key, integration, request, index, basis.cbid, time_ns)
 
 
 async def run(room: Buyers) -> None:

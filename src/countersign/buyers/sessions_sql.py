@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 
 from countersign.access.reach import Reach
+from countersign.buyers.identity_check import FOLLOWED, state_of
 from countersign.buyers.model import (
     Buyer,
     BuyerStatus,
@@ -439,10 +440,7 @@ def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
 
 def _waits(connection: Connection, buyer: Buyer) -> bool:
     """Whether the buyer waits for, or should go on in, a session that is followed no longer."""
-    if (
-        buyer.status is not BuyerStatus.PENDING
-        and Reason.IDENTITY_REQUIRES_INPUT not in buyer.reasons
-    ):
+    if state_of(buyer.status, buyer.reasons) not in FOLLOWED:
         return False
     others = select(pending_sessions.c.id).where(pending_sessions.c.cbid == buyer.cbid).limit(1)
     return connection.execute(others).first() is None

@@ -261,7 +261,7 @@ def erased_name(secret: DeploymentSecret, cbid: str, reach: Reach) -> str:
     return ERASED_BUYER + secret.blind_index("erased buyers", "cbid", cbid).hex()
 
 
-def encoded_reasons(reasons: tuple[Reason, ...]) -> str:
+def encoded_reasons(reasons: Sequence[str]) -> str:
     """The reasons as they are stored."""
     return _encode(reasons).decode()
 

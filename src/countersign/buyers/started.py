@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, select
 from structlog.contextvars import bound_contextvars
 
+from countersign.access.reach import AccountReach
 from countersign.buyers import sessions_sql, started_sql
 from countersign.buyers.evaluate_session import look_again
 from countersign.buyers.following import asked_index, session_index, to_follow, zip_index
@@ -24,7 +26,7 @@ from countersign.buyers.rules import VerificationRules
 from countersign.buyers.session_evidence import SessionRequest
 from countersign.buyers.sessions_sql import PendingSession
 from countersign.buyers.sql import StatusQuery, buyers_and_rules, count_zip
-from countersign.buyers.started_sql import CheckRow
+from countersign.buyers.started_sql import StartedCheck
 from countersign.buyers.zips import own_zip_subject, proves_zip
 from countersign.db.tables import verifications
 from countersign.errors import (
@@ -34,10 +36,8 @@ from countersign.errors import (
     RateLimited,
     VerificationNotConfigured,
 )
-from countersign.http.schemas import view
 from countersign.identity.model import StartRequest
 from countersign.instant import from_ns
-from countersign.mode import Mode
 from countersign.reason import Reason
 
 REMEMBERED: Final = "remembered"
@@ -46,25 +46,18 @@ _RETRY_SECONDS: Final = 5
 _RANK: Final[Mapping[BuyerStatus | None, int]] = {BuyerStatus.VERIFIED: 0, BuyerStatus.PENDING: 1}
 
 
-class AccountRef(NamedTuple):
-    """For whom a buyer is checked."""
-
-    account_id: str
-    mode: Mode
-
-
-async def providers_for(room: Buyers, account_id: str, mode: Mode) -> tuple[str, ...]:
+async def providers_for(room: Buyers, reach: AccountReach) -> tuple[str, ...]:
     """The names of the providers that a buyer may use, the account's first one first.
 
     Empty: none is configured, and with test keys the sandbox plays.
     """
-    found = await room.providers.all_of(account_id, mode)
+    found = await room.providers.all_of(reach.account_id, reach.mode)
     return tuple(integration.settings.provider for integration in found)
 
 
 async def start(
     room: Buyers,
-    who: AccountRef,
+    who: AccountReach,
     *,
     provider: str | None,
     reference: str,
@@ -102,34 +95,7 @@ async def start(
         room.watch.failed(name, error.code)
         raise
     room.watch.started[name, "started"] += 1
-    index = session_index(room, integration, made.session_id)
-    pending = to_follow(
-        data_key,
-        room.access.entropy,
-        SessionRequest(
-            session_id=made.session_id, shipping_zip=shipping_zip, subject_reference=reference
-        ),
-        account_id=account_id,
-        mode=who.mode,
-        session_index=index,
-        asked_index=asked_index(room, integration, made.session_id, reference),
-        cbid=None,
-        time_ns=time_ns,
-    )
-    new = CheckRow(
-        reference=reference,
-        attempt=attempt,
-        provider=name,
-        session_index=index,
-        zip_index=zip_index(room, account_id, shipping_zip),
-        revision=0,
-        cbid=None,
-        verification_id=None,
-        status=None,
-        reasons=(),
-    )
-    await room.access.database.write(_write_started, new, pending)
-    return IdentityCheck(
+    check = IdentityCheck(
         attempt=attempt,
         provider=name,
         provider_session=made.session_id,
@@ -139,11 +105,20 @@ async def start(
         opens_once=made.opens_once,
         leads_back=made.leads_back,
     )
+    request = SessionRequest(
+        session_id=made.session_id, shipping_zip=shipping_zip, subject_reference=reference
+    )
+    asked = asked_index(room, integration, made.session_id, reference)
+    pending = to_follow(room, data_key, integration, request, asked, None, time_ns)
+    zip_ = zip_index(room, account_id, shipping_zip)
+    new = StartedCheck(reference, pending.session_index, zip_, check)
+    await room.access.database.write(_write_started, new, pending)
+    return check
 
 
 async def ask(
     room: Buyers,
-    who: AccountRef,
+    who: AccountReach,
     *,
     provider: str,
     session_id: str,
@@ -169,18 +144,14 @@ async def ask(
         session_id=session_id, shipping_zip=shipping_zip, subject_reference=reference
     )
     result, decision = await look_again(room, integration, request)
-    cbid, status, reasons, record = None, decision.status, decision.reasons, None
-    if result is not None:
-        cbid, status, reasons = result.cbid, result.view.status, result.view.reasons
-        after = await room.access.database.read(_started, room, integration, session_id)
-        record = after.verification_id if after is not None else None
-    return IdentityCheck(
-        cbid=cbid,
-        status=status,
-        reasons=reasons,
-        verification=record,
-        provider=provider,
-        attempt=known.attempt,
+    if result is None:
+        return replace(known.check, status=decision.status, reasons=decision.reasons)
+    after = await room.access.database.read(_started, room, integration, session_id)
+    return replace(
+        (after or known).check,
+        cbid=result.cbid,
+        status=result.view.status,
+        reasons=result.view.reasons,
     )
 
 
@@ -202,18 +173,14 @@ def check_of(connection: Connection, reference: str) -> tuple[IdentityCheck | No
     decision.
     """
     found = started_sql.of_reference(connection, reference)
-    checks = [
-        view(IdentityCheck, stored, verification=stored.verification_id)
-        for stored in reversed(found)
-        if stored.status is not None
-    ]
+    checks = [one.check for one in reversed(found) if one.check.status is not None]
     # The newest first: of equals, `min` gives the first.
     best = min(checks, key=lambda check: _RANK.get(check.status, len(_RANK)), default=None)
     return best, sum(stored.revision for stored in found)
 
 
 async def judge_known(
-    room: Buyers, account_id: str, mode: Mode, cbid: str, shipping_zip: str | None
+    room: Buyers, who: AccountReach, cbid: str, shipping_zip: str | None
 ) -> IdentityCheck:
     """Whether a known buyer is verified for this account now, by its own rules.
 
@@ -222,9 +189,9 @@ async def judge_known(
 
     Raises RateLimited if too many ZIP codes were tried for the buyer.
     """
-    clock = await room.access.test_clocks.of(account_id, mode)
+    clock = await room.access.test_clocks.of(who.account_id, who.mode)
     at = from_ns(room.access.clock.time_ns())
-    query = StatusQuery(account_id, mode, cbid)
+    query = StatusQuery(who.account_id, who.mode, cbid)
     # Without a ZIP code nothing is counted, and so nothing written.
     database = room.access.database
     run = database.read if shipping_zip is None else database.write
@@ -232,7 +199,7 @@ async def judge_known(
 
 
 async def _integrations(
-    room: Buyers, who: AccountRef, provider: str | None
+    room: Buyers, who: AccountReach, provider: str | None
 ) -> tuple[Integration, ...]:
     found = await room.providers.all_of(who.account_id, who.mode)
     if provider is not None:
@@ -244,7 +211,7 @@ async def _integrations(
 
 def _started(
     connection: Connection, room: Buyers, integration: Integration, session_id: str
-) -> CheckRow | None:
+) -> StartedCheck | None:
     account_id, index = (
         integration.settings.account_id,
         session_index(room, integration, session_id),
@@ -253,7 +220,7 @@ def _started(
 
 
 def _write_started(
-    connection: Connection, new: CheckRow, pending: PendingSession
+    connection: Connection, new: StartedCheck, pending: PendingSession
 ) -> CountersignError | None:
     if started_sql.is_erased(connection, new.reference):
         return None  # meanwhile; nothing of the buyer is to come back by it
@@ -321,7 +288,6 @@ def _known(cbid: str | None, status: BuyerStatus, *reasons: Reason) -> IdentityC
         cbid=cbid,
         status=status,
         reasons=reasons,
-        verification=None,
         provider=REMEMBERED,
         attempt=0,
     )

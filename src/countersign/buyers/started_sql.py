@@ -6,47 +6,45 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Select, delete, exists, select, update
 
+from countersign.buyers.identity_check import UNDECIDED, IdentityCheck, state_of
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sql import encoded_reasons
+from countersign.buyers.sql import decoded_reasons, encoded_reasons
 from countersign.db.tables import buyers, checkout_sessions, pending_sessions, started_checks
 from countersign.mode import Mode
 from countersign.reason import Reason
 
-_decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 
-
-class CheckRow(NamedTuple):
-    """The row of an `IdentityCheck`: its provider's session, found by its keyed hash."""
+class StartedCheck(NamedTuple):
+    """A check as a row has it: found by the keyed hash of its provider's session."""
 
     reference: str
-    attempt: int
-    provider: str
     session_index: bytes
     zip_index: bytes
     """The keyed hash of the ZIP code that it was started for."""
-    revision: int
-    cbid: str | None
-    verification_id: str | None
-    status: BuyerStatus | None
-    """None: there is no decision."""
-    reasons: tuple[Reason, ...]
+    check: IdentityCheck
+    """What its provider has said last, also where that takes back what was said before."""
+    revision: int = 0
+    """How many decisions there were."""
 
 
-_COLUMNS: Final = tuple(started_checks.c[name] for name in CheckRow._fields)
-
-
-def add(connection: Connection, new: CheckRow, account_id: str, mode: Mode, at: datetime) -> bool:
+def add(
+    connection: Connection, new: StartedCheck, account_id: str, mode: Mode, at: datetime
+) -> bool:
     """Write that a session was started; False if that was written before, by whatever attempt."""
-    row = new._asdict() | {
+    row = {
+        "reference": new.reference,
+        "attempt": new.check.attempt,
         "account_id": account_id,
         "mode": mode,
-        "status": None,
-        "reasons": None,
+        "provider": new.check.provider,
+        "session_index": new.session_index,
+        "zip_index": new.zip_index,
+        "revision": new.revision,
         "started_at": at,
         "changed_at": at,
     }
@@ -75,9 +73,9 @@ def of_session(
     session_index: bytes,
     *,
     to_change: bool = False,
-) -> CheckRow | None:
+) -> StartedCheck | None:
     """The check that this session was started for, if this account did."""
-    query = select(*_COLUMNS).where(
+    query = select(started_checks).where(
         started_checks.c.account_id == account_id,
         started_checks.c.mode == mode,
         started_checks.c.session_index == session_index,
@@ -86,13 +84,13 @@ def of_session(
     return None if row is None else _stored(row)
 
 
-def of_reference(connection: Connection, reference: str) -> Sequence[CheckRow]:
+def of_reference(connection: Connection, reference: str) -> Sequence[StartedCheck]:
     """What was started for a reference, oldest first.
 
     A buyer who was verified, and is revoked or reported as expired, is so here too.
     """
     query: Select[*tuple[object, ...]] = (
-        select(*_COLUMNS, buyers.c.status.label("buyer_status"), buyers.c.expiry_due_at)
+        select(started_checks, buyers.c.status.label("buyer_status"), buyers.c.expiry_due_at)
         .outerjoin(buyers, buyers.c.cbid == started_checks.c.cbid)
         .where(started_checks.c.reference == reference)
         .order_by(started_checks.c.attempt, started_checks.c.started_at)
@@ -100,50 +98,50 @@ def of_reference(connection: Connection, reference: str) -> Sequence[CheckRow]:
     found = []
     for row in connection.execute(query):
         stored = _stored(row)
+        check = stored.check
         if row.buyer_status == BuyerStatus.REVOKED:
-            stored = stored._replace(status=BuyerStatus.REVOKED, reasons=())
-        elif stored.status is BuyerStatus.VERIFIED and row.expiry_due_at is None:
-            stored = stored._replace(status=BuyerStatus.EXPIRED)
-        found.append(stored)
+            check = replace(check, status=BuyerStatus.REVOKED, reasons=())
+        elif check.status is BuyerStatus.VERIFIED and row.expiry_due_at is None:
+            check = replace(check, status=BuyerStatus.EXPIRED)
+        found.append(stored._replace(check=check))
     return found
 
 
-def _stored(row: Row[*tuple[object, ...]]) -> CheckRow:
-    found = {name: getattr(row, name) for name in CheckRow._fields}
-    found["status"] = None if row.status is None else BuyerStatus(row.status)
-    found["reasons"] = _decode_reasons(row.reasons) if row.reasons else ()
-    return CheckRow(**found)
+def _stored(row: Row[*tuple[object, ...]]) -> StartedCheck:
+    check = IdentityCheck(
+        attempt=row.attempt,
+        provider=row.provider,
+        cbid=row.cbid,
+        status=row.status and BuyerStatus(row.status),
+        reasons=decoded_reasons(row.reasons) if row.reasons else (),
+        verification=row.verification_id,
+    )
+    return StartedCheck(row.reference, row.session_index, row.zip_index, check, row.revision)
 
 
 def settle(
-    connection: Connection,
-    known: CheckRow,
-    outcome: tuple[str | None, BuyerStatus, tuple[Reason, ...]],
-    verification_id: str | None,
-    at: datetime,
+    connection: Connection, known: StartedCheck, outcome: IdentityCheck, at: datetime
 ) -> None:
-    """Write the newest decision about a session that was started, if it differs from the last.
+    """Write the newest decision about a check that was started, if it differs from the last.
 
-    `outcome` is the buyer, status and reasons; `verification_id` is None where no new verification
-    was written.
+    Another record of the same decision is no news.
     """
-    cbid, status, reasons = outcome
-    changed = (known.cbid, known.status, known.reasons) != outcome
-    if not changed and verification_id is None:
+    if outcome == known.check:
         return
+    is_news = replace(outcome, verification=known.check.verification) != known.check
     connection.execute(
         update(started_checks)
         .where(
             started_checks.c.reference == known.reference,
-            started_checks.c.attempt == known.attempt,
+            started_checks.c.attempt == known.check.attempt,
             started_checks.c.session_index == known.session_index,
         )
         .values(
-            revision=started_checks.c.revision + int(changed),
-            cbid=cbid,
-            verification_id=verification_id or known.verification_id,
-            status=status,
-            reasons=encoded_reasons(reasons),
+            revision=started_checks.c.revision + int(is_news),
+            cbid=outcome.cbid,
+            verification_id=outcome.verification,
+            status=outcome.status,
+            reasons=encoded_reasons(outcome.reasons),
             changed_at=at,
         )
     )
@@ -154,10 +152,9 @@ def give_up(
 ) -> None:
     """Note that an undecided session, if it was started here, is followed no longer."""
     known = of_session(connection, account_id, mode, session_index, to_change=True)
-    if known is None or known.status not in {None, BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
-        return
-    undecided = (known.cbid, BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_UNDECIDED,))
-    settle(connection, known, undecided, None, at)
+    if known is not None and state_of(known.check.status, known.check.reasons) in UNDECIDED:
+        ended, reasons = BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_UNDECIDED,)
+        settle(connection, known, replace(known.check, status=ended, reasons=reasons), at)
 
 
 def delete_old(connection: Connection, before: datetime, limit: int) -> int:

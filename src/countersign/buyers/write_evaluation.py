@@ -18,6 +18,7 @@ from countersign.buyers.decision import (
     nothing_submitted,
 )
 from countersign.buyers.following import to_follow, zip_index
+from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import (
     Buyer,
     BuyerStatus,
@@ -49,7 +50,7 @@ from countersign.buyers.sql import (
     write_status_event,
     write_verification,
 )
-from countersign.buyers.started_sql import CheckRow, of_session, settle
+from countersign.buyers.started_sql import StartedCheck, of_session, settle
 from countersign.buyers.zips import proved_zip_index
 from countersign.db.tables import verification_evidence, verifications
 from countersign.errors import (
@@ -65,7 +66,6 @@ from countersign.log.append_record import account_fact
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.parties.sql import bound_now
-from countersign.reason import Reason
 from countersign.vault.vault import NONCE_BYTES
 
 _CBID_BYTES: Final = 16
@@ -131,7 +131,9 @@ def write_evaluation(
         view = BuyerStatusView(status=buyer.status, verified_at=verified_at, expires_at=expires_at)
     _follow(connection, room, work, found, started)
     if started is not None and _is_of(started, room, work):
-        _settle(connection, work, started, (buyer.cbid, view.status, view.reasons), verification_id)
+        verification = verification_id or started.check.verification
+        outcome = {"status": view.status, "reasons": view.reasons, "verification": verification}
+        _settle(connection, work, started, replace(started.check, cbid=buyer.cbid, **outcome))
     result = verify_result(buyer.cbid, view)
     keep_answer(connection, entry, result.body)
     return result
@@ -143,17 +145,17 @@ def _without_accounts(buyer: Buyer) -> Buyer:
     return replace(buyer, proofs=proofs, attempted_by=None)
 
 
-def _is_unsubmitted(started: CheckRow | None, work: Evaluation) -> TypeGuard[CheckRow]:
+def _is_unsubmitted(started: StartedCheck | None, work: Evaluation) -> TypeGuard[StartedCheck]:
     """Whether nothing was submitted to a session that was started here."""
     return (
         work.quiet
         and started is not None
-        and started.cbid is None
+        and started.check.cbid is None
         and nothing_submitted(work.result)
     )
 
 
-def _is_of(started: CheckRow, room: Buyers, work: Evaluation) -> bool:
+def _is_of(started: StartedCheck, room: Buyers, work: Evaluation) -> bool:
     """Whether this is asked for the ZIP code of the started check, and for no other reference.
 
     What is asked for another one says nothing about it.
@@ -164,25 +166,22 @@ def _is_of(started: CheckRow, room: Buyers, work: Evaluation) -> bool:
 
 
 def _settle(
-    connection: Connection,
-    work: Evaluation,
-    started: CheckRow,
-    outcome: tuple[str, BuyerStatus, tuple[Reason, ...]],
-    verification_id: str | None,
+    connection: Connection, work: Evaluation, started: StartedCheck, outcome: IdentityCheck
 ) -> None:
-    if started.cbid is None and nothing_submitted(work.result):
+    if started.check.cbid is None and nothing_submitted(work.result):
         # Its buyer can still go on with it, whatever a vendor hears who asks too early.
         _write_unsubmitted(connection, work, started)
         return
-    settle(connection, started, outcome, verification_id, work.at)
+    settle(connection, started, outcome, work.at)
 
 
-def _write_unsubmitted(connection: Connection, work: Evaluation, started: CheckRow) -> None:
+def _write_unsubmitted(connection: Connection, work: Evaluation, started: StartedCheck) -> None:
     """Write of a session to which nothing was submitted only why, or that it is over."""
     decision = work.decision
     if decision.is_followed and work.result.reason is None:
         return
-    settle(connection, started, (None, decision.status, decision.reasons), None, work.at)
+    over = replace(started.check, status=decision.status, reasons=decision.reasons)
+    settle(connection, started, over, work.at)
     if decision.is_followed:
         return
     for index in (work.keys.session, work.keys.with_reference):
@@ -335,7 +334,7 @@ def _follow(
     room: Buyers,
     work: Evaluation,
     found: _Found,
-    started: CheckRow | None,
+    started: StartedCheck | None,
 ) -> None:
     """Poll the session from now on, or no longer."""
     if started is not None and not _is_of(started, room, work):
@@ -347,17 +346,8 @@ def _follow(
     if not found.decision.is_followed:
         sessions_sql.unfollow(connection, work.account_id, work.mode, kept_under)
         return
-    pending = to_follow(
-        work.data_key,
-        room.access.entropy,
-        work.request,
-        account_id=work.account_id,
-        mode=work.mode,
-        session_index=keys.session,
-        asked_index=kept_under,
-        cbid=found.cbid,
-        time_ns=work.time_ns,
-    )
+    sealed_by = room, work.data_key, work.integration
+    pending = to_follow(*sealed_by, work.request, kept_under, found.cbid, work.time_ns)
     sessions_sql.follow(connection, pending)
 
 

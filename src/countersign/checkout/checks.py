@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
 from msgspec import structs
 
 from countersign.buyers.identity_check import IdentityCheck, Trouble
-from countersign.buyers.model import BuyerStatus
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
     Collected,
@@ -27,9 +25,6 @@ from countersign.checkout.model import (
 )
 from countersign.errors import CheckoutSessionClosed
 from countersign.reason import Reason
-
-_COUNTS: Final = frozenset({BuyerStatus.VERIFIED, BuyerStatus.PENDING})
-"""Of the one who is led back then, something was submitted that may count."""
 
 
 def reserve(
@@ -120,14 +115,12 @@ def come_back(session: Session, now: datetime, attempt: int, browser: str) -> Se
     if before is None:
         return session
     after = before
+    judged = identity if identity is not None and identity.attempt == attempt else None
     if not browser or before.browser != browser:
-        after = structs.replace(after, is_back=False)
-    elif before.is_back is not False and identity is not None and identity.attempt == attempt:
-        counts = identity.cbid is not None and identity.status in _COUNTS
-        after = structs.replace(after, is_back=True, back_at=now) if counts else after
-    if after == before:
-        return session
-    return replace(session, content=content.with_check(after))
+        after = structs.replace(before, is_back=False)
+    elif before.is_back is not False and judged and judged.cbid and judged.counts:
+        after = structs.replace(before, is_back=True, back_at=now)
+    return session if after == before else replace(session, content=content.with_check(after))
 
 
 def identify(session: Session, now: datetime, check: IdentityCheck) -> Session:
@@ -147,17 +140,13 @@ def take_over(session: Session, now: datetime, check: IdentityCheck | None, seen
     stays so, unless a decision that is new finds its buyer revoked: a revocation alone is none, and
     is found before the initials are taken.
     """
-    if session.status_at(now) is not Status.OPEN or seen <= session.check_revision:
+    content = _open_content(session, now)
+    if content is None or seen <= session.check_revision:
         return session
-    content, known = session.content, replace(session, check_revision=seen)
-    if check is None or content is None or Collected.IDENTITY not in content.collect:
+    known, before = replace(session, check_revision=seen), content.identity
+    if check is None or Collected.IDENTITY not in content.collect:
         return known
-    before = content.identity
-    is_revoked = check.status is BuyerStatus.REVOKED
-    if before is not None and before.verified and not (is_revoked and check.cbid == before.cbid):
-        return known
-    counts = check.verified or check.status is BuyerStatus.PENDING
-    if before is not None and check.attempt < before.attempt and not counts:
+    if before is not None and not before.gives_way_to(check):
         return known
     return _judged(known, content, check, now)
 
@@ -166,8 +155,8 @@ def lose(
     session: Session, now: datetime, verified: IdentityCheck, now_is: IdentityCheck
 ) -> Session:
     """The buyer who was `verified` is not any more; unchanged if something else is known now."""
-    content = session.content
-    if content is None or session.status_at(now) is not Status.OPEN or content.identity != verified:
+    content = _open_content(session, now)
+    if content is None or content.identity != verified:
         return session
     return with_content(session, content, identity=now_is, reasons=now_is.reasons)
 
@@ -177,13 +166,11 @@ def note_unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> S
 
     Unchanged if it is not the newest check, if more is known of it, or if another is being decided.
     """
-    content = session.content
-    if content is None or session.status_at(now) is not Status.OPEN:
+    content = _open_content(session, now)
+    if content is None or session.step is not Collected.IDENTITY or content.is_undecided:
         return session
     is_newest = content.is_waiting and check.attempt == content.attempts
-    if not is_newest or session.step is not Collected.IDENTITY or content.is_undecided:
-        return session
-    return _judged(session, content, check, now)
+    return _judged(session, content, check, now) if is_newest else session
 
 
 def note_trouble(session: Session, now: datetime, trouble: Trouble) -> Session:
@@ -191,10 +178,10 @@ def note_trouble(session: Session, now: datetime, trouble: Trouble) -> Session:
 
     A buyer who returned once counts as returned.
     """
-    content = session.content
-    if content is None or session.status_at(now) is not Status.OPEN:
+    content = _open_content(session, now)
+    if content is None or session.step is not Collected.IDENTITY:
         return session
-    if session.step is not Collected.IDENTITY or trouble.attempt != content.attempts:
+    if trouble.attempt != content.attempts:
         return session
     before = content.trouble
     if before is not None and before.attempt == trouble.attempt and before.is_back:
@@ -206,14 +193,17 @@ def note_trouble(session: Session, now: datetime, trouble: Trouble) -> Session:
 
 def forget_trouble(session: Session, now: datetime, attempt: int) -> Session:
     """The provider responded about this check; unchanged if there was no trouble with it."""
-    content = session.content
+    content = _open_content(session, now)
     if content is None or content.trouble is None or content.trouble.attempt != attempt:
-        return session
-    if session.status_at(now) is not Status.OPEN:
         return session
     known = content.identity
     reasons = known.reasons if known is not None and not known.verified else ()
     return with_content(session, content, trouble=None, reasons=reasons)
+
+
+def _open_content(session: Session, now: datetime) -> Content | None:
+    """What was asked for; None if the session has ended, or was erased."""
+    return session.content if session.status_at(now) is Status.OPEN else None
 
 
 def _judged(session: Session, content: Content, check: IdentityCheck, now: datetime) -> Session:
@@ -227,7 +217,7 @@ def _judged(session: Session, content: Content, check: IdentityCheck, now: datet
     content = structs.replace(content, trouble=None, young=young)
     reasons = () if check.verified else check.reasons
     known = content.check_at(check.attempt)
-    if known is not None and known.is_back and check.status not in _COUNTS:
+    if known is not None and known.is_back and not check.counts:
         # The buyer who returns from this rejection may not be the one verified later on the same
         # page.
         content = content.with_check(structs.replace(known, is_back=None, back_at=None))

@@ -20,7 +20,6 @@ from countersign.buyers.identity_check import IdentityCheck, Trouble
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import PROVIDER as PLAYED
 from countersign.buyers.sandbox import simulate
-from countersign.buyers.started import AccountRef
 from countersign.checkout import checks, store
 from countersign.checkout.cookies import return_code
 from countersign.checkout.model import Collected, Session, Status, require_open
@@ -68,7 +67,7 @@ async def providers(room: HostedPages, session: Session) -> tuple[str, ...]:
     Without a configured provider the sandbox simulates one. Raises VerificationNotConfigured for a
     live session of an account without a provider.
     """
-    names = await started.providers_for(room.buyers, session.account_id, session.mode)
+    names = await started.providers_for(room.buyers, session.reach)
     return names or played(session.mode)
 
 
@@ -161,7 +160,7 @@ async def _start(room: HostedPages, session: Session, check: IdentityCheck) -> I
         )
     return await started.start(
         room.buyers,
-        AccountRef(session.account_id, session.mode),
+        session.reach,
         provider=check.provider,
         reference=session.id,
         attempt=check.attempt,
@@ -259,7 +258,7 @@ async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Sessi
         return await _play(room, session, None) if is_pending else session
     found = await started.ask(
         room.buyers,
-        AccountRef(session.account_id, session.mode),
+        session.reach,
         provider=check.provider,
         session_id=check.provider_session,
         reference=session.id,
@@ -367,8 +366,7 @@ async def require_verified(room: HostedPages, session: Session) -> None:
     check = session.asked.identity
     if check is None or check.cbid is None or not check.verified:
         return
-    who = (session.account_id, session.mode, check.cbid)
-    known = await started.judge_known(room.buyers, *who, None)
+    known = await started.judge_known(room.buyers, session.reach, check.cbid, None)
     if known.status is BuyerStatus.VERIFIED:
         return
     reasons = _reasons(known)
@@ -386,8 +384,7 @@ async def _is_at_identity(room: HostedPages, session: Session) -> bool:
 
 def _says_something(check: IdentityCheck) -> bool:
     """True if it says more than "the buyer has not finished at the provider"."""
-    waits = {*check.reasons} <= {Reason.IDENTITY_REQUIRES_INPUT}
-    return check.cbid is not None or check.status is not BuyerStatus.REQUIRES_INPUT or not waits
+    return check.cbid is not None or check.reasons != (Reason.IDENTITY_REQUIRES_INPUT,)
 
 
 def _reasons(check: IdentityCheck) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from countersign.access.origins import origin_of
-from countersign.buyers.identity_check import IdentityCheck
+from countersign.buyers.identity_check import FOLLOWED, IdentityCheck
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import PROVIDER as PLAYED
 from countersign.checkout import identity, store
@@ -326,11 +326,7 @@ def _may_ask(session: Session) -> bool:
     if content is None or session.status is not Status.OPEN:
         return False
     known = content.identity
-    if known is None or content.is_waiting or known.status is BuyerStatus.PENDING:
-        return content.is_waiting or known is not None
-    # The provider lets its buyer go on with the same session.
-    asks = Reason.IDENTITY_REQUIRES_INPUT in known.reasons
-    return known.status is BuyerStatus.REQUIRES_INPUT and asks
+    return content.is_waiting or (known is not None and known.state in FOLLOWED)
 
 
 def _is_prefetched(call: Call) -> bool:

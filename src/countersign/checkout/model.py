@@ -15,7 +15,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from countersign.buyers.identity_check import WRONG_SET_UP, IdentityCheck, Trouble
+from countersign.access.reach import AccountReach
+from countersign.buyers.identity_check import NEXT, WRONG_SET_UP, IdentityCheck, State, Trouble
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout.order import Order
 from countersign.checkout.reading import BrowserClaim, ClaimedEvent, LineSeen, Press, Reading
@@ -115,6 +116,9 @@ class Content(Struct, frozen=True, kw_only=True):
     def with_check(self, check: IdentityCheck) -> Content:
         """This content, with the check of the same number replaced."""
         at = check.attempt - 1
+        before = self.checks[at].state
+        if check.state is not before and check.state not in NEXT[before]:
+            raise ValueError(f"an identity check that is {before} cannot become {check.state}")
         checks = (*self.checks[:at], check, *self.checks[at + 1 :])
         return msgspec.structs.replace(self, checks=checks)
 
@@ -150,7 +154,7 @@ class Content(Struct, frozen=True, kw_only=True):
     @property
     def is_undecided(self) -> bool:
         """Whether a provider decides about an identity check."""
-        return self.identity is not None and self.identity.status is BuyerStatus.PENDING
+        return self.identity is not None and self.identity.state is State.PENDING
 
     @property
     def is_too_young(self) -> bool:
@@ -202,6 +206,11 @@ class Session:
     content: Content | None
     is_unreadable: bool = False  # its content is damaged, and left out of a list
     browser: str = ""  # which one looks at it, as in a reading; not stored
+
+    @property
+    def reach(self) -> AccountReach:
+        """The account whose session it is."""
+        return AccountReach(self.account_id, self.mode)
 
     def status_at(self, now: datetime) -> Status:
         """An open session expires by itself, and at once if its content was erased."""

@@ -21,6 +21,7 @@ from countersign.access.key import (
     well_formed,
 )
 from countersign.access.origins import origin_of, origins_of, parse_origin
+from countersign.access.reach import AccountReach
 from countersign.access.test_clocks import AccountClock
 from countersign.acknowledgments.order_reference import CHECKOUT_FIELD, reference_index
 from countersign.buyers.started import providers_for
@@ -137,7 +138,7 @@ async def _require_identity(room: Checkout, who: Principal, shipping_zip: str | 
         VerificationNotConfigured: there is no provider.
         InvalidRequest: without a ZIP code no provider's decision verifies anybody.
     """
-    names = await providers_for(room.buyers, who.account_id, who.mode)
+    names = await providers_for(room.buyers, AccountReach(who.account_id, who.mode))
     if names and shipping_zip is None:
         raise InvalidRequest(
             "A required field is missing: the identity cannot be decided without it - at "

@@ -23,7 +23,7 @@ from countersign.access.idempotency import (
     keep_answer,
     keep_answers,
 )
-from countersign.access.reach import AccountReach, Reach
+from countersign.access.reach import Reach
 from countersign.buyers.identity_check import IdentityCheck
 from countersign.checkout.model import Content, Session, Status, seen_by
 from countersign.checkout.room import Checkout
@@ -274,7 +274,7 @@ async def change(
 
 async def _again(room: Checkout, session: Session) -> Session:
     """The same session as it is stored now."""
-    return await find(room, AccountReach(session.account_id, session.mode), session.id)
+    return await find(room, session.reach, session.id)
 
 
 async def count_consent(room: Checkout, session: Session) -> Session:

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 from sqlalchemy import Connection, insert, select
 
+from countersign.access.reach import AccountReach
 from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import zip5
@@ -95,7 +96,9 @@ async def inform(
 
     If so, there is a record of it to write, which the check names as its `verification`.
     """
-    check = await judge_known(room.buyers, account_id, known.mode, known.cbid, shipping_zip)
+    check = await judge_known(
+        room.buyers, AccountReach(account_id, known.mode), known.cbid, shipping_zip
+    )
     access = room.buyers.access
     clock = await access.test_clocks.of(account_id, known.mode)
     time_ns = access.clock.time_ns()
