@@ -28,7 +28,7 @@ WRONG_SET_UP: Final = frozenset(
 """Why a decision cannot be taken over, where waiting does not help: the vendor has to act."""
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """Where a check stands, and with it a decision about one and the buyer of that decision."""
 
     RESERVED = "reserved"
@@ -48,35 +48,35 @@ class State(StrEnum):
     REVOKED = "revoked"
 
 
-FOLLOWED: Final = frozenset({State.OPEN, State.PENDING})
+FOLLOWED: Final = frozenset({CheckState.OPEN, CheckState.PENDING})
 """The provider is asked again."""
-UNDECIDED: Final = FOLLOWED | {State.ENDED}
-_COUNTING: Final = frozenset({State.PENDING, State.VERIFIED})
+UNDECIDED: Final = FOLLOWED | {CheckState.ENDED}
+_COUNTING: Final = frozenset({CheckState.PENDING, CheckState.VERIFIED})
 """Something was submitted that may count: such an outcome comes before one of a later check."""
-_STARTED: Final = FOLLOWED | {State.ENDED, State.REFUSED, State.VERIFIED, State.REVOKED}
-NEXT: Final[Mapping[State, frozenset[State]]] = {
-    State.RESERVED: frozenset({State.OPEN, State.DROPPED}),
-    State.DROPPED: frozenset(),
+_STARTED: Final = frozenset(CheckState) - {CheckState.RESERVED, CheckState.DROPPED}
+NEXT: Final[Mapping[CheckState, frozenset[CheckState]]] = {
+    CheckState.RESERVED: frozenset({CheckState.OPEN, CheckState.DROPPED}),
+    CheckState.DROPPED: frozenset(),
     # A page of the provider lets its buyer try again after a no.
     **dict.fromkeys(_STARTED, _STARTED),
     # Only a revocation, or the account's own rules (`checks.lose`), take a positive outcome away.
-    State.VERIFIED: frozenset({State.REVOKED}),
+    CheckState.VERIFIED: frozenset({CheckState.REVOKED}),
 }
 """What may follow on each state when a provider, or an operator, has said something new."""
-_STATES: Final[Mapping[BuyerStatus | None, State]] = {
-    None: State.OPEN,
-    BuyerStatus.PENDING: State.PENDING,
-    BuyerStatus.REQUIRES_INPUT: State.ENDED,
-    BuyerStatus.VERIFIED: State.VERIFIED,
-    BuyerStatus.REVOKED: State.REVOKED,
+_STATES: Final[Mapping[BuyerStatus | None, CheckState]] = {
+    None: CheckState.OPEN,
+    BuyerStatus.PENDING: CheckState.PENDING,
+    BuyerStatus.REQUIRES_INPUT: CheckState.ENDED,
+    BuyerStatus.VERIFIED: CheckState.VERIFIED,
+    BuyerStatus.REVOKED: CheckState.REVOKED,
 }
 
 
-def state_of(status: BuyerStatus | None, reasons: Collection[str]) -> State:
+def state_of(status: BuyerStatus | None, reasons: Collection[str]) -> CheckState:
     """The state of a check that has been started, by the newest decision; None: there is none."""
     if status is BuyerStatus.REQUIRES_INPUT and Reason.IDENTITY_REQUIRES_INPUT in reasons:
-        return State.OPEN
-    return _STATES.get(status, State.REFUSED)
+        return CheckState.OPEN
+    return _STATES.get(status, CheckState.REFUSED)
 
 
 class IdentityCheck(Struct, frozen=True, kw_only=True):
@@ -126,10 +126,10 @@ class IdentityCheck(Struct, frozen=True, kw_only=True):
         return f"<IdentityCheck {self.attempt}: hidden>"
 
     @property
-    def state(self) -> State:
-        """Of a check of a session, or of an outcome."""
+    def state(self) -> CheckState:
+        """Of a check as its session has it, or of an outcome."""
         if self.status is None and not self.is_open:
-            return State.RESERVED if self.provider else State.DROPPED
+            return CheckState.RESERVED if self.provider else CheckState.DROPPED
         return state_of(self.status, self.reasons)
 
     @property
@@ -145,6 +145,16 @@ class IdentityCheck(Struct, frozen=True, kw_only=True):
     def counts(self) -> bool:
         """Whether something was submitted that may count."""
         return self.state in _COUNTING
+
+    def becoming(self, after: IdentityCheck) -> IdentityCheck:
+        """The same check later.
+
+        Raises:
+            ValueError: this one cannot become that.
+        """
+        if after.state is not self.state and after.state not in NEXT[self.state]:
+            raise ValueError(f"an identity check that is {self.state} cannot become {after.state}")
+        return after
 
     def gives_way_to(self, later: IdentityCheck) -> bool:
         """Whether an outcome that is found later takes the place of this one.

@@ -6,7 +6,6 @@ A session id listed in SCRIPT has its scripted outcome; any other, and none at a
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
@@ -38,17 +37,19 @@ from countersign.buyers.sql import (
     write_status_event,
     write_verification,
 )
+from countersign.buyers.verification_record import (
+    VerificationAct,
+    verification_id,
+    verification_record,
+)
 from countersign.db.tables import test_faults
 from countersign.errors import CountersignError, ProviderSessionNotBound
 from countersign.identity.model import Finding, ProviderResult
-from countersign.ids import SANDBOX_BUYER, VERIFICATION, base32, timed_id
+from countersign.ids import SANDBOX_BUYER, base32
 from countersign.instant import from_ns
-from countersign.log.append_record import account_fact
-from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.parties.sql import bound_now
 from countersign.reason import Reason
-from countersign.vault.vault import DataKey
 from countersign_evidence.canonical import Json, canonical_json
 
 CALLS_MAX: Final = 1000
@@ -173,24 +174,6 @@ PROVIDER: Final = "sandbox"
 _SINCE_EXPIRED: Final = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedAct:
-    """What happens to a sandbox buyer, and when."""
-
-    account_id: str
-    cbid: str
-    clock: AccountClock
-    """The account's, by which the sandbox goes."""
-    time_ns: int
-    """Real time, which the record has."""
-    data_key: DataKey
-
-    @property
-    def now(self) -> datetime:
-        """What the test clock shows."""
-        return self.clock.at(from_ns(self.time_ns))
-
-
 async def simulate(
     room: Buyers,
     account_id: str,
@@ -215,12 +198,12 @@ async def simulate(
     return await room.access.database.write(_simulate, room, act, session_id, shipping_zip, entry)
 
 
-async def sandbox_act(room: Buyers, account_id: str, cbid: str) -> SimulatedAct:
+async def sandbox_act(room: Buyers, account_id: str, cbid: str) -> VerificationAct:
     """An act of now, by the account's test clock."""
     clock = await room.access.test_clocks.of(account_id, Mode.TEST)
     time_ns = room.access.clock.time_ns()
     data_key = await room.vault.data_key(account_id, time_ns)
-    return SimulatedAct(account_id, cbid, clock, time_ns, data_key)
+    return VerificationAct(account_id, Mode.TEST, cbid, clock, time_ns, data_key)
 
 
 def sandbox_cbid(account_id: str, session_id: str | None, shipping_zip: str | None) -> str:
@@ -232,7 +215,7 @@ def sandbox_cbid(account_id: str, session_id: str | None, shipping_zip: str | No
 def _simulate(  # noqa: PLR0917 - see `Database.write`
     connection: Connection,
     room: Buyers,
-    act: SimulatedAct,
+    act: VerificationAct,
     session_id: str | None,
     shipping_zip: str | None,
     entry: Remember[bytes],
@@ -265,7 +248,7 @@ def _simulate(  # noqa: PLR0917 - see `Database.write`
 def write_simulated(
     connection: Connection,
     room: Buyers,
-    act: SimulatedAct,
+    act: VerificationAct,
     change: tuple[Buyer | None, Buyer],
     result: tuple[BuyerStatus, tuple[Reason, ...]],
     *,
@@ -278,30 +261,11 @@ def write_simulated(
 
     `result` and `members` are said in the record; the rest is as for `write_verification`.
     """
-    before, after = change
-    at, reasons = from_ns(act.time_ns), [reason.value for reason in result[1]]
-    record = account_fact(
-        act.data_key,
-        room.access.entropy,
-        RecordType.VERIFICATION,
-        record_id=timed_id(VERIFICATION, act.time_ns, room.access.entropy(8)),
-        account_id=act.account_id,
-        mode=Mode.TEST,
-        time_ns=act.time_ns,
-        members={
-            "provider": PROVIDER,
-            "simulated": True,
-            **members,
-            **act.clock.member(at),
-            **bound_now(connection, act.account_id, Mode.TEST).members(),
-        },
-        personal=(
-            ("cbid", act.cbid),
-            ("provider_identity_session_id", session_id),
-            ("result", {"status": result[0].value, "reasons": reasons}),
-        ),
-        cbid_index=room.access.secret.blind_index(act.account_id, "cbid", act.cbid),
-    )
+    (before, after), at = change, from_ns(act.time_ns)
+    id_ = verification_id(room.access, act.time_ns)
+    bound = bound_now(connection, act.account_id, Mode.TEST)
+    what = (id_, PROVIDER, session_id, result, (), members, bound)
+    record = verification_record(room.access, act, *what)
     write_buyer(connection, before, after)
     write_verification(
         connection,
@@ -348,7 +312,7 @@ def in_state(
             return replace(buyer, status=status, reasons=reasons, verified_at=None, expires_at=None)
 
 
-def _scripted(act: SimulatedAct, session_id: str | None) -> Buyer:
+def _scripted(act: VerificationAct, session_id: str | None) -> Buyer:
     """What the first call makes of the buyer."""
     scripted = SCRIPT.get(session_id or "")
     status, *reasons = (BuyerStatus.VERIFIED,) if isinstance(scripted, Fault | None) else scripted

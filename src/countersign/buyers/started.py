@@ -6,7 +6,7 @@ what was started for one reference never verifies another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -18,7 +18,7 @@ from countersign.access.reach import AccountReach
 from countersign.buyers import sessions_sql, started_sql
 from countersign.buyers.evaluate_session import look_again
 from countersign.buyers.following import asked_index, session_index, to_follow, zip_index
-from countersign.buyers.identity_check import IdentityCheck
+from countersign.buyers.identity_check import CheckState, IdentityCheck
 from countersign.buyers.model import Buyer, BuyerStatus, best_proof, status_view
 from countersign.buyers.providers import Integration
 from countersign.buyers.room import Buyers
@@ -43,7 +43,6 @@ from countersign.reason import Reason
 REMEMBERED: Final = "remembered"
 """In the place of a provider, where a buyer is known already."""
 _RETRY_SECONDS: Final = 5
-_RANK: Final[Mapping[BuyerStatus | None, int]] = {BuyerStatus.VERIFIED: 0, BuyerStatus.PENDING: 1}
 
 
 async def providers_for(room: Buyers, reach: AccountReach) -> tuple[str, ...]:
@@ -174,8 +173,8 @@ def check_of(connection: Connection, reference: str) -> tuple[IdentityCheck | No
     """
     found = started_sql.of_reference(connection, reference)
     checks = [one.check for one in reversed(found) if one.check.status is not None]
-    # The newest first: of equals, `min` gives the first.
-    best = min(checks, key=lambda check: _RANK.get(check.status, len(_RANK)), default=None)
+    # The newest first: of equals, `max` gives the first.
+    best = max(checks, key=lambda one: (one.state is CheckState.VERIFIED, one.counts), default=None)
     return best, sum(stored.revision for stored in found)
 
 

@@ -20,7 +20,7 @@ from countersign.reason import Reason
 
 
 class StartedCheck(NamedTuple):
-    """A check as a row has it: found by the keyed hash of its provider's session."""
+    """A check as a row has it, without its address: found by the keyed hash of its session."""
 
     reference: str
     session_index: bytes

@@ -51,6 +51,11 @@ from countersign.buyers.sql import (
     write_verification,
 )
 from countersign.buyers.started_sql import StartedCheck, of_session, settle
+from countersign.buyers.verification_record import (
+    VerificationAct,
+    verification_id,
+    verification_record,
+)
 from countersign.buyers.zips import proved_zip_index
 from countersign.db.tables import verification_evidence, verifications
 from countersign.errors import (
@@ -60,13 +65,12 @@ from countersign.errors import (
     UnknownSubject,
 )
 from countersign.identity.model import FactSource, Finding
-from countersign.ids import BUYER, SANDBOX_BUYER, VERIFICATION, base32, timed_id
+from countersign.ids import BUYER, SANDBOX_BUYER, base32
 from countersign.instant import to_ms
-from countersign.log.append_record import account_fact
-from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.parties.sql import bound_now
 from countersign.vault.vault import NONCE_BYTES
+from countersign_evidence.canonical import Json
 
 _CBID_BYTES: Final = 16
 
@@ -275,35 +279,21 @@ def _write_verification(
     """Write the verification with its record, and the evidence under the record's shred key."""
     cbid, decision, override = found.cbid, found.decision, work.override
     settings, response = work.integration.settings, work.result.evidence
-    members: dict[str, Any] = {
-        "provider": settings.provider,
-        "simulated": work.mode is Mode.TEST,
-        **work.clock.member(work.at),
-        **bound_now(connection, work.account_id, work.mode).members(),
-    }
-    if settings.base_url is not None:
-        members["endpoint"] = settings.base_url
-    reasons = [reason.value for reason in decision.reasons]
-    personal: list[tuple[str, Any]] = [
-        ("cbid", cbid),
-        ("provider_identity_session_id", work.request.session_id),
-        ("result", {"status": decision.status.value, "reasons": reasons}),
-        ("evidence_sha256", response.sha256 if response else None),
-    ]
+    members: dict[str, Json] = {} if settings.base_url is None else {"endpoint": settings.base_url}
+    personal: list[tuple[str, Any]] = [("evidence_sha256", response.sha256 if response else None)]
     if override is not None:
         members["override"] = "zip"
         personal.append(("override", described(override)))
-    record = account_fact(
-        work.data_key,
-        room.access.entropy,
-        RecordType.VERIFICATION,
-        record_id=timed_id(VERIFICATION, work.time_ns, room.access.entropy(8)),
-        account_id=work.account_id,
-        mode=work.mode,
-        time_ns=work.time_ns,
-        members=members,
-        personal=personal,
-        cbid_index=room.access.secret.blind_index(work.account_id, "cbid", cbid),
+    record = verification_record(
+        room.access,
+        VerificationAct(work.account_id, work.mode, cbid, work.clock, work.time_ns, work.data_key),
+        verification_id(room.access, work.time_ns),
+        settings.provider,
+        work.request.session_id,
+        (decision.status, decision.reasons),
+        personal,
+        members,
+        bound_now(connection, work.account_id, work.mode),
     )
     if record.disclosures is None:
         raise AssertionError("a record with personal fields has disclosures")

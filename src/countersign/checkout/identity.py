@@ -16,7 +16,7 @@ from msgspec.structs import replace as with_members
 from sqlalchemy import Connection, select
 
 from countersign.buyers import started
-from countersign.buyers.identity_check import IdentityCheck, Trouble
+from countersign.buyers.identity_check import CheckState, IdentityCheck, Trouble
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import PROVIDER as PLAYED
 from countersign.buyers.sandbox import simulate
@@ -192,14 +192,13 @@ async def play(room: HostedPages, session: Session, outcome: str, browser: str =
     if await providers(room, session) != played(session.mode):
         raise InvalidRequest("This account has the test mode of an identity provider.")
     session = await begin(room, session, PLAYED, browser=browser)
+    attempt = session.asked.check.attempt if session.asked.check else 0
     if outcome in _GIVEN_UP:
-        check = _played(session, None, BuyerStatus.REQUIRES_INPUT, (_GIVEN_UP[outcome],), None)
+        ended, reasons = BuyerStatus.REQUIRES_INPUT, (_GIVEN_UP[outcome],)
+        check = IdentityCheck(attempt=attempt, status=ended, reasons=reasons)
         return await store.change(room, session, partial(checks.identify, check=check))
     session = await _play(room, session, OUTCOMES[outcome])
-    newest = session.asked.check
-    attempt = newest.attempt if newest else 0
-    arrived = partial(checks.come_back, attempt=attempt, browser=browser)
-    return await store.change(room, session, arrived)
+    return await came_back(room, session, attempt, browser)
 
 
 async def _play(room: HostedPages, session: Session, scripted: str | None) -> Session:
@@ -212,27 +211,14 @@ async def _play(room: HostedPages, session: Session, scripted: str | None) -> Se
         .order_by(verifications.c.id.desc())
         .limit(1)
     )
-    verification = await room.access.database.read(lambda c: c.execute(newest).scalar())
-    view = result.view
-    check = _played(session, result.cbid, view.status, tuple(view.reasons), verification)
-    return await store.change(room, session, partial(checks.identify, check=check))
-
-
-def _played(
-    session: Session,
-    cbid: str | None,
-    status: BuyerStatus,
-    reasons: tuple[Reason, ...],
-    verification: str | None,
-) -> IdentityCheck:
-    return IdentityCheck(
-        cbid=cbid,
-        status=status,
-        reasons=tuple(map(str, reasons)),
-        verification=verification,
-        binding=Binding.IDENTITY_SESSION,
+    check = IdentityCheck(
         attempt=session.asked.check.attempt if session.asked.check else 0,
+        cbid=result.cbid,
+        status=result.view.status,
+        reasons=result.view.reasons,
+        verification=await room.access.database.read(lambda c: c.execute(newest).scalar()),
     )
+    return await store.change(room, session, partial(checks.identify, check=check))
 
 
 async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Session:
@@ -251,11 +237,10 @@ async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Sessi
     if check is None or not await _is_at_identity(room, session):
         return session
     if check.played:
-        identity = session.asked.identity
-        is_pending = identity is not None and identity.status is BuyerStatus.PENDING
         # The sandbox plays only until the account has the test mode of a provider.
-        is_pending = is_pending and await providers(room, session) == played(session.mode)
-        return await _play(room, session, None) if is_pending else session
+        if session.asked.is_undecided and await providers(room, session) == played(session.mode):
+            session = await _play(room, session, None)
+        return session
     found = await started.ask(
         room.buyers,
         session.reach,
@@ -271,8 +256,7 @@ async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Sessi
     if found.cbid is not None or not _says_something(found):
         return session
     # No submission is known, so nothing was written about a buyer.
-    outcome = with_members(found, reasons=_reasons(found))
-    return await store.change(room, session, partial(checks.note_unsubmitted, check=outcome))
+    return await store.change(room, session, partial(checks.note_unsubmitted, check=found))
 
 
 async def look(
@@ -292,14 +276,22 @@ async def look(
     except Refusal as error:
         number = attempt or session.asked.attempts
         reason = _REASONS.get(type(error), error.code)
-        trouble = Trouble(attempt=number, reason=reason, is_back=is_back)
-        noted = partial(checks.note_trouble, trouble=trouble)
-        return await store.change(room, session, noted), False
+        return await not_asked(room, session, number, reason, is_back=is_back), False
 
 
-async def not_asked(room: HostedPages, session: Session, attempt: int) -> Session:
-    """The buyer is led back from a check, and the provider was asked too often to ask it now."""
-    trouble = Trouble(attempt=attempt, reason=RateLimited.code, is_back=True)
+async def not_asked(
+    room: HostedPages,
+    session: Session,
+    attempt: int,
+    reason: str = RateLimited.code,
+    *,
+    is_back: bool = True,
+) -> Session:
+    """Keep why a check is undecided: by default, the provider was asked too often.
+
+    `is_back`: the buyer has returned from it.
+    """
+    trouble = Trouble(attempt=attempt, reason=reason, is_back=is_back)
     return await store.change(room, session, partial(checks.note_trouble, trouble=trouble))
 
 
@@ -322,8 +314,7 @@ async def came_back(room: HostedPages, session: Session, attempt: int, browser: 
 async def take_over(room: HostedPages, session: Session) -> Session:
     """Take over what polls, webhooks and vendors have found of the session's checks."""
     best, seen = await room.access.database.read(started.check_of, session.id)
-    says = best is not None and _says_something(best)
-    outcome = with_members(best, reasons=_reasons(best)) if best is not None and says else None
+    outcome = _of_attempt(best) if best is not None and _says_something(best) else None
     return await store.change(room, session, partial(checks.take_over, check=outcome, seen=seen))
 
 
@@ -369,8 +360,7 @@ async def require_verified(room: HostedPages, session: Session) -> None:
     known = await started.judge_known(room.buyers, session.reach, check.cbid, None)
     if known.status is BuyerStatus.VERIFIED:
         return
-    reasons = _reasons(known)
-    lost = with_members(check, status=known.status, reasons=reasons)
+    lost = _of_attempt(with_members(check, status=known.status, reasons=known.reasons))
     await store.change(room, session, partial(checks.lose, verified=check, now_is=lost))
     raise CheckoutSessionClosed("The buyer is not verified for this account now.")
 
@@ -387,7 +377,7 @@ def _says_something(check: IdentityCheck) -> bool:
     return check.cbid is not None or check.reasons != (Reason.IDENTITY_REQUIRES_INPUT,)
 
 
-def _reasons(check: IdentityCheck) -> tuple[str, ...]:
-    """Why a buyer is not verified; that somebody was revoked is no reason of an attempt."""
-    is_revoked = check.status is BuyerStatus.REVOKED
-    return (Reason.REVOKED.value,) if is_revoked else tuple(map(str, check.reasons))
+def _of_attempt(check: IdentityCheck) -> IdentityCheck:
+    """The outcome with a reason that it has no buyer, where the buyer was revoked."""
+    is_revoked = check.state is CheckState.REVOKED
+    return with_members(check, reasons=(Reason.REVOKED,)) if is_revoked else check

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from countersign.access.reach import AccountReach
-from countersign.buyers.identity_check import NEXT, WRONG_SET_UP, IdentityCheck, State, Trouble
+from countersign.buyers.identity_check import WRONG_SET_UP, CheckState, IdentityCheck, Trouble
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout.order import Order
 from countersign.checkout.reading import BrowserClaim, ClaimedEvent, LineSeen, Press, Reading
@@ -102,7 +102,7 @@ class Content(Struct, frozen=True, kw_only=True):
     def reserved(self) -> IdentityCheck | None:
         """The newest check while it is being started."""
         newest = self.checks[-1] if self.checks else None
-        return None if newest is None or newest.is_open or not newest.provider else newest
+        return newest if newest and newest.state is CheckState.RESERVED else None
 
     @property
     def check(self) -> IdentityCheck | None:
@@ -116,10 +116,7 @@ class Content(Struct, frozen=True, kw_only=True):
     def with_check(self, check: IdentityCheck) -> Content:
         """This content, with the check of the same number replaced."""
         at = check.attempt - 1
-        before = self.checks[at].state
-        if check.state is not before and check.state not in NEXT[before]:
-            raise ValueError(f"an identity check that is {before} cannot become {check.state}")
-        checks = (*self.checks[:at], check, *self.checks[at + 1 :])
+        checks = (*self.checks[:at], self.checks[at].becoming(check), *self.checks[at + 1 :])
         return msgspec.structs.replace(self, checks=checks)
 
     def is_checked_in(self, browser: str) -> bool:
@@ -145,16 +142,14 @@ class Content(Struct, frozen=True, kw_only=True):
     @property
     def identity_status(self) -> BuyerStatus | None:
         """Where the identity check stands; None: nothing is known of the newest one yet."""
-        identity = self.identity
-        if identity is None:
-            return None
-        stands = identity.verified or self.is_undecided or not self.is_waiting
-        return identity.status if stands else None
+        known = self.identity
+        stands = known and (known.verified or self.is_undecided or not self.is_waiting)
+        return known.status if known and stands else None
 
     @property
     def is_undecided(self) -> bool:
         """Whether a provider decides about an identity check."""
-        return self.identity is not None and self.identity.state is State.PENDING
+        return self.identity is not None and self.identity.state is CheckState.PENDING
 
     @property
     def is_too_young(self) -> bool:
@@ -164,8 +159,8 @@ class Content(Struct, frozen=True, kw_only=True):
     @property
     def is_barred(self) -> bool:
         """Whether another check does not help this buyer."""
-        is_revoked = self.identity is not None and self.identity.status is BuyerStatus.REVOKED
-        return is_revoked or self.is_too_young
+        known = self.identity
+        return self.is_too_young or (known is not None and known.state is CheckState.REVOKED)
 
     @property
     def stopped_by(self) -> tuple[Reason, ...]:
@@ -173,8 +168,7 @@ class Content(Struct, frozen=True, kw_only=True):
         if self.is_barred:
             return (Reason.AGE_BELOW_MINIMUM if self.is_too_young else Reason.REVOKED,)
         trouble = self.trouble
-        is_wrong = trouble is not None and trouble.reason in WRONG_SET_UP
-        return (Reason(trouble.reason),) if trouble is not None and is_wrong else ()
+        return (Reason(trouble.reason),) if trouble and trouble.reason in WRONG_SET_UP else ()
 
     def is_decided_for_another(self, browser: str) -> bool:
         """Whether the provider decides about a check that another browser has begun."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -21,12 +22,16 @@ from countersign.buyers.rules import zip5
 from countersign.buyers.sql import StatusQuery, buyers_by_cbid, write_verification
 from countersign.buyers.started import REMEMBERED as PROVIDER
 from countersign.buyers.started import judge, judge_known
+from countersign.buyers.verification_record import (
+    VerificationAct,
+    verification_id,
+    verification_record,
+)
 from countersign.db.tables import remembered_uses, verifications
 from countersign.errors import CheckoutSessionClosed
-from countersign.ids import VERIFICATION, timed_id
+from countersign.ids import timed_id
 from countersign.instant import from_ns
-from countersign.log.append_record import account_fact
-from countersign.log.record import NewRecord, RecordType
+from countersign.log.record import NewRecord
 from countersign.mode import Mode
 from countersign.parties.model import Bound
 from countersign.parties.sql import bound_now
@@ -106,36 +111,12 @@ async def inform(
     make_record = None
     if check.status is BuyerStatus.VERIFIED and check.cbid is not None:
         key = await room.buyers.vault.data_key(account_id, time_ns)
-        simulated = known.mode is Mode.TEST
-        members: dict[str, Json] = {
-            "provider": PROVIDER,
-            "simulated": simulated,
-            "binding": known.kind.binding.value,
-            **clock.member(at),
-        }
-        record_id = timed_id(VERIFICATION, time_ns, access.entropy(8))
-        personal = (
-            ("cbid", check.cbid),
-            ("provider_identity_session_id", None),
-            ("result", {"status": check.status.value, "reasons": []}),
-            *(() if simulated else (("evidence_sha256", None),)),
-        )
-        index = access.secret.blind_index(account_id, "cbid", check.cbid)
-
-        def make_record(bound: Bound) -> NewRecord:
-            return account_fact(
-                key,
-                access.entropy,
-                RecordType.VERIFICATION,
-                record_id=record_id,
-                account_id=account_id,
-                mode=known.mode,
-                time_ns=time_ns,
-                members=members | bound.members(),
-                personal=personal,
-                cbid_index=index,
-            )
-
+        act = VerificationAct(account_id, known.mode, check.cbid, clock, time_ns, key)
+        record_id = verification_id(access, time_ns)
+        verified = (record_id, PROVIDER, None, (check.status, ()))
+        personal = () if known.mode is Mode.TEST else (("evidence_sha256", None),)
+        members: dict[str, Json] = {"binding": known.kind.binding.value}
+        make_record = partial(verification_record, access, act, *verified, personal, members)
         check = replace(check, verification=record_id)
     use = {
         "id": timed_id(_USE, time_ns, access.entropy(8)),

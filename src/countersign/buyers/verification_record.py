@@ -1,0 +1,87 @@
+"""The record of a verification, with what each says: of a live, a simulated or a known buyer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from countersign.access.room import Access
+from countersign.access.test_clocks import AccountClock
+from countersign.buyers.model import BuyerStatus
+from countersign.ids import VERIFICATION, timed_id
+from countersign.instant import from_ns
+from countersign.log.append_record import account_fact
+from countersign.log.record import NewRecord, RecordType
+from countersign.mode import Mode
+from countersign.parties.model import Bound
+from countersign.reason import Reason
+from countersign.vault.vault import DataKey
+from countersign_evidence.canonical import Json
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationAct:
+    """Which buyer an account verifies, and when."""
+
+    account_id: str
+    mode: Mode
+    cbid: str
+    clock: AccountClock
+    """The account's, by which a sandbox goes."""
+    time_ns: int
+    """Real time, which the record has."""
+    data_key: DataKey
+    """The account's of this time."""
+
+    @property
+    def now(self) -> datetime:
+        """What the account's clock shows."""
+        return self.clock.at(from_ns(self.time_ns))
+
+
+def verification_id(access: Access, time_ns: int) -> str:
+    """A new identifier of a verification, and of its record."""
+    return timed_id(VERIFICATION, time_ns, access.entropy(8))
+
+
+def verification_record(  # noqa: PLR0917 - what every one says
+    access: Access,
+    act: VerificationAct,
+    record_id: str,
+    provider: str,
+    session_id: str | None,
+    result: tuple[BuyerStatus, Sequence[Reason]],
+    personal: Sequence[tuple[str, Any]],
+    members: dict[str, Json],
+    bound: Bound,
+) -> NewRecord:
+    """The record; `personal` and `members` are what only some say. `session_id` is the provider's.
+
+    `bound` are the records of the parties in force in the transaction that writes it.
+    """
+    status, reasons = result
+    return account_fact(
+        act.data_key,
+        access.entropy,
+        RecordType.VERIFICATION,
+        record_id=record_id,
+        account_id=act.account_id,
+        mode=act.mode,
+        time_ns=act.time_ns,
+        members={
+            "provider": provider,
+            "simulated": act.mode is Mode.TEST,
+            **members,
+            **act.clock.member(from_ns(act.time_ns)),
+            **bound.members(),
+        },
+        personal=(
+            ("cbid", act.cbid),
+            ("provider_identity_session_id", session_id),
+            ("result", {"status": status.value, "reasons": [reason.value for reason in reasons]}),
+            *personal,
+        ),
+        cbid_index=access.secret.blind_index(act.account_id, "cbid", act.cbid),
+    )
