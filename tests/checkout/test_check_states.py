@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -253,7 +253,7 @@ class Walk(RuleBasedStateMachine):
     def _read(self, one: Known) -> Session:
         return self.checks.read(one.id)
 
-    def _rows(self, query: str, of: str = "") -> list[Mapping[str, object]]:
+    def _rows(self, query: str, of: str = "") -> list[Mapping[str, Any]]:
         return [*self.checks.stage.rows(query, **({"of": of} if of else {}))]
 
     def _buyer(self, number: int) -> str | None:

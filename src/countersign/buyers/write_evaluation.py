@@ -18,7 +18,6 @@ from countersign.buyers.decision import (
     nothing_submitted,
 )
 from countersign.buyers.following import to_follow, zip_index
-from countersign.buyers.identity_check import IdentityCheck
 from countersign.buyers.model import (
     Buyer,
     BuyerStatus,
@@ -102,7 +101,7 @@ def write_evaluation(
     if work.quiet and not (followed if polled is not None else started):
         # Erased, or asked about again, while the provider was being asked.
         return ProviderSessionNotFound()
-    if _is_unsubmitted(started, work):
+    if work.quiet and _is_unsubmitted(started, work):
         _write_unsubmitted(connection, work, started)
         return None
     found = _find(connection, room, work)
@@ -133,11 +132,9 @@ def write_evaluation(
     if buyer.status is BuyerStatus.REVOKED:
         verified_at, expires_at = times_for(buyer, work.account_id)
         view = BuyerStatusView(status=buyer.status, verified_at=verified_at, expires_at=expires_at)
-    _follow(connection, room, work, found, started)
-    if started is not None and _is_of(started, room, work):
-        verification = verification_id or started.check.verification
-        outcome = {"status": view.status, "reasons": view.reasons, "verification": verification}
-        _settle(connection, work, started, replace(started.check, cbid=buyer.cbid, **outcome))
+    if started is None or _is_of(started, room, work):
+        _follow(connection, room, work, found)
+        _settle(connection, work, started, (buyer.cbid, view, verification_id))
     result = verify_result(buyer.cbid, view)
     keep_answer(connection, entry, result.body)
     return result
@@ -151,12 +148,7 @@ def _without_accounts(buyer: Buyer) -> Buyer:
 
 def _is_unsubmitted(started: StartedCheck | None, work: Evaluation) -> TypeGuard[StartedCheck]:
     """Whether nothing was submitted to a session that was started here."""
-    return (
-        work.quiet
-        and started is not None
-        and started.check.cbid is None
-        and nothing_submitted(work.result)
-    )
+    return started is not None and not started.check.cbid and nothing_submitted(work.result)
 
 
 def _is_of(started: StartedCheck, room: Buyers, work: Evaluation) -> bool:
@@ -170,13 +162,20 @@ def _is_of(started: StartedCheck, room: Buyers, work: Evaluation) -> bool:
 
 
 def _settle(
-    connection: Connection, work: Evaluation, started: StartedCheck, outcome: IdentityCheck
+    connection: Connection,
+    work: Evaluation,
+    started: StartedCheck | None,
+    outcome: tuple[str, BuyerStatusView, str | None],
 ) -> None:
-    if started.check.cbid is None and nothing_submitted(work.result):
+    """Write what came of a check that was started here: buyer, status, and a new verification."""
+    if _is_unsubmitted(started, work):
         # Its buyer can still go on with it, whatever a vendor hears who asks too early.
         _write_unsubmitted(connection, work, started)
-        return
-    settle(connection, started, outcome, work.at)
+    elif started is not None:
+        cbid, view, record = outcome
+        decided = {"cbid": cbid, "verification": record or started.check.verification}
+        after = replace(started.check, status=view.status, reasons=view.reasons, **decided)
+        settle(connection, started, after, work.at)
 
 
 def _write_unsubmitted(connection: Connection, work: Evaluation, started: StartedCheck) -> None:
@@ -319,16 +318,8 @@ def _write_verification(
     return record.id
 
 
-def _follow(
-    connection: Connection,
-    room: Buyers,
-    work: Evaluation,
-    found: _Found,
-    started: StartedCheck | None,
-) -> None:
+def _follow(connection: Connection, room: Buyers, work: Evaluation, found: _Found) -> None:
     """Poll the session from now on, or no longer."""
-    if started is not None and not _is_of(started, room, work):
-        return
     keys, kept_under = work.keys, found.person.kept_under
     if kept_under == keys.session and keys.with_reference is not None:
         # The provider has named its subject: what was asked before that is settled.
