@@ -59,8 +59,9 @@ MAY: Final[Mapping[str | None, set[str]]] = {
     # Of a check without a decision; between two acts none is only reserved.
     "dropped": {"dropped"},
 }
+KINDS: Final = [(Collected.IDENTITY,), (Collected.IDENTITY, Collected.ACKNOWLEDGMENT)]
 which = st.integers(0, 1)
-attempts = st.integers(1, 3)
+attempts = st.sampled_from([1, 1, 1, 2])
 
 
 def state(check: IdentityCheck | None) -> str | None:
@@ -73,6 +74,10 @@ def state(check: IdentityCheck | None) -> str | None:
     if status == "requires_input":
         return "open" if "identity_requires_input" in check.reasons else "ended"
     return {"failed": "refused", "expired": "refused"}.get(status, status)
+
+
+def _is_open(session: Session) -> bool:
+    return session.status is Status.OPEN and session.content is not None
 
 
 @dataclass
@@ -93,14 +98,19 @@ class Walk(RuleBasedStateMachine):
 
     checks: Checks
 
-    @initialize(more=st.booleans())
-    def start(self, *, more: bool) -> None:
-        collect = [Collected.IDENTITY, *([Collected.ACKNOWLEDGMENT] if more else [])]
-        self.all = [Known(self.checks.create(*collect).id) for _ in range(2)]
+    @initialize()
+    def start(self) -> None:
+        self.all = [Known(self.checks.create(*kind).id) for kind in KINDS]
         self.revoked: set[str] = set()
         self.accepted: set[str] = set()
 
     # --- what happens ---------------------------------------------------------------------------
+
+    @rule(number=which)
+    def begin_another_session(self, number: int) -> None:
+        """In the place of one that has ended."""
+        if not _is_open(self._read(self.all[number])):
+            self.all[number] = Known(self.checks.create(*KINDS[number]).id)
 
     @rule(number=which, browser=st.sampled_from(BROWSERS), again=st.booleans())
     def begin(self, number: int, browser: str, *, again: bool) -> None:
@@ -148,15 +158,19 @@ class Walk(RuleBasedStateMachine):
     def follow(self, number: int) -> None:
         self._try(identity.follow(self.checks.room, self._read(self.all[number])))
 
-    @rule(step=st.sampled_from([timedelta(seconds=20), timedelta(minutes=20), timedelta(days=16)]))
+    @rule(step=st.sampled_from([timedelta(seconds=20), timedelta(minutes=2), timedelta(minutes=9)]))
     def poll(self, step: timedelta) -> None:
         self.checks.stage.wait(step)
         self.checks.sweep()
         self.checks.do(expiry.sweep(self.checks.room))
 
-    @rule()
-    def verifications_expire(self) -> None:
-        self.checks.stage.clock.now += timedelta(hours=25)
+    @rule(step=st.sampled_from([timedelta(hours=25), timedelta(days=16)]))
+    def much_later(self, step: timedelta) -> None:
+        """Verifications expire, and what is not decided is given up."""
+        sessions = [self._read(one) for one in self.all]
+        if any(_is_open(one) and not one.asked.is_undecided for one in sessions):
+            return
+        self.checks.stage.wait(step)
         self.checks.do(expiry_of_buyers.sweep(self.checks.room.buyers))
         self.checks.do(expiry.sweep(self.checks.room))
 
@@ -282,7 +296,7 @@ def test_an_identity_check_goes_only_where_its_states_lead(stage: Stage) -> None
         run_state_machine_as_test(
             Here,
             settings=settings(
-                max_examples=drawn(36),
+                max_examples=drawn(60),
                 stateful_step_count=30,
                 deadline=None,
                 suppress_health_check=[*HealthCheck],

@@ -213,6 +213,7 @@ async def _evaluated(
     return Evaluation(
         integration=integration,
         account_id=account_id,
+        mode=integration.mode,
         request=request,
         result=result,
         decision=decision,

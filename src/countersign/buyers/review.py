@@ -23,10 +23,9 @@ from countersign.buyers.four_eyes import KeptProposal, needs_two, proposal_of, p
 from countersign.buyers.model import BuyerStatus, BuyerStatusView, simulated_status_view
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import zip5
-from countersign.buyers.sandbox import in_state, sandbox_act, write_simulated
+from countersign.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
 from countersign.buyers.schemas import VerifyResult, verify_result
 from countersign.buyers.sql import buyers_by_cbid, decoded_reasons
-from countersign.buyers.verification_record import VerificationAct
 from countersign.db.tables import buyers, started_checks, verifications
 from countersign.errors import (
     CountersignError,
@@ -219,7 +218,7 @@ def _dismiss(
 def _play(
     connection: Connection,
     room: Buyers,
-    act: VerificationAct,
+    act: SimulatedAct,
     audit: AuditEntry,
     entry: Remember[bytes],
     *,

@@ -6,6 +6,7 @@ A session id listed in SCRIPT has its scripted outcome; any other, and none at a
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
@@ -174,6 +175,13 @@ PROVIDER: Final = "sandbox"
 _SINCE_EXPIRED: Final = timedelta(days=1)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class SimulatedAct(VerificationAct):
+    """What happens to a sandbox buyer, and when."""
+
+    cbid: str
+
+
 async def simulate(
     room: Buyers,
     account_id: str,
@@ -198,12 +206,12 @@ async def simulate(
     return await room.access.database.write(_simulate, room, act, session_id, shipping_zip, entry)
 
 
-async def sandbox_act(room: Buyers, account_id: str, cbid: str) -> VerificationAct:
+async def sandbox_act(room: Buyers, account_id: str, cbid: str) -> SimulatedAct:
     """An act of now, by the account's test clock."""
     clock = await room.access.test_clocks.of(account_id, Mode.TEST)
     time_ns = room.access.clock.time_ns()
     data_key = await room.vault.data_key(account_id, time_ns)
-    return VerificationAct(account_id, Mode.TEST, cbid, clock, time_ns, data_key)
+    return SimulatedAct(account_id, Mode.TEST, clock, time_ns, data_key, cbid)
 
 
 def sandbox_cbid(account_id: str, session_id: str | None, shipping_zip: str | None) -> str:
@@ -215,7 +223,7 @@ def sandbox_cbid(account_id: str, session_id: str | None, shipping_zip: str | No
 def _simulate(  # noqa: PLR0917 - see `Database.write`
     connection: Connection,
     room: Buyers,
-    act: VerificationAct,
+    act: SimulatedAct,
     session_id: str | None,
     shipping_zip: str | None,
     entry: Remember[bytes],
@@ -248,7 +256,7 @@ def _simulate(  # noqa: PLR0917 - see `Database.write`
 def write_simulated(
     connection: Connection,
     room: Buyers,
-    act: VerificationAct,
+    act: SimulatedAct,
     change: tuple[Buyer | None, Buyer],
     result: tuple[BuyerStatus, tuple[Reason, ...]],
     *,
@@ -261,10 +269,10 @@ def write_simulated(
 
     `result` and `members` are said in the record; the rest is as for `write_verification`.
     """
-    (before, after), at = change, from_ns(act.time_ns)
+    (before, after), at = change, act.at
     id_ = verification_id(room.access, act.time_ns)
     bound = bound_now(connection, act.account_id, Mode.TEST)
-    what = (id_, PROVIDER, session_id, result, (), members, bound)
+    what = (act.cbid, id_, PROVIDER, session_id, result, (), members, bound)
     record = verification_record(room.access, act, *what)
     write_buyer(connection, before, after)
     write_verification(
@@ -312,7 +320,7 @@ def in_state(
             return replace(buyer, status=status, reasons=reasons, verified_at=None, expires_at=None)
 
 
-def _scripted(act: VerificationAct, session_id: str | None) -> Buyer:
+def _scripted(act: SimulatedAct, session_id: str | None) -> Buyer:
     """What the first call makes of the buyer."""
     scripted = SCRIPT.get(session_id or "")
     status, *reasons = (BuyerStatus.VERIFIED,) if isinstance(scripted, Fault | None) else scripted

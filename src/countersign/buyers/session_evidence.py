@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from countersign.access.audit import AuditEntry
-from countersign.access.test_clocks import AccountClock
 from countersign.buyers.decision import SessionDecision
 from countersign.buyers.providers import Integration
 from countersign.buyers.sessions_sql import SessionKeys
+from countersign.buyers.verification_record import VerificationAct
 from countersign.identity.model import FactSource, ProviderEvidence, ProviderResult
-from countersign.instant import from_ns, rfc3339_ms
-from countersign.mode import Mode
-from countersign.vault.vault import DataKey, Place
+from countersign.instant import rfc3339_ms
+from countersign.vault.vault import Place
 
 _READ: Final = (
     *("outcome", "provider_status", "reason_code", "live", "subject_reference"),
@@ -51,22 +49,14 @@ class AskedBefore(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Evaluation:
+class Evaluation(VerificationAct):
     """What was asked about a session, what the provider said, and what follows from it."""
 
     integration: Integration
-    account_id: str
-    """The account that asks."""
     request: SessionRequest
     result: ProviderResult
     decision: SessionDecision
     keys: SessionKeys
-    data_key: DataKey
-    """The account's, which seals what is written."""
-    time_ns: int
-    """Real time, which the record has."""
-    clock: AccountClock
-    """The account's, by which a sandbox goes."""
     quiet: bool = False
     """Whether nothing is said of the buyer of a started session before something is submitted."""
     polled: str | None = None
@@ -75,20 +65,6 @@ class Evaluation:
     """What an operator accepted in the place of a provider's proof."""
     for_account_only: bool = False
     """Whether that was accepted by a reviewer of the account, and counts for it alone."""
-
-    @property
-    def mode(self) -> Mode:
-        return self.integration.mode
-
-    @property
-    def at(self) -> datetime:
-        """Real time."""
-        return from_ns(self.time_ns)
-
-    @property
-    def now(self) -> datetime:
-        """What the account's clock shows."""
-        return self.clock.at(self.at)
 
 
 def evidence_place(account_id: str, record_id: str) -> Place:

@@ -21,13 +21,12 @@ from countersign.vault.vault import DataKey
 from countersign_evidence.canonical import Json
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class VerificationAct:
-    """Which buyer an account verifies, and when."""
+    """For which account a buyer is verified, and when."""
 
     account_id: str
     mode: Mode
-    cbid: str
     clock: AccountClock
     """The account's, by which a sandbox goes."""
     time_ns: int
@@ -36,9 +35,14 @@ class VerificationAct:
     """The account's of this time."""
 
     @property
+    def at(self) -> datetime:
+        """Real time."""
+        return from_ns(self.time_ns)
+
+    @property
     def now(self) -> datetime:
         """What the account's clock shows."""
-        return self.clock.at(from_ns(self.time_ns))
+        return self.clock.at(self.at)
 
 
 def verification_id(access: Access, time_ns: int) -> str:
@@ -49,6 +53,7 @@ def verification_id(access: Access, time_ns: int) -> str:
 def verification_record(  # noqa: PLR0917 - what every one says
     access: Access,
     act: VerificationAct,
+    cbid: str,
     record_id: str,
     provider: str,
     session_id: str | None,
@@ -74,14 +79,14 @@ def verification_record(  # noqa: PLR0917 - what every one says
             "provider": provider,
             "simulated": act.mode is Mode.TEST,
             **members,
-            **act.clock.member(from_ns(act.time_ns)),
+            **act.clock.member(act.at),
             **bound.members(),
         },
         personal=(
-            ("cbid", act.cbid),
+            ("cbid", cbid),
             ("provider_identity_session_id", session_id),
             ("result", {"status": status.value, "reasons": [reason.value for reason in reasons]}),
             *personal,
         ),
-        cbid_index=access.secret.blind_index(act.account_id, "cbid", act.cbid),
+        cbid_index=access.secret.blind_index(act.account_id, "cbid", cbid),
     )

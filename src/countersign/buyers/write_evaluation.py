@@ -51,7 +51,6 @@ from countersign.buyers.sql import (
 )
 from countersign.buyers.started_sql import StartedCheck, of_session, settle
 from countersign.buyers.verification_record import (
-    VerificationAct,
     verification_id,
     verification_record,
 )
@@ -285,7 +284,8 @@ def _write_verification(
         personal.append(("override", described(override)))
     record = verification_record(
         room.access,
-        VerificationAct(work.account_id, work.mode, cbid, work.clock, work.time_ns, work.data_key),
+        work,
+        cbid,
         verification_id(room.access, work.time_ns),
         settings.provider,
         work.request.session_id,

@@ -111,9 +111,9 @@ async def inform(
     make_record = None
     if check.status is BuyerStatus.VERIFIED and check.cbid is not None:
         key = await room.buyers.vault.data_key(account_id, time_ns)
-        act = VerificationAct(account_id, known.mode, check.cbid, clock, time_ns, key)
+        act = VerificationAct(account_id, known.mode, clock, time_ns, key)
         record_id = verification_id(access, time_ns)
-        verified = (record_id, PROVIDER, None, (check.status, ()))
+        verified = (check.cbid, record_id, PROVIDER, None, (check.status, ()))
         personal = () if known.mode is Mode.TEST else (("evidence_sha256", None),)
         members: dict[str, Json] = {"binding": known.kind.binding.value}
         make_record = partial(verification_record, access, act, *verified, personal, members)
