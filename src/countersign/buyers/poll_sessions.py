@@ -15,7 +15,6 @@ from typing import Final
 import msgspec
 import structlog
 
-from countersign.access.reach import AccountReach
 from countersign.buyers import sessions_sql
 from countersign.buyers.evaluate_session import look_again
 from countersign.buyers.following import session_index, to_follow
@@ -132,8 +131,7 @@ async def _take_hint(room: Buyers, integration: Integration, hint: WebhookHint) 
 async def _ask_again(room: Buyers, integration: Integration, index: bytes) -> PendingSession | None:
     """What to ask of a session that has verified somebody; None: it has verified no one."""
     account_id = integration.settings.account_id
-    reach = AccountReach(account_id, integration.mode)
-    basis = await room.access.database.read(sessions_sql.grounds, reach, index)
+    basis = await room.access.database.read(sessions_sql.grounds, integration.reach, index)
     if basis is None:
         return None
     place = evidence_place(account_id, basis.verification_id)

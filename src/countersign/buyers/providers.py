@@ -15,6 +15,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from countersign.access.account import lock_account
 from countersign.access.audit import AuditEntry, write_audit
+from countersign.access.reach import AccountReach
 from countersign.buyers.rules import VerificationRules, VerificationSettings
 from countersign.clock import Clock
 from countersign.db.database import Database
@@ -114,6 +115,11 @@ class Integration:
     provider: IdentityProvider[Any]
     mode: Mode
     """Of the keys that it is for: with test keys, the provider's own test mode."""
+
+    @property
+    def reach(self) -> AccountReach:
+        """The account that asks, by keys of this mode."""
+        return AccountReach(self.settings.account_id, self.mode)
 
     @property
     def namespace(self) -> str:

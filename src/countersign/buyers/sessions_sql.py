@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.access.reach import Reach
+from countersign.access.reach import AccountReach, Reach
 from countersign.buyers.identity_check import FOLLOWED, state_of
 from countersign.buyers.model import (
     Buyer,
@@ -71,6 +71,11 @@ class PendingSession(Struct, frozen=True, kw_only=True):
     polls: int = 0
     created_at: datetime
     next_poll_at: datetime
+
+    @property
+    def reach(self) -> AccountReach:
+        """The account that asks."""
+        return AccountReach(self.account_id, self.mode)
 
 
 _DOCUMENT: Final = select(buyer_documents.c.cbid).where(
@@ -425,7 +430,7 @@ def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
     # It may have been decided, or asked about again, since it was read.
     dropped = _forget(connection, pending.id)
     if dropped:
-        give_up(connection, pending.account_id, pending.mode, pending.session_index, at)
+        give_up(connection, pending.reach, pending.session_index, at)
     if not dropped or before is None or not _waits(connection, before):
         return
     # Otherwise the buyer would be asked to wait without end.

@@ -211,11 +211,8 @@ async def _integrations(
 def _started(
     connection: Connection, room: Buyers, integration: Integration, session_id: str
 ) -> StartedCheck | None:
-    account_id, index = (
-        integration.settings.account_id,
-        session_index(room, integration, session_id),
-    )
-    return started_sql.of_session(connection, account_id, integration.mode, index)
+    index = session_index(room, integration, session_id)
+    return started_sql.of_session(connection, integration.reach, index)
 
 
 def _write_started(
@@ -223,10 +220,10 @@ def _write_started(
 ) -> CountersignError | None:
     if started_sql.is_erased(connection, new.reference):
         return None  # meanwhile; nothing of the buyer is to come back by it
-    if started_sql.add(connection, new, pending.account_id, pending.mode, pending.created_at):
+    if started_sql.add(connection, new, pending.reach, pending.created_at):
         sessions_sql.follow(connection, pending)
         return None
-    known = started_sql.of_session(connection, pending.account_id, pending.mode, new.session_index)
+    known = started_sql.of_session(connection, pending.reach, new.session_index)
     if known is None or known.reference != new.reference:
         # The provider gives a session of somebody else.
         return ProviderUnavailable(retry_after=_RETRY_SECONDS)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Select, delete, exists, select, update
 
+from countersign.access.reach import AccountReach
 from countersign.buyers.identity_check import UNDECIDED, IdentityCheck, state_of
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sql import decoded_reasons, encoded_reasons
 from countersign.db.tables import buyers, checkout_sessions, pending_sessions, started_checks
-from countersign.mode import Mode
 from countersign.reason import Reason
 
 
@@ -32,15 +32,13 @@ class StartedCheck(NamedTuple):
     """How many decisions there were."""
 
 
-def add(
-    connection: Connection, new: StartedCheck, account_id: str, mode: Mode, at: datetime
-) -> bool:
+def add(connection: Connection, new: StartedCheck, reach: AccountReach, at: datetime) -> bool:
     """Write that a session was started; False if that was written before, by whatever attempt."""
     row = {
         "reference": new.reference,
         "attempt": new.check.attempt,
-        "account_id": account_id,
-        "mode": mode,
+        "account_id": reach.account_id,
+        "mode": reach.mode,
         "provider": new.check.provider,
         "session_index": new.session_index,
         "zip_index": new.zip_index,
@@ -67,19 +65,11 @@ def is_erased(connection: Connection, reference: str) -> bool:
 
 
 def of_session(
-    connection: Connection,
-    account_id: str,
-    mode: Mode,
-    session_index: bytes,
-    *,
-    to_change: bool = False,
+    connection: Connection, reach: AccountReach, session_index: bytes, *, to_change: bool = False
 ) -> StartedCheck | None:
     """The check that this session was started for, if this account did."""
-    query = select(started_checks).where(
-        started_checks.c.account_id == account_id,
-        started_checks.c.mode == mode,
-        started_checks.c.session_index == session_index,
-    )
+    own = started_checks.c.session_index == session_index
+    query = select(started_checks).where(reach.rows(started_checks), own)
     row = connection.execute(query.with_for_update() if to_change else query).one_or_none()
     return None if row is None else _stored(row)
 
@@ -148,10 +138,10 @@ def settle(
 
 
 def give_up(
-    connection: Connection, account_id: str, mode: Mode, session_index: bytes, at: datetime
+    connection: Connection, reach: AccountReach, session_index: bytes, at: datetime
 ) -> None:
     """Note that an undecided session, if it was started here, is followed no longer."""
-    known = of_session(connection, account_id, mode, session_index, to_change=True)
+    known = of_session(connection, reach, session_index, to_change=True)
     if known is not None and state_of(known.check.status, known.check.reasons) in UNDECIDED:
         ended, reasons = BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_UNDECIDED,)
         settle(connection, known, replace(known.check, status=ended, reasons=reasons), at)

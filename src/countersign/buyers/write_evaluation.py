@@ -96,7 +96,8 @@ def write_evaluation(
     """Find the buyer, and write the verification with all that belongs to it."""
     polled = work.polled
     followed = polled is not None and sessions_sql.is_followed(connection, polled)
-    started = of_session(connection, work.account_id, work.mode, work.keys.session, to_change=True)
+    reach, session = work.integration.reach, work.keys.session
+    started = of_session(connection, reach, session, to_change=True)
     if work.quiet and not (followed if polled is not None else started):
         # Erased, or asked about again, while the provider was being asked.
         return ProviderSessionNotFound()
