@@ -6,7 +6,7 @@ and erase; time ends sessions and verifications. A few plain rules say what may 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Container, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
+    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -43,9 +44,14 @@ __all__ = ["stage"]
 
 pytestmark = pytest.mark.long
 
-BROWSERS: Final = ("a", "b")
+BROWSERS: Final = ["a", "a", "b"]
+TRIED_AGAIN: Final = {None, "document_expired"}
+"""What the page of the provider has seen before it is used again."""
 POSITIVE: Final = frozenset({"verified", "later", "never"})
-OUTCOMES: Final = [*sorted(POSITIVE), "underage", "wrong_zip", "document_expired", "cancelled"]
+OUTCOMES: Final = [
+    *("verified", "verified", "later", "never", "wrong_zip", "wrong_zip"),
+    *("underage", "document_expired", "cancelled"),
+]
 SAID: Final = {"open", "pending", "ended", "refused", "verified", "revoked"}
 """What can come of a check that was started."""
 MAY: Final[Mapping[str | None, set[str]]] = {
@@ -61,7 +67,8 @@ MAY: Final[Mapping[str | None, set[str]]] = {
 }
 KINDS: Final = [(Collected.IDENTITY,), (Collected.IDENTITY, Collected.ACKNOWLEDGMENT)]
 which = st.integers(0, 1)
-attempts = st.sampled_from([1, 1, 1, 2])
+any_of = st.integers(0, 59)
+"""Which of what there is."""
 
 
 def state(check: IdentityCheck | None) -> str | None:
@@ -103,14 +110,19 @@ class Walk(RuleBasedStateMachine):
         self.all = [Known(self.checks.create(*kind).id) for kind in KINDS]
         self.revoked: set[str] = set()
         self.accepted: set[str] = set()
+        for number in range(len(self.all)):
+            self.begin(number, "a", again=False)
 
     # --- what happens ---------------------------------------------------------------------------
 
-    @rule(number=which)
-    def begin_another_session(self, number: int) -> None:
-        """In the place of one that has ended."""
-        if not _is_open(self._read(self.all[number])):
-            self.all[number] = Known(self.checks.create(*KINDS[number]).id)
+    @precondition(lambda self: not all(_is_open(self._read(one)) for one in self.all))
+    @rule()
+    def begin_other_sessions(self) -> None:
+        """In the place of those that have ended."""
+        for number, one in enumerate(self.all):
+            if not _is_open(self._read(one)):
+                self.all[number] = Known(self.checks.create(*KINDS[number]).id)
+                self.begin(number, "a", again=False)
 
     @rule(number=which, browser=st.sampled_from(BROWSERS), again=st.booleans())
     def begin(self, number: int, browser: str, *, again: bool) -> None:
@@ -125,32 +137,29 @@ class Walk(RuleBasedStateMachine):
             assert check.browser == one.owners[check.attempt]
             one.pages[check.attempt] = check.url
 
-    @rule(number=which, attempt=attempts, outcome=st.sampled_from(OUTCOMES))
-    def submit(self, number: int, attempt: int, outcome: str) -> None:
-        one = self.all[number]
-        if attempt in one.pages and one.outcomes.get(attempt) in {None, "document_expired"}:
-            submit(one.pages[attempt], outcome)
-            one.outcomes[attempt] = outcome
+    @precondition(lambda self: self._pages(TRIED_AGAIN))
+    @rule(pick=any_of, outcome=st.sampled_from(OUTCOMES), returns=st.booleans())
+    def submit(self, pick: int, outcome: str, *, returns: bool) -> None:
+        one, attempt = self._pages(TRIED_AGAIN, pick)[0]
+        submit(one.pages[attempt], outcome)
+        one.outcomes[attempt] = outcome
+        if returns:
+            self._arrive(one, attempt, one.owners[attempt])
 
-    @rule(number=which, attempt=attempts, browser=st.sampled_from([*BROWSERS, ""]))
-    def come_back(self, number: int, attempt: int, browser: str) -> None:
+    @precondition(lambda self: self._pages())
+    @rule(pick=any_of, browser=st.sampled_from(["a", "a", "b", ""]))
+    def come_back(self, pick: int, browser: str) -> None:
         """A browser arrives at the return address, where the provider is asked."""
-        one, room = self.all[number], self.checks.room
-        session = self._read(one)
-        if attempt not in one.pages or session.content is None:
-            return
-        key = return_code(room, one.id, attempt)
-        assert identity.returned_from(room, session, key) == attempt
-        self._try(identity.look(room, session, attempt, is_back=bool(browser)))
-        self._try(identity.came_back(room, self._read(one), attempt, browser))
-        one.arrived.setdefault(attempt, set()).add(browser)
+        one, attempt = self._pages(pick=pick)[0]
+        self._arrive(one, attempt, browser)
 
-    @rule(number=which, attempt=attempts)
-    def message(self, number: int, attempt: int) -> None:
+    @precondition(lambda self: self._pages())
+    @rule(pick=any_of)
+    def message(self, pick: int) -> None:
         """The provider's webhook only hurries a poll."""
-        session = self._read(self.all[number])
-        check = None if session.content is None else session.asked.check_at(attempt)
-        if check is not None and check.url:
+        one, attempt = self._pages(pick=pick)[0]
+        check = self._read(one).asked.check_at(attempt)
+        if check is not None:
             self.checks.insider.hint_of(check.provider_session)
             self.checks.stage.wait(timedelta(0))
 
@@ -174,12 +183,11 @@ class Walk(RuleBasedStateMachine):
         self.checks.do(expiry_of_buyers.sweep(self.checks.room.buyers))
         self.checks.do(expiry.sweep(self.checks.room))
 
-    @rule(number=which, accepts=st.booleans())
-    def review(self, number: int, *, accepts: bool) -> None:
+    @precondition(lambda self: self._buyers())
+    @rule(pick=any_of, accepts=st.booleans())
+    def review(self, pick: int, *, accepts: bool) -> None:
         """A person accepts the ZIP code, or dismisses the buyer."""
-        cbid = self._buyer(number)
-        if cbid is None:
-            return
+        _, cbid = self._buyers(pick)[0]
         room, who = self.checks.room.buyers, self.checks.who
         try:
             if accepts:
@@ -190,23 +198,28 @@ class Walk(RuleBasedStateMachine):
         except (NotFound, ReviewRefused):
             pass
 
-    @rule(number=which)
-    def revoke(self, number: int) -> None:
-        cbid = self._buyer(number)
-        if cbid is not None:
-            self.checks.stage.revoke(cbid)
-            self.revoked.add(cbid)
+    @precondition(lambda self: self._buyers())
+    @rule(pick=any_of)
+    def revoke(self, pick: int) -> None:
+        _, cbid = self._buyers(pick)[0]
+        self.checks.stage.revoke(cbid)
+        self.revoked.add(cbid)
 
-    @rule(number=which)
-    def erase(self, number: int) -> None:
+    @precondition(lambda self: self._buyers())
+    @rule(pick=any_of)
+    def erase(self, pick: int) -> None:
         """With the buyer goes all that is known of the checks; nothing brings it back."""
-        cbid, privacy = self._buyer(number), self.checks.stage.opened.privacy
-        if cbid is None:
-            return
+        (one, cbid), privacy = self._buyers(pick)[0], self.checks.stage.opened.privacy
         plan = self.checks.do(plan_erasure(privacy, cbid, DEPLOYMENT))
         self.checks.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
-        assert self._read(self.all[number]).content is None
-        for table in ("started_checks", "pending_sessions", "buyers"):
+        assert self._read(one).content is None
+        # Of one who was revoked the revocation remains.
+        tables = [
+            "started_checks",
+            "pending_sessions",
+            *([] if cbid in self.revoked else ["buyers"]),
+        ]
+        for table in tables:
             of_buyer = f"SELECT 1 FROM {table} WHERE cbid = :of"  # noqa: S608 - our own names
             assert self._rows(of_buyer, cbid) == [], table
 
@@ -264,15 +277,36 @@ class Walk(RuleBasedStateMachine):
 
     # --- how ------------------------------------------------------------------------------------
 
+    def _arrive(self, one: Known, attempt: int, browser: str) -> None:
+        session, room = self._read(one), self.checks.room
+        key = return_code(room, one.id, attempt)
+        assert identity.returned_from(room, session, key) == attempt
+        self._try(identity.look(room, session, attempt, is_back=bool(browser)))
+        self._try(identity.came_back(room, self._read(one), attempt, browser))
+        one.arrived.setdefault(attempt, set()).add(browser)
+
     def _read(self, one: Known) -> Session:
         return self.checks.read(one.id)
 
     def _rows(self, query: str, of: str = "") -> list[Mapping[str, Any]]:
         return [*self.checks.stage.rows(query, **({"of": of} if of else {}))]
 
-    def _buyer(self, number: int) -> str | None:
-        """The buyer of a session."""
-        return self._read(self.all[number]).subject
+    def _pages(
+        self, outcomes: Container[str | None] | None = None, pick: int = 0
+    ) -> list[tuple[Known, int]]:
+        """The checks that have a page, whose buyers did this there; the picked one first."""
+        known = [one for one in self.all if self._read(one).content is not None]
+        found = [(one, attempt) for one in known for attempt in one.pages]
+        found = [(o, a) for o, a in found if outcomes is None or o.outcomes.get(a) in outcomes]
+        first = pick % max(1, len(found))
+        return found[first:] + found[:first]
+
+    def _buyers(self, pick: int = 0) -> list[tuple[Known, str]]:
+        """The buyers of sessions; the picked one first."""
+        read = [(one, self._read(one).subject) for one in self.all]
+        found = [(one, cbid) for one, cbid in read if cbid is not None]
+        first = pick % max(1, len(found))
+        return found[first:] + found[:first]
 
     def _try(self, act: Awaitable[Session | tuple[Session, bool]]) -> Session | None:
         """What comes of it; None if it was refused."""
@@ -296,7 +330,7 @@ def test_an_identity_check_goes_only_where_its_states_lead(stage: Stage) -> None
         run_state_machine_as_test(
             Here,
             settings=settings(
-                max_examples=drawn(60),
+                max_examples=drawn(36),
                 stateful_step_count=30,
                 deadline=None,
                 suppress_health_check=[*HealthCheck],
