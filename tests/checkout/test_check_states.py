@@ -183,11 +183,11 @@ class Walk(RuleBasedStateMachine):
         self.checks.do(expiry_of_buyers.sweep(self.checks.room.buyers))
         self.checks.do(expiry.sweep(self.checks.room))
 
-    @precondition(lambda self: self._buyers())
-    @rule(pick=any_of, accepts=st.booleans())
+    @precondition(lambda self: self._buyers(0, "refused"))
+    @rule(pick=any_of, accepts=st.sampled_from([True, True, False]))
     def review(self, pick: int, *, accepts: bool) -> None:
         """A person accepts the ZIP code, or dismisses the buyer."""
-        _, cbid = self._buyers(pick)[0]
+        _, cbid = self._buyers(pick, "refused")[0]
         room, who = self.checks.room.buyers, self.checks.who
         try:
             if accepts:
@@ -301,10 +301,14 @@ class Walk(RuleBasedStateMachine):
         first = pick % max(1, len(found))
         return found[first:] + found[:first]
 
-    def _buyers(self, pick: int = 0) -> list[tuple[Known, str]]:
-        """The buyers of sessions; the picked one first."""
-        read = [(one, self._read(one).subject) for one in self.all]
-        found = [(one, cbid) for one, cbid in read if cbid is not None]
+    def _buyers(self, pick: int = 0, where: str | None = None) -> list[tuple[Known, str]]:
+        """The buyers of sessions, in this state if one is named; the picked one first."""
+        found = []
+        for one in self.all:
+            session = self._read(one)
+            cbid = session.subject
+            if cbid is not None and where in {None, state(session.asked.identity)}:
+                found.append((one, cbid))
         first = pick % max(1, len(found))
         return found[first:] + found[:first]
 
