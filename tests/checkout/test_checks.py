@@ -138,6 +138,23 @@ def test_a_return_before_a_rejection_does_not_count_for_a_later_approval(checks:
     assert (begun.browser, begun.is_back, begun.back_at) == ("a", None, None)
 
 
+def test_what_is_verified_stays_so_until_its_buyer_is_revoked(checks: Checks) -> None:
+    """Whatever the provider says of it later; the decisions are counted all the same."""
+    session = checks.begin(checks.create(Collected.IDENTITY, Collected.ACKNOWLEDGMENT))
+    now = checks.stage.clock.now
+    verified = IdentityCheck(attempt=1, status=BuyerStatus.VERIFIED, cbid="cb_1")
+    session = rules.take_over(session, now, verified, 1)
+    revoked = msgspec.structs.replace(verified, status=BuyerStatus.REVOKED)
+    others = [
+        *(msgspec.structs.replace(verified, status=s) for s in BuyerStatus if s != "revoked"),
+        msgspec.structs.replace(revoked, cbid="cb_2"),
+    ]
+    for seen, other in enumerate(others, 2):
+        session = rules.take_over(session, now, other, seen)
+        assert (session.asked.identity, session.check_revision) == (verified, seen)
+    assert rules.take_over(session, now, revoked, 99).asked.identity == revoked
+
+
 def test_a_buyer_who_goes_on_after_the_end_meets_the_decision(checks: Checks) -> None:
     """Stripe has no page for a submission in another window."""
     session = checks.begin(checks.create(Collected.IDENTITY), "stripe")
