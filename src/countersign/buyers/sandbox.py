@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert, select, update
 
 from countersign.access.idempotency import Remember, keep_answer
-from countersign.access.test_clocks import AccountClock
 from countersign.buyers.decision import refuse_unusable
 from countersign.buyers.model import (
     VALIDITY,
