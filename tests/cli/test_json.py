@@ -176,7 +176,6 @@ SERVERS: dict[str, tuple[str, ...]] = {
 EMPTY = {
     "staff list",
     "members list",
-    "buyers evidence",
     "webhooks deliveries",
     "acknowledgments list",
 }

@@ -74,7 +74,7 @@ def run_blocks(
 
 def answers(printed: str) -> list[Any]:
     """The JSON objects that were printed, each on a line of its own."""
-    return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    return [json.loads(line) for line in printed.splitlines() if line[:1] + line[-1:] == "{}"]
 
 
 def check_answers(page_blocks: Sequence[Block], printed: Mapping[Block, str]) -> int:

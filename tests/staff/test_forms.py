@@ -130,5 +130,5 @@ def test_a_form_that_was_changed_after_it_was_sent_says_so(desk: Desk, shop: Ven
             for name in ("Case 1", "Case 2")
         )
         assert (first.status_code, second.status_code) == (303, 422)
-        assert "sent before with other values" in second.text
+        assert "already sent with other values" in second.text
         assert [one["name"] for one in person.get("/v1/matters")["data"]] == ["Case 1"]
