@@ -7,6 +7,7 @@ everything ran.
 """
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -23,7 +24,18 @@ from hypothesis import Phase, settings
 from tests.drills import disks
 from tests.ha import network, nodes
 from tests.http.backstage import Operator, another_deployment
-from tests.support import depth, engines, nginx, node, pgbouncer, postgres, privacy, softhsm, stages
+from tests.support import (
+    depth,
+    engines,
+    nginx,
+    node,
+    pgbouncer,
+    postgres,
+    privacy,
+    process_state,
+    softhsm,
+    stages,
+)
 from tests.support.second_try import SecondTry, draws_at_random
 from tests.support.service import PREFIX, Deployment, Server, running_server
 from tests.woocommerce import shops
@@ -144,6 +156,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # program that a test starts would ignore it too: `listen` and the demonstrations end by it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    process_state.cache_no_loggers()
     config.pluginmanager.register(privacy.Privacy(), "countersign-privacy")
     # Who looks at a failure with a debugger has not ended the first try.
     if not config.getoption("usepdb"):
@@ -205,6 +218,14 @@ def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
     reason = skipped[2] if isinstance(skipped, tuple) else str(skipped)
     report.outcome = "failed"
     report.longrepr = f"Left out, but COUNTERSIGN_TESTS_REQUIRE_ALL is set. {reason}"
+
+
+@pytest.fixture(autouse=True)
+def process_as_it_was(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave nothing of a test in this process; chance is the same wherever the test stands."""
+    random.seed(request.node.nodeid)
+    with process_state.kept():
+        yield
 
 
 @pytest.fixture(scope="session")

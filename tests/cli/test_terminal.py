@@ -59,11 +59,10 @@ def test_no_command_prints_by_itself() -> None:
 @given(TEXT, st.dictionaries(st.text("abc", min_size=1), JSON))
 def test_a_line_of_the_log_is_one_line_of_json(text: str, values: dict[str, object]) -> None:
     """With its time in UTC: nothing that a line is about begins another line, or looks like one."""
-    before, sink = structlog.get_config(), io.StringIO()
+    sink = io.StringIO()
     with contextlib.redirect_stderr(sink):
         log_to_standard_error()
         structlog.get_logger("countersign.test").warning("event", text=text, values=values)
-    structlog.configure(**before)
     (line,) = sink.getvalue().splitlines(keepends=True)
     assert line.endswith("}\n")
     read = json.loads(line)

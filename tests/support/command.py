@@ -11,16 +11,15 @@ import contextlib
 import os
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from unittest import mock
 
-import structlog
 from click.testing import CliRunner
 
 from countersign.root import main
-from tests.support import forked
+from tests.support import forked, process_state
 
 PROCESSES: Final = frozenset({"serve", "dev", "conformance", "simulate-provider", "listen"})
 """Commands that serve or follow signals."""
@@ -39,10 +38,9 @@ def run(
             "countersign", *arguments, environment=environment, typed=typed, directory=directory
         )
     with (
+        process_state.kept(),
         mock.patch.dict(os.environ, environment, clear=True),
         contextlib.chdir(directory or Path()),
-        _mask_kept(),
-        _logging_kept(),
     ):
         done = CliRunner().invoke(
             main, list(arguments), prog_name="python -m countersign", catch_exceptions=False
@@ -59,32 +57,3 @@ def _is_busy() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-@contextlib.contextmanager
-def _mask_kept() -> Iterator[None]:
-    mask = os.umask(0o077)
-    try:
-        os.umask(mask)
-        yield
-    finally:
-        os.umask(mask)
-
-
-@contextlib.contextmanager
-def _logging_kept() -> Iterator[None]:
-    """No logger remembers the standard error of a command that has ended."""
-    before = structlog.get_config() if structlog.is_configured() else None
-    configure = structlog.configure
-
-    def uncached(**settings: Any) -> None:  # noqa: ANN401 - whatever `configure` takes
-        configure(**settings | {"cache_logger_on_first_use": False})
-
-    try:
-        with mock.patch.object(structlog, "configure", uncached):
-            yield
-    finally:
-        if before is None:
-            structlog.reset_defaults()
-        else:
-            configure(**before)
