@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -88,15 +90,20 @@ def read(path: Path) -> Page:
     return Page(path=path, blocks=tuple(blocks), anchors=frozenset(anchors), prose="\n".join(prose))
 
 
-def every_page() -> list[Path]:
+@cache
+def every_page() -> tuple[Path, ...]:
     """Every Markdown file of the repository."""
-    return sorted(
-        path
-        for path in ROOT.rglob("*.md")
-        if not any(
-            part.startswith(".") or part in _LEFT_OUT for part in path.relative_to(ROOT).parts
-        )
-    )
+    return tuple(sorted(_pages_in(ROOT)))
+
+
+def _pages_in(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.name.startswith(".") or path.name in _LEFT_OUT:
+            continue
+        if path.is_dir():
+            yield from _pages_in(path)
+        elif path.suffix == ".md":
+            yield path
 
 
 def _slug(heading: str) -> str:

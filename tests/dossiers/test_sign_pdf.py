@@ -13,9 +13,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 from cryptography.x509.oid import NameOID
-from pyhanko.pdf_utils.reader import PdfFileReader
-from pyhanko.sign.validation import SignatureCoverageLevel, validate_pdf_signature
-from pyhanko_certvalidator import ValidationContext
 
 from tests.certificate.facts import made_dossier, make_certificate
 from tests.support.service import Deployment
@@ -67,6 +64,13 @@ def sign(
 def test_the_copy_is_signed_and_begins_with_the_bytes_that_are_compared(
     nothing: Deployment, tmp_path: Path, key: Path
 ) -> None:
+    from pyhanko.pdf_utils.reader import PdfFileReader  # noqa: PLC0415 - half a second
+    from pyhanko.sign.validation import (  # noqa: PLC0415
+        SignatureCoverageLevel,
+        validate_pdf_signature,
+    )
+    from pyhanko_certvalidator import ValidationContext  # noqa: PLC0415
+
     done = sign(nothing, tmp_path, key, "--json")
     signed = tmp_path / "certificate-signed.pdf"
     assert json.loads(done.stdout) == {"file": str(signed)}

@@ -33,6 +33,7 @@ from countersign.access.key import Scope
 from countersign.access.keys import create_key, revoke_key, rotate_key
 from countersign.config import load_settings
 from countersign.db.engine import Purpose, database_url, open_engine
+from countersign.errors import StorageUnavailable
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from countersign.notices.notice_file import parse_notice_file
@@ -253,7 +254,16 @@ class Operator:
         return self._do(work)
 
     def _do(self, work: Callable[[bootstrap.Deployment], Coroutine[Any, Any, T]]) -> T:
-        return _apart(lambda: self._runner.run(work(self._services)))
+        async def done() -> T:
+            try:
+                return await work(self._services)
+            except StorageUnavailable as error:
+                # This loop runs only for calls: without a pause it never hears that the database
+                # responds again, and each call after a late one would be refused.
+                await asyncio.sleep(error.retry_after)
+                raise
+
+        return _apart(lambda: self._runner.run(done()))
 
 
 def another_deployment(

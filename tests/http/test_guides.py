@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +20,17 @@ from tests.docs.markdown import ROOT, read
 from tests.support.browsers import running_browser
 from tests.support.service import Server
 
-GUIDES: Final = read_guides()
 REFERENCE: Final = ["/docs/reference", "/docs/reference/types", "/docs/reference/acknowledgments"]
-PAGES: Final = ["/", *REFERENCE, "/docs/errors", *(guide.path for guide in GUIDES)]
 one_engine = pytest.mark.parametrize("deployment", ["sqlite"], indirect=True)
+
+
+guides = cache(read_guides)
+"""All of them; that takes a second, so not at the import."""
+
+
+def pages() -> list[str]:
+    """The path of each page of the documentation."""
+    return ["/", *REFERENCE, "/docs/errors", *(guide.path for guide in guides())]
 
 
 @pytest.fixture
@@ -42,8 +50,8 @@ def phone() -> Generator[Page]:
 def test_every_guide_of_the_repository_is_served(visitor: httpx2.Client) -> None:
     """But the index, which is /docs itself."""
     files = {f"/docs/{path.stem}" for path in (ROOT / "docs").glob("*.md")} - {"/docs/README"}
-    assert files <= {guide.path for guide in GUIDES}
-    for guide in GUIDES:
+    assert files <= {guide.path for guide in guides()}
+    for guide in guides():
         answer = visitor.get(guide.path)
         assert answer.status_code == 200
         assert guide.title in answer.text
@@ -61,9 +69,9 @@ def test_a_browser_gets_a_page_where_there_is_none(visitor: httpx2.Client) -> No
 @one_engine
 def test_every_link_of_a_guide_leads_to_an_anchor_that_is_served(visitor: httpx2.Client) -> None:
     ids: dict[str, set[str]] = {}
-    for page in PAGES:
+    for page in pages():
         ids[page] = set(re.findall(r'id="([^"]+)"', visitor.get(page).text))
-    for guide in GUIDES:
+    for guide in guides():
         for href in re.findall(r'href="([^"]+)"', guide.html):
             path, _, anchor = href.partition("#")
             if not re.match(r"https?:", href):
@@ -73,7 +81,7 @@ def test_every_link_of_a_guide_leads_to_an_anchor_that_is_served(visitor: httpx2
 
 def test_headings_have_the_anchors_of_the_repository() -> None:
     """A link to a heading works in both places."""
-    for guide in GUIDES[1:]:
+    for guide in guides()[1:]:
         folder = "spec" if guide.path == "/docs/evidence-format" else "docs"
         page = read(ROOT / folder / f"{guide.path.removeprefix('/docs/')}.md")
         assert {section.anchor for section in guide.sections} == page.anchors
@@ -81,7 +89,7 @@ def test_headings_have_the_anchors_of_the_repository() -> None:
 
 def test_a_step_in_other_languages_is_folded() -> None:
     """A page is as long as it was in one language."""
-    (quickstart,) = [guide for guide in GUIDES if guide.path == "/docs/quickstart"]
+    (quickstart,) = [guide for guide in guides() if guide.path == "/docs/quickstart"]
     blocks = read(ROOT / "docs" / "quickstart.md").blocks
     for language, name in (("python", "Python"), ("ts", "TypeScript"), ("php", "PHP")):
         shown = [block for block in blocks if block.language == language]
@@ -101,7 +109,7 @@ def test_pictures_of_the_guides_are_served(visitor: httpx2.Client) -> None:
 def test_no_page_scrolls_sideways_on_a_phone(phone: Page, server: Server) -> None:
     """Wide tables and code scroll by themselves."""
     wide = {}
-    for path in PAGES:
+    for path in pages():
         phone.goto(server.url + path)
         width = phone.evaluate("document.documentElement.scrollWidth")
         if width > 390:

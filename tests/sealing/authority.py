@@ -6,8 +6,6 @@ import subprocess
 from pathlib import Path
 
 from asn1crypto import keys, pem, tsp, x509
-from pyhanko.sign.timestamps import DummyTimeStamper
-from pyhanko_certvalidator.registry import SimpleCertificateStore
 
 
 def make_authority(place: Path, days: int = 30, *, rsa: bool = False) -> Path:
@@ -52,6 +50,9 @@ def stamp_by_pyhanko(place: Path, query: bytes) -> bytes:
     """The same by another implementation, which signs with RSA alone."""
     _, _, certificate = pem.unarmor((place / "tsa.pem").read_bytes())
     _, _, key = pem.unarmor((place / "tsa.key").read_bytes())
+    from pyhanko.sign.timestamps import DummyTimeStamper  # noqa: PLC0415 - half a second
+    from pyhanko_certvalidator.registry import SimpleCertificateStore  # noqa: PLC0415
+
     stamper = DummyTimeStamper(
         x509.Certificate.load(certificate),
         keys.PrivateKeyInfo.load(key),

@@ -6,18 +6,19 @@ import asyncio
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import func, select
 
-from bench.calls import Server
-from bench.fill import fill
 from bench.plan import NOTICE_ID
-from bench.servers import Installation, install
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.db.tables import metadata
 from countersign.server.app import App
+
+if TYPE_CHECKING:
+    from bench.servers import Installation
 
 pytestmark = [pytest.mark.one_engine]
 
@@ -28,6 +29,8 @@ TOGETHER = {"events", "checkpoints"}
 
 async def acknowledge(installed: Installation, keys: str) -> Counter[str]:
     """Send a request for each key, one after the other; the rows of each table then."""
+    from bench.calls import Server  # noqa: PLC0415 - it brings the usual stack along
+
     async with open_deployment(load_settings(installed.environment)) as deployment:
         server, path = Server(App(deployment), installed.key), f"/v1/notices/{NOTICE_ID}"
         lines = len((await server.ask("GET", path))["bullets"])
@@ -45,6 +48,9 @@ async def acknowledge(installed: Installation, keys: str) -> Counter[str]:
 
 
 def test_filling_adds_the_rows_that_acknowledging_adds(tmp_path: Path) -> None:
+    from bench.fill import fill  # noqa: PLC0415 - as above
+    from bench.servers import install  # noqa: PLC0415
+
     installed = install(tmp_path, None, (str(Path(sys.executable).parent / "countersign"),))
     # The first one also makes what it needs.
     before = asyncio.run(acknowledge(installed, "a"))
