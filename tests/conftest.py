@@ -6,6 +6,7 @@ set: then leaving out anything is a failure, so that a green run means that
 everything ran.
 """
 
+import gc
 import os
 import random
 import shutil
@@ -42,19 +43,6 @@ from tests.woocommerce import shops
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
 SHARED = Path(__file__).parents[2] / "shared"
-
-# No deadlines: how long one example takes says more about the machine than about the code.
-# Where a run decides, the examples are the same until a test or its library changes, and what is
-# found is not shrunk for minutes. New ones are looked for wherever developers run the tests.
-settings.register_profile(
-    "default",
-    deadline=None,
-    max_examples=100,
-    print_blob=True,
-    derandomize=REQUIRE_ALL,
-    phases=set(Phase) - ({Phase.shrink, Phase.explain} if REQUIRE_ALL else set()),
-)
-settings.load_profile("default")
 
 
 def _missing_postgres() -> str | None:
@@ -165,6 +153,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(stages.Stages(stage), "countersign-stages")
     if REQUIRE_ALL or stage in {"rest", "all"}:
         depth.go_deep()
+    # No deadlines: how long one example takes says more about the machine than about the code.
+    # Where a run decides, the examples are the same until a test or its library changes, and what
+    # is found is not shrunk for minutes. New ones are looked for wherever developers run the tests.
+    settings.register_profile(
+        "default",
+        deadline=None,
+        max_examples=depth.drawn(100),
+        print_blob=True,
+        derandomize=REQUIRE_ALL,
+        phases=set(Phase) - ({Phase.shrink, Phase.explain} if REQUIRE_ALL else set()),
+    )
+    settings.load_profile("default")
 
 
 @pytest.hookimpl(trylast=True)
@@ -179,6 +179,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(600))
     long = {item.path for item in items if item.get_closest_marker("long")}
     items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage leave alone what stays: half a million objects of the tests.
+
+    It would go through them again and again, which is a seventh of a run.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -84,7 +84,7 @@ def _collected(folder: Path, *options: str) -> tuple[set[str], set[str], str]:
 @pytest.mark.later
 @pytest.mark.timeout(600)
 def test_the_four_stages_have_every_test_once(tmp_path: Path) -> None:
-    """CI runs one after the other: nothing twice, and nothing is left out."""
+    """CI runs all of them: nothing twice, and nothing is left out."""
     (tmp_path / "spy.py").write_text(SPY_ON_STAGES)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "spy", "--all-engines"],

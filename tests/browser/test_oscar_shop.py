@@ -311,6 +311,7 @@ def test_an_order_is_shown_to_its_buyer_alone(oscar: Oscar, guest: Customer) -> 
         assert "Paid and released" not in other.get(place)
 
 
+@pytest.mark.later  # it starts the shop twice
 def test_a_shop_with_a_live_key_has_a_password_of_its_own(oscar: Oscar, tmp_path: Path) -> None:
     """It does not start with the one that everyone knows, nor keeps it for users of a sandbox."""
     (tmp_path / "shop").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -193,3 +194,9 @@ def evidence(dossier: Dossier) -> dict[str, bytes]:
 def make_certificate(dossier: Dossier) -> bytes:
     """The PDF of the dossier."""
     return dossier_pdf(dossier, evidence(dossier))
+
+
+@cache
+def plain_certificate() -> bytes:
+    """The PDF of `made_dossier()`, made once: most tests only read it."""
+    return make_certificate(made_dossier())

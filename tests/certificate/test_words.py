@@ -24,6 +24,7 @@ from tests.certificate.facts import (
     evidence,
     made_dossier,
     make_certificate,
+    plain_certificate,
     with_parties,
 )
 from tests.certificate.reader import files_of, pages_of, squeezed, words_of
@@ -82,7 +83,7 @@ def test_the_evidence_itself_is_attached_to_the_byte() -> None:
 
 def test_a_certificate_is_an_archival_document_in_a_language_with_a_title() -> None:
     """PDF/A-3b, so that it can be read in many years; PDF/UA-1, so that it can be read aloud."""
-    reader = PdfReader(io.BytesIO(make_certificate(made_dossier())), strict=True)
+    reader = PdfReader(io.BytesIO(plain_certificate()), strict=True)
     assert reader.xmp_metadata is not None
     claims = reader.xmp_metadata.stream.get_data()
     assert b"<pdfaid:part>3<" in claims
@@ -122,7 +123,7 @@ def test_a_screen_reader_can_say_which_initials_belong_to_which_line() -> None:
     assert kinds.count("/Table") >= 4
     assert kinds.count("/TH") == 3 + 3 + 2 * (kinds.count("/Table") - 2)
     assert "es" in {language for _, language in found}
-    assert "es" not in {language for _, language in elements(make_certificate(made_dossier()))}
+    assert "es" not in {language for _, language in elements(plain_certificate())}
 
 
 def test_the_shipped_notice_fits_on_four_pages() -> None:
@@ -155,7 +156,7 @@ def test_test_evidence_says_so_on_every_page() -> None:
     pdf = make_certificate(made_dossier(subject={"mode": "test"}))
     assert all("TEST EVIDENCE" in page for page in pages_of(pdf))
     assert "proves nothing about a sale" in words_of(pdf)
-    assert "TEST EVIDENCE" not in words_of(make_certificate(made_dossier()))
+    assert "TEST EVIDENCE" not in words_of(plain_certificate())
 
 
 def erasure() -> DossierRecord:
@@ -214,7 +215,7 @@ def test_the_publishers_own_words_and_gaps_in_the_text_are_shown() -> None:
 
 def test_without_an_outside_witness_the_certificate_says_that_time_rests_on_the_operator() -> None:
     """The operator's own clock never stands in for a time-stamp."""
-    alone = words_of(make_certificate(made_dossier()))
+    alone = words_of(plain_certificate())
     assert alone.count("none: only the operator's clock shows the time") == 2
     assert "no one else has signed this checkpoint" in alone
     seen = words_of(
@@ -237,7 +238,7 @@ def test_the_parties_are_those_whose_records_the_acknowledgment_names() -> None:
         "We show each line.",
     ):
         assert expected in words, expected
-    nothing = words_of(make_certificate(made_dossier()))
+    nothing = words_of(plain_certificate())
     assert nothing.count("not described in the log when this was accepted") == 2
     assert "The vendor had not described its capture process in the log" in nothing
 
@@ -285,7 +286,7 @@ def test_the_timeline_is_in_order_and_names_the_clock_of_each_event() -> None:
 
 def test_a_certificate_claims_no_more_than_is_checked() -> None:
     """Not that the buyer was shown the words, nor that this paper is what the log holds."""
-    words = words_of(make_certificate(made_dossier()))
+    words = words_of(plain_certificate())
     assert "That the buyer was shown the notice." in words
     assert "as served" not in words
     assert "covers neither this document" in words
@@ -366,7 +367,7 @@ def test_a_buyer_that_a_check_found_is_said_to_be_found_by_it(binding: str) -> N
     assert found in hosted_words(binding=binding, verification=check)
     given = f"Buyer identifier {PERSONAL['cbid']} as given; not checked whether it exists"
     assert given in hosted_words(binding="link", verification=None)
-    assert given in words_of(make_certificate(made_dossier()))
+    assert given in words_of(plain_certificate())
 
 
 def test_a_component_is_the_clients_claim() -> None:
@@ -423,7 +424,7 @@ def test_a_time_is_claimed_only_where_it_is_given() -> None:
 
 def test_it_prints_whole_on_letter_and_on_a4() -> None:
     """No wider than the one and no taller than the other, but for the margins."""
-    reader = PdfReader(io.BytesIO(make_certificate(made_dossier())), strict=True)
+    reader = PdfReader(io.BytesIO(plain_certificate()), strict=True)
     a4_width, letter_height = 595, 792
     side = 24 / 25.4 * 72
     for page in reader.pages:

@@ -275,6 +275,7 @@ def test_tokens_are_judged() -> None:
                 pytest.fail(f"{why}: {verify_clearance_token(token, keys=known, **ORDER)}")
 
 
+@pytest.mark.later  # it builds a package
 def test_the_wheel_is_built_from_its_folder_alone(tmp_path: Path) -> None:
     """It has its types, and imports without the server, click or cryptography."""
     command = [

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from countersign.operations.backup_note import read_note
 from tests.support.service import Deployment
 
 UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
 
 
+@pytest.mark.later  # it runs a script whose commands have tests of their own
 def test_the_newest_backup_is_restored_on_trial(tmp_path: Path) -> None:
     """It says so, notes it for the doctor, and leaves nothing; a damaged backup is a failure."""
     deployment = Deployment(data_dir=tmp_path / "data")

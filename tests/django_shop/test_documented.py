@@ -22,7 +22,7 @@ from tests.docs.markdown import ROOT, read
 from tests.storefront.shopper import Shopper
 from tests.support.service import free_port
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.later]  # it makes a project, as the page writes it
 PAGE = read(ROOT / "docs" / "django.md")
 STAFF = {"username": "staff", "password": "p"}
 

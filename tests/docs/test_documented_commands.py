@@ -76,6 +76,7 @@ def test_the_quickstart_flow_answers_as_shown(made_server: MadeServer, tmp_path:
     assert _walk(QUICKSTART, made_server, tmp_path) == 5
 
 
+@pytest.mark.later  # it runs a page, whose steps have tests of their own
 def test_a_completed_notice_goes_live_as_the_readme_says(tmp_path: Path) -> None:
     """After the shown commands a new live key is served the completed notice."""
     (shipped,) = shipped_notice_files().values()

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 from cryptography.x509.oid import NameOID
 
-from tests.certificate.facts import made_dossier, make_certificate
+from tests.certificate.facts import plain_certificate
 from tests.support.service import Deployment
 
 
@@ -53,7 +53,7 @@ def key(tmp_path: Path) -> Path:
 def sign(
     nothing: Deployment, tmp_path: Path, key: Path, *more: str, passphrase: str = "pass"
 ) -> subprocess.CompletedProcess[str]:
-    (tmp_path / "certificate.pdf").write_bytes(make_certificate(made_dossier()))
+    (tmp_path / "certificate.pdf").write_bytes(plain_certificate())
     (tmp_path / "passphrase").write_text(f"{passphrase}\n")
     return nothing.run(
         "sign-pdf", str(tmp_path / "certificate.pdf"), "--key", str(key),

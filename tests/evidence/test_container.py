@@ -20,6 +20,7 @@ from countersign_evidence.dossier import (
 )
 from countersign_evidence.errors import EvidenceError
 from tests.offline import builder
+from tests.support import depth
 
 OTHER = "clr_01m7xdxbmvex7t29vh2x05yyyq"
 CONTENTS = DossierContents(
@@ -111,7 +112,7 @@ def test_a_dossier_that_would_unpack_to_more_than_it_is_is_refused() -> None:
         read_container(target.getvalue())
 
 
-@settings(max_examples=60)
+@settings(max_examples=depth.drawn(60))
 @given(st.binary(max_size=120), st.integers(0, 4000), st.integers(0, 60))
 def test_any_bytes_are_a_dossier_or_refused(data: bytes, at: int, cut: int) -> None:
     """In the middle of a good one too; what is read is written the same."""

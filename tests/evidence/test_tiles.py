@@ -18,6 +18,7 @@ from countersign_evidence.tiles import (
 )
 from tests.evidence import rfc6962_reference as rfc
 from tests.evidence.test_tree import entries
+from tests.support import depth
 from tests.support.merkle import parse_entry_bundle, root_at, root_hash, verify_consistency
 
 BIG = 66_000
@@ -134,7 +135,7 @@ def test_an_edge_of_another_size_is_refused(size: int, edge: Sequence[Sequence[b
         GrowingTree(size, edge)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=depth.drawn(60), deadline=None)
 @given(st.integers(1, BIG), st.data())
 def test_proofs_read_from_tiles_verify_and_read_few_tiles(
     big: Tiles, size: int, draw: st.DataObject

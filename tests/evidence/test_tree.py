@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from countersign_evidence import tree
 from countersign_evidence.errors import EvidenceError
 from tests.evidence import rfc6962_reference as rfc
+from tests.support import depth
 from tests.support.merkle import root_at, root_hash, verify_consistency
 
 SIZES = st.integers(1, 300)
@@ -94,7 +95,7 @@ def test_a_root_is_that_of_the_rfc(size: int) -> None:
     assert root_at(size, reader(data)) == rfc.mth(data)
 
 
-@settings(max_examples=60)
+@settings(max_examples=depth.drawn(60))
 @given(SIZES, st.data())
 def test_an_inclusion_path_is_that_of_the_rfc_and_verifies(size: int, draw: st.DataObject) -> None:
     """Any entry of any tree; and no other entry, place or size passes with it."""
@@ -112,7 +113,7 @@ def test_an_inclusion_path_is_that_of_the_rfc_and_verifies(size: int, draw: st.D
         assert not accepts(lambda: tree.verify_inclusion(index, size, leaf, path[::-1], leaf))
 
 
-@settings(max_examples=60)
+@settings(max_examples=depth.drawn(60))
 @given(SIZES, st.data())
 def test_a_consistency_path_is_that_of_the_rfc_and_verifies(size: int, draw: st.DataObject) -> None:
     """Any two sizes of one tree; and a tree that was rewritten does not pass."""

@@ -13,6 +13,7 @@ from countersign_evidence.errors import EvidenceError
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.verification import STEPS, Verdict, verify_file
 from tests.offline import builder
+from tests.support import depth
 from tests.support.every import every
 
 MATERIAL = builder.material()
@@ -154,7 +155,7 @@ def _never_raises(data: bytes) -> None:
         assert verdict.line()
 
 
-@settings(max_examples=80)
+@settings(max_examples=depth.drawn(80))
 @given(st.binary(max_size=200), st.integers(0, 6000), st.integers(0, 40))
 def test_no_bytes_make_it_raise(data: bytes, at: int, cut: int) -> None:
     """Noise, which never passes, and noise inside of good dossiers and proofs."""
@@ -165,7 +166,7 @@ def test_no_bytes_make_it_raise(data: bytes, at: int, cut: int) -> None:
         assert not verify_file(start + data, POLICY).ok
 
 
-@settings(max_examples=80)
+@settings(max_examples=depth.drawn(80))
 @given(JSON, st.dictionaries(st.sampled_from(sorted(json.loads(MATERIAL.record))), JSON))
 def test_no_record_makes_it_raise(anything: object, changes: Mapping[str, object]) -> None:
     """Sealed and signed in good order, with members of other types, or no object at all."""
@@ -176,7 +177,7 @@ def test_no_record_makes_it_raise(anything: object, changes: Mapping[str, object
         _never_raises(sealed.proof())
 
 
-@settings(max_examples=80)
+@settings(max_examples=depth.drawn(80))
 @given(JSON, st.text(max_size=8), st.binary(max_size=20))
 def test_no_disclosure_and_no_notice_makes_it_raise(value: object, name: str, noise: bytes) -> None:
     """What a record binds may be anything too."""

@@ -145,6 +145,7 @@ def test_the_search_understands_a_question(phone: Page, server: Server) -> None:
     assert "erase" in phone.locator("#results a").first.inner_text().lower()
 
 
+@pytest.mark.later  # it builds the package
 def test_a_wheel_carries_the_guides(tmp_path: Path) -> None:
     build = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
     subprocess.run(

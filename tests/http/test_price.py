@@ -33,7 +33,7 @@ from tests.remembered.device import ORIGIN
 from tests.support.document import committed_document
 from tests.support.in_process import call_of, whole
 
-pytestmark = pytest.mark.one_engine
+pytestmark = [pytest.mark.one_engine, pytest.mark.later]  # it measures
 ROUNDS: Final = 3
 ORDERS: Final = 101
 """More than a page of any list has."""

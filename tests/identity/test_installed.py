@@ -198,6 +198,7 @@ def test_an_invalid_provider_is_refused_with_name_package_and_cause(
     assert name in refused.value.message
 
 
+@pytest.mark.later  # it starts four processes; what they refuse is asked above
 def test_a_server_does_not_start_with_a_provider_that_cannot_be_used(tmp_path: Path) -> None:
     """Nor with two of one name; commands that need none go on."""
     offer(tmp_path / "packages", "stripe", f"{_OWN} as Provider")

@@ -16,6 +16,7 @@ from countersign_evidence.offline import verify
 from countersign_evidence.proof import parse_proof
 from tests.offline import builder
 from tests.offline.odd_words import sealed
+from tests.support import depth
 from tests.support.browsers import running_browser
 
 LOG = Path(__file__).parents[2] / "spec" / "vectors" / "log"
@@ -83,7 +84,7 @@ def test_the_page_agrees_about_any_record(page_file: Path) -> None:
     records: list[dict[str, Any]] = []
 
     @given(changed())
-    @settings(database=None, max_examples=300, phases=[Phase.generate])
+    @settings(database=None, max_examples=depth.drawn(300), phases=[Phase.generate])
     def collect(record: dict[str, Any]) -> None:
         records.append({**record, "mode": "live"})
 

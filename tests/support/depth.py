@@ -16,3 +16,8 @@ def go_deep() -> None:
 def drawn(number: int) -> int:
     """How many examples or rounds of so many this run has."""
     return -(-number // _divisor[0])
+
+
+def some(positions: range) -> range:
+    """Of places that are all tried by turns, those of this run: every third, or each."""
+    return positions[:: _divisor[0]]

@@ -23,6 +23,7 @@ from countersign.notices.model import (
     status_of,
     version_in_force,
 )
+from tests.support import depth
 
 DAY = timedelta(days=1)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -116,7 +117,7 @@ DAYS = st.integers(0, 5)
 
 
 @given(HISTORIES, MODES, DAYS)
-@settings(max_examples=400)
+@settings(max_examples=depth.drawn(400))
 def test_the_version_in_force_is_that_of_the_rule(
     history: list[Facts], mode: Mode, day: int
 ) -> None:

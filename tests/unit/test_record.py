@@ -23,6 +23,7 @@ from countersign_evidence.record import (
     entropy_needed,
     make_records,
 )
+from tests.support import depth
 from tests.unit.record_reader import digest_of, disclosed, unpadded
 from tests.unit.support import jcs
 
@@ -69,7 +70,7 @@ def sealed(personal: list[tuple[str, object]], seed: int = 0) -> SealedRecord:
 
 
 @given(TEXT, LINES, PERSONAL)
-@settings(max_examples=60)
+@settings(max_examples=depth.drawn(60))
 def test_a_record_is_canonical_whatever_is_in_it(
     word: str, lines: list[tuple[str, str]], personal: list[tuple[str, str | None]]
 ) -> None:

@@ -29,6 +29,7 @@ from countersign.notices.registry import KnownNotices
 from countersign.notices.requirements import Collect, Requirements, RuleVersion, requirements_of
 from countersign.notices.rule import AppliesTo, Cart, Requirement, judge
 from countersign.notices.zip_areas import STATES
+from tests.support import depth
 from tests.support.every import every
 from tests.unit.test_notice_file import MINIMAL, toml
 
@@ -308,7 +309,7 @@ def answers(found: Requirements) -> list[Requirement]:
 
 
 @given(CARTS, REGISTRIES, MODES)
-@settings(max_examples=300)
+@settings(max_examples=depth.drawn(300))
 def test_what_is_not_known_is_never_not_required(
     order: Cart, laws: list[NoticeEdition], mode: Mode
 ) -> None:
@@ -336,7 +337,7 @@ def test_what_is_not_known_is_never_not_required(
 
 
 @given(CARTS, CLASSES, REGISTRIES, MODES)
-@settings(max_examples=300)
+@settings(max_examples=depth.drawn(300))
 def test_another_class_never_removes_a_requirement(
     order: Cart, class_: str, laws: list[NoticeEdition], mode: Mode
 ) -> None:
@@ -352,7 +353,7 @@ def test_another_class_never_removes_a_requirement(
 
 
 @given(CARTS, REGISTRIES, LAWS, MODES)
-@settings(max_examples=200)
+@settings(max_examples=depth.drawn(200))
 def test_another_law_never_removes_a_requirement(
     order: Cart,
     laws: list[NoticeEdition],

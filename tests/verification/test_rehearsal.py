@@ -68,6 +68,7 @@ def simulated(provider: str, folder: Path) -> Iterator[str]:
 # --- the page ----------------------------------------------------------------------------------
 
 
+@pytest.mark.later  # it runs a page, whose commands have tests of their own
 def test_the_rehearsal_works_as_the_page_writes_it(tmp_path: Path) -> None:
     """Every block, in one shell; each answer is the one that is shown below it."""
     blocks = [block for block in PAGE.blocks if block.section == SECTION]
