@@ -150,7 +150,7 @@ def test_a_store_that_is_away_is_waited_for_once(
             began = time.monotonic()
             with pytest.raises(HeadUnavailable):
                 ask()
-            assert time.monotonic() - began < 0.2
+            assert time.monotonic() - began < 1  # a store that is asked takes one and a half
     heads._away_until = 0.0  # the pause is over
     heads.check()
     assert heads.read(Mode.LIVE) in {note(1, 5), note(1, 6)}  # what was asked may have been done

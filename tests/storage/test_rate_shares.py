@@ -160,7 +160,7 @@ def test_a_look_that_comes_with_a_lease_locks_nothing_and_is_answered_without_it
             )
             assert isinstance(refused, Overloaded)
             assert looked == 1
-            assert time.monotonic() - begun < 1
+            assert time.monotonic() - begun < 4  # who waits for the lock gives up after five
         [again] = await leased(database, ask(1))
         assert again.granted == 1
 
