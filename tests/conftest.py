@@ -144,6 +144,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # program that a test starts would ignore it too: `listen` and the demonstrations end by it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # By default a seventh of a run is spent on looking for garbage.
+    gc.set_threshold(50_000, 20, 20)
     process_state.cache_no_loggers()
     config.pluginmanager.register(privacy.Privacy(), "countersign-privacy")
     # Who looks at a failure with a debugger has not ended the first try.
@@ -182,13 +184,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector of garbage leave alone what stays: half a million objects of the tests.
-
-    It would go through them again and again, which is a seventh of a run.
-    """
+    """Keep the collector of garbage from the tests themselves: it would look at them all, often."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

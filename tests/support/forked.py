@@ -323,11 +323,13 @@ def main() -> None:
     """Be the parent of others; in each of those, become what was ordered."""
     from countersign.root import PLACES, module_of  # noqa: PLC0415 - only this process needs it
 
+    gc.disable()
     rooms = {module_of(place) for place in PLACES.values()}
     for name in (*_PRELOADED, *sorted(rooms)):
         importlib.import_module(name)
     # What is there now is shared by all; collecting it would copy it.
     gc.freeze()
+    gc.enable()
     with socket.socket(fileno=int(sys.argv[1])) as control:
         order = _serve(control)
     if order is not None:
