@@ -30,7 +30,7 @@ def cache_no_loggers() -> None:
     def uncached(**settings: Any) -> None:  # noqa: ANN401 - whatever `configure` takes
         configure(**settings | {"cache_logger_on_first_use": False})
 
-    structlog.configure = uncached
+    structlog.configure = uncached  # type: ignore[assignment]
 
 
 @contextlib.contextmanager
