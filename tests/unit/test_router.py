@@ -32,9 +32,10 @@ def routes(*lines: str) -> list[Route[Deployment]]:
 
 
 def expected(method: str, path: str) -> tuple[Route[Deployment], str] | None:
-    """By comparing segment by segment with each route, literal ones first."""
-    matches = [m for r in ROUTES if (m := _matches(r, path)) is not None and _takes(r, method)]
-    return min(matches, key=lambda match: "{" in match[0].path, default=None)
+    """By comparing segment by segment with each route; a literal one wins, whatever its methods."""
+    matches = [m for r in ROUTES if (m := _matches(r, path)) is not None]
+    literal = [match for match in matches if "{" not in match[0].path]
+    return next((match for match in literal or matches if _takes(match[0], method)), None)
 
 
 def _takes(route: Route[Deployment], method: str) -> bool:
