@@ -293,6 +293,8 @@ def test_a_proof_of_address_is_an_address_of_its_own() -> None:
     assert found == [(FactSource.DOCUMENT, "94111"), (FactSource.PROOF_OF_ADDRESS, "95816")]
     declined = read(changed(poa_verifications=[BILL | {"status": "Declined"}]))
     assert [address.postal_code for address in declined.addresses] == ["94111"]
+    least = read(changed(poa_verifications=[BILL | {"name_match_score_id_verification": 90}]))
+    assert least.addresses == result.addresses
 
 
 @pytest.mark.parametrize("score", [3, 89.9, 0.98, None, "97", True, ...])

@@ -201,6 +201,12 @@ def test_an_address_that_is_not_plain_https_is_refused(url: str) -> None:
         parse_target(url, private=False)
 
 
+def test_the_last_port_is_one() -> None:
+    assert parse_target("https://example.com:65535/", private=False).port == 65535
+    with pytest.raises(ValueError, match="65535"):
+        parse_target("https://example.com:65536/", private=False)
+
+
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
